@@ -1,0 +1,191 @@
+"""What a bank metric is: a card, and a function from a batch of texts to arrays.
+
+A family (one file, one card) may yield several named outputs; each output is a metric of its own.
+Families that need statistics of a corpus (CIDEr) compute them with `Family.statistics` and carry them
+along, so that one row scored alone gets the number that it gets in a batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.metric import DSPyMetric, RowText, content_hash, row_text
+from metricsmith.records import Judgement, MetricCard, Output, Status
+
+__all__ = ["BankMetric", "Family", "FloatArray", "TextBatch", "best_reference"]
+
+FloatArray = NDArray[np.float64]
+Statistics = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TextBatch:
+    """n rows of text. `references[i]` holds the references of row i, in the order given.
+
+    `statistics` is what `Family.statistics` returned for the corpus in force, None if none was given.
+    """
+
+    outputs: Sequence[str]
+    inputs: Sequence[str]
+    references: Sequence[Sequence[str]]
+    statistics: Statistics | None = None
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    @classmethod
+    def of(cls, texts: Sequence[RowText], statistics: Statistics | None = None) -> TextBatch:
+        """Gather row texts into columns."""
+        return cls(
+            [text.output for text in texts],
+            [text.input for text in texts],
+            [text.references for text in texts],
+            statistics,
+        )
+
+
+Compute = Callable[[TextBatch, Sequence[str]], Mapping[str, FloatArray]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A bank entry.
+
+    Parameters
+    ----------
+    card : MetricCard
+        The document; its outputs and needs are the contract.
+    compute : callable
+        ``compute(batch, outputs) -> {output name: float array (n,)}`` for at least the outputs asked for.
+        Sees only rows that have what the card needs. NaN where the number is undefined.
+    statistics : callable, optional
+        ``statistics(batch) -> JSON-ready mapping`` for families that need a corpus.
+    """
+
+    card: MetricCard
+    compute: Compute
+    statistics: Callable[[TextBatch], Statistics] | None = None
+
+    def metrics(self) -> list[BankMetric]:
+        """One metric per output, in the card's order."""
+        return [BankMetric(self, output.name) for output in self.card.outputs]
+
+
+@dataclass(frozen=True)
+class BankMetric:
+    """One output of a bank family, as a metric."""
+
+    family: Family = field(repr=False)
+    name: str
+    statistics: Statistics | None = field(default=None, repr=False)
+
+    @property
+    def card(self) -> MetricCard:
+        """The family's card."""
+        return self.family.card
+
+    @property
+    def output(self) -> Output:
+        """Range and direction of this output."""
+        return self.card.output(self.name)
+
+    def fingerprint(self) -> str:
+        """A hash of name, formula, backend and corpus statistics."""
+        return content_hash(self.name, self.card.formula, self.card.backend, self.statistics)
+
+    def fit(self, rows: Sequence[dspy.Example]) -> BankMetric:
+        """Bind the corpus statistics of `rows`; a family without statistics returns itself."""
+        if self.family.statistics is None:
+            return self
+        complete = [text for text in map(row_text, rows) if not missing_needs(self.card, text)]
+        return replace(self, statistics=self.family.statistics(TextBatch.of(complete)))
+
+    def score(self, output: str, *, input: str = "", references: Sequence[str] | str = ()) -> float:
+        """The raw number for one text; NaN if it is undefined or something it needs is missing."""
+        references = (references,) if isinstance(references, str) else tuple(references)
+        row = dspy.Example(output=output, input=input, references=list(references))
+        raw = self.judge_batch([row])[0].raw
+        return math.nan if raw is None else raw
+
+    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
+        """Score rows; rows that lack what the card needs are ``skipped``, with the reason."""
+        return judge_family([self], rows, run=run)[0]
+
+    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
+        """The five-argument callable for DSPy."""
+        return DSPyMetric(self, fields, success_at)
+
+
+def missing_needs(card: MetricCard, text: RowText) -> list[str]:
+    """Which of the card's text needs the row does not meet."""
+    missing = []
+    if "input" in card.needs and not text.input:
+        missing.append("input")
+    if "references" in card.needs and not any(text.references):
+        missing.append("references")
+    return missing
+
+
+def judge_family(
+    metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *, run: int = 0
+) -> list[list[Judgement]]:
+    """Judge rows by several outputs of one family and one set of statistics, computing shared work once.
+
+    Returns
+    -------
+    list of list of Judgement
+        ``result[j][i]`` is metric j on row i.
+    """
+    family, statistics = metrics[0].family, metrics[0].statistics
+    texts = [row_text(row) for row in rows]
+    missing = [missing_needs(family.card, text) for text in texts]
+    complete = [text for text, gaps in zip(texts, missing, strict=True) if not gaps]
+    names = [metric.name for metric in metrics]
+    values: Mapping[str, FloatArray] = {name: np.empty(0) for name in names}
+    if complete:
+        values = family.compute(TextBatch.of(complete, statistics), names)
+    results = []
+    for metric in metrics:
+        numbers = iter(np.asarray(values[metric.name], dtype=float).tolist())
+        results.append([_judgement(metric, gaps, numbers, run) for gaps in missing])
+    return results
+
+
+def _judgement(metric: BankMetric, gaps: list[str], numbers: Any, run: int) -> Judgement:
+    if gaps:
+        return Judgement(metric.name, status=Status.SKIPPED, error=f"row has no {' and no '.join(gaps)}", run=run)
+    raw = next(numbers)
+    if not math.isfinite(raw):
+        return Judgement(metric.name, status=Status.SKIPPED, error="undefined for this text", run=run)
+    return Judgement(metric.name, raw=raw, score=metric.output.score(raw), run=run)
+
+
+def best_reference(
+    batch: TextBatch, pair: Callable[[str, str], float], *, highest: bool = True
+) -> FloatArray:
+    """Score each output against each of its references and keep the best: shape (n,).
+
+    Parameters
+    ----------
+    batch : TextBatch
+        n rows, each with at least one reference.
+    pair : callable
+        ``pair(output, reference) -> float``.
+    highest : bool
+        True keeps the largest value (similarities), False the smallest (distances).
+    """
+    choose = max if highest else min
+    return np.array(
+        [
+            choose(pair(output, reference) for reference in references)
+            for output, references in zip(batch.outputs, batch.references, strict=True)
+        ],
+        dtype=float,
+    )

@@ -1,0 +1,80 @@
+"""What can go wrong, as a tree.
+
+::
+
+    MetricsmithError
+    ├── InputError                 the caller's data or options are wrong (CLI exit code 2)
+    │   ├── DataError              a file, row or column cannot be used
+    │   ├── OptionError            an argument has no meaning here
+    │   ├── NeedsError             a metric lacks what it needs (references, an extra, a language model)
+    │   └── StateError             a saved object cannot be read back
+    ├── JudgementFailed            one model judgement has no value; carries its status
+    └── ModelFailure               the model or network failed beyond the gate (CLI exit code 3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = [
+    "DataError",
+    "InputError",
+    "JudgementFailed",
+    "MetricsmithError",
+    "ModelFailure",
+    "NeedsError",
+    "OptionError",
+    "StateError",
+    "nearest",
+]
+
+
+class MetricsmithError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class InputError(MetricsmithError):
+    """The caller's data or options are wrong; nothing was written."""
+
+
+class DataError(InputError, ValueError):
+    """A file, row or column cannot be used."""
+
+
+class OptionError(InputError, ValueError):
+    """An argument's value has no meaning here."""
+
+
+class NeedsError(InputError):
+    """A metric lacks what it needs, said before any work starts."""
+
+
+class StateError(InputError, ValueError):
+    """A saved object cannot be read back."""
+
+
+class JudgementFailed(MetricsmithError):
+    """One judgement has no value.
+
+    Parameters
+    ----------
+    message : str
+        What happened, with the value seen.
+    status : str
+        One of the failure values of `metricsmith.records.Status`.
+    """
+
+    def __init__(self, message: str, status: str = "unparsable") -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ModelFailure(MetricsmithError):
+    """The model or the network failed beyond what the run allows."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``" (did you mean 'x'?)"`` for the closest known name, or an empty string."""
+    close = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {close[0]!r}?)" if close else ""

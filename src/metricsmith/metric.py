@@ -1,0 +1,186 @@
+"""What every metric has in common: the protocol, the texts of a row, and the callable that DSPy takes.
+
+Bank metrics, judges and induced metrics are interchangeable because they share this contract
+and nothing else; there is no base class.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import dspy
+
+from metricsmith.errors import DataError, JudgementFailed
+from metricsmith.records import Judgement, MetricCard, Output
+
+__all__ = ["DSPyMetric", "Metric", "RowText", "content_hash", "make_row", "row_text"]
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """Anything that gives one number per row."""
+
+    @property
+    def name(self) -> str:
+        """The output's name, unique among the metrics of a run."""
+
+    @property
+    def card(self) -> MetricCard:
+        """The card of the metric's family."""
+
+    @property
+    def output(self) -> Output:
+        """Range and direction of this metric's number."""
+
+    def fingerprint(self) -> str:
+        """A hash of everything that changes the number."""
+
+    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
+        """One judgement per row, in order; failures are judgements too, never exceptions."""
+
+    def as_metric(self, **fields: str) -> DSPyMetric:
+        """The five-argument callable for DSPy; `fields` maps our names to the caller's."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowText:
+    """The texts of one row. `input` and `context` are empty where the row has none."""
+
+    output: str
+    input: str = ""
+    references: tuple[str, ...] = ()
+    context: str = ""
+
+
+def make_row(
+    output: str, *, input: str = "", references: Sequence[str] = (), context: str = "", **labels: Any
+) -> dspy.Example:
+    """Build a row: a `dspy.Example` whose inputs are the texts and whose labels are everything else.
+
+    Parameters
+    ----------
+    output : str
+        The text to judge.
+    input, context : str
+        What the output answers; left out of the row when empty.
+    references : sequence of str
+        Gold outputs, in order.
+    **labels
+        ``id``, ``group``, ``system``, ``rater``, the rating under the task's target name, and so on.
+    """
+    texts: dict[str, Any] = {"output": output}
+    if input:
+        texts["input"] = input
+    if references:
+        texts["references"] = list(references)
+    if context:
+        texts["context"] = context
+    return dspy.Example(**labels, **texts).with_inputs(*texts)
+
+
+def row_text(row: Any, fields: Mapping[str, str] | None = None, pred: Any = None) -> RowText:
+    """Read the texts of `row`, the output from `pred` if one is given.
+
+    Parameters
+    ----------
+    row : dspy.Example or Prediction
+        Has the texts under our names, or under those that `fields` gives.
+    fields : mapping of str to str, optional
+        Ours to theirs, for example ``{"input": "question", "output": "answer"}``.
+    pred : dspy.Prediction or str, optional
+        The new output; None means the row's own.
+
+    Raises
+    ------
+    DataError
+        If there is no output text.
+    """
+    names = {"input": "input", "output": "output", "references": "references", "context": "context"}
+    names.update(fields or {})
+    source = row if pred is None else pred
+    output = source if isinstance(source, str) else source.get(names["output"])
+    if output is None:
+        raise DataError(
+            f"no field {names['output']!r} in {sorted(source.keys())}: name the output field with output=..."
+        )
+    references = row.get(names["references"]) or ()
+    if isinstance(references, str):
+        references = (references,)
+    return RowText(
+        output=str(output),
+        input=str(row.get(names["input"]) or ""),
+        references=tuple(str(reference) for reference in references),
+        context=str(row.get(names["context"]) or ""),
+    )
+
+
+class DSPyMetric:
+    """A metric in the shape that DSPy's Evaluate and optimisers call.
+
+    Returns a `dspy.Prediction` with ``score`` in [0, 1] and ``feedback``. While DSPy bootstraps
+    demonstrations (``trace`` given, ``pred_name`` not) it returns ``score >= success_at`` instead,
+    because a Prediction is always truthy. Equal texts are judged once (GEPA asks twice and pays twice).
+
+    Parameters
+    ----------
+    metric : Metric
+        Who judges.
+    fields : mapping of str to str
+        Our names (``input``, ``output``, ``references``, ``context``) to the caller's.
+    success_at : float
+        The bar for a bootstrapped demonstration.
+
+    Attributes
+    ----------
+    failures : int
+        How many calls had no value. DSPy books those as 0: discard a candidate that has any.
+
+    Raises
+    ------
+    JudgementFailed
+        When the judgement has no value.
+    """
+
+    def __init__(self, metric: Metric, fields: Mapping[str, str] | None = None, success_at: float = 0.5) -> None:
+        self.metric = metric
+        self.fields = dict(fields or {})
+        self.success_at = success_at
+        self.failures = 0
+        self._known: dict[str, Judgement] = {}
+        self._lock = threading.Lock()
+
+    def __call__(
+        self, example: Any, pred: Any = None, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+    ) -> Any:
+        """Judge `pred` (or the example's own output)."""
+        judgement = self._judge(row_text(example, self.fields, pred))
+        if judgement.score is None:
+            with self._lock:
+                self.failures += 1
+            raise JudgementFailed(f"{self.metric.name}: {judgement.error}", judgement.status)
+        if trace is not None and pred_name is None:
+            return judgement.score >= self.success_at
+        return dspy.Prediction(score=judgement.score, feedback=judgement.feedback)
+
+    def _judge(self, text: RowText) -> Judgement:
+        key = content_hash(text.input, text.output, list(text.references), text.context)
+        with self._lock:
+            known = self._known.get(key)
+        if known is None:
+            row = make_row(text.output, input=text.input, references=text.references, context=text.context)
+            known = self.metric.judge_batch([row])[0]
+            if known.ok:
+                with self._lock:
+                    known = self._known.setdefault(key, known)
+        return known
+
+
+def content_hash(*parts: Any) -> str:
+    """A 16-hex-digit hash of JSON-ready parts; order counts and parts never run together."""
+    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,327 @@
+"""The frozen records that travel between the parts: scales, tasks, judgements, metric cards.
+
+Nothing here computes; nothing here imports more than the standard library.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from metricsmith.errors import OptionError
+
+__all__ = ["FAILURES", "Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"]
+
+
+class Status(StrEnum):
+    """How one judgement ended. Only ``ok`` carries a number."""
+
+    OK = "ok"
+    UNPARSABLE = "unparsable"
+    OUT_OF_RANGE = "out_of_range"
+    REFUSED = "refused"
+    TRANSPORT = "transport"
+    BUDGET = "budget"
+    SKIPPED = "skipped"
+
+
+FAILURES: tuple[Status, ...] = tuple(status for status in Status if status is not Status.OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A bounded rating scale.
+
+    Parameters
+    ----------
+    low, high : float
+        The smallest and largest rating; ``low < high``, both finite.
+    step : float, optional
+        The distance between neighbouring ratings (1 for stars), None if continuous.
+    higher_is_better : bool
+        False for scales such as "number of errors".
+    """
+
+    low: float
+    high: float
+    step: float | None = None
+    higher_is_better: bool = True
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise OptionError(
+                f"scale {self.low:g} to {self.high:g} is not usable: both ends must be finite and low < high"
+            )
+        if self.step is not None and not 0 < self.step <= self.high - self.low:
+            raise OptionError(f"scale step {self.step:g} must be above 0 and at most high - low")
+
+    def __str__(self) -> str:
+        return f"{self.low:g} to {self.high:g}"
+
+    @property
+    def width(self) -> float:
+        """``high - low``."""
+        return self.high - self.low
+
+    def contains(self, value: float) -> bool:
+        """Whether `value` is finite and inside the scale, ends included."""
+        return math.isfinite(value) and self.low <= value <= self.high
+
+    def unit(self, raw: float) -> float:
+        """Map a number on this scale to [0, 1], higher is better, clipped; NaN stays NaN."""
+        share = (raw - self.low) / self.width
+        return math.nan if math.isnan(share) else min(1.0, max(0.0, share if self.higher_is_better else 1.0 - share))
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What the rows are about.
+
+    Parameters
+    ----------
+    description : str
+        What the system does and what a good output is, in plain words.
+    target : str
+        Name of the human rating in the rows.
+    scale : Scale
+        The rating's scale.
+    """
+
+    description: str
+    target: str
+    scale: Scale
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a piece of work cost. ``cost`` is US dollars, None where the price is unknown."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            self.requests + other.requests,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            sum(costs) if costs else None,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One metric's verdict on one row.
+
+    Parameters
+    ----------
+    metric : str
+        Name of the metric (a card's output name).
+    raw : float or None
+        The metric's own number; None unless `status` is ``ok``.
+    score : float or None
+        `raw` mapped to [0, 1], higher is better; None unless `status` is ``ok``.
+    feedback : str
+        Reasons in words; empty for metrics that give none.
+    status : Status
+        How the judgement ended.
+    error : str
+        What went wrong; empty when `status` is ``ok``.
+    run : int
+        Which repetition this is, from 0.
+    usage : Usage
+        What this judgement cost.
+    """
+
+    metric: str
+    raw: float | None = None
+    score: float | None = None
+    feedback: str = ""
+    status: Status = Status.OK
+    error: str = ""
+    run: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def __post_init__(self) -> None:
+        number = self.raw is not None and math.isfinite(self.raw)
+        if (self.status is Status.OK) != number:
+            raise ValueError(f"a judgement with status {self.status} cannot have raw={self.raw!r}")
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a number."""
+        return self.status is Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One number that a metric yields.
+
+    `score` is the monotone map of `raw` to [0, 1], higher is better; it never depends on other rows.
+    Bounded outputs map linearly. Outputs without an upper end use ``x / (x + half)`` with
+    ``x = raw - low``, so that `half` above `low` scores .5; outputs without a lower end use
+    ``.5 + .5 raw / (|raw| + half)``. Where lower is better the map is turned round.
+
+    Parameters
+    ----------
+    name : str
+        Unique in the bank, the name of a column of scores.
+    low, high : float or None
+        Range of the raw number; None means unbounded on that side.
+    higher_is_better : bool
+        Direction of the raw number. For lengths, where neither end is good, False by convention.
+    half : float, optional
+        Required for open-ended outputs.
+    description : str
+        One line.
+    """
+
+    name: str
+    low: float | None = 0.0
+    high: float | None = 1.0
+    higher_is_better: bool = True
+    half: float | None = None
+    description: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.low is None or self.high is None) and not (self.half is not None and self.half > 0):
+            raise ValueError(f"output {self.name!r} is open-ended and needs half > 0")
+
+    def score(self, raw: float) -> float:
+        """Map a finite raw number to [0, 1], higher is better."""
+        if self.low is not None and self.high is not None:
+            share = min(1.0, max(0.0, (raw - self.low) / (self.high - self.low)))
+        elif self.low is not None:
+            distance = max(raw - self.low, 0.0)
+            share = distance / (distance + self._half)
+        else:
+            share = 0.5 + 0.5 * raw / (abs(raw) + self._half)
+        return share if self.higher_is_better else 1.0 - share
+
+    @property
+    def _half(self) -> float:
+        return self.half if self.half is not None else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class MetricCard:
+    """What a metric measures, for whom, and where it fails: the document that retrieval reads.
+
+    Parameters
+    ----------
+    name : str
+        Display name of the metric (a family may have several outputs).
+    kind : str
+        ``bank``, ``criterion_judge``, ``rubric_judge``, ``column`` or ``induced``.
+    summary : str
+        One or two sentences: what it measures.
+    formula : str
+        The definition in plain text.
+    outputs : tuple of Output
+        Every number it yields.
+    needs : tuple of str
+        Out of ``input``, ``references``, ``model``, ``gpu``, ``weights`` and extras (``extra:colbert``).
+    cost : str
+        ``free`` (microseconds on a CPU), ``cheap`` (milliseconds), ``model`` (one model call per row).
+    multi_reference : str
+        The rule for several references, in the order given; empty if references are not used.
+    domains, tasks, best_for, not_for, limits, failure_cases, related, papers : tuple of str
+        Card sections, each a list of short sentences or names.
+    backend, backend_license : str
+        Which library computes it and under which licence.
+    """
+
+    name: str
+    kind: str
+    summary: str
+    formula: str
+    outputs: tuple[Output, ...]
+    needs: tuple[str, ...] = ()
+    cost: str = "free"
+    multi_reference: str = ""
+    domains: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    best_for: tuple[str, ...] = ()
+    not_for: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    failure_cases: tuple[str, ...] = ()
+    related: tuple[str, ...] = ()
+    papers: tuple[str, ...] = ()
+    backend: str = "metricsmith"
+    backend_license: str = "MIT"
+
+    def output(self, name: str) -> Output:
+        """Return the output called `name`; KeyError if there is none."""
+        for output in self.outputs:
+            if output.name == name:
+                return output
+        raise KeyError(name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON-ready data."""
+        return asdict(self)
+
+    def to_markdown(self) -> str:
+        """The card as a Markdown section."""
+        lines = [f"## {self.name}", "", self.summary, ""]
+        lines += _table(self.outputs)
+        facts = [
+            ("Formula", self.formula),
+            ("Needs", ", ".join(self.needs) or "the output only"),
+            ("Cost", self.cost),
+            ("Several references", self.multi_reference),
+            ("Backend", f"{self.backend} ({self.backend_license})"),
+        ]
+        lines += [f"- **{label}**: {text}" for label, text in facts if text]
+        sections = [
+            ("Domains", self.domains), ("Tasks", self.tasks), ("Best for", self.best_for),
+            ("Not for", self.not_for), ("Known limits", self.limits), ("Failure cases", self.failure_cases),
+            ("Related", self.related), ("Papers", self.papers),
+        ]  # fmt: skip
+        lines += [f"- **{label}**: {'; '.join(items)}" for label, items in sections if items]
+        return "\n".join(lines) + "\n"
+
+
+def _table(outputs: Iterable[Output]) -> list[str]:
+    rows = ["| output | range | better | meaning |", "| --- | --- | --- | --- |"]
+    for output in outputs:
+        low = "-inf" if output.low is None else f"{output.low:g}"
+        high = "inf" if output.high is None else f"{output.high:g}"
+        better = "higher" if output.higher_is_better else "lower"
+        rows.append(f"| `{output.name}` | {low} to {high} | {better} | {output.description} |")
+    return [*rows, ""]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How well predictions agree with ratings, with what to think of it.
+
+    All statistics are NaN where undefined (fewer than two rows, a constant side).
+
+    Parameters
+    ----------
+    n, groups : int
+        Rows with both values, and how many groups they form.
+    kendall_tau_b, pearson, spearman : float
+        In [-1, 1].
+    ci_low, ci_high : float
+        95 % interval of `kendall_tau_b` (group bootstrap; over folds for cross-validation).
+    p_value : float
+        Two-sided permutation p-value that respects groups.
+    """
+
+    n: int
+    groups: int
+    kendall_tau_b: float = math.nan
+    ci_low: float = math.nan
+    ci_high: float = math.nan
+    p_value: float = math.nan
+    pearson: float = math.nan
+    spearman: float = math.nan

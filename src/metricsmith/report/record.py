@@ -1,0 +1,184 @@
+"""A finished run as data: everything that the reports show and nothing that they compute.
+
+`RunRecord.as_dict` is the content of ``report.json``; its keys are a public contract: later work adds
+blocks, never renames one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from metricsmith.records import Agreement, MetricCard, Task, Usage
+
+__all__ = ["SCHEMA_VERSION", "Component", "LearningPoint", "RowRecord", "RunRecord", "jsonable"]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One metric inside the induced one.
+
+    Parameters
+    ----------
+    name, kind : str
+        The column's name; ``bank``, ``criterion_judge``, ``rubric_judge`` or ``column``.
+    weight : float
+        Rating points that one standard deviation of the (transformed) column adds.
+    direction : str
+        ``+`` if a higher raw value raises the prediction, ``-`` otherwise.
+    tau_train, tau_test : float
+        Kendall tau-b of the component alone with the ratings; NaN if undefined.
+    missing : int
+        Rows (train and test) on which it had no value.
+    selected_share : float
+        Share of bootstrap refits that select it, in [0, 1]; NaN if not computed.
+    card : MetricCard
+    """
+
+    name: str
+    kind: str
+    weight: float
+    direction: str
+    tau_train: float
+    tau_test: float
+    missing: int
+    card: MetricCard
+    selected_share: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class RowRecord:
+    """One row as scored: the unit of ``scores.csv``, the scatter plot and the disagreement list.
+
+    `split` is ``train``, ``test`` or ``unrated``. `prediction` is on the rating scale, unclipped.
+    `values` holds every component's raw number (None: no value), `contributions` the rating points
+    that each adds, `feedback` the judges' reasons. Under cross-validation `prediction` of a rated row
+    is the one made while the row was held out.
+    """
+
+    id: str
+    group: str
+    split: str
+    rating: float | None
+    prediction: float | None
+    output: str = ""
+    input: str = ""
+    values: Mapping[str, float | None] = field(default_factory=dict)
+    contributions: Mapping[str, float] = field(default_factory=dict)
+    feedback: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LearningPoint:
+    """Held-out tau-b when the fit sees `rows` training rows: mean, low and high over seeded draws."""
+
+    rows: int
+    kendall_tau_b: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A finished induction.
+
+    Parameters
+    ----------
+    task : Task
+    signature : str
+        The line that makes every number reproducible: package, data checksum, seed, model, settings.
+    evaluation : str
+        ``holdout``, ``file``, ``cv`` or ``train_only``.
+    rows : mapping
+        ``rated``, ``train``, ``test``, ``unrated`` counts.
+    components : tuple of Component
+        By falling absolute weight.
+    train, test : Agreement
+        `test` has n 0 when only training data were available.
+    baselines : mapping of str to Agreement
+        Same rows as `test` (as `train` when there is no test).
+    judgements : mapping of str to int
+        ``requested``, ``ok`` and every failure status; requested is their sum.
+    usage : mapping
+        ``requests``, ``prompt_tokens``, ``completion_tokens``, ``cost``, ``seconds``, ``estimated`` (the
+        same keys, before the run).
+    warnings, notes : tuple of str
+        What must not be overlooked; what is worth knowing.
+    data : tuple of RowRecord
+    combiner : str
+        One sentence on how the components are combined.
+    fidelity : float
+        Correlation of the small model with the full one on all scored rows; NaN if nothing was left out.
+    clipped_share : float
+        Share of predictions outside the scale.
+    learning : tuple of LearningPoint
+    failures : tuple of str
+        One line per kind of failure: metric, status, count, first message.
+    synthetic : str
+        Non-empty for synthetic data: the sentence that says so, shown wherever the results show.
+    """
+
+    task: Task
+    signature: str
+    evaluation: str
+    rows: Mapping[str, int]
+    components: tuple[Component, ...]
+    train: Agreement
+    test: Agreement
+    baselines: Mapping[str, Agreement]
+    judgements: Mapping[str, int]
+    usage: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    data: tuple[RowRecord, ...] = ()
+    combiner: str = ""
+    fidelity: float = math.nan
+    clipped_share: float = 0.0
+    learning: tuple[LearningPoint, ...] = ()
+    failures: tuple[str, ...] = ()
+    synthetic: str = ""
+    title: str = "Induced metric"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content of ``report.json``: JSON-ready, NaN as None, without the per-row data."""
+        content = {
+            "schema_version": SCHEMA_VERSION,
+            "title": self.title,
+            "synthetic": self.synthetic,
+            "task": asdict(self.task),
+            "signature": self.signature,
+            "evaluation": self.evaluation,
+            "rows": dict(self.rows),
+            "components": [
+                {key: value for key, value in asdict(component).items() if key != "card"}
+                for component in self.components
+            ],
+            "train": asdict(self.train),
+            "test": asdict(self.test),
+            "baselines": {name: asdict(block) for name, block in self.baselines.items()},
+            "combiner": self.combiner,
+            "fidelity": self.fidelity,
+            "clipped_share": self.clipped_share,
+            "learning": [asdict(point) for point in self.learning],
+            "judgements": dict(self.judgements),
+            "failures": list(self.failures),
+            "usage": {key: asdict(value) if isinstance(value, Usage) else value for key, value in self.usage.items()},
+            "warnings": list(self.warnings),
+            "notes": list(self.notes),
+        }
+        return dict(jsonable(content))
+
+
+def jsonable(value: Any) -> Any:
+    """Replace NaN and infinities by None, tuples by lists and mappings by dicts, all the way down."""
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
