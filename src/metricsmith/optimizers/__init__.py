@@ -1,0 +1,1 @@
+"""Whatever has ``.compile()``: AutoMetrics."""

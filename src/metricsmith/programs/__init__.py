@@ -1,0 +1,1 @@
+"""DSPy modules: judges, generators, recommenders, and the induced metric."""

@@ -1,0 +1,1 @@
+"""Judges: one model call that turns a row into a score with its reasons."""

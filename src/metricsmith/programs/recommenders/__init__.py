@@ -1,0 +1,1 @@
+"""Recommenders: which metrics of a pool are worth computing for a task."""

@@ -1,0 +1,1 @@
+"""A finished run as HTML, Markdown, JSON and CSV: pure functions of a record."""

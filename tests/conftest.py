@@ -1,0 +1,26 @@
+"""Fixtures that more than one test file uses."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with the public rating data, which is not part of the project."""
+    folder = os.environ.get("METRICSMITH_DATA")
+    if not folder:
+        pytest.skip("METRICSMITH_DATA does not name the folder with the public rating data")
+    return Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def shared_golden(shared_data: Path) -> Path:
+    """Golden numbers that belong to the public rating data."""
+    folder = shared_data.parent / "golden"
+    if not folder.is_dir():
+        pytest.skip(f"no golden numbers beside {shared_data}")
+    return folder
