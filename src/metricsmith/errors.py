@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 __all__ = [
@@ -71,7 +71,15 @@ class JudgementFailed(MetricsmithError):
 
 
 class ModelFailure(MetricsmithError):
-    """The model or the network failed beyond what the run allows."""
+    """The model or the network failed beyond what the run allows.
+
+    Attributes
+    ----------
+    judgements : sequence
+        The judgements that were finished by then.
+    """
+
+    judgements: Sequence[object] = ()
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -1,0 +1,108 @@
+"""From rated rows to axes: one request serves every family of generated judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+import numpy as np
+
+from metricsmith.errors import JudgementFailed
+from metricsmith.metric import row_text
+from metricsmith.programs.judges.base import slug
+from metricsmith.programs.texts import shown
+from metricsmith.programs.tokens import estimate_tokens
+from metricsmith.records import Status, Task
+from metricsmith.signatures.axes import Axis, ProposeAxes
+
+__all__ = ["AxesGenerator", "Contrast", "contrast"]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Well and poorly rated examples, ready to be shown."""
+
+    liked: str
+    disliked: str
+    shown_each: int
+
+
+def contrast(
+    rows: Sequence[dspy.Example], task: Task, *, each: int = 5, max_tokens: int = 12_000, seed: int = 0
+) -> Contrast:
+    """Choose the best and the worst rated rows, as many as fit.
+
+    Rows are taken in turn from both ends of the ratings until `each` per side are chosen or the next pair
+    would pass `max_tokens`; at least one per side is shown. Ties are broken, and the order inside each side
+    is drawn, by `seed`. No row stands on both sides.
+
+    Parameters
+    ----------
+    rows : sequence of dspy.Example
+        Rated rows, at least two.
+    task : Task
+        Names the rating and its direction.
+    each : int
+        Examples per side at most.
+    max_tokens : int
+        Estimated tokens of all examples together.
+    seed : int
+        Decides ties and order.
+    """
+    random = np.random.default_rng(seed)
+    ratings = np.array([float(row[task.target]) for row in rows])
+    worst_first = np.lexsort((random.random(len(rows)), ratings if task.scale.higher_is_better else -ratings))
+    texts = [_example(row, task) for row in rows]
+    sizes = [estimate_tokens(text) for text in texts]
+    low, high, used = [], [], 0
+    for step in range(min(each, len(rows) // 2)):
+        worst, best = int(worst_first[step]), int(worst_first[-1 - step])
+        used += sizes[worst] + sizes[best]
+        if low and used > max_tokens:
+            break
+        low.append(worst)
+        high.append(best)
+    sides = ["\n\n".join(texts[index] for index in random.permutation(side)) for side in (high, low)]
+    return Contrast(sides[0], sides[1], len(low))
+
+
+def _example(row: dspy.Example, task: Task) -> str:
+    fields = [f"{label}:\n{text}" for label, text in shown(row_text(row)).items() if text != "(none)"]
+    return "\n".join([f"rating {float(row[task.target]):g} ({task.scale})", *fields])
+
+
+class AxesGenerator(dspy.Module):  # type: ignore[misc]
+    """Proposes an ordered list of distinct axes (AutoMetrics, section 3.1, "generate")."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.propose = dspy.Predict(ProposeAxes)
+
+    def forward(self, *, task: str, rating: str, liked: str, disliked: str, count: int) -> dspy.Prediction:
+        """Return a Prediction with ``axes``: at most `count`, no two of one name."""
+        answer = self.propose(task=task, rating=rating, liked=liked, disliked=disliked, count=count)
+        return dspy.Prediction(axes=distinct(answer.axes)[:count])
+
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        """As `forward`, asynchronously."""
+        answer = await self.propose.acall(**inputs)
+        return dspy.Prediction(axes=distinct(answer.axes)[: inputs["count"]])
+
+
+def distinct(axes: Sequence[Axis]) -> list[Axis]:
+    """Drop nameless axes and repeated names (case and punctuation aside).
+
+    Raises
+    ------
+    JudgementFailed
+        If nothing is left.
+    """
+    kept: dict[str, Axis] = {}
+    for axis in axes:
+        if axis.name.strip() and axis.meaning.strip():
+            kept.setdefault(slug(axis.name), axis)
+    if not kept:
+        raise JudgementFailed("the model proposed no usable axis", Status.UNPARSABLE)
+    return list(kept.values())

@@ -1,0 +1,122 @@
+"""What every judge shares: it is a student for DSPy's optimisers and a metric for everybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import dspy
+
+from metricsmith.errors import JudgementFailed
+from metricsmith.metric import DSPyMetric, RowText, content_hash, row_text
+from metricsmith.programs.calls import model_call
+from metricsmith.programs.state import Settings
+from metricsmith.programs.texts import shown
+from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
+
+__all__ = ["LEVELS", "Judge", "slug"]
+
+LEVELS = Scale(1, 5, 1)
+PROMPT_VERSION = 1  # raise it when the way that texts are shown changes, so that fingerprints change too
+
+
+class Judge(dspy.Module):  # type: ignore[misc]
+    """One model call that gives a whole number from 1 to 5 and its reasons.
+
+    Subclasses name their `kind` and `signature`, describe themselves in `card` and say in `question` what
+    is asked. `forward` takes the texts of a row by keyword and returns a `dspy.Prediction` with ``score`` in
+    [0, 1], ``raw`` from 1 to 5 and ``feedback``; it raises `JudgementFailed` where the model gave no such
+    number.
+    """
+
+    kind: ClassVar[str]
+    signature: ClassVar[type[dspy.Signature]]
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__()
+        self.settings = Settings(**settings)
+        self.judge = dspy.Predict(self.signature)
+
+    @property
+    def name(self) -> str:
+        """Unique among the metrics of a run; also the name of its column of scores."""
+        return str(self.settings.name)
+
+    @property
+    def output(self) -> Output:
+        """Whole numbers from 1 to 5, higher is better."""
+        return Output(self.name, LEVELS.low, LEVELS.high, description=str(self.settings.meaning))
+
+    @property
+    def card(self) -> MetricCard:
+        """The generated card."""
+        raise NotImplementedError
+
+    def question(self) -> Mapping[str, str]:
+        """The signature's inputs that are the same for every row."""
+        return {
+            "task": str(self.settings.task),
+            "criterion": f"{self.settings.criterion}: {self.settings.meaning}",
+        }
+
+    def forward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """Judge one row."""
+        text = RowText(output, input, tuple(references), context)
+        return self.verdict(self.judge(**self.question(), **shown(text)))
+
+    async def aforward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """Judge one row, asynchronously."""
+        text = RowText(output, input, tuple(references), context)
+        return self.verdict(await self.judge.acall(**self.question(), **shown(text)))
+
+    @staticmethod
+    def verdict(answer: Any) -> dspy.Prediction:
+        """Check the model's number: DSPy enforces neither bounds nor finiteness."""
+        if not LEVELS.contains(answer.score):
+            raise JudgementFailed(f"score {answer.score!r} is not on the scale {LEVELS}", Status.OUT_OF_RANGE)
+        return dspy.Prediction(score=LEVELS.unit(answer.score), raw=answer.score, feedback=answer.reasoning)
+
+    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
+        """Judge rows one after the other on the model in force; `scoring.score` does it concurrently."""
+        return [self._judge_row(row_text(row), run) for row in rows]
+
+    def _judge_row(self, text: RowText, run: int) -> Judgement:
+        call = model_call(
+            self, run=run, output=text.output, input=text.input, references=text.references, context=text.context
+        )
+        if call.prediction is None:
+            return Judgement(self.name, status=call.status, error=call.error, run=run, usage=call.usage)
+        verdict = call.prediction
+        return Judgement(
+            self.name, float(verdict.raw), verdict.score, verdict.feedback, run=run, usage=call.usage
+        )
+
+    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
+        """The five-argument callable for DSPy."""
+        return DSPyMetric(self, fields, success_at)
+
+    def fingerprint(self) -> str:
+        """A hash of the instruction, the demonstrations and the settings."""
+        return content_hash(self.kind, PROMPT_VERSION, self.dump_state())
+
+    def to_state(self) -> dict[str, Any]:
+        """JSON-ready state from which `from_state` builds an equal judge; holds no model and no key."""
+        state = self.dump_state()
+        state["judge"]["lm"] = None
+        return state
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Build a judge from `to_state`'s result."""
+        judge = cls(**state["settings"])
+        judge.load_state(dict(state))
+        return judge
+
+
+def slug(text: str) -> str:
+    """Lower-case words joined by underscores, fit for a column name."""
+    return "_".join("".join(c if c.isalnum() else " " for c in text.lower()).split()) or "unnamed"

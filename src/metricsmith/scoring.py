@@ -1,0 +1,189 @@
+"""Metrics x rows -> a table of judgements.
+
+CPU metrics of one family are computed as one batch; judges run concurrently under one shared limit. A
+failed judgement is counted and never becomes a number; too many of them stop the run.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from metricsmith.bank.base import BankMetric, judge_family
+from metricsmith.errors import ModelFailure
+from metricsmith.metric import Metric
+from metricsmith.records import Judgement, Status, Usage
+
+__all__ = ["ScoreTable", "score", "tally"]
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Judgements of m metrics on n rows.
+
+    Parameters
+    ----------
+    metrics : tuple of Metric
+    judgements : tuple of tuple of Judgement
+        ``judgements[j][i]`` is metric j on row i.
+    """
+
+    metrics: tuple[Metric, ...]
+    judgements: tuple[tuple[Judgement, ...], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics' names, in column order."""
+        return tuple(metric.name for metric in self.metrics)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Raw numbers, shape (n, m); NaN where there is none."""
+        columns = [[np.nan if j.raw is None else j.raw for j in column] for column in self.judgements]
+        return np.array(columns, dtype=float).reshape(len(self.metrics), -1).T
+
+    @property
+    def usage(self) -> Usage:
+        """What all judgements cost together."""
+        return sum((judgement.usage for column in self.judgements for judgement in column), Usage())
+
+    def flat(self) -> list[Judgement]:
+        """Every judgement."""
+        return [judgement for column in self.judgements for judgement in column]
+
+    def select(self, names: Iterable[str]) -> ScoreTable:
+        """The table of the named metrics, in the order given."""
+        index = {name: position for position, name in enumerate(self.names)}
+        chosen = [index[name] for name in names]
+        return ScoreTable(
+            tuple(self.metrics[position] for position in chosen),
+            tuple(self.judgements[position] for position in chosen),
+        )
+
+
+def tally(judgements: Iterable[Judgement]) -> dict[str, int]:
+    """Count judgements by status; ``requested`` is the sum of all others."""
+    counts = Counter(judgement.status for judgement in judgements)
+    return {"requested": counts.total(), **{status.value: counts[status] for status in Status}}
+
+
+def score(
+    metrics: Sequence[Metric],
+    rows: Sequence[dspy.Example],
+    *,
+    lm: Any = None,
+    concurrency: int = 16,
+    max_failure_rate: float = 0.2,
+    progress: bool = False,
+    label: str = "scoring",
+) -> ScoreTable:
+    """Judge every row by every metric.
+
+    Parameters
+    ----------
+    metrics : sequence of Metric
+        Bank metrics, judges, table columns or induced metrics, in any mixture.
+    rows : sequence of dspy.Example
+        Rows as `metricsmith.metric.make_row` builds them.
+    lm : dspy.LM, optional
+        The language model for judges; None takes the one in force.
+    concurrency : int
+        How many model requests may be in flight, over all judges together.
+    max_failure_rate : float
+        In [0, 1]: the share of model judgements that may fail. Rows that lack what a metric needs do
+        not count.
+    progress : bool
+        Whether to draw a progress bar on standard error.
+    label : str
+        The bar's text.
+
+    Raises
+    ------
+    ModelFailure
+        If more model judgements fail than `max_failure_rate` allows, as soon as that is certain; its
+        ``judgements`` hold what was done.
+    """
+    judgements: list[list[Judgement | None]] = [[None] * len(rows) for _ in metrics]
+    _score_bank(metrics, rows, judgements)
+    jobs = [
+        (j, i)
+        for j, metric in enumerate(metrics)
+        if not isinstance(metric, BankMetric)
+        for i in range(len(rows))
+    ]
+    with dspy.context(lm=lm) if lm is not None else nullcontext():
+        _score_concurrently(metrics, rows, jobs, judgements, concurrency, max_failure_rate, progress, label)
+    return ScoreTable(tuple(metrics), tuple(tuple(j for j in column if j is not None) for column in judgements))
+
+
+def _score_bank(
+    metrics: Sequence[Metric], rows: Sequence[dspy.Example], judgements: list[list[Judgement | None]]
+) -> None:
+    """Fill in the bank metrics, each family (with one set of statistics) in one batch."""
+    families: dict[tuple[int, int], list[int]] = {}
+    for position, metric in enumerate(metrics):
+        if isinstance(metric, BankMetric):
+            families.setdefault((id(metric.family), id(metric.statistics)), []).append(position)
+    for positions in families.values():
+        members = [metric for p in positions if isinstance(metric := metrics[p], BankMetric)]
+        for position, column in zip(positions, judge_family(members, rows), strict=True):
+            judgements[position] = list(column)
+
+
+def _score_concurrently(
+    metrics: Sequence[Metric],
+    rows: Sequence[dspy.Example],
+    jobs: Sequence[tuple[int, int]],
+    judgements: list[list[Judgement | None]],
+    concurrency: int,
+    max_failure_rate: float,
+    progress: bool,
+    label: str,
+) -> None:
+    """Run one-row jobs in threads that see the caller's DSPy context; stop once the gate is passed."""
+    bearable = int(max_failure_rate * len(jobs))
+    failures: list[Judgement] = []
+    with (
+        ThreadPoolExecutor(max(1, min(concurrency, len(jobs)))) as pool,
+        tqdm(total=len(jobs), desc=label, disable=not progress or not jobs, leave=False) as bar,
+    ):
+        waiting: dict[Future[list[Judgement]], tuple[int, int]] = {}
+        for j, i in jobs:
+            context = contextvars.copy_context()
+            waiting[pool.submit(context.run, metrics[j].judge_batch, [rows[i]])] = (j, i)
+        try:
+            while waiting:
+                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    j, i = waiting.pop(future)
+                    judgement = judgements[j][i] = future.result()[0]
+                    bar.update()
+                    if not judgement.ok and judgement.status is not Status.SKIPPED:
+                        failures.append(judgement)
+                    if len(failures) > bearable:
+                        raise _too_many(failures, len(jobs), max_failure_rate, judgements)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _too_many(
+    failures: Sequence[Judgement], requested: int, gate: float, judgements: Sequence[Sequence[Judgement | None]]
+) -> ModelFailure:
+    kinds = Counter(judgement.status.value for judgement in failures)
+    done = [judgement for column in judgements for judgement in column if judgement is not None and judgement.ok]
+    problem = ModelFailure(
+        f"{len(failures)} of {requested} model judgements failed "
+        f"({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}), more than the "
+        f"{gate:.0%} that are allowed; the first: {failures[0].metric}: {failures[0].error}"
+    )
+    problem.judgements = done
+    return problem
