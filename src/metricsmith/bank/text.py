@@ -1,0 +1,112 @@
+"""The bank's own sentence splitter and word tokeniser: Unicode aware, deterministic, no data files.
+
+Lower-casing and normalisation are the caller's. Both functions are pure, so equal texts give equal tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+__all__ = ["sentences", "words"]
+
+# A letter, mark or digit of a script that puts spaces between words.
+_CHARACTER = r"[[\p{L}\p{M}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}\u30FC]]"
+_IDEOGRAPH = r"[\p{Han}\p{Hiragana}\p{Katakana}\u30FC]\p{M}*"
+# In turn: a word with what may stand inside it (u.s, well-known, 3,000.5, 10:30); one ideograph or kana;
+# an ellipsis or a dash; a punctuation mark, symbol or emoji.
+_TOKEN = rf"""
+    {_CHARACTER}+ (?: (?:[-'’_.]|(?<=\p{{N}})[,:](?=\p{{N}})) {_CHARACTER}+ )*
+  | {_IDEOGRAPH}
+  | \.{{2,}} | -{{2,}}
+  | (?=\S)\X
+"""
+_CLITIC = r"(?i)^(.+?)(n['’]t|['’](?:s|m|d|re|ve|ll))$"
+_SENTENCE_END = r"""(?:[.!?…]+["'”’»)\]]*\s+|[。！？｡]+["'”’»）」』]*\s*|\s*\n\s*)"""
+# Followed by a full stop these do not end a sentence; "etc." and "no." may, so they are left out.
+_TITLES = frozenset(
+    ("mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "gen", "col", "rev", "hon", "vs", "cf", "fig", "e.g", "i.e")
+)
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> tuple[Callable[[str], list[str]], Any, Any]:
+    import regex
+
+    flags = regex.VERBOSE | regex.VERSION1
+    return regex.compile(_TOKEN, flags).findall, regex.compile(_CLITIC), regex.compile(_SENTENCE_END)
+
+
+def words(text: str) -> list[str]:
+    """Split `text` into words and punctuation marks.
+
+    Punctuation marks, symbols and emoji are tokens of their own, except inside a word
+    (``well-known``, ``u.s``, ``3,000.5``). English clitics are split off (``do`` + ``n't``,
+    ``it`` + ``'s``), as NLTK's treebank tokeniser does. Each Han or Kana character is a token. Scripts
+    without spaces that are neither (Thai, Khmer) give one token per run of letters.
+
+    Parameters
+    ----------
+    text : str
+        Any text; case is kept.
+
+    Returns
+    -------
+    list of str
+        In order; joined, they give `text` without its white space. Empty for blank text.
+
+    Examples
+    --------
+    >>> words("It's 3,000 km, isn't it?")
+    ['It', "'s", '3,000', 'km', ',', 'is', "n't", 'it', '?']
+    """
+    find_tokens, clitic, _ = _patterns()
+    tokens = find_tokens(text)
+    if "'" not in text and "’" not in text:
+        return tokens
+    split: list[str] = []
+    for token in tokens:
+        match = clitic.match(token) if "'" in token or "’" in token else None
+        split.extend(match.groups() if match else (token,))
+    return split
+
+
+def sentences(text: str) -> list[str]:
+    """Split `text` into sentences.
+
+    A sentence ends at white space after ``.``, ``!``, ``?`` or ``…`` (closing quotes and brackets
+    included), after the full-width marks of Chinese and Japanese, and at a line break. Common titles
+    (``Dr.``) and initials (``J.``) do not end one. Capital letters are not needed.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    list of str
+        Stripped and never empty; an empty list for blank text.
+
+    Examples
+    --------
+    >>> sentences("Dr. Lee left. why? nobody knows.")
+    ['Dr. Lee left.', 'why?', 'nobody knows.']
+    """
+    found: list[str] = []
+    start = 0
+    for match in _patterns()[2].finditer(text):
+        if _is_abbreviation(text[start : match.start()], match.group()):
+            continue
+        found.append(text[start : match.end()].strip())
+        start = match.end()
+    found.append(text[start:].strip())
+    return [sentence for sentence in found if sentence]
+
+
+def _is_abbreviation(before: str, end: str) -> bool:
+    if end.rstrip(" ") != ".":
+        return False
+    last = before.rsplit(maxsplit=1)[-1].lstrip("(\"'“‘") if before.strip() else ""
+    return last.lower() in _TITLES or (len(last) == 1 and last.isalpha() and last not in "iI")
