@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -114,26 +114,23 @@ def score(
         ``judgements`` hold what was done.
     """
     judgements: list[list[Judgement | None]] = [[None] * len(rows) for _ in metrics]
-    _score_bank(metrics, rows, judgements)
-    jobs = [
-        (j, i)
-        for j, metric in enumerate(metrics)
-        if not isinstance(metric, BankMetric)
-        for i in range(len(rows))
-    ]
+    _score_in_batches(metrics, rows, judgements)
+    jobs = [(j, i) for j, metric in enumerate(metrics) if metric.card.cost == "model" for i in range(len(rows))]
     with dspy.context(lm=lm) if lm is not None else nullcontext():
         _score_concurrently(metrics, rows, jobs, judgements, concurrency, max_failure_rate, progress, label)
     return ScoreTable(tuple(metrics), tuple(tuple(j for j in column if j is not None) for column in judgements))
 
 
-def _score_bank(
+def _score_in_batches(
     metrics: Sequence[Metric], rows: Sequence[dspy.Example], judgements: list[list[Judgement | None]]
 ) -> None:
-    """Fill in the bank metrics, each family (with one set of statistics) in one batch."""
+    """Fill in what needs no model; a bank family (with one set of statistics) is computed once."""
     families: dict[tuple[int, int], list[int]] = {}
     for position, metric in enumerate(metrics):
         if isinstance(metric, BankMetric):
             families.setdefault((id(metric.family), id(metric.statistics)), []).append(position)
+        elif metric.card.cost != "model":
+            judgements[position] = list(metric.judge_batch(rows))
     for positions in families.values():
         members = [metric for p in positions if isinstance(metric := metrics[p], BankMetric)]
         for position, column in zip(positions, judge_family(members, rows), strict=True):
@@ -162,15 +159,14 @@ def _score_concurrently(
             context = contextvars.copy_context()
             waiting[pool.submit(context.run, metrics[j].judge_batch, [rows[i]])] = (j, i)
         try:
-            while waiting:
-                for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    j, i = waiting.pop(future)
-                    judgement = judgements[j][i] = future.result()[0]
-                    bar.update()
-                    if not judgement.ok and judgement.status is not Status.SKIPPED:
-                        failures.append(judgement)
-                    if len(failures) > bearable:
-                        raise _too_many(failures, len(jobs), max_failure_rate, judgements)
+            for future in as_completed(waiting):
+                j, i = waiting[future]
+                judgement = judgements[j][i] = future.result()[0]
+                bar.update()
+                if not judgement.ok and judgement.status is not Status.SKIPPED:
+                    failures.append(judgement)
+                if len(failures) > bearable:
+                    raise _too_many(failures, len(jobs), max_failure_rate, judgements)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

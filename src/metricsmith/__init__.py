@@ -1,0 +1,80 @@
+"""Forge automatic metrics out of human feedback.
+
+The public names; each loads its module at first use, so that importing the package stays as cheap as
+importing DSPy.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metricsmith.agreement import agreement
+    from metricsmith.bank.catalogue import MetricBank, default_bank
+    from metricsmith.datasets.table import Table, read_table
+    from metricsmith.errors import (
+        DataError,
+        InputError,
+        JudgementFailed,
+        MetricsmithError,
+        ModelFailure,
+        NeedsError,
+        OptionError,
+        StateError,
+    )
+    from metricsmith.metric import DSPyMetric, Metric, make_row
+    from metricsmith.optimizers.auto_metrics import AutoMetrics
+    from metricsmith.optimizers.induce import Induced, induce
+    from metricsmith.programs.induced import InducedMetric
+    from metricsmith.programs.judges.criterion import CriterionJudge
+    from metricsmith.programs.judges.rubric import RubricJudge
+    from metricsmith.programs.saving import load
+    from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
+    from metricsmith.regression import LinearCombination, PriorRidge, TwoStagePLS, project
+    from metricsmith.report.record import RunRecord
+    from metricsmith.report.write import write_reports
+    from metricsmith.scoring import ScoreTable, score
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "agreement": ("agreement",),
+    "bank.catalogue": ("MetricBank", "default_bank"),
+    "datasets.table": ("Table", "read_table"),
+    "errors": (
+        "DataError", "InputError", "JudgementFailed", "MetricsmithError", "ModelFailure", "NeedsError", "OptionError",
+        "StateError",
+    ),
+    "metric": ("DSPyMetric", "Metric", "make_row"),
+    "optimizers.auto_metrics": ("AutoMetrics",),
+    "optimizers.induce": ("Induced", "induce"),
+    "programs.induced": ("InducedMetric",),
+    "programs.judges.criterion": ("CriterionJudge",),
+    "programs.judges.rubric": ("RubricJudge",),
+    "programs.saving": ("load",),
+    "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
+    "regression": ("LinearCombination", "PriorRidge", "TwoStagePLS", "project"),
+    "report.record": ("RunRecord",),
+    "report.write": ("write_reports",),
+    "scoring": ("ScoreTable", "score"),
+}  # fmt: skip
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Agreement", "AutoMetrics", "CriterionJudge", "DSPyMetric", "DataError", "Induced", "InducedMetric", "InputError",
+    "Judgement", "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
+    "ModelFailure", "NeedsError", "OptionError", "Output", "PriorRidge", "RubricJudge", "RunRecord", "Scale",
+    "ScoreTable", "StateError", "Status", "Table", "Task", "TwoStagePLS", "Usage", "agreement", "default_bank",
+    "induce", "load", "make_row", "project", "read_table", "score", "write_reports",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

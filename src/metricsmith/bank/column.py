@@ -1,0 +1,68 @@
+"""A metric that somebody else computed: it reads a number that the row brings along.
+
+People arrive with the scores of their own evaluators. A row built by the table reader carries them under
+``columns``, so that such a score can stand beside bank metrics and judges as a candidate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import dspy
+
+from metricsmith.metric import DSPyMetric, content_hash
+from metricsmith.records import Judgement, MetricCard, Output, Status
+
+__all__ = ["ColumnMetric"]
+
+
+@dataclass(frozen=True)
+class ColumnMetric:
+    """Reads ``row.columns[name]``.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    """
+
+    name: str
+
+    @property
+    def output(self) -> Output:
+        """A number of unknown range; 0 scores .5."""
+        return Output(self.name, low=None, high=None, half=1.0, description="brought along by the data")
+
+    @property
+    def card(self) -> MetricCard:
+        """A card that says what is known: the name."""
+        return MetricCard(
+            name=self.name,
+            kind="column",
+            summary=f"The number that the data bring along in the column {self.name!r}.",
+            formula="Whatever computed the column.",
+            outputs=(self.output,),
+            limits=("New rows must bring the column too; its range and direction are not known beforehand",),
+            backend="the caller",
+            backend_license="unknown",
+        )
+
+    def fingerprint(self) -> str:
+        """A hash of the name."""
+        return content_hash("column", self.name)
+
+    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
+        """Read the column; a row without a finite number is ``skipped``."""
+        return [self._read(row, run) for row in rows]
+
+    def _read(self, row: dspy.Example, run: int) -> Judgement:
+        value = (row.get("columns") or {}).get(self.name)
+        if value is None or not math.isfinite(value):
+            return Judgement(self.name, status=Status.SKIPPED, error=f"no number in column {self.name!r}", run=run)
+        return Judgement(self.name, float(value), self.output.score(float(value)), run=run)
+
+    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
+        """The five-argument callable for DSPy; it skips rows without the column."""
+        return DSPyMetric(self, fields, success_at)
