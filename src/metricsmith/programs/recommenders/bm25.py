@@ -1,0 +1,86 @@
+"""The default first stage: BM25 over the cards, without a model and without weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from metricsmith.errors import OptionError
+from metricsmith.programs.recommenders.base import Recommendation, by_score, check_pool, query_text
+from metricsmith.records import MetricCard, Task
+
+__all__ = ["BM25Recommender", "tokens"]
+
+WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class BM25Recommender:
+    """Ranks cards by BM25 of the task's words in the card's Markdown (Robertson and Zaragoza 2009).
+
+    The variant is Lucene's as bm25s computes it. Words are case-folded, English stop words are dropped and
+    English endings stripped (Snowball); other scripts match whole words only. Equal scores keep the order of
+    the cards, so the result depends on nothing but the arguments. Where no word of the task occurs in any
+    card, all scores are 0, the order is the pool's own, and a note says so.
+
+    Parameters
+    ----------
+    k1 : float
+        How quickly repeats of a word stop counting; at least 0.
+    b : float
+        How strongly long cards are discounted, in [0, 1].
+
+    Raises
+    ------
+    OptionError
+        If a parameter is out of range.
+    """
+
+    k1: float = 1.5
+    b: float = 0.75
+
+    def __post_init__(self) -> None:
+        if not self.k1 >= 0:
+            raise OptionError(
+                f"BM25 is not defined for k1 = {self.k1:g}: k1 must be 0 or more (1.5 is usual)"
+            )
+        if not 0 <= self.b <= 1:
+            raise OptionError(f"BM25 is not defined for b = {self.b:g}: b must be in [0, 1] (0.75 is usual)")
+
+    def recommend(self, task: Task | str, cards: Sequence[MetricCard], k: int = 30) -> Recommendation:
+        """Name the `k` cards that share the most telling words with the task; see `Recommender.recommend`."""
+        import bm25s
+
+        check_pool(cards, k)
+        index = bm25s.BM25(k1=self.k1, b=self.b, method="lucene", backend="numpy")
+        index.index([tokens(card.to_markdown()) for card in cards], show_progress=False)
+        # The empty string is bm25s's own token for "nothing asked"; an empty list would fail.
+        scores = index.get_scores(tokens(query_text(task)) or [""])
+        if scores.any():
+            return by_score(cards, scores, k)
+        note = "no word of the task occurs in any card: the order is the pool's own"
+        return by_score(cards, scores, k, (note,))
+
+
+def tokens(text: str) -> list[str]:
+    """Split text into case-folded word stems without English stop words.
+
+    Examples
+    --------
+    >>> tokens("The summaries are READABLE.")
+    ['summari', 'readabl']
+    """
+    from bm25s.stopwords import STOPWORDS_EN
+
+    stem = _stemmer()
+    return [stem(word) for word in WORD.findall(text.casefold()) if word not in STOPWORDS_EN]
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    from nltk.stem.snowball import EnglishStemmer
+
+    stem: Callable[[str], str] = cache(EnglishStemmer().stem)
+    return stem

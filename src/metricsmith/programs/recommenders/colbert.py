@@ -1,0 +1,128 @@
+"""ColBERT as a first stage: exact late interaction over the cards, without an index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metricsmith.errors import OptionError
+from metricsmith.programs.recommenders.base import Recommendation, by_score, check_pool, query_text
+from metricsmith.programs.recommenders.colbert_checkpoint import inspect_checkpoint
+from metricsmith.programs.recommenders.colbert_encoder import ColBERTEncoder, check_extra
+from metricsmith.programs.recommenders.embedding_cache import EmbeddingCache, Matrix
+from metricsmith.records import MetricCard, Task
+
+__all__ = ["ColBERTRecommender", "max_similarity"]
+
+
+class ColBERTRecommender:
+    """Ranks cards by ColBERT's late interaction with the task (Khattab and Zaharia 2020, equation 3).
+
+    The pool is small, so every card is scored exactly: no index, no faiss, no compiled extension. Card
+    embeddings are kept in memory, and in `cache_folder` if one is given, under a hash of the checkpoint's
+    content and the card's text: an edited card or checkpoint is encoded anew, everything else is not. Texts
+    are encoded one at a time, so that a card's score does not depend on the cards beside it.
+
+    Parameters
+    ----------
+    checkpoint : str or Path
+        Local folder of a trained checkpoint; never downloaded.
+    cache_folder : str or Path, optional
+        Where embeddings outlive the process (``.npz`` files without pickle). Made if missing.
+    query_tokens : int
+        Tokens of the task that are read; shorter tasks are padded with mask tokens, which ColBERT uses to
+        expand the query. At least 4.
+    card_tokens : int
+        Tokens of a card that are read, at least 4. Both are cut to what the encoder takes.
+
+    Raises
+    ------
+    NeedsError
+        If the extra ``colbert`` is not installed.
+    StateError
+        If the checkpoint cannot be used (`inspect_checkpoint`), for one because its projection is missing.
+    OptionError
+        If a token limit is below 4.
+    """
+
+    def __init__(
+        self,
+        checkpoint: str | Path,
+        *,
+        cache_folder: str | Path | None = None,
+        query_tokens: int = 128,
+        card_tokens: int = 512,
+    ) -> None:
+        check_extra()
+        for name, value in (("query_tokens", query_tokens), ("card_tokens", card_tokens)):
+            if value < 4:
+                raise OptionError(f"{name} = {value} leaves no room for words: it must be at least 4")
+        self.checkpoint = inspect_checkpoint(checkpoint)
+        self.query_tokens = min(query_tokens, self.checkpoint.max_positions)
+        self.card_tokens = min(card_tokens, self.checkpoint.max_positions)
+        self._cache = EmbeddingCache(cache_folder)
+        self._hash = ""
+        self._encoder: ColBERTEncoder | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ColBERTRecommender:
+        """Itself: DSPy's optimisers copy programs many times, and the weights never change."""
+        return self
+
+    def recommend(self, task: Task | str, cards: Sequence[MetricCard], k: int = 30) -> Recommendation:
+        """Name the `k` cards closest to the task; see `Recommender.recommend`.
+
+        `scores` are sums over query tokens of cosine similarities, at most `query_tokens`. Notes tell which
+        texts were longer than the encoder reads.
+
+        Raises
+        ------
+        OptionError
+            If the pool or `k` cannot be used.
+        StateError
+            If the weights turn out not to fit the encoder.
+        """
+        check_pool(cards, k)
+        encoder = self._load()
+        query, texts = query_text(task), [card.to_markdown() for card in cards]
+        question = encoder.query(query)
+        scores = np.array([max_similarity(question, self._embedding(text)) for text in texts])
+        notes = []
+        if encoder.length(query) > self.query_tokens:
+            notes.append(f"the task is longer than {self.query_tokens} tokens: ColBERT cut it")
+        long = sum(encoder.length(text) > self.card_tokens for text in texts)
+        if long:
+            notes.append(
+                f"{long} of {len(cards)} cards are longer than {self.card_tokens} tokens: ColBERT cut them"
+            )
+        return by_score(cards, scores, k, tuple(notes))
+
+    def _embedding(self, text: str) -> Matrix:
+        key = f"{self._hash}-{self.card_tokens}"
+        return self._cache.get(key, text, lambda: self._load().document(text))
+
+    def _load(self) -> ColBERTEncoder:
+        if self._encoder is None:
+            self._hash = self.checkpoint.content_hash()
+            self._encoder = ColBERTEncoder(self.checkpoint, self.query_tokens, self.card_tokens)
+        return self._encoder
+
+
+def max_similarity(query: Matrix, document: Matrix) -> float:
+    """Late interaction: for each query token its best document token, summed.
+
+    Parameters
+    ----------
+    query : ndarray, shape (q, d)
+        Unit rows (zero rows add 0).
+    document : ndarray, shape (t, d)
+        Unit rows, at least one.
+
+    Examples
+    --------
+    >>> max_similarity(np.eye(2, dtype=np.float32), np.array([[1.0, 0.0]], dtype=np.float32))
+    1.0
+    """
+    return float((query @ document.T).max(axis=1).sum())

@@ -1,0 +1,165 @@
+"""The second stage: a language model ranks the cards that the first stage left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import dspy
+
+from metricsmith.errors import OptionError
+from metricsmith.programs.calls import model_call
+from metricsmith.programs.recommenders.base import Recommendation, check_pool, unscored
+from metricsmith.programs.recommenders.names import match_names
+from metricsmith.programs.state import Settings
+from metricsmith.programs.texts import fence
+from metricsmith.programs.tokens import estimate_tokens
+from metricsmith.records import MetricCard, Task
+from metricsmith.signatures.ranking import RankMetrics
+
+__all__ = ["FittedCards", "LMRecommender", "fit_cards"]
+
+
+class LMRecommender(dspy.Module):  # type: ignore[misc]
+    """Asks the language model in force for the names of the most promising cards, in one request.
+
+    Names are checked against the pool (`match_names`); what no card carries is reported, never dropped in
+    silence. Cards are shown in the pool's order, whole as long as they fit, as name and summary from there.
+
+    Parameters
+    ----------
+    max_prompt_tokens : int
+        How long the prompt may become, in estimated tokens: four ASCII characters, or one other character,
+        make one (`estimate_tokens`).
+    """
+
+    def __init__(self, *, max_prompt_tokens: int = 32_000) -> None:
+        super().__init__()
+        self.settings = Settings(max_prompt_tokens=max_prompt_tokens)
+        self.rank = dspy.Predict(RankMetrics)
+
+    def forward(self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30) -> dspy.Prediction:
+        """Return a Prediction with ``names`` (at most `k`), ``unknown``, ``summarised`` and ``reasoning``.
+
+        Parameters
+        ----------
+        task, target : str
+            What the outputs are made for; the rating to follow.
+        cards : sequence of MetricCard
+            The pool; names must differ.
+        k : int
+            How many names are wanted, at least 1.
+
+        Raises
+        ------
+        OptionError
+            If the pool cannot be used, or its shortest form does not fit into the prompt.
+        """
+        fitted = self._fit(task, target, cards, k)
+        answer = self.rank(task=task, target=target, cards=fitted.text, k=k)
+        return _checked(answer, cards, k, fitted)
+
+    async def aforward(
+        self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30
+    ) -> dspy.Prediction:
+        """As `forward`, asynchronously."""
+        fitted = self._fit(task, target, cards, k)
+        answer = await self.rank.acall(task=task, target=target, cards=fitted.text, k=k)
+        return _checked(answer, cards, k, fitted)
+
+    def recommend(self, task: Task | str, cards: Sequence[MetricCard], k: int = 30) -> Recommendation:
+        """Name `k` cards; places that the model leaves empty are filled in the order of the pool.
+
+        Raises
+        ------
+        OptionError
+            As `forward`.
+        NeedsError
+            If no language model is set.
+        JudgementFailed, ModelFailure
+            If the call fails; nothing is filled in for it, the caller decides.
+        """
+        check_pool(cards, k)
+        description, target = (task, "") if isinstance(task, str) else (task.description, task.target)
+        call = model_call(self, task=description, target=target, cards=cards, k=k)
+        return replace(filled(call.result(), cards, k), usage=call.usage)
+
+    def _fit(self, task: str, target: str, cards: Sequence[MetricCard], k: int) -> FittedCards:
+        check_pool(cards, k)
+        inputs = {"task": task, "target": target, "cards": "", "k": k}
+        messages = dspy.ChatAdapter().format(self.rank.signature, self.rank.demos, inputs)
+        around = sum(estimate_tokens(str(message["content"])) for message in messages)
+        return fit_cards(cards, self.settings.max_prompt_tokens - around)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedCards:
+    """The pool as one text; the last `summarised` cards are there with name and summary only."""
+
+    text: str
+    summarised: int
+
+
+def fit_cards(cards: Sequence[MetricCard], max_tokens: int) -> FittedCards:
+    """Write out the cards, in order, so that they take at most `max_tokens` estimated tokens.
+
+    Cards are whole up to the first that would leave too little room for the names and summaries of those
+    behind it. No card is dropped.
+
+    Raises
+    ------
+    OptionError
+        If even names and summaries do not fit.
+    """
+    whole = [card.to_markdown() for card in cards]
+    short = [f"## {card.name}\n\n{card.summary}\n" for card in cards]
+    # A separator and the rounding cost less than one token each; the fence takes a fixed few.
+    savings = [_size(long) - _size(brief) for long, brief in zip(whole, short, strict=True)]
+    used = sum(map(_size, short)) + estimate_tokens(fence("x"))
+    if used > max_tokens:
+        raise OptionError(
+            f"{len(cards)} metric cards do not fit into the prompt: names and summaries alone take about "
+            f"{used} tokens, there is room for {max(max_tokens, 0)}; raise max_prompt_tokens or pass fewer cards"
+        )
+    count = 0
+    while count < len(cards) and used + savings[count] <= max_tokens:
+        used += savings[count]
+        count += 1
+    return FittedCards(fence("\n".join([*whole[:count], *short[count:]])), len(cards) - count)
+
+
+def _size(text: str) -> int:
+    return estimate_tokens(text) + 1
+
+
+def _checked(answer: Any, cards: Sequence[MetricCard], k: int, fitted: FittedCards) -> dspy.Prediction:
+    matched = match_names(answer.names, cards)
+    return dspy.Prediction(
+        names=list(matched.names[:k]),
+        unknown=list(matched.unknown),
+        summarised=fitted.summarised,
+        reasoning=answer.reasoning,
+    )
+
+
+def filled(answer: dspy.Prediction, cards: Sequence[MetricCard], k: int) -> Recommendation:
+    """Complete a ranking to `k` names (or the whole pool) in the cards' order, and say what was done."""
+    wanted = min(k, len(cards))
+    chosen = tuple(answer.names)
+    rest = tuple(card.name for card in cards if card.name not in set(chosen))
+    names = (chosen + rest)[:wanted]
+    notes = []
+    if answer.unknown:
+        listed = ", ".join(repr(name) for name in answer.unknown)
+        notes.append(f"the model named {len(answer.unknown)} metrics that are not in the pool: {listed}")
+    if len(chosen) < wanted:
+        notes.append(
+            f"the model named {len(chosen)} of {wanted} metrics: the other {wanted - len(chosen)} follow in "
+            "the order of the cards"
+        )
+    if answer.summarised:
+        notes.append(
+            f"for lack of room the model saw {answer.summarised} of {len(cards)} cards as name and summary"
+        )
+    return Recommendation(names, unscored(names), tuple(answer.unknown), tuple(notes))
