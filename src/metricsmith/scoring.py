@@ -50,7 +50,8 @@ class ScoreTable:
     def values(self) -> NDArray[np.float64]:
         """Raw numbers, shape (n, m); NaN where there is none."""
         columns = [[np.nan if j.raw is None else j.raw for j in column] for column in self.judgements]
-        return np.array(columns, dtype=float).reshape(len(self.metrics), -1).T
+        rows = len(columns[0]) if columns else 0
+        return np.array(columns, dtype=float).reshape(len(columns), rows).T
 
     @property
     def usage(self) -> Usage:

@@ -1,0 +1,201 @@
+"""The pool of candidate predictors: bank metrics, generated judges, columns of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import dspy
+
+from metricsmith.bank.base import BankMetric
+from metricsmith.bank.catalogue import MetricBank, default_bank
+from metricsmith.bank.column import ColumnMetric
+from metricsmith.errors import NeedsError, OptionError, nearest
+from metricsmith.metric import Metric
+from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS, generate
+from metricsmith.programs.judges.base import Judge
+from metricsmith.programs.recommenders.base import Recommender
+from metricsmith.records import MetricCard, Task, Usage
+
+__all__ = ["BANKS", "Candidates", "Sources", "gather"]
+
+BANKS = ("auto", "all", "existing", "generated", "none")
+GENERATED_ONLY_BELOW = 80  # rated training rows; AutoMetrics, section 4.6
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where candidates may come from.
+
+    Parameters
+    ----------
+    bank : str
+        ``existing`` (bank metrics), ``generated`` (judges), ``all`` (both), ``none`` (columns only) or
+        ``auto``: without a language model as ``existing``; with one as ``generated`` below
+        `generated_only_below` rated training rows and as ``all`` from there on.
+    columns : sequence of str
+        Columns of numbers that the rows bring along.
+    prior_columns : collection of str
+        Those among `columns` that are declared to measure the target, more being better.
+    generators : mapping of str to int
+        Judge family to number of judges.
+    metrics : MetricBank, optional
+        The bank; None takes the whole default one.
+    k : int
+        How many metrics (cards) retrieval keeps.
+    generated_only_below : int
+    """
+
+    bank: str = "auto"
+    columns: Sequence[str] = ()
+    prior_columns: Collection[str] = ()
+    generators: Mapping[str, int] = field(default_factory=lambda: dict(DEFAULT_COUNTS))
+    metrics: MetricBank | None = None
+    k: int = 30
+    generated_only_below: int = GENERATED_ONLY_BELOW
+
+    def __post_init__(self) -> None:
+        if self.bank not in BANKS:
+            raise OptionError(f"bank={self.bank!r}{nearest(self.bank, BANKS)} must be one of {', '.join(BANKS)}")
+        if self.k < 1:
+            raise OptionError(f"k={self.k} must be at least 1")
+        stray = set(self.prior_columns) - set(self.columns)
+        if stray:
+            raise OptionError(f"prior column {sorted(stray)[0]!r} is not among the metric columns; add it there")
+
+    def resolve(self, rated: int, has_lm: bool, has_text: bool) -> Plan:
+        """Decide what is used for `rated` training rows.
+
+        Raises
+        ------
+        NeedsError
+            If judges are asked for without a language model, or texts without output text.
+        """
+        if self.bank in {"generated", "all"} and not has_lm:
+            raise NeedsError(
+                f"bank={self.bank!r} needs a language model: pass --lm MODEL (lm=dspy.LM(...)), or use bank='existing'"
+            )
+        if not has_text:
+            if self.bank in {"generated", "existing", "all"}:
+                raise NeedsError(f"bank={self.bank!r} needs output text, which the rows do not have")
+            return Plan(False, False, ())
+        if self.bank != "auto":
+            return Plan(self.bank in {"existing", "all"}, self.bank in {"generated", "all"}, ())
+        if not has_lm:
+            return Plan(True, False, ("no language model given: nothing is generated",))
+        if rated < self.generated_only_below:
+            note = (
+                f"{rated} rated training rows are fewer than {self.generated_only_below}: "
+                "generated judges only, no bank metrics (--bank all changes that)"
+            )
+            return Plan(False, True, (note,))
+        return Plan(True, True, ())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which sources are used, and why in words."""
+
+    existing: bool
+    generated: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The predictors to compute.
+
+    `declared` names those that measure the target by declaration, more being better: generated judges and
+    prior columns. `judged` names the generated ones.
+    """
+
+    metrics: tuple[Metric, ...]
+    declared: frozenset[str]
+    notes: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def judged(self) -> frozenset[str]:
+        """Names of the generated judges."""
+        return frozenset(metric.name for metric in self.metrics if isinstance(metric, Judge))
+
+    @property
+    def costly(self) -> bool:
+        """Whether any candidate costs a model call per row."""
+        return any(metric.card.cost == "model" for metric in self.metrics)
+
+
+def gather(
+    rows: Sequence[dspy.Example], task: Task, sources: Sources, plan: Plan, recommender: Recommender, *, seed: int = 0
+) -> Candidates:
+    """Generate judges, find usable bank metrics, and let the recommender keep the `k` most promising.
+
+    Columns are always kept: they are already paid for.
+    """
+    notes, usage = list(plan.notes), Usage()
+    judges: list[Metric] = []
+    if plan.generated:
+        made = generate(rows, task, sources.generators, seed=seed)
+        judges, usage = list(made.judges), made.usage
+        notes += made.notes
+    bank: list[Metric] = []
+    if plan.existing:
+        usable, unusable = (sources.metrics or default_bank()).usable(rows)
+        bank = [metric.fit(rows) for metric in usable]
+        notes += _left_out(unusable)
+    columns: list[Metric] = [ColumnMetric(name) for name in sources.columns]
+    pool = _unique([*columns, *judges, *bank])
+    judges, bank = pool[len(columns) : len(columns) + len(judges)], pool[len(columns) + len(judges) :]
+    chosen, recommended_notes, recommended_usage = _retrieve([*judges, *bank], task, sources.k, recommender)
+    metrics = (*columns, *chosen)
+    if not metrics:
+        raise OptionError("there is no candidate metric: give output text, --metric-columns, or another --bank")
+    declared = {metric.name for metric in chosen if isinstance(metric, Judge)} | set(sources.prior_columns)
+    return Candidates(
+        metrics, frozenset(declared), (*notes, *recommended_notes), usage + recommended_usage
+    )
+
+
+def _retrieve(
+    pool: Sequence[Metric], task: Task, k: int, recommender: Recommender
+) -> tuple[list[Metric], tuple[str, ...], Usage]:
+    """Keep the metrics of the k best cards; a pool that is small enough is kept as it is."""
+    cards: dict[str, MetricCard] = {}
+    for metric in pool:
+        cards.setdefault(_card_key(metric), replace(metric.card, name=_card_key(metric)))
+    if len(cards) <= k:
+        return list(pool), (), Usage()
+    choice = recommender.recommend(task, list(cards.values()), k)
+    kept = set(choice.names)
+    notes = [f"retrieval kept {len(kept)} of {len(cards)} metrics", *choice.notes]
+    if choice.unknown:
+        notes.append(f"the model ranked metrics that do not exist: {', '.join(choice.unknown)}")
+    return [metric for metric in pool if _card_key(metric) in kept], tuple(notes), choice.usage
+
+
+def _card_key(metric: Metric) -> str:
+    """Outputs of one bank family share a card; a judge is known by its own name."""
+    return metric.card.name if isinstance(metric, BankMetric) else metric.name
+
+
+def _unique(pool: Sequence[Metric]) -> list[Metric]:
+    """Give a judge whose name is taken a numbered one; bank metrics and columns keep theirs."""
+    taken = {metric.name for metric in pool if not isinstance(metric, Judge)}
+    unique: list[Metric] = []
+    for metric in pool:
+        if isinstance(metric, Judge):
+            name, number = metric.name, 2
+            while name in taken:
+                name, number = f"{metric.name}_{number}", number + 1
+            taken.add(name)
+            metric.settings.values["name"] = name
+        unique.append(metric)
+    return unique
+
+
+def _left_out(unusable: Sequence[tuple[str, str]]) -> list[str]:
+    """One note per reason, with the families that it rules out."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in unusable:
+        by_reason.setdefault(reason, []).append(name)
+    return [f"left out because {reason}: {', '.join(dict.fromkeys(names))}" for reason, names in by_reason.items()]

@@ -1,0 +1,130 @@
+"""Generated judges: which families there are, how many of each, and the requests that make them."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import dspy
+
+from metricsmith.errors import ModelFailure, OptionError, nearest
+from metricsmith.programs.calls import Call, model_call
+from metricsmith.programs.generators.axes import AxesGenerator, contrast
+from metricsmith.programs.generators.rubrics import RubricGenerator
+from metricsmith.programs.judges.base import Judge
+from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.records import Task, Usage
+from metricsmith.signatures.axes import Axis
+
+__all__ = ["DEFAULT_COUNTS", "GENERATORS", "Family", "Generated", "generate"]
+
+# AutoMetrics, section 3.1: 10 single-criterion and 5 rubric judges.
+DEFAULT_COUNTS: Mapping[str, int] = {"criterion": 10, "rubric": 5}
+TRIES = 4  # a lost generation request costs a whole judge, or all of them: try harder than for one judgement
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Judges with what it took to make them."""
+
+    judges: tuple[Judge, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Family:
+    """How to make judges of one kind from axes, and how many requests each takes."""
+
+    build: Callable[[Sequence[Axis], Task], Generated]
+    requests_each: int
+
+
+def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> Generated:
+    """Make judges from rated rows: one request for all axes, then whatever each family needs.
+
+    Parameters
+    ----------
+    rows : sequence of dspy.Example
+        Rated training rows.
+    task : Task
+    counts : mapping of str to int
+        Family name to number of judges; axes are handed out in this order and never twice.
+    seed : int
+        Decides which of tied examples are shown and in what order.
+
+    Raises
+    ------
+    OptionError
+        For an unknown family.
+    ModelFailure
+        If the model proposes no axes.
+    """
+    for name in counts:
+        if name not in GENERATORS:
+            raise OptionError(f"no judge family {name!r}{nearest(name, GENERATORS)}; there are {', '.join(GENERATORS)}")
+    wanted = sum(counts.values())
+    examples = contrast(rows, task, seed=seed)
+    call = model_call(
+        AxesGenerator(),
+        tries=TRIES,
+        parse_tries=TRIES,
+        task=task.description,
+        rating=f"{task.target}, from {task.scale}"
+        + ("" if task.scale.higher_is_better else ", where lower is better"),
+        liked=examples.liked,
+        disliked=examples.disliked,
+        count=wanted,
+    )
+    if call.prediction is None:
+        raise ModelFailure(f"the model proposed no axes: {call.error}")
+    axes = call.prediction.axes
+    notes = [] if len(axes) == wanted else [f"{wanted} axes were asked for, {len(axes)} distinct ones came back"]
+    made, start = Generated(usage=call.usage, notes=tuple(notes)), 0
+    for name, count in counts.items():
+        family = GENERATORS[name].build(axes[start : start + count], task)
+        made = Generated(made.judges + family.judges, made.usage + family.usage, made.notes + family.notes)
+        start += count
+    return made
+
+
+def _criterion_judges(axes: Sequence[Axis], task: Task) -> Generated:
+    return Generated(
+        tuple(CriterionJudge(criterion=axis.name, meaning=axis.meaning, task=task.description) for axis in axes)
+    )
+
+
+def _rubric_judges(axes: Sequence[Axis], task: Task) -> Generated:
+    """Write the rubrics concurrently; an axis whose rubric fails is left out and said so."""
+    if not axes:
+        return Generated()
+
+    def write(axis: Axis) -> Call:
+        criterion = f"{axis.name}: {axis.meaning}"
+        return model_call(
+            RubricGenerator(), tries=TRIES, parse_tries=TRIES, task=task.description, criterion=criterion
+        )
+
+    with ThreadPoolExecutor(len(axes)) as pool:
+        futures = [pool.submit(contextvars.copy_context().run, write, axis) for axis in axes]
+        calls = [future.result() for future in futures]
+    judges, notes = [], []
+    for axis, call in zip(axes, calls, strict=True):
+        if call.prediction is None:
+            notes.append(f"no rubric for {axis.name!r}: {call.error}")
+            continue
+        judges.append(
+            RubricJudge(
+                criterion=axis.name, meaning=axis.meaning, levels=call.prediction.levels, task=task.description
+            )
+        )
+    return Generated(tuple(judges), sum((call.usage for call in calls), Usage()), tuple(notes))
+
+
+GENERATORS: Mapping[str, Family] = {
+    "criterion": Family(_criterion_judges, requests_each=0),
+    "rubric": Family(_rubric_judges, requests_each=1),
+}

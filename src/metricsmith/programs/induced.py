@@ -1,0 +1,220 @@
+"""The induced metric: a few components, their weights, and what they say about a row."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from typing import Any
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.errors import JudgementFailed, StateError
+from metricsmith.metric import DSPyMetric, Metric, content_hash
+from metricsmith.programs.state import Settings
+from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
+from metricsmith.regression import LinearCombination
+from metricsmith.scoring import ScoreTable, score
+
+__all__ = ["Explanation", "InducedMetric", "Part"]
+
+MOST_MISSING = 0.5  # share of the absolute weight that may be missing before a prediction has no value
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one component adds to one prediction.
+
+    `contribution` is in rating points, relative to an average rated output. `cost` is how many rating points
+    the row loses against the best value seen in training, never negative. Both are NaN where the component
+    has no value (`judgement.status` says why).
+    """
+
+    name: str
+    weight: float
+    contribution: float
+    cost: float
+    judgement: Judgement
+
+    def __str__(self) -> str:
+        if not self.judgement.ok:
+            return f"{self.name}: no value ({self.judgement.error})"
+        reason = f": {self.judgement.feedback}" if self.judgement.feedback else ""
+        return f"{self.name} = {self.judgement.raw:.4g}, costs {self.cost:.2f} rating points{reason}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One row's prediction taken apart; ``intercept + sum of contributions = prediction``."""
+
+    prediction: Judgement
+    intercept: float
+    parts: tuple[Part, ...]
+
+
+class InducedMetric(dspy.Module):  # type: ignore[misc]
+    """A weighted set of metrics that agrees with the raters.
+
+    ``raw`` is the unclipped prediction on the rating scale; ``score`` is that mapped to [0, 1], higher is
+    better, and clipped. A component without a value counts as average and is named in the feedback; where
+    such components carry more than half of the absolute weight there is no prediction at all.
+
+    Parameters
+    ----------
+    components : sequence of Metric
+        p metrics.
+    combination : LinearCombination
+        Over the components' raw numbers, in the same order and with the same names.
+    task : Task
+        Gives description, target and scale.
+    best : sequence of float
+        Per component, its best contribution on the training rows in rating points.
+    signature : str
+        The line that makes the fit reproducible.
+    """
+
+    name = "induced"
+
+    def __init__(
+        self,
+        *,
+        components: Sequence[Metric],
+        combination: LinearCombination,
+        task: Task,
+        best: Sequence[float],
+        signature: str = "",
+    ) -> None:
+        super().__init__()
+        self.components = list(components)
+        self.settings = Settings(
+            task=asdict(task), combination=combination.to_dict(), best=[float(b) for b in best], signature=signature
+        )
+
+    @property
+    def task(self) -> Task:
+        """What the rows are about."""
+        values = self.settings.task
+        return Task(values["description"], values["target"], Scale(**values["scale"]))
+
+    @property
+    def combination(self) -> LinearCombination:
+        """The fitted arithmetic; checked against the components."""
+        combination = LinearCombination.from_dict(self.settings.combination)
+        names = tuple(component.name for component in self.components)
+        if combination.names != names:
+            raise StateError(
+                f"the loaded state belongs to a metric made of {', '.join(combination.names)}, but this one is made "
+                f"of {', '.join(names)}; use metricsmith.load on the file instead"
+            )
+        return combination
+
+    @property
+    def output(self) -> Output:
+        """The rating scale."""
+        scale = self.task.scale
+        return Output(self.name, scale.low, scale.high, scale.higher_is_better, description=self.task.target)
+
+    @property
+    def card(self) -> MetricCard:
+        """A card made from the components' cards."""
+        cards = [component.card for component in self.components]
+        return MetricCard(
+            name=f"Induced metric for {self.task.target}",
+            kind="induced",
+            summary=f"Predicts {self.task.target} ({self.task.scale}) from {len(cards)} components.",
+            formula=self.combination.describe(),
+            outputs=(self.output,),
+            needs=tuple(sorted({need for card in cards for need in card.needs})),
+            cost="model" if any(card.cost == "model" for card in cards) else "cheap",
+            tasks=(self.task.description,) if self.task.description else (),
+        )
+
+    def forward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
+        row = dspy.Example(output=output, input=input, references=list(references), context=context)
+        judgement = self.judge_batch([row])[0]
+        if not judgement.ok:
+            raise JudgementFailed(judgement.error, judgement.status)
+        return dspy.Prediction(score=judgement.score, raw=judgement.raw, feedback=judgement.feedback)
+
+    async def aforward(self, **texts: Any) -> dspy.Prediction:
+        """As `forward`, in a thread that sees the caller's DSPy context."""
+        return await asyncio.to_thread(self.forward, **texts)
+
+    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
+        """One judgement per row; equal to judging the rows one by one."""
+        return [explanation.prediction for explanation in self.explain(rows, run=run)]
+
+    def explain(
+        self, rows: Sequence[dspy.Example], *, run: int = 0, progress: bool = False
+    ) -> list[Explanation]:
+        """Predictions of n rows with what each component adds to them."""
+        return self.combine(score(self.components, rows, max_failure_rate=1.0, progress=progress), run=run)
+
+    def combine(self, table: ScoreTable, *, run: int = 0) -> list[Explanation]:
+        """Predict from component judgements already made; `table` has the components in order."""
+        combination, sign = self.combination, 1.0 if self.task.scale.higher_is_better else -1.0
+        values = table.values
+        contributions = combination.contributions(values)
+        predictions = combination.predict(values)
+        explanations = []
+        for i in range(len(values)):
+            parts = tuple(
+                self._part(column[i], weight, float(contributions[i, j]), self.settings.best[j], sign)
+                for j, (column, weight) in enumerate(zip(table.judgements, combination.weights, strict=True))
+            )
+            explanations.append(
+                Explanation(self._prediction(float(predictions[i]), parts, run), combination.intercept, parts)
+            )
+        return explanations
+
+    @staticmethod
+    def _part(judgement: Judgement, weight: float, contribution: float, best: float, sign: float) -> Part:
+        if not judgement.ok:
+            return Part(judgement.metric, float(weight), math.nan, math.nan, judgement)
+        cost = max(0.0, sign * (best - contribution))
+        return Part(judgement.metric, float(weight), contribution, cost, judgement)
+
+    def _prediction(self, raw: float, parts: tuple[Part, ...], run: int) -> Judgement:
+        usage = sum((part.judgement.usage for part in parts), Usage())
+        absent = [part for part in parts if not part.judgement.ok]
+        total = sum(abs(part.weight) for part in parts)
+        if absent and sum(abs(part.weight) for part in absent) > MOST_MISSING * total:
+            failed = next((part for part in absent if part.judgement.status is not Status.SKIPPED), absent[0])
+            return Judgement(
+                self.name, status=failed.judgement.status, error=f"too little to go by: {failed}", run=run, usage=usage
+            )
+        worst_first = sorted(parts, key=lambda part: (part.judgement.ok, -part.cost if part.judgement.ok else 0.0))
+        costly = [part for part in worst_first if part.judgement.ok]
+        feedback = "\n".join(str(part) for part in [*costly, *absent])
+        return Judgement(self.name, raw, self.task.scale.unit(raw), feedback, run=run, usage=usage)
+
+    def best_contributions(self, values: NDArray[np.float64]) -> list[float]:
+        """Per component the best contribution over rows, shape (n, p) in, p numbers out."""
+        contributions = self.combination.contributions(values)
+        best = contributions.max(axis=0) if self.task.scale.higher_is_better else contributions.min(axis=0)
+        return [float(value) for value in best]
+
+    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
+        """The five-argument callable for DSPy, GEPA included: score and feedback, costliest failing first."""
+        return DSPyMetric(self, fields, success_at)
+
+    def fingerprint(self) -> str:
+        """A hash of components, weights and scale."""
+        parts = [component.fingerprint() for component in self.components]
+        return content_hash("induced", parts, self.settings.combination, self.settings.task)
+
+    def save(self, path: str | PathLike[str], **dspy_options: Any) -> None:
+        """Write one JSON that `metricsmith.load` reads; with options, DSPy's own save."""
+        if dspy_options:
+            super().save(path, **dspy_options)
+            return
+        from metricsmith.programs.saving import save
+
+        save(self, path)

@@ -1,0 +1,94 @@
+"""Every judge runs through DSPy's Evaluate and optimisers, as student and as metric."""
+
+from __future__ import annotations
+
+import warnings
+
+import dspy
+import pytest
+from loopback import scripted, serve
+
+from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.rubric import RubricJudge
+
+ROWS = [
+    dspy.Example(output=f"Some words {n} " * (n + 1), input="q", rating=n % 5 + 1).with_inputs("output", "input")
+    for n in range(8)
+]
+JUDGES = [
+    CriterionJudge(criterion="Brevity", meaning="Short.", task="Write."),
+    RubricJudge(criterion="Brevity", meaning="Short.", levels=list("abcde"), task="Write."),
+]
+
+
+def closeness(example, pred, trace=None, pred_name=None, pred_trace=None):
+    return 1 - abs(pred.raw - example.rating) / 4
+
+
+def answer(prompt):
+    if "new_instruction" in prompt:
+        return {"new_instruction": "Rate brevity from 1 to 5."}
+    if "## proposed_instruction ##" in prompt:
+        return {"proposed_instruction": "Rate brevity."}
+    if "## observations ##" in prompt or "## summary ##" in prompt or "## program_description ##" in prompt:
+        return {"observations": "COMPLETE", "summary": "short", "program_description": "p", "module_description": "m"}
+    return scripted(prompt)
+
+
+@pytest.fixture(params=JUDGES, ids=lambda judge: judge.kind)
+def judge(request):
+    return request.param.deepcopy()
+
+
+@pytest.fixture
+def lm():
+    with serve(answer) as server, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # DSPy's optimisers warn about their own defaults
+        model = server.lm()
+        with dspy.context(lm=model):
+            yield model
+
+
+def test_evaluate_runs_a_judge_as_student(judge, lm):
+    result = dspy.Evaluate(devset=ROWS, metric=closeness, num_threads=2, display_progress=False)(judge)
+    assert 0 < result.score <= 100
+
+
+def test_bootstrap_few_shot_gives_a_judge_demonstrations(judge, lm):
+    tuned = dspy.BootstrapFewShot(metric=lambda *a, **k: True, max_bootstrapped_demos=2).compile(judge, trainset=ROWS)
+    assert len(tuned.judge.demos) >= 1
+    assert tuned(output="text").raw in {1, 2, 3, 4, 5}
+
+
+def test_mipro_tunes_a_judge(judge, lm):
+    optimiser = dspy.MIPROv2(
+        metric=closeness, auto=None, num_candidates=2, max_bootstrapped_demos=1, max_labeled_demos=1, prompt_model=lm
+    )
+    tuned = optimiser.compile(judge, trainset=ROWS[:4], valset=ROWS[4:], num_trials=2, minibatch=False)
+    assert tuned(output="text").raw in {1, 2, 3, 4, 5}
+
+
+def test_gepa_tunes_a_judge(judge, lm):
+    optimiser = dspy.GEPA(metric=closeness, max_metric_calls=12, reflection_lm=lm, num_threads=2)
+    tuned = optimiser.compile(judge, trainset=ROWS[:4], valset=ROWS[4:])
+    assert tuned(output="text").raw in {1, 2, 3, 4, 5}
+
+
+class Writer(dspy.Module):
+    def __init__(self):
+        super().__init__()
+        self.write = dspy.Predict("question -> answer")
+
+    def forward(self, question):
+        return dspy.Prediction(answer=f"plain words about {question}")
+
+
+def test_evaluate_and_gepa_take_a_judge_as_metric(judge, lm):
+    metric = judge.as_metric(input="question", output="answer")
+    rows = [dspy.Example(question=f"q{n}").with_inputs("question") for n in range(4)]
+    result = dspy.Evaluate(devset=rows, metric=metric, num_threads=2, display_progress=False)(Writer())
+    assert 0 <= result.score <= 100
+    dspy.GEPA(metric=metric, max_metric_calls=8, reflection_lm=lm, num_threads=2).compile(
+        Writer(), trainset=rows[:2], valset=rows[2:]
+    )
+    assert metric.failures == 0
