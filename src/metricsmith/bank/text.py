@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["sentences", "words"]
+__all__ = ["sentences", "stem", "words"]
 
 # A letter, mark or digit of a script that puts spaces between words.
 _CHARACTER = r"[[\p{L}\p{M}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}\u30FC]]"
@@ -26,7 +26,8 @@ _CLITIC = r"(?i)^(.+?)(n['’]t|['’](?:s|m|d|re|ve|ll))$"
 _SENTENCE_END = r"""(?:[.!?…]+["'”’»)\]]*\s+|[。！？｡]+["'”’»）」』]*\s*|\s*\n\s*)"""
 # Followed by a full stop these do not end a sentence; "etc." and "no." may, so they are left out.
 _TITLES = frozenset(
-    ("mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "gen", "col", "rev", "hon", "vs", "cf", "fig", "e.g", "i.e")
+    ("mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "gen", "col", "rev", "hon", "vs", "cf", "fig")
+    + ("e.g", "i.e")
 )
 
 
@@ -61,15 +62,34 @@ def words(text: str) -> list[str]:
     >>> words("It's 3,000 km, isn't it?")
     ['It', "'s", '3,000', 'km', ',', 'is', "n't", 'it', '?']
     """
+    return list(_words(text))
+
+
+# Several metrics read the same texts one after another: 2,048 texts are split once.
+@lru_cache(maxsize=2048)
+def _words(text: str) -> tuple[str, ...]:
     find_tokens, clitic, _ = _patterns()
     tokens = find_tokens(text)
     if "'" not in text and "’" not in text:
-        return tokens
+        return tuple(tokens)
     split: list[str] = []
     for token in tokens:
         match = clitic.match(token) if "'" in token or "’" in token else None
         split.extend(match.groups() if match else (token,))
-    return split
+    return tuple(split)
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """The Porter stem of one lower-cased English word, as `nltk.stem.PorterStemmer` gives it."""
+    return str(_stemmer().stem(word))
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> Any:
+    from nltk.stem.porter import PorterStemmer
+
+    return PorterStemmer()
 
 
 def sentences(text: str) -> list[str]:
