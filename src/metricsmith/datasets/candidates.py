@@ -1,0 +1,117 @@
+"""Columns of the table that are scores already: chosen by glob patterns, read as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.datasets.cells import cell_number, cell_text
+from metricsmith.datasets.sources import RawTable
+from metricsmith.errors import DataError, OptionError, nearest
+
+__all__ = ["Candidates", "match_columns", "read_scores"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Columns chosen as candidates.
+
+    Parameters
+    ----------
+    names : tuple of str
+        All of them, in the order of the table; those of `prior` are among them.
+    prior : tuple of str
+        Those that are declared to measure the target.
+    notes : tuple of str
+        One line per pattern with the number of columns it matched.
+    """
+
+    names: tuple[str, ...] = ()
+    prior: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def match_columns(
+    raw: RawTable,
+    metric_columns: Sequence[str] = (),
+    prior_columns: Sequence[str] = (),
+    target: str | None = None,
+) -> Candidates:
+    """Find the columns that the patterns mean.
+
+    Parameters
+    ----------
+    raw : RawTable
+        The table.
+    metric_columns, prior_columns : sequence of str
+        Case-sensitive glob patterns (``*``, ``?``, ``[abc]``, ``[!abc]``) or exact names. Prior columns
+        are candidates too.
+    target : str, optional
+        The rating column, which no pattern may match.
+
+    Raises
+    ------
+    OptionError
+        If a pattern matches no column or matches the target.
+    """
+    options = {"metric_columns": metric_columns, "prior_columns": prior_columns}
+    found: dict[str, set[str]] = {option: set() for option in options}
+    notes = []
+    for option, patterns in options.items():
+        for pattern in patterns:
+            names = [name for name in raw.columns if name == pattern or fnmatchcase(name, pattern)]
+            _check_match(raw, pattern, names, f"{option} (--{option.replace('_', '-')})", target)
+            found[option].update(names)
+            notes.append(f"{option} pattern {pattern!r} matches {len(names)} of {len(raw.columns)} columns")
+    every = found["metric_columns"] | found["prior_columns"]
+    return Candidates(
+        names=tuple(name for name in raw.columns if name in every),
+        prior=tuple(name for name in raw.columns if name in found["prior_columns"]),
+        notes=tuple(notes),
+    )
+
+
+def read_scores(raw: RawTable, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
+    """The numbers of each column, shape (n rows,): NaN where the cell is blank, infinities kept.
+
+    Raises
+    ------
+    DataError
+        If a cell is neither a number (text and booleans included) nor blank; it names row and column.
+    """
+    scores = {}
+    for name in names:
+        values = np.empty(len(raw))
+        for index, cell in enumerate(raw.columns[name]):
+            try:
+                values[index] = cell_number(cell)
+            except ValueError as error:
+                raise DataError(
+                    f"{raw.place(index, name)}: {cell_text(cell)[:60]!r} is not a number; a metric column "
+                    f"may hold "
+                    f"numbers, true/false and blank cells: correct the cell, or narrow the pattern of "
+                    f"metric_columns (--metric-columns)"
+                ) from error
+        scores[name] = values
+    return scores
+
+
+def _check_match(raw: RawTable, pattern: str, names: Sequence[str], option: str, target: str | None) -> None:
+    if not names:
+        raise OptionError(
+            f"{raw.name}: the pattern {pattern!r} of {option} matches none of the {len(raw.columns)} columns"
+            f"{nearest(pattern, raw.columns)}; patterns are case-sensitive and must fit the whole name, "
+            f"columns are "
+            f"{', '.join(list(raw.columns)[:12])}{', ...' if len(raw.columns) > 12 else ''}: change the "
+            f"pattern"
+        )
+    if target is not None and target in names:
+        raise OptionError(
+            f"{raw.name}: the pattern {pattern!r} of {option} matches the target column {target!r}; a "
+            f"rating cannot "
+            f"predict itself: narrow the pattern so that it matches scores only"
+        )

@@ -1,0 +1,136 @@
+"""One cell of a table: whether it is blank, its text, its number, the list of references in it."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import math
+import tokenize
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["cell_number", "cell_text", "is_blank", "plain", "reference_list"]
+
+_TRUTH = {"true": 1.0, "false": 0.0}
+_MISSING_NUMBERS = frozenset({"", "nan", "null", "none", "n/a", "na", "<na>"})
+
+
+def plain(value: Any) -> Any:
+    """Turn a value of numpy, pandas or pyarrow into plain Python; every kind of missing becomes None.
+
+    Parameters
+    ----------
+    value : any
+        A cell as a data frame or a JSON reader holds it.
+
+    Returns
+    -------
+    None, bool, int, float, str, list or dict
+        Other types (dates, decimals) become their text. NaN becomes None, infinities stay.
+    """
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return None if math.isnan(value) else float(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    return None if str(value) in ("<NA>", "NaT", "NaN") else str(value)
+
+
+def is_blank(cell: Any) -> bool:
+    """Whether a plain cell is None or only white space."""
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def cell_text(cell: Any) -> str:
+    """The text of a plain cell.
+
+    Strings stay as they are, None is empty, whole floats lose their ``.0`` (a column of integers with
+    one gap is a column of floats to pandas), lists and dicts become JSON.
+
+    Examples
+    --------
+    >>> cell_text(3.0), cell_text(None), cell_text(["a", 1])
+    ('3', '', '["a", 1]')
+    """
+    if cell is None:
+        return ""
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    if isinstance(cell, list | dict):
+        return json.dumps(cell, ensure_ascii=False)
+    return str(cell)
+
+
+def cell_number(cell: Any) -> float:
+    """The number in a plain cell.
+
+    Numbers, text that is a number, booleans and the words true and false count; a blank cell and
+    ``nan``, ``null``, ``none``, ``n/a`` are NaN; infinities are kept.
+
+    Raises
+    ------
+    ValueError
+        If there is something else in the cell.
+    """
+    if cell is None:
+        return math.nan
+    if isinstance(cell, bool | int | float):
+        return float(cell)
+    text = cell_text(cell).strip()
+    if text.lower() in _MISSING_NUMBERS:
+        return math.nan
+    if text.lower() in _TRUTH:
+        return _TRUTH[text.lower()]
+    if "_" in text:
+        raise ValueError(f"{text!r} is not a number")
+    return float(text)
+
+
+def reference_list(cell: Any) -> list[str]:
+    """The references in a cell: a list, a JSON list, a Python list in text form, or one plain text.
+
+    Only a list of strings is read as a list, so that the single reference ``[1, 2]`` stays one text.
+    The printed form of a numpy array of strings (``['a' 'b']``, no commas) is read as well: Python
+    would glue its items together. Blank references are dropped; the order is kept.
+
+    Examples
+    --------
+    >>> reference_list('["a", "b"]'), reference_list("['a', '']"), reference_list("one text")
+    (['a', 'b'], ['a'], ['one text'])
+    """
+    items = cell if isinstance(cell, list) else _listed(cell_text(cell))
+    return [cell_text(item) for item in items if not is_blank(item)]
+
+
+def _listed(text: str) -> list[Any]:
+    stripped = text.strip()
+    if not (stripped.startswith("[") and stripped.endswith("]")):
+        return [text]
+    for parse in (json.loads, _python_list):
+        try:
+            value = parse(stripped)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
+            return value
+    return [text]
+
+
+def _python_list(text: str) -> Any:
+    with warnings.catch_warnings():
+        # A reference may hold a backslash that is no escape; that is data, not a programming mistake.
+        warnings.simplefilter("ignore", SyntaxWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)
+        value = ast.literal_eval(text)
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        strings = [token.string for token in tokens if token.type == tokenize.STRING]
+        if isinstance(value, list) and value and len(strings) > len(value):
+            return [ast.literal_eval(string) for string in strings]
+    return value

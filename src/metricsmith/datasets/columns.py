@@ -1,0 +1,197 @@
+"""Which column serves as what: named by the caller, else guessed from its name, and each guess said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from metricsmith.datasets.sources import RawTable
+from metricsmith.errors import DataError, OptionError
+
+__all__ = ["SYNONYMS", "Columns", "guess_notes", "need_column", "resolve_columns"]
+
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "target": (
+        "rating", "human_rating", "human_score", "score", "overall_score", "overall", "quality", "stars",
+        "grade", "thumbs", "thumb", "vote", "reward", "label",
+    ),
+    "output": (
+        "output", "model_output", "system_output", "response", "model_response", "answer", "model_answer",
+        "completion", "prediction", "predicted", "generated", "generated_text", "generation",
+        "hypothesis", "candidate", "reply", "rewrite", "rewritten", "simplified", "simplification",
+        "simple", "summary", "translation", "paraphrase", "story", "essay", "target", "text", "messages",
+    ),
+    "input": (
+        "input", "inputs", "prompt", "question", "query", "user_query", "instruction", "source",
+        "source_text", "src", "notice", "original", "original_text", "article", "document", "problem",
+        "request", "user_input",
+    ),
+    "reference": (
+        "references", "reference", "refs", "ref", "gold", "golden", "gold_answer", "gold_output",
+        "ground_truth", "target_text", "expected", "expected_output", "expected_answer",
+        "reference_answer", "ideal", "human_answer",
+    ),
+    "context": ("context", "contexts", "passage", "background", "evidence", "retrieved_context"),
+    "id": ("id", "row_id", "uid", "uuid", "example_id", "item_id", "sample_id", "instance_id", "record_id"),
+    "group": (
+        "group", "group_id", "source_id", "src_id", "prompt_id", "prompt_index", "input_id", "doc_id",
+        "document_id", "article_id", "question_id", "query_id", "topic_id", "task_id", "item_group",
+    ),
+}  # fmt: skip
+"""Column names that stand for each role, the likeliest first, in lower case with underscores."""
+
+_OPTIONS = {
+    "target": "target=... (--target)",
+    "output": "output=... (--output)",
+    "input": "inputs=... (--input)",
+    "reference": "reference=... (--reference)",
+    "context": "context=...",
+    "id": "id=... (--id)",
+    "group": "group=... (--group)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which column served as what.
+
+    Parameters
+    ----------
+    target, output, context, id, group : str or None
+        None where the table has no such column.
+    inputs, references : tuple of str
+        In the order given.
+    guessed : frozenset of str
+        The roles (keys of `SYNONYMS`) that were guessed from column names.
+    """
+
+    target: str | None = None
+    output: str | None = None
+    inputs: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    context: str | None = None
+    id: str | None = None
+    group: str | None = None
+    guessed: frozenset[str] = frozenset()
+
+    def used(self) -> tuple[str, ...]:
+        """Every column that has a role, each once."""
+        single = [self.target, self.output, self.context, self.id, self.group]
+        return tuple(dict.fromkeys([name for name in single if name] + [*self.inputs, *self.references]))
+
+
+def resolve_columns(
+    raw: RawTable, named: Columns, *, taken: Sequence[str] = (), guess_target: bool = True
+) -> Columns:
+    """Check the named columns and guess the others from their names.
+
+    Parameters
+    ----------
+    raw : RawTable
+        The table.
+    named : Columns
+        What the caller named; unnamed roles are None or empty.
+    taken : sequence of str
+        Columns that are candidates and therefore never guessed for a role.
+    guess_target : bool
+        Whether a rating column may be guessed.
+
+    Returns
+    -------
+    Columns
+        Whether a guessed id, group or output column is usable is for the caller to find out.
+
+    Raises
+    ------
+    DataError
+        If a named column is not in the table (the nearest is suggested).
+    OptionError
+        If the target is also named as a text.
+    """
+    chosen: dict[str, tuple[str, ...]] = {
+        role: names for role, names in _by_role(named).items() if role != "target" or names or guess_target
+    }
+    for role, names in chosen.items():
+        for name in names:
+            raw.require(name, _OPTIONS[role])
+    _check_target(raw, named)
+    # The column that groups the rows may be a text as well (all versions of one source), but is no id.
+    used = {*taken, *(name for role, names in chosen.items() if role != "group" for name in names)}
+    guessed = set()
+    for role in [role for role, names in chosen.items() if not names]:
+        barred = used if role != "id" else used.union(chosen["group"])
+        fitting = [name for name in _fitting(raw, role) if name not in barred]
+        if fitting:
+            chosen[role] = (fitting[0],)
+            used.add(fitting[0])
+            guessed.add(role)
+    return _from_roles(chosen, frozenset(guessed))
+
+
+def guess_notes(raw: RawTable, columns: Columns) -> tuple[str, ...]:
+    """One line per column that was guessed from its name, with the unused ones that would have fitted."""
+    notes = []
+    for role, names in _by_role(columns).items():
+        fitting = _fitting(raw, role)
+        if role in columns.guessed and names[0] in fitting:
+            others = [repr(name) for name in fitting if name not in columns.used()]
+            hint = f"; {', '.join(others)} would fit too" if others else ""
+            notes.append(f"{role} column guessed: {names[0]!r}{hint} (name it with {_OPTIONS[role]})")
+    return tuple(notes)
+
+
+def need_column(raw: RawTable, role: str) -> DataError:
+    """The error for a role that no column was named for and none could be guessed."""
+    return DataError(
+        f"{raw.name}: no {role} column was named and none of the columns ({', '.join(list(raw.columns)[:20])}"
+        f"{', ...' if len(raw.columns) > 20 else ''}) has a name that says so; recognised names are "
+        f"{', '.join(SYNONYMS[role][:8])} ...: name the column with {_OPTIONS[role]}"
+    )
+
+
+def _by_role(columns: Columns) -> dict[str, tuple[str, ...]]:
+    return {
+        "target": (columns.target,) if columns.target else (),
+        "output": (columns.output,) if columns.output else (),
+        "input": columns.inputs,
+        "reference": columns.references,
+        "context": (columns.context,) if columns.context else (),
+        "id": (columns.id,) if columns.id else (),
+        "group": (columns.group,) if columns.group else (),
+    }
+
+
+def _from_roles(roles: dict[str, tuple[str, ...]], guessed: frozenset[str]) -> Columns:
+    first = {role: names[0] if names else None for role, names in roles.items()}
+    return Columns(
+        target=first.get("target"),
+        output=first["output"],
+        inputs=roles["input"],
+        references=roles["reference"],
+        context=first["context"],
+        id=first["id"],
+        group=first["group"],
+        guessed=guessed,
+    )
+
+
+def _check_target(raw: RawTable, named: Columns) -> None:
+    texts = (named.output, *named.inputs, *named.references, named.context)
+    if named.target and named.target in texts:
+        raise OptionError(
+            f"{raw.name}: column {named.target!r} is named both as the target and as a text; a metric that "
+            f"reads "
+            f"the rating proves nothing: name another column for one of the two"
+        )
+
+
+def _fitting(raw: RawTable, role: str) -> list[str]:
+    """Columns whose name stands for `role`, the likeliest first."""
+    normal = {_normal(name): name for name in reversed(raw.columns)}
+    return [normal[synonym] for synonym in SYNONYMS[role] if synonym in normal]
+
+
+def _normal(name: str) -> str:
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[\W_]+", "_", snake).strip("_").lower()

@@ -1,0 +1,199 @@
+"""Where rows come from: a file, a data frame, a Hugging Face data set or a hub id -> one `RawTable`."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from metricsmith.datasets.formats import Parsed, frame_columns, parse_file, table_suffix
+from metricsmith.errors import DataError, nearest
+from metricsmith.metric import content_hash
+
+__all__ = ["RawTable", "load_hub", "open_source"]
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Named columns of plain cells that remember where each row stood.
+
+    Parameters
+    ----------
+    name : str
+        The path or hub id as given, or ``the data frame``; errors begin with it.
+    columns : dict of str to list
+        Cells by column, all lists of one length.
+    numbers : tuple of int
+        The data row, from 1, that each row was in the source (filtering keeps it).
+    lines : tuple of int
+        For text formats, the file's line on which each row starts; else empty.
+    checksum : str
+        16 hex digits of the sha256 of the file's bytes, or of the frame's columns and cells.
+    notes : tuple of str
+        What had to be guessed while reading.
+    """
+
+    name: str
+    columns: dict[str, list[Any]]
+    numbers: tuple[int, ...]
+    lines: tuple[int, ...]
+    checksum: str
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def place(self, index: int, column: str | None = None) -> str:
+        """Where row `index` (from 0, after filtering) stands: ``a.csv, row 3 (line 4), column 'x'``."""
+        counted = f"(line {self.lines[index]})" if self.lines else "(counted from 1)"
+        where = f"{self.name}, row {self.numbers[index]} {counted}"
+        return where if column is None else f"{where}, column {column!r}"
+
+    def require(self, column: str, option: str) -> str:
+        """Return `column`, or raise a `DataError` with the nearest name if the table lacks it."""
+        if column not in self.columns:
+            raise DataError(
+                f"{self.name}: no column {column!r}{nearest(column, self.columns)}; the columns are "
+                f"{', '.join(list(self.columns)[:20])}{', ...' if len(self.columns) > 20 else ''}: "
+                f"name an existing one with {option}"
+            )
+        return column
+
+    def take(self, indices: Sequence[int]) -> RawTable:
+        """The rows at `indices`, in that order."""
+        return replace(
+            self,
+            columns={name: [cells[index] for index in indices] for name, cells in self.columns.items()},
+            numbers=tuple(self.numbers[index] for index in indices),
+            lines=tuple(self.lines[index] for index in indices) if self.lines else (),
+        )
+
+
+def open_source(source: Any) -> RawTable:
+    """Read `source` into a `RawTable`.
+
+    Parameters
+    ----------
+    source : path, pandas.DataFrame, datasets.Dataset or hub id
+        A text ``owner/name`` that is no path is a hub id. A data set with several splits is read from
+        its ``train`` split, which is noted.
+
+    Raises
+    ------
+    DataError
+        If the source is of no such kind, cannot be read, or has no rows.
+    """
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if isinstance(source, str) and _is_hub_id(source):
+            return load_hub(source)
+        return _from_file(path)
+    return _from_object("the data frame" if _is_frame(source) else "the data set", source)
+
+
+def load_hub(name: str, load: Callable[[str], Any] | None = None) -> RawTable:
+    """Read the data set `name` from the Hugging Face hub.
+
+    Parameters
+    ----------
+    name : str
+        ``owner/name``.
+    load : callable, optional
+        Takes the name and returns the data set; default `datasets.load_dataset`.
+
+    Raises
+    ------
+    DataError
+        If it cannot be loaded: it does not exist, is private, or the network is down.
+    """
+    # By name, because a type checker run in the root finds the link `datasets` instead of the library.
+    loader = load or importlib.import_module("datasets").load_dataset
+    try:
+        data = loader(name)
+    except (OSError, ValueError, RuntimeError, ImportError) as error:
+        raise DataError(
+            f"{name}: cannot be loaded from the Hugging Face hub ({type(error).__name__}: {error}); an "
+            f"existing "
+            f"file or a public data set owner/name is needed: check the spelling and the network, or give a "
+            f"file"
+        ) from error
+    return _from_object(name, data)
+
+
+def _is_hub_id(text: str) -> bool:
+    path = Path(text)
+    looks_like = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", text) is not None
+    return looks_like and not path.exists() and not path.parent.exists() and not table_suffix(path)
+
+
+def _is_frame(source: Any) -> bool:
+    return hasattr(source, "iloc") and hasattr(source, "columns")
+
+
+def _from_file(path: Path) -> RawTable:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        folder = path.parent
+        beside = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+        missing = "" if folder.is_dir() else f" (nor the folder {folder})"
+        raise DataError(
+            f"{path}: no such file{missing}{nearest(path.name, beside)}; a table file, or the hub id "
+            f"owner/name of a "
+            f"data set, is needed: check the path"
+        ) from error
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}); a readable file is needed: check that it is a file "
+            f"and that you may read it"
+        ) from error
+    parsed = parse_file(path, content)
+    return _table(str(path), parsed, hashlib.sha256(content).hexdigest()[:16])
+
+
+def _from_object(name: str, source: Any) -> RawTable:
+    source, notes = _one_split(name, source)
+    frame = source if _is_frame(source) else _as_frame(name, source)
+    columns = frame_columns(name, frame)
+    if not len(frame) or not columns:
+        raise DataError(
+            f"{name} is empty: seen {len(frame)} rows and {len(columns)} columns; at least one row is "
+            f"needed: check how it was made"
+        )
+    checksum = content_hash({column: [repr(cell) for cell in cells] for column, cells in columns.items()})
+    return _table(name, Parsed(columns, (), notes), checksum)
+
+
+def _one_split(name: str, source: Any) -> tuple[Any, tuple[str, ...]]:
+    parts = list(source.values()) if isinstance(source, Mapping) else []
+    if not parts or not all(hasattr(part, "to_pandas") for part in parts):
+        return source, ()
+    splits = [str(split) for split in source]
+    if len(splits) == 1:
+        return source[splits[0]], ()
+    if "train" not in splits:
+        raise DataError(
+            f"{name}: several splits ({', '.join(splits)}) and none is called 'train'; one table is needed: "
+            f"load "
+            f"the split you mean with datasets.load_dataset(..., split=...)"
+        )
+    return source["train"], (f"{name}: split 'train' of {', '.join(splits)} is read",)
+
+
+def _as_frame(name: str, source: Any) -> Any:
+    if not hasattr(source, "to_pandas"):
+        raise DataError(
+            f"{name}: a {type(source).__name__} cannot be read as a table; allowed are a path, a hub id, a "
+            f"pandas DataFrame and a datasets.Dataset: wrap rows in pandas.DataFrame(rows)"
+        )
+    return source.to_pandas()
+
+
+def _table(name: str, parsed: Parsed, checksum: str) -> RawTable:
+    rows = len(next(iter(parsed.columns.values())))
+    return RawTable(name, parsed.columns, tuple(range(1, rows + 1)), parsed.lines, checksum, parsed.notes)

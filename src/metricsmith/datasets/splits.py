@@ -1,0 +1,228 @@
+"""Train and test sides and cross-validation folds that never part a group."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.errors import DataError, OptionError
+
+__all__ = ["Split", "effective_groups", "folds", "holdout"]
+
+# With two sides and a rating that few groups vary in, a handful of redraws is enough or none will do.
+_REDRAWS = 100
+
+
+@dataclass(frozen=True)
+class Split:
+    """Indices of the rows on each side, ascending, disjoint, together all rows."""
+
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+
+
+def effective_groups(groups: Sequence[str], texts: Sequence[Hashable] | None = None) -> NDArray[np.intp]:
+    """Number the groups, merging those that share a row with identical texts.
+
+    Where each row is its own group, the same output to the same input would otherwise sit on both sides.
+
+    Parameters
+    ----------
+    groups : sequence of str, shape (n,)
+        Every row's group.
+    texts : sequence of hashable, shape (n,), optional
+        Every row's texts, usually (input, output). Rows without any text (empty, None, or a tuple of
+        these) are never identical. None merges nothing.
+
+    Returns
+    -------
+    int array, shape (n,)
+        Group numbers from 0 in order of first appearance.
+
+    Raises
+    ------
+    OptionError
+        If `groups` and `texts` differ in length.
+
+    Examples
+    --------
+    >>> effective_groups(["a", "b", "c"], [("q", "x"), ("q", "y"), ("q", "x")]).tolist()
+    [0, 1, 0]
+    """
+    if texts is not None and len(texts) != len(groups):
+        raise OptionError(
+            f"{len(groups)} groups and {len(texts)} texts; there must be one of each per row: pass lists of "
+            f"one length"
+        )
+    parent: dict[str, str] = {group: group for group in groups}
+
+    def root(group: str) -> str:
+        while parent[group] != group:
+            parent[group] = parent[parent[group]]
+            group = parent[group]
+        return group
+
+    holder: dict[Hashable, str] = {}
+    for group, text in zip(groups, texts if texts is not None else [], strict=False):
+        if any(text) if isinstance(text, tuple) else text:
+            parent[root(group)] = root(holder.setdefault(text, group))
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(root(group), len(numbers)) for group in groups], dtype=np.intp)
+
+
+def holdout(
+    groups: Sequence[str],
+    texts: Sequence[Hashable] | None = None,
+    *,
+    fraction: float = 0.3,
+    seed: int = 0,
+    ratings: Sequence[float] | NDArray[np.float64] | None = None,
+) -> Split:
+    """Hold out whole groups for testing.
+
+    Groups are visited in a seeded order; each goes to the test side if that brings the number of test
+    rows closer to ``fraction * n``. At least one group stays on either side.
+
+    Parameters
+    ----------
+    groups, texts
+        As in `effective_groups`.
+    fraction : float
+        Share of the rows to hold out, above 0 and below 1.
+    seed : int
+        Decides the order.
+    ratings : sequence of float, shape (n,), optional
+        If given, orders are redrawn (up to 100 times, seeded) until the ratings vary on both sides; that
+        is all the stratification there is.
+
+    Returns
+    -------
+    Split
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two groups.
+    OptionError
+        If `fraction` is not between 0 and 1.
+    """
+    if not 0 < fraction < 1:
+        raise OptionError(
+            f"test fraction {fraction!r} is not possible; it must be above 0 and below 1: 0.3 holds out 30 "
+            f"% of the rows"
+        )
+    numbers = effective_groups(groups, texts)
+    sizes = np.bincount(numbers)
+    _check_groups(len(sizes), 2, "a held-out test")
+    rng = np.random.default_rng(seed)
+    split = _one_holdout(numbers, sizes, fraction, rng)
+    for _ in range(_REDRAWS):
+        if _varied([split], ratings):
+            break
+        split = _one_holdout(numbers, sizes, fraction, rng)
+    return split
+
+
+def folds(
+    groups: Sequence[str],
+    k: int,
+    seed: int = 0,
+    texts: Sequence[Hashable] | None = None,
+    *,
+    ratings: Sequence[float] | NDArray[np.float64] | None = None,
+) -> tuple[Split, ...]:
+    """Cut the rows into `k` folds of whole groups, about equal in rows; each is the test side once.
+
+    Groups are taken from the largest to the smallest, equal ones in a seeded order, each into the fold
+    that has the fewest rows.
+
+    Parameters
+    ----------
+    groups, texts
+        As in `effective_groups`.
+    k : int
+        Number of folds, at least 2 and at most the number of groups.
+    seed : int
+        Decides the order of equal groups.
+    ratings : sequence of float, shape (n,), optional
+        As in `holdout`.
+
+    Returns
+    -------
+    tuple of Split, length k
+
+    Raises
+    ------
+    DataError
+        If there are fewer groups than folds.
+    OptionError
+        If `k` is below 2.
+    """
+    if k < 2:
+        raise OptionError(f"{k} folds are not possible; at least 2 are needed: 5 is usual (--cv 5)")
+    numbers = effective_groups(groups, texts)
+    sizes = np.bincount(numbers)
+    _check_groups(len(sizes), k, f"{k} folds")
+    rng = np.random.default_rng(seed)
+    splits = _one_folding(numbers, sizes, k, rng)
+    for _ in range(_REDRAWS):
+        if _varied(splits, ratings):
+            break
+        splits = _one_folding(numbers, sizes, k, rng)
+    return splits
+
+
+def _one_holdout(
+    numbers: NDArray[np.intp], sizes: NDArray[np.intp], fraction: float, rng: np.random.Generator
+) -> Split:
+    wanted = fraction * len(numbers)
+    order = rng.permutation(len(sizes))
+    held: list[int] = []
+    rows = 0
+    for group in order:
+        if len(held) < len(sizes) - 1 and abs(rows + sizes[group] - wanted) < abs(rows - wanted):
+            held.append(int(group))
+            rows += int(sizes[group])
+    if not held:
+        held = [int(min(order, key=lambda group: sizes[group]))]
+    return _split(np.isin(numbers, held))
+
+
+def _one_folding(
+    numbers: NDArray[np.intp], sizes: NDArray[np.intp], k: int, rng: np.random.Generator
+) -> tuple[Split, ...]:
+    order = rng.permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    filled = np.zeros(k, dtype=np.intp)
+    fold_of = np.empty(len(sizes), dtype=np.intp)
+    for group in order:
+        fold = int(np.argmin(filled))
+        fold_of[group] = fold
+        filled[fold] += sizes[group]
+    return tuple(_split(fold_of[numbers] == fold) for fold in range(k))
+
+
+def _split(test: NDArray[np.bool_]) -> Split:
+    return Split(train=np.flatnonzero(~test), test=np.flatnonzero(test))
+
+
+def _varied(splits: Sequence[Split], ratings: Sequence[float] | NDArray[np.float64] | None) -> bool:
+    if ratings is None:
+        return True
+    values = np.asarray(ratings, dtype=float)
+    sides = [values[side] for split in splits for side in (split.train, split.test)]
+    return all(np.unique(side[~np.isnan(side)]).size > 1 for side in sides)
+
+
+def _check_groups(present: int, needed: int, purpose: str) -> None:
+    if present < needed:
+        raise DataError(
+            f"the rated rows form {present} group{'' if present == 1 else 's'}, too few for {purpose}; at "
+            f"least "
+            f"{needed} groups are needed, since rows of one group never sit on both sides: name a finer "
+            f"group column "
+            f"with group=... (--group), rate rows of more sources, or ask for fewer folds"
+        )

@@ -1,0 +1,312 @@
+"""Rated outputs in any common table -> a `Task` and rows that every part of the package understands."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.datasets.candidates import Candidates, match_columns, read_scores
+from metricsmith.datasets.cells import cell_text, is_blank, reference_list
+from metricsmith.datasets.columns import Columns, guess_notes, need_column, resolve_columns
+from metricsmith.datasets.filters import filter_rows
+from metricsmith.datasets.labels import Labels, label_rows
+from metricsmith.datasets.ratings import as_scale, infer_scale, read_ratings
+from metricsmith.datasets.sources import RawTable, open_source
+from metricsmith.errors import DataError, OptionError
+from metricsmith.metric import make_row
+from metricsmith.records import Scale, Task
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = ["Table", "read_table"]
+
+# Names that a row already gives to something else, so that no rating can stand under them.
+_RESERVED = frozenset({"input", "output", "references", "context", "id", "group", "base", "self"})
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of rated (and unrated) outputs.
+
+    Parameters
+    ----------
+    task : Task
+        Description, name of the rating (empty if the table has none) and its scale.
+    rows : list of dspy.Example, length n
+        With ``output``, ``input``, ``references``, ``context`` where present, the labels ``id`` and
+        ``group``, and the rating as float under the target's name where the row has one.
+    ratings : float array, shape (n,)
+        NaN where a row has no rating.
+    columns : Columns
+        Which column served as what, and which of them were guessed.
+    notes : tuple of str
+        One line for everything that was guessed, refused, counted or left out.
+    metric_values : dict of str to float array, shape (n,)
+        The candidate columns: NaN is missing, infinities are kept.
+    prior : tuple of str
+        Names of the candidates declared to measure the target.
+    checksum : str
+        16 hex digits of the sha256 of the file's bytes (or the frame's content), before filtering.
+    name : str
+        Where the rows came from.
+    """
+
+    task: Task
+    rows: list[dspy.Example]
+    ratings: NDArray[np.float64]
+    columns: Columns
+    notes: tuple[str, ...]
+    metric_values: dict[str, NDArray[np.float64]]
+    prior: tuple[str, ...]
+    checksum: str
+    name: str
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def ids(self) -> list[str]:
+        """Every row's id."""
+        return [row["id"] for row in self.rows]
+
+    @property
+    def groups(self) -> list[str]:
+        """Every row's group."""
+        return [row["group"] for row in self.rows]
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """Every row's input and output, empty where it has none: what `splits` compares."""
+        return [(row.get("input", ""), row.get("output", "")) for row in self.rows]
+
+    def rated(self) -> NDArray[np.intp]:
+        """Indices of the rows with a rating, in order."""
+        return np.flatnonzero(~np.isnan(self.ratings))
+
+    def subset(self, indices: Sequence[int] | NDArray[np.intp]) -> Table:
+        """The rows at `indices`, in that order; task, notes and checksum stay those of the whole."""
+        chosen = np.asarray(indices, dtype=np.intp)
+        return replace(
+            self,
+            rows=[self.rows[index] for index in chosen],
+            ratings=self.ratings[chosen],
+            metric_values={name: values[chosen] for name, values in self.metric_values.items()},
+        )
+
+
+def read_table(
+    source: str | os.PathLike[str] | pandas.DataFrame | Any,
+    *,
+    target: str | None = None,
+    task: str = "",
+    output: str | None = None,
+    inputs: str | Sequence[str] = (),
+    reference: str | Sequence[str] | None = None,
+    id: str | None = None,
+    group: str | None = None,
+    context: str | None = None,
+    where: str | Sequence[str] = (),
+    metric_columns: str | Sequence[str] = (),
+    prior_columns: str | Sequence[str] = (),
+    scale: Scale | str | None = None,
+    min_rated: int = 8,
+    require_target: bool = True,
+) -> Table:
+    """Read rated outputs.
+
+    Columns that are not named are guessed from their names (`columns.SYNONYMS`); every guess stands in
+    the notes. Nothing is written, and bad input ends in one error that names file, row and column.
+
+    Parameters
+    ----------
+    source : path, pandas.DataFrame, datasets.Dataset or hub id
+        CSV, TSV, JSONL or JSON (also ``.gz``) or Parquet; a text ``owner/name`` that is no path is
+        loaded from the Hugging Face hub.
+    target : str, optional
+        Column of the human rating: numbers, booleans, stars, thumbs words; blank cells and ``n/a`` are
+        rows without a rating, which are kept.
+    task : str
+        What the system does and what a good output is, in plain words.
+    output : str, optional
+        Column of the text to judge. May be absent if `metric_columns` are given.
+    inputs : str or sequence of str
+        Columns of what the output answers; several are joined as labelled blocks.
+    reference : str or sequence of str, optional
+        Columns of gold outputs: a text, a list, or a list in JSON or Python text form.
+    id, group, context : str, optional
+        Further columns: see `labels.label_rows` for what happens without id or group.
+    where : str or sequence of str
+        ``COL=VALUE`` or ``COL!=VALUE``; all must hold.
+    metric_columns, prior_columns : str or sequence of str
+        Case-sensitive glob patterns of columns that are scores already; prior columns are those that
+        are declared to measure the target, and are candidates too.
+    scale : Scale or str, optional
+        The rating scale, as text ``LOW:HIGH[:STEP]``; inferred by default (`ratings.infer_scale`).
+    min_rated : int
+        How many rated rows there must be, at least 1.
+    require_target : bool
+        False for new data to be scored: then a target that the table lacks is no error, nor are too
+        few or constant ratings.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataError
+        If the source, a column, a row or a cell cannot be used.
+    OptionError
+        If a condition, pattern, scale or target name has no meaning for this table.
+    """
+    raw, notes = _open(source, _many(where))
+    if target is not None and target not in raw.columns and not require_target:
+        notes.append(f"no column {target!r}: no row has a rating")
+        target = None
+    candidates = match_columns(raw, _many(metric_columns), _many(prior_columns), target)
+    named = Columns(target, output, _many(inputs), _many(reference), context, id, group)
+    columns = resolve_columns(raw, named, taken=candidates.names, guess_target=require_target)
+    columns, refused = _usable_output(raw, columns, candidates)
+    labels = label_rows(raw, columns, _joined(raw, columns.inputs))
+    ratings, rating_scale, rating_notes = _ratings(raw, columns, scale, min_rated, require_target)
+    guesses = guess_notes(raw, labels.columns)
+    return Table(
+        task=Task(task, columns.target or "", rating_scale),
+        rows=_rows(raw, labels, ratings),
+        ratings=ratings,
+        columns=labels.columns,
+        notes=(*notes, *guesses, *refused, *labels.notes, *candidates.notes, *rating_notes),
+        metric_values=read_scores(raw, candidates.names),
+        prior=candidates.prior,
+        checksum=raw.checksum,
+        name=raw.name,
+    )
+
+
+def _many(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _open(source: Any, where: Sequence[str]) -> tuple[RawTable, list[str]]:
+    whole = open_source(source)
+    raw = filter_rows(whole, where)
+    notes = list(raw.notes)
+    if where:
+        notes.append(f"{len(raw)} of {len(whole)} rows fulfil {' and '.join(where)}")
+    return raw, notes
+
+
+def _usable_output(
+    raw: RawTable, columns: Columns, candidates: Candidates
+) -> tuple[Columns, tuple[str, ...]]:
+    """Check the output texts; without candidate columns they are what there is to judge."""
+    if columns.output is None:
+        if not candidates.names:
+            raise need_column(raw, "output")
+        return columns, ("no output column: only the candidate columns are read",)
+    empty = [index for index, cell in enumerate(raw.columns[columns.output]) if is_blank(cell)]
+    if not empty:
+        return columns, ()
+    if candidates.names and "output" in columns.guessed:
+        note = f"the guessed output column {columns.output!r} has {len(empty)} empty cells and is not used"
+        return replace(columns, output=None, guessed=columns.guessed - {"output"}), (note,)
+    raise DataError(
+        f"{raw.place(empty[0], columns.output)}: the output is empty ({len(empty)} such rows of "
+        f"{len(raw)}); every "
+        f"row needs a text to judge: fill it in, or leave such rows out with "
+        f"where={columns.output + '!='!r} (--where)"
+    )
+
+
+def _ratings(
+    raw: RawTable, columns: Columns, scale: Scale | str | None, min_rated: int, require: bool
+) -> tuple[NDArray[np.float64], Scale, tuple[str, ...]]:
+    given = None if scale is None else as_scale(scale)
+    if columns.target is None:
+        if require:
+            raise need_column(raw, "target")
+        unrated = np.full(len(raw), math.nan)
+        return unrated, given or infer_scale(unrated), ()
+    if columns.target in _RESERVED:
+        raise OptionError(
+            f"{raw.name}: the target column is called {columns.target!r}, a name that rows need for "
+            f"something "
+            f"else ({', '.join(sorted(_RESERVED))}); any other name is allowed: rename the column, say to "
+            f"'rating'"
+        )
+    ratings = read_ratings(raw, columns.target, given)
+    if require:
+        _check_rated(raw, columns.target, ratings, min_rated)
+    known = ratings[~np.isnan(ratings)]
+    notes = []
+    if given is None and known.size:
+        given = infer_scale(ratings)
+        step = "continuous" if given.step is None else f"step {given.step:g}"
+        seen = f"ratings run from {known.min():g} to {known.max():g}"
+        notes.append(f"rating scale inferred: {given}, {step} ({seen}; give another with scale=...)")
+    if known.size < len(ratings):
+        unrated_rows = f"{len(ratings) - known.size} of {len(ratings)} rows have no rating"
+        notes.append(f"{unrated_rows}: they are kept for scoring and left out of fitting")
+    return ratings, given or infer_scale(ratings), tuple(notes)
+
+
+def _check_rated(raw: RawTable, column: str, ratings: NDArray[np.float64], min_rated: int) -> None:
+    known = ratings[~np.isnan(ratings)]
+    if known.size < max(min_rated, 1):
+        raise DataError(
+            f"{raw.name}, column {column!r}: {known.size} of {len(ratings)} rows have a rating; at least "
+            f"{min_rated} "
+            f"are needed to fit and check a metric: rate more rows, or name another column with target=... "
+            f"(--target)"
+        )
+    if known.min() == known.max():
+        raise DataError(
+            f"{raw.name}, column {column!r}: all {known.size} ratings are {known[0]:g} (first: "
+            f"{raw.place(int(np.flatnonzero(~np.isnan(ratings))[0]))}); ratings must differ for a metric to "
+            f"be "
+            f"learned: rate better and worse outputs too, or name another column with target=... (--target)"
+        )
+
+
+def _joined(raw: RawTable, names: Sequence[str]) -> list[str]:
+    """Input texts: one column as it is, several as labelled blocks, blank cells left out."""
+    if len(names) == 1:
+        return [cell_text(cell) for cell in raw.columns[names[0]]]
+    return [
+        "\n\n".join(
+            f"{name}: {cell_text(raw.columns[name][index])}"
+            for name in names
+            if not is_blank(raw.columns[name][index])
+        )
+        for index in range(len(raw))
+    ]
+
+
+def _rows(raw: RawTable, labels: Labels, ratings: NDArray[np.float64]) -> list[dspy.Example]:
+    columns = labels.columns
+    inputs = _joined(raw, columns.inputs)
+    rows = []
+    for index in range(len(raw)):
+        cells = {name: raw.columns[name][index] for name in columns.used()}
+        row_labels: dict[str, Any] = {"id": labels.ids[index], "group": labels.groups[index]}
+        if columns.target is not None and not math.isnan(ratings[index]):
+            row_labels[columns.target] = float(ratings[index])
+        row = make_row(
+            cell_text(cells[columns.output]) if columns.output else "",
+            input=inputs[index],
+            references=[text for name in columns.references for text in reference_list(cells[name])],
+            context=cell_text(cells[columns.context]) if columns.context else "",
+            **row_labels,
+        )
+        rows.append(row)
+    return rows
