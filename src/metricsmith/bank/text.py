@@ -26,8 +26,7 @@ _CLITIC = r"(?i)^(.+?)(n['’]t|['’](?:s|m|d|re|ve|ll))$"
 _SENTENCE_END = r"""(?:[.!?…]+["'”’»)\]]*\s+|[。！？｡]+["'”’»）」』]*\s*|\s*\n\s*)"""
 # Followed by a full stop these do not end a sentence; "etc." and "no." may, so they are left out.
 _TITLES = frozenset(
-    ("mr", "mrs", "ms", "dr", "prof", "st", "jr", "sr", "gen", "col", "rev", "hon", "vs", "cf", "fig")
-    + ("e.g", "i.e")
+    "mr mrs ms dr prof st jr sr gen col rev hon vs cf fig e.g i.e".split()  # noqa: SIM905
 )
 
 
