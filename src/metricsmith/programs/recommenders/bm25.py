@@ -56,8 +56,8 @@ class BM25Recommender:
         check_pool(cards, k)
         index = bm25s.BM25(k1=self.k1, b=self.b, method="lucene", backend="numpy")
         index.index([tokens(card.to_markdown()) for card in cards], show_progress=False)
-        # The empty string is bm25s's own token for "nothing asked"; an empty list would fail.
-        scores = index.get_scores(tokens(query_text(task)) or [""])
+        # By number, since bm25s takes an empty list of numbers but no empty list of words.
+        scores = index.get_scores_from_ids(index.get_tokens_ids(tokens(query_text(task))))
         if scores.any():
             return by_score(cards, scores, k)
         note = "no word of the task occurs in any card: the order is the pool's own"

@@ -129,7 +129,7 @@ def _tensor_shapes(path: Path) -> dict[str, list[int]]:
 def _unreadable(path: Path, reason: str) -> StateError:
     advice = "give the folder that save_pretrained wrote for model and tokenizer"
     if path.name == WEIGHTS:
-        advice = "pickled weights are not read: save the model again with safetensors"
+        advice = "give the whole file (pickled weights are not read: save the model with safetensors)"
     return StateError(
         f"ColBERT checkpoint {path.parent.name!r}: {path.name} cannot be read: {reason}; {advice}"
     )

@@ -56,11 +56,11 @@ class EmbeddingCache:
             return None
         path = self.folder / f"{key}.npz"
         try:
-            with np.load(path, allow_pickle=False) as file:
-                matrix = file["embedding"]
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+                matrix = content["embedding"]
         except FileNotFoundError:
             return None
-        except (OSError, EOFError, ValueError, KeyError, BadZipFile) as problem:
+        except (OSError, EOFError, ValueError, TypeError, KeyError, BadZipFile) as problem:
             logger.warning("%s cannot be read and is made anew: %s", path, problem)
             return None
         return np.asarray(matrix, dtype=np.float32)

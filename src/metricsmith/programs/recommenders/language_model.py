@@ -120,7 +120,7 @@ def fit_cards(cards: Sequence[MetricCard], max_tokens: int) -> FittedCards:
     if used > max_tokens:
         raise OptionError(
             f"{len(cards)} metric cards do not fit into the prompt: names and summaries alone take about "
-            f"{used} tokens, there is room for {max(max_tokens, 0)}; raise max_prompt_tokens or pass fewer cards"
+            f"{used} tokens, {max(max_tokens, 0)} are left; raise max_prompt_tokens or pass fewer cards"
         )
     count = 0
     while count < len(cards) and used + savings[count] <= max_tokens:

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import copy
+import shutil
+from dataclasses import replace
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metricsmith.errors import NeedsError, OptionError
+from metricsmith.programs.recommenders.colbert import ColBERTRecommender, max_similarity
+from metricsmith.programs.recommenders.colbert_encoder import ColBERTEncoder
+
+
+@pytest.fixture
+def encoded(monkeypatch):
+    """The texts that were encoded as cards, in order."""
+    seen: list[str] = []
+    document = ColBERTEncoder.document
+
+    def count(self, text):
+        seen.append(text)
+        return document(self, text)
+
+    monkeypatch.setattr(ColBERTEncoder, "document", count)
+    return seen
+
+
+@pytest.mark.skipif(find_spec("colbert") is not None, reason="the extra colbert is installed")
+def test_without_the_extra_the_install_line_comes_before_any_work(bare_checkpoint):
+    with pytest.raises(NeedsError, match=r'pip install "metricsmith\[colbert\]"'):
+        ColBERTRecommender(bare_checkpoint({"linear.weight": [2, 4]}))
+
+
+def test_late_interaction_by_hand():
+    query = np.array([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
+    document = np.array([[0.6, 0.8], [-1.0, 0.0], [0.8, -0.6]], dtype=np.float32)
+    # By hand: the first query token is closest to row 3 (.8), the second to row 1 (.8).
+    assert max_similarity(query, document) == pytest.approx(1.6)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_more_document_tokens_never_lower_the_score_and_order_is_free(q, t, seed):
+    random = np.random.default_rng(seed)
+    query = random.normal(size=(q, 4)).astype(np.float32)
+    document = random.normal(size=(t, 4)).astype(np.float32)
+    score = max_similarity(query, document)
+    assert max_similarity(query, document[:1]) <= score + 1e-6
+    assert max_similarity(query, document[::-1]) == pytest.approx(score)
+
+
+@pytest.mark.extras
+def test_every_card_finds_itself(tiny_colbert, pool):
+    recommender = ColBERTRecommender(tiny_colbert)
+    found = [recommender.recommend(card.to_markdown(), pool, 1).names[0] for card in pool]
+    assert found == [card.name for card in pool]
+
+
+@pytest.mark.extras
+def test_scores_equal_colberts_own(tiny_colbert, pool):
+    from colbert.infra import ColBERTConfig
+    from colbert.modeling.colbert import colbert_score
+
+    recommender = ColBERTRecommender(tiny_colbert)
+    ranked = recommender.recommend("poem about a river", pool, len(pool))
+    model = recommender._load()._model
+    (documents,) = model.docFromText([card.to_markdown() for card in pool], bsize=8)
+    own = colbert_score(
+        model.queryFromText(["poem about a river"]),
+        documents,
+        documents.abs().sum(-1) > 0,
+        ColBERTConfig(gpus=0),
+    )
+    expected = {card.name: score for card, score in zip(pool, own.tolist(), strict=True)}
+    assert dict(zip(ranked.names, ranked.scores, strict=True)) == pytest.approx(expected, abs=1e-4)
+    assert list(ranked.scores) == sorted(ranked.scores, reverse=True)
+
+
+@pytest.mark.extras
+def test_a_cards_score_does_not_depend_on_its_neighbours(tiny_colbert, pool):
+    together = ColBERTRecommender(tiny_colbert).recommend("poem", pool, 40)
+    alone = ColBERTRecommender(tiny_colbert).recommend("poem", [pool[7]], 1)
+    assert alone.scores[0] == together.scores[together.names.index(pool[7].name)]
+
+
+@pytest.mark.extras
+def test_known_cards_are_not_encoded_again(tiny_colbert, pool, encoded, tmp_path):
+    recommender = ColBERTRecommender(tiny_colbert, cache_folder=tmp_path)
+    first = recommender.recommend("poem", pool, 5)
+    assert len(encoded) == len(pool)
+    assert recommender.recommend("poem", pool, 5) == first
+    assert ColBERTRecommender(tiny_colbert, cache_folder=tmp_path).recommend("poem", pool, 5) == first
+    assert len(encoded) == len(pool)
+
+
+@pytest.mark.extras
+def test_an_edited_card_is_encoded_again(tiny_colbert, pool, encoded, tmp_path):
+    recommender = ColBERTRecommender(tiny_colbert, cache_folder=tmp_path)
+    recommender.recommend("poem", pool, 5)
+    edited = replace(pool[3], summary=pool[3].summary + " poem")
+    recommender.recommend("poem", [*pool[:3], edited, *pool[4:]], 5)
+    assert encoded[len(pool) :] == [edited.to_markdown()]
+
+
+@pytest.mark.extras
+def test_another_checkpoint_or_limit_shares_nothing_a_moved_one_everything(
+    tiny_colbert, pool, encoded, tmp_path
+):
+    from safetensors.torch import load_file, save_file
+
+    few, cache = pool[:3], tmp_path / "cache"
+    ColBERTRecommender(tiny_colbert, cache_folder=cache).recommend("poem", few, 3)
+    moved = shutil.copytree(tiny_colbert, tmp_path / "moved")
+    ColBERTRecommender(moved, cache_folder=cache).recommend("poem", few, 3)
+    assert len(encoded) == 3
+    ColBERTRecommender(tiny_colbert, cache_folder=cache, card_tokens=20).recommend("poem", few, 3)
+    assert len(encoded) == 6
+    weights = load_file(moved / "model.safetensors")
+    weights["linear.weight"] = -weights["linear.weight"]
+    save_file(weights, moved / "model.safetensors", metadata={"format": "pt"})
+    ColBERTRecommender(moved, cache_folder=cache).recommend("poem", few, 3)
+    assert len(encoded) == 9
+
+
+@pytest.mark.extras
+def test_what_was_cut_is_said(tiny_colbert, card):
+    cards = [card("short", "poem"), card("long", "poem " * 200)]
+    ranked = ColBERTRecommender(tiny_colbert, query_tokens=8).recommend("verse " * 20, cards, 2)
+    assert any("task is longer than 8 tokens" in note for note in ranked.notes)
+    assert any("1 of 2 cards" in note and "192 tokens" in note for note in ranked.notes)
+
+
+@pytest.mark.extras
+def test_limits_without_room_for_words_are_refused(tiny_colbert):
+    with pytest.raises(OptionError, match="card_tokens = 3"):
+        ColBERTRecommender(tiny_colbert, card_tokens=3)
+
+
+@pytest.mark.extras
+def test_a_copied_program_shares_the_weights(tiny_colbert):
+    recommender = ColBERTRecommender(tiny_colbert)
+    assert copy.deepcopy(recommender) is recommender
