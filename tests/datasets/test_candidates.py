@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from metricsmith.datasets.candidates import match_columns, read_scores
+from metricsmith.datasets.sources import open_source
+from metricsmith.errors import DataError, OptionError
+
+RAW = open_source(
+    pd.DataFrame({
+        "score": [1, 2],
+        "BLEU Ξ§": ["0.5", ""],
+        "Length ¤§": [3, None],
+        "ChatGPT RE 1": [math.inf, "-inf"],
+        "ChatGPT AVG 1": [True, "false"],
+        "Human 1 RE": [1, 2],
+        "odd [x]": [1, "abc"],
+    })
+)  # fmt: skip
+
+
+def test_patterns_choose_columns_in_the_order_of_the_table_each_once():
+    found = match_columns(RAW, ["* [RCES][EHMUGX] [1-4]", "* Ξ*", "BLEU*", "* ¤*"])
+    assert found.names == ("BLEU Ξ§", "Length ¤§", "ChatGPT RE 1")
+    assert found.prior == ()
+
+
+def test_prior_columns_are_candidates_too():
+    found = match_columns(RAW, ["BLEU*"], ["* RE [1-4]"])
+    assert found.names == ("BLEU Ξ§", "ChatGPT RE 1")
+    assert found.prior == ("ChatGPT RE 1",)
+
+
+def test_the_matched_count_is_noted():
+    assert match_columns(RAW, ["ChatGPT*"], ["*RE 1"]).notes == (
+        "metric_columns pattern 'ChatGPT*' matches 2 of 7 columns",
+        "prior_columns pattern '*RE 1' matches 1 of 7 columns",
+    )
+
+
+def test_an_exact_name_is_meant_even_where_it_holds_brackets():
+    assert match_columns(RAW, ["odd [x]"]).names == ("odd [x]",)
+
+
+@pytest.mark.parametrize("patterns", [(["bleu*"], []), ([], ["bleu*"])])
+def test_a_pattern_is_case_sensitive_and_matching_nothing_is_an_error(patterns):
+    option = "metric_columns" if patterns[0] else "prior_columns"
+    with pytest.raises(
+        OptionError, match=rf"the pattern 'bleu\*' of {option} .* matches none of the 7 columns"
+    ):
+        match_columns(RAW, *patterns)
+
+
+@pytest.mark.parametrize("patterns", [(["*"], []), (["score"], []), ([], ["s*"])])
+def test_matching_the_target_is_an_error(patterns):
+    with pytest.raises(OptionError, match="matches the target column 'score'"):
+        match_columns(RAW, *patterns, target="score")
+
+
+def test_scores_are_numbers_with_missing_as_nan_and_infinities_kept():
+    scores = read_scores(RAW, ["BLEU Ξ§", "Length ¤§", "ChatGPT RE 1", "ChatGPT AVG 1"])
+    expected = {
+        "BLEU Ξ§": [0.5, math.nan],
+        "Length ¤§": [3, math.nan],
+        "ChatGPT RE 1": [math.inf, -math.inf],
+        "ChatGPT AVG 1": [1, 0],
+    }
+    assert list(scores) == list(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(scores[name], values)
+
+
+def test_a_cell_that_is_no_number_is_shown_with_its_place():
+    with pytest.raises(
+        DataError, match=r"row 2 \(counted from 1\), column 'odd \[x\]': 'abc' is not a number"
+    ):
+        read_scores(RAW, ["odd [x]"])

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metricsmith.datasets.ratings import as_scale, infer_scale, parse_rating, read_ratings
+from metricsmith.datasets.sources import open_source
+from metricsmith.errors import DataError, OptionError
+from metricsmith.records import Scale
+
+
+def column(*cells):
+    return open_source(pd.DataFrame({"score": pd.Series(cells, dtype=object)}))
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "up",
+        "Thumbs up",
+        "thumbs_up",
+        "THUMBS-UP",
+        "yes",
+        "Y",
+        "true",
+        "Good",
+        "like",
+        "pass",
+        "👍",
+        "👍🏽",
+        "✔️",
+        True,
+    ],
+)
+def test_words_of_approval_are_one(cell):
+    assert parse_rating(cell) == 1.0
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "down",
+        "Thumbs Down",
+        "thumbs-down",
+        "no",
+        "N",
+        "FALSE",
+        "bad",
+        "dislike",
+        "fail",
+        "👎",
+        "👎🏿",
+        "❌",
+        False,
+    ],
+)
+def test_words_of_disapproval_are_zero(cell):
+    assert parse_rating(cell) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        ("4", 4), (" 4.5 ", 4.5), ("-1", -1), ("+1", 1), ("1e-3", 0.001), (3, 3), (2.5, 2.5),
+        ("4 stars", 4), ("1 Star", 1), ("★★★☆☆", 3), ("⭐⭐", 2), ("⭐️⭐️⭐️", 3),
+    ],
+)  # fmt: skip
+def test_numbers_and_stars(cell, number):
+    assert parse_rating(cell) == number
+
+
+@pytest.mark.parametrize("cell", [None, "", " ", "NaN", "null", "None", "n/a", "N/A", "NA", "-", math.nan])
+def test_a_missing_rating_is_nan_and_never_zero(cell):
+    assert math.isnan(parse_rating(cell))
+
+
+@pytest.mark.parametrize(
+    "cell", ["excellent", "4/5", "3,5", "1_0", "inf", math.inf, "-Infinity", [4], "+", "☆☆☆"]
+)
+def test_what_is_no_rating_is_refused(cell):
+    with pytest.raises(ValueError):
+        parse_rating(cell)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_finite_number_survives_as_number_and_as_text(number):
+    assert parse_rating(number) == number
+    assert parse_rating(repr(number)) == number
+    assert parse_rating(f"  {number!r}\t") == number
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(max_size=6))
+def test_any_text_is_a_finite_number_or_missing_or_refused(text):
+    try:
+        number = parse_rating(text)
+    except ValueError:
+        return
+    assert not math.isinf(number)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.floats(-1e9, 1e9), min_size=2))
+def test_the_inferred_scale_holds_every_rating(ratings):
+    scale = infer_scale(ratings)
+    assert all(scale.contains(rating) for rating in ratings)
+
+
+@pytest.mark.parametrize(
+    ("ratings", "scale"),
+    [
+        ([0, 1, 1], Scale(0, 1, 1)),
+        ([0.2, 0.4], Scale(0, 1)),
+        ([2, 3], Scale(1, 5, 1)),
+        ([1.33, 4.67], Scale(1, 5)),
+        ([1, 6], Scale(1, 7, 1)),
+        ([1, 8], Scale(1, 10, 1)),
+        ([0, 6], Scale(0, 10, 1)),
+        ([36.7, 99.3], Scale(0, 100)),
+        ([0, 100], Scale(0, 100, 1)),
+        ([0, 1, 2], Scale(0, 2, 1)),
+        ([0, 20], Scale(0, 20, 1)),
+        ([-1, 1], Scale(-1, 1, 1)),
+        ([-0.5, 2.25], Scale(-0.5, 2.25)),
+        ([math.nan, 1, 5], Scale(1, 5, 1)),
+        ([], Scale(0, 1)),
+        ([200, 200], Scale(199, 201, 1)),
+    ],
+)
+def test_scales_are_recognised(ratings, scale):
+    assert infer_scale(ratings) == scale
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"), [("1:5:1", Scale(1, 5, 1)), ("0:100", Scale(0, 100)), ("-1:1:0.5", Scale(-1, 1, 0.5))]
+)
+def test_a_scale_is_read_from_text(text, scale):
+    assert as_scale(text) == scale
+    assert as_scale(scale) is scale
+
+
+@pytest.mark.parametrize("text", ["5", "1-5", "1:2:3:4", "a:b", ""])
+def test_a_misspelt_scale_says_the_form(text):
+    with pytest.raises(OptionError, match="LOW:HIGH or LOW:HIGH:STEP"):
+        as_scale(text)
+
+
+def test_an_upside_down_scale_is_refused():
+    with pytest.raises(OptionError, match="low < high"):
+        as_scale("5:1")
+
+
+def test_a_column_of_mixed_writing_is_read():
+    ratings = read_ratings(column("up", "", "no", None, True, 0, "1"), "score")
+    np.testing.assert_array_equal(ratings, [1, math.nan, 0, math.nan, 1, 0, 1])
+
+
+def test_a_cell_that_is_no_rating_is_shown_with_its_place():
+    with pytest.raises(DataError) as caught:
+        read_ratings(column(1, 2, "excellent"), "score")
+    text = str(caught.value)
+    assert "the data frame, row 3 (counted from 1), column 'score': 'excellent' is not a rating" in text
+    assert "allowed are finite numbers" in text
+    assert "correct the cell or empty it" in text
+
+
+def test_words_beside_other_numbers_are_refused():
+    with pytest.raises(DataError, match=r"row 2 .*'5' stands beside words such as 'yes'"):
+        read_ratings(column("yes", 5, "no"), "score")
+
+
+def test_a_rating_off_the_given_scale_names_its_place_and_the_scale():
+    with pytest.raises(
+        DataError, match=r"row 2 .*column 'score': the rating '6' is outside the scale 1 to 5"
+    ):
+        read_ratings(column(5, "6"), "score", Scale(1, 5, 1))
+
+
+def test_the_ends_of_the_given_scale_and_means_between_its_steps_belong_to_it():
+    ratings = read_ratings(column(1, 5, 3.5, None), "score", Scale(1, 5, 1))
+    np.testing.assert_array_equal(ratings, [1, 5, 3.5, math.nan])

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import datasets
+from metricsmith.datasets.sources import load_hub, open_source
+from metricsmith.errors import DataError
+
+FRAME = pd.DataFrame({"x": ["a", "b", "c"], "y": [1, 2, 3]})
+
+
+def test_a_file_knows_where_its_rows_stand(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('x,y\n"a\na",1\nb,2\n')
+    raw = open_source(path)
+    assert len(raw) == 2
+    assert raw.place(1, "y") == f"{path}, row 2 (line 4), column 'y'"
+    assert raw.take([1]).place(0) == f"{path}, row 2 (line 4)"
+
+
+def test_a_frame_counts_rows_from_one():
+    assert open_source(FRAME).place(2, "x") == "the data frame, row 3 (counted from 1), column 'x'"
+
+
+def test_a_text_path_and_a_path_are_the_same(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n")
+    assert open_source(str(path)) == open_source(path)
+
+
+def test_the_checksum_follows_the_content(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x\n1\n")
+    # First 16 digits of `printf 'x\n1\n' | sha256sum` (coreutils 9).
+    assert open_source(path).checksum == "daff832f802000e6"
+    assert open_source(FRAME).checksum == open_source(FRAME.copy()).checksum
+    assert open_source(FRAME).checksum != open_source(FRAME.assign(y=["1", "2", "3"])).checksum
+
+
+def test_a_data_set_object_is_read():
+    raw = open_source(datasets.Dataset.from_dict({"x": ["a"], "y": [["r", "s"]]}))
+    assert raw.columns == {"x": ["a"], "y": [["r", "s"]]}
+
+
+def test_of_several_splits_train_is_read_and_said():
+    part = datasets.Dataset.from_pandas(FRAME)
+    raw = open_source(datasets.DatasetDict(test=part.select([0]), train=part))
+    assert len(raw) == 3
+    assert raw.notes == ("the data set: split 'train' of test, train is read",)
+
+
+def test_the_only_split_is_read_whatever_its_name():
+    raw = open_source(datasets.DatasetDict(test=datasets.Dataset.from_pandas(FRAME)))
+    assert (len(raw), raw.notes) == (3, ())
+
+
+def test_several_splits_without_train_are_refused():
+    part = datasets.Dataset.from_pandas(FRAME)
+    with pytest.raises(DataError, match=r"several splits \(a, b\) and none is called 'train'"):
+        open_source(datasets.DatasetDict(a=part, b=part))
+
+
+def test_a_hub_id_goes_to_the_loader():
+    raw = load_hub("owner/name", lambda name: datasets.Dataset.from_dict({"x": [name]}))
+    assert (raw.name, raw.columns) == ("owner/name", {"x": ["owner/name"]})
+
+
+@pytest.mark.parametrize("error", [ConnectionError, FileNotFoundError, ValueError, RuntimeError])
+def test_a_hub_failure_is_a_data_error_that_keeps_the_reason(error):
+    def load(name: str):
+        raise error("it is down")
+
+    with pytest.raises(DataError) as caught:
+        load_hub("owner/name", load)
+    assert f"owner/name: cannot be loaded from the Hugging Face hub ({error.__name__}: it is down)" in str(
+        caught.value
+    )
+    assert "check the spelling and the network" in str(caught.value)
+
+
+def test_a_missing_file_suggests_its_neighbour(tmp_path):
+    (tmp_path / "ratings.csv").write_text("x\n1\n")
+    with pytest.raises(DataError, match=r"rating\.csv: no such file \(did you mean 'ratings\.csv'\?\)"):
+        open_source(tmp_path / "rating.csv")
+
+
+@pytest.mark.parametrize("name", ["data/ratings.csv", "nowhere/a.parquet"])
+def test_a_missing_table_file_is_never_looked_up_on_the_hub(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"no such file \(nor the folder"):
+        open_source(name)
+
+
+def test_a_missing_file_in_an_existing_folder_is_never_looked_up_on_the_hub(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match="data/ratings: no such file; "):
+        open_source("data/ratings")
+
+
+def test_a_folder_is_not_a_table(tmp_path):
+    with pytest.raises(DataError, match=r"cannot be read \(Is a directory\)"):
+        open_source(tmp_path)
+
+
+@pytest.mark.parametrize("source", [[{"x": 1}], {"x": [1]}, {}, 7, None])
+def test_another_kind_of_source_is_named(source):
+    with pytest.raises(DataError, match=f"a {type(source).__name__} cannot be read as a table"):
+        open_source(source)
+
+
+@pytest.mark.parametrize("frame", [FRAME.iloc[:0], pd.DataFrame(index=[0, 1])])
+def test_an_empty_frame_is_refused(frame):
+    with pytest.raises(DataError, match="the data frame is empty"):
+        open_source(frame)
+
+
+def test_a_missing_column_suggests_the_nearest():
+    with pytest.raises(DataError) as caught:
+        open_source(FRAME.rename(columns={"x": "response"})).require("responce", "output=... (--output)")
+    text = str(caught.value)
+    assert "the data frame: no column 'responce' (did you mean 'response'?)" in text
+    assert "the columns are response, y" in text
+    assert "--output" in text
