@@ -1,0 +1,40 @@
+"""Intervals and tests by resampling whole groups, and corrections for many tests: their only home.
+
+Rows of one group (a source, a prompt) share a level, so they are not independent: treating them as such
+makes intervals too narrow and p-values too small. Everything here draws, exchanges or flips whole groups.
+Without groups every row is a group of its own.
+
+A *statistic* is a function of aligned arrays that returns one number, NaN where it is undefined. Pass
+``batched=True`` for a statistic that works along the last axis and leaves out rows that are NaN (the
+``batch_`` functions of `metricsmith.correlation`): many resamples are then computed at once, with the
+same result.
+"""
+
+from metricsmith.resampling.draws import Groups, Statistic
+from metricsmith.resampling.intervals import Interval, group_bootstrap, mean_interval, wilson_interval
+from metricsmith.resampling.multiplicity import benjamini_hochberg, holm
+from metricsmith.resampling.permutation import (
+    MINIMUM_GROUPS,
+    PermutationTest,
+    paired_permutation_test,
+    permutation_null,
+    permutation_p_value,
+    permutation_test,
+)
+
+__all__ = [
+    "MINIMUM_GROUPS",
+    "Groups",
+    "Interval",
+    "PermutationTest",
+    "Statistic",
+    "benjamini_hochberg",
+    "group_bootstrap",
+    "holm",
+    "mean_interval",
+    "paired_permutation_test",
+    "permutation_null",
+    "permutation_p_value",
+    "permutation_test",
+    "wilson_interval",
+]

@@ -1,0 +1,117 @@
+"""What intervals and tests share: rows by group, and statistics of many draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metricsmith.errors import DataError, OptionError
+
+__all__ = [
+    "FloatArray",
+    "Groups",
+    "IntArray",
+    "Statistic",
+    "aligned",
+    "check_draws",
+    "check_level",
+    "chunks",
+    "complete",
+    "evaluate",
+    "evaluate_rows",
+    "members_by_group",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Groups = Sequence[Hashable] | NDArray[Any]
+Statistic = Callable[..., Any]
+
+_CHUNK = 1 << 16  # numbers per array at a time: large enough for numpy, small enough for the cache
+
+
+def check_draws(draws: int) -> None:
+    """Raise an `OptionError` unless `draws` is at least 1."""
+    if draws < 1:
+        raise OptionError(f"{draws} resamples: at least 1 is needed; 1000 is customary")
+
+
+def check_level(level: float) -> None:
+    """Raise an `OptionError` unless `level` lies strictly between 0 and 1."""
+    if not 0 < level < 1:
+        raise OptionError(f"level {level:g} is not a coverage: it must lie between 0 and 1, for example 0.95")
+
+
+def aligned(arrays: Sequence[ArrayLike], groups: Groups | None) -> tuple[list[NDArray[Any]], IntArray]:
+    """The arrays, and the group of each row as a number from 0.
+
+    Raises
+    ------
+    DataError
+        If an array is not 1-D, lengths differ or a group label is None or NaN.
+    """
+    columns = [np.asarray(array) for array in arrays]
+    shapes = {column.shape for column in columns}
+    if len(shapes) != 1 or len(next(iter(shapes))) != 1:
+        raise DataError(f"arrays of shapes {sorted(shapes)} are not aligned: give 1-D arrays of one length")
+    n = columns[0].size
+    if groups is None:
+        return columns, np.arange(n)
+    if len(groups) != n:
+        raise DataError(f"{len(groups)} groups for {n} rows: give one group label per row")
+    codes: dict[Hashable, int] = {}
+    for row, label in enumerate(groups):
+        if label is None or label != label:
+            raise DataError(
+                f"row {row} has no group (its label is {label!r}): every row needs one; give a row that "
+                "stands alone a label of its own"
+            )
+        codes.setdefault(label, len(codes))
+    return columns, np.array([codes[label] for label in groups], dtype=np.int64)
+
+
+def complete(arrays: Sequence[ArrayLike], groups: Groups | None) -> tuple[list[FloatArray], IntArray]:
+    """As `aligned`, floats, without the rows in which anything is NaN; groups numbered anew."""
+    columns, codes = aligned([np.asarray(array, dtype=float) for array in arrays], groups)
+    present = ~np.isnan(columns).any(axis=0)
+    return [column[present] for column in columns], np.unique(codes[present], return_inverse=True)[1]
+
+
+def members_by_group(codes: IntArray) -> list[IntArray]:
+    """The rows of each group."""
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if codes.size else []
+
+
+def chunks(draws: int, width: int) -> Iterator[int]:
+    """Split a number of draws into batches of bounded size."""
+    step = max(1, _CHUNK // max(width, 1))
+    for done in range(0, draws, step):
+        yield min(step, draws - done)
+
+
+def evaluate(statistic: Statistic, arrays: Sequence[NDArray[Any]], batched: bool) -> FloatArray:
+    """The statistic of each draw; arrays of shape (draws, n) or, the same in every draw, (n,)."""
+    if batched:
+        return np.asarray(statistic(*arrays), dtype=float)
+    draws = max(len(array) for array in arrays if array.ndim == 2)
+    rows = [[array if array.ndim == 1 else array[draw] for array in arrays] for draw in range(draws)]
+    return np.array([statistic(*row) for row in rows], dtype=float)
+
+
+def evaluate_rows(
+    statistic: Statistic, columns: Sequence[NDArray[Any]], rows: Sequence[IntArray], batched: bool
+) -> FloatArray:
+    """The statistic of each selection of rows; batched, shorter selections are filled up with NaN."""
+    if not batched:
+        return np.array([statistic(*(column[picked] for column in columns)) for picked in rows], dtype=float)
+    width = max(picked.size for picked in rows)
+    filled = [np.full((len(rows), width), math.nan) for _ in columns]
+    for draw, picked in enumerate(rows):
+        for column, target in zip(columns, filled, strict=True):
+            target[draw, : picked.size] = column[picked]
+    return np.asarray(statistic(*filled), dtype=float)

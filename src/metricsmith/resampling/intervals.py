@@ -1,0 +1,184 @@
+"""Intervals: group bootstrap of any statistic, Wilson's for proportions, Student's for means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metricsmith.errors import OptionError
+from metricsmith.resampling.draws import (
+    Groups,
+    IntArray,
+    Statistic,
+    aligned,
+    check_draws,
+    check_level,
+    chunks,
+    evaluate_rows,
+    members_by_group,
+)
+
+__all__ = ["Interval", "group_bootstrap", "mean_interval", "wilson_interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A two-sided interval.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends; NaN if the interval is undefined.
+    level : float
+        Nominal coverage in (0, 1).
+    draws : int
+        Resamples that entered; 0 for closed forms.
+    undefined : int
+        Resamples left out because the statistic was NaN.
+    """
+
+    low: float
+    high: float
+    level: float = 0.95
+    draws: int = 0
+    undefined: int = 0
+
+
+def group_bootstrap(
+    statistic: Statistic,
+    arrays: Sequence[ArrayLike],
+    groups: Groups | None = None,
+    *,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    batched: bool = False,
+) -> Interval:
+    """Percentile interval of a statistic when whole groups are drawn with replacement.
+
+    Parameters
+    ----------
+    statistic : callable
+        ``statistic(*arrays)``; see `metricsmith.resampling`.
+    arrays : sequence of array_like, each of shape (n,)
+    groups : sequence of hashable, length n, optional
+    resamples : int
+        Number of draws, at least 1.
+    level : float
+        Nominal coverage in (0, 1).
+    seed : int
+    batched : bool
+        Whether `statistic` works along the last axis of float arrays and leaves NaN rows out.
+
+    Returns
+    -------
+    Interval
+        NaN ends with fewer than two groups or when no draw is defined. With fewer than about ten groups
+        the interval is too narrow, as any bootstrap is.
+
+    Raises
+    ------
+    DataError
+        If lengths differ or a group label is missing.
+    OptionError
+        If `resamples` or `level` is out of range.
+
+    References
+    ----------
+    Davison and Hinkley (1997), Bootstrap Methods, sections 3.8 and 5.3 (cluster resampling, percentiles).
+    """
+    check_draws(resamples)
+    check_level(level)
+    columns, codes = aligned(arrays, groups)
+    members = members_by_group(codes)
+    if len(members) < 2:
+        return Interval(math.nan, math.nan, level, 0, 0)
+    random = np.random.default_rng(seed)
+    draws = [
+        value
+        for picks in chunks(resamples, codes.size)
+        for value in evaluate_rows(statistic, columns, _drawn_rows(members, picks, random), batched)
+    ]
+    values = np.array(draws, dtype=float)
+    defined = values[~np.isnan(values)]
+    if not defined.size:
+        return Interval(math.nan, math.nan, level, 0, resamples)
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), level, defined.size, resamples - defined.size)
+
+
+def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> Interval:
+    """Wilson's score interval of a proportion; [0, 1] is never left, 0 or all successes are fine.
+
+    Parameters
+    ----------
+    successes, trials : float
+        ``0 <= successes <= trials``. No trials give NaN ends.
+    level : float
+
+    Raises
+    ------
+    OptionError
+        If the counts contradict each other.
+
+    References
+    ----------
+    Wilson (1927), "Probable inference, the law of succession, and statistical inference".
+    """
+    check_level(level)
+    if not 0 <= successes <= trials:
+        raise OptionError(
+            f"{successes:g} successes in {trials:g} trials is impossible: successes must lie between 0 "
+            "and the number of trials; check the counts"
+        )
+    if trials == 0:
+        return Interval(math.nan, math.nan, level)
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share = successes / trials
+    centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z / (1 + z * z / trials) * math.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    high = 1.0 if successes == trials else min(1.0, centre + half)
+    return Interval(low, high, level)
+
+
+def mean_interval(values: ArrayLike, *, level: float = 0.95, test_to_train: float = 0.0) -> Interval:
+    """Student's t interval of a mean, widened for values whose training rows overlap.
+
+    The variance of the mean of m values is taken as ``s^2 (1/m + test_to_train)``.
+
+    Parameters
+    ----------
+    values : array_like, shape (m,)
+        NaN are left out and counted; fewer than two values give NaN ends.
+    level : float
+    test_to_train : float
+        0 for independent values. For values from cross-validation, rows tested over rows trained on:
+        ``1 / (k - 1)`` for k folds.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), "Inference for the generalization error" (corrected resampled t-test).
+    """
+    from scipy.special import stdtrit
+
+    check_level(level)
+    values = np.asarray(values, dtype=float).ravel()
+    defined = values[~np.isnan(values)]
+    undefined = values.size - defined.size
+    if defined.size < 2:
+        return Interval(math.nan, math.nan, level, 0, undefined)
+    error = float(defined.std(ddof=1)) * math.sqrt(1 / defined.size + test_to_train)
+    half = float(stdtrit(defined.size - 1, (1 + level) / 2)) * error
+    mean = float(defined.mean())
+    return Interval(mean - half, mean + half, level, 0, undefined)
+
+
+def _drawn_rows(members: list[IntArray], draws: int, random: np.random.Generator) -> list[IntArray]:
+    picks = random.integers(len(members), size=(draws, len(members)))
+    return [np.concatenate([members[group] for group in pick]) for pick in picks.tolist()]

@@ -1,0 +1,216 @@
+"""Permutation tests that keep groups together: is there an association, and do two predictions differ."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metricsmith.resampling.draws import (
+    FloatArray,
+    Groups,
+    IntArray,
+    Statistic,
+    check_draws,
+    chunks,
+    complete,
+    evaluate,
+    members_by_group,
+)
+
+__all__ = [
+    "MINIMUM_GROUPS",
+    "PermutationTest",
+    "paired_permutation_test",
+    "permutation_null",
+    "permutation_p_value",
+    "permutation_test",
+]
+
+MINIMUM_GROUPS = 5
+"""With fewer groups no rank association *between* groups reaches p < .05: 4 groups have 24 orders, and the
+perfect one is as extreme as its reverse, so p >= 2/24."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermutationTest:
+    """A permutation test.
+
+    Parameters
+    ----------
+    observed : float
+        The statistic of the data as they are.
+    p_value : float
+        Two-sided, in [1 / (draws + 1), 1]; NaN if `observed` is NaN or no draw is defined.
+    draws, undefined : int
+        Permutations that entered, and those left out because the statistic was NaN.
+    """
+
+    observed: float
+    p_value: float
+    draws: int
+    undefined: int
+
+
+def permutation_test(
+    statistic: Statistic,
+    prediction: ArrayLike,
+    rating: ArrayLike,
+    groups: Groups | None = None,
+    *,
+    permutations: int = 1000,
+    seed: int = 0,
+    batched: bool = False,
+) -> PermutationTest:
+    """Test whether a prediction is associated with ratings, respecting groups.
+
+    Parameters as in `permutation_null`. With fewer than `MINIMUM_GROUPS` groups an association between
+    groups cannot become significant; one inside groups can.
+    """
+    draws = permutation_null(
+        statistic, prediction, rating, groups, permutations=permutations, seed=seed, batched=batched
+    )
+    (x, y), _ = complete([prediction, rating], groups)
+    return permutation_p_value(float(statistic(x, y)), draws)
+
+
+def permutation_null(
+    statistic: Statistic,
+    prediction: ArrayLike,
+    rating: ArrayLike,
+    groups: Groups | None = None,
+    *,
+    permutations: int = 1000,
+    seed: int = 0,
+    batched: bool = False,
+) -> FloatArray:
+    """Draws of ``statistic(prediction, rating)`` under "the two are unrelated, both may have group levels".
+
+    Each draw lays the ratings of a randomly chosen other group, in random order, beside the predictions
+    of each group, so that both sides keep their group structure. For groups of equal size this exchanges
+    blocks and permutes inside them, which is exact; for single rows it is the row permutation. Where the
+    donor is too short its ratings are gone through again, where it is too long some are left out: not
+    exact, but close (simulated type I error at the .05 level: .01 to .06, row permutation .35 to .69).
+
+    Parameters
+    ----------
+    statistic : callable
+        ``statistic(prediction, rating)``.
+    prediction, rating : array_like, shape (n,)
+        Rows that are NaN on either side are left out first.
+    groups : sequence of hashable, length n, optional
+    permutations, seed, batched
+        Number of draws, at least 1; seed of the draws; whether `statistic` works along the last axis.
+
+    Returns
+    -------
+    ndarray, shape (permutations,)
+        NaN where the statistic is undefined.
+
+    Raises
+    ------
+    DataError
+        If lengths differ or a group label is missing.
+    OptionError
+        If `permutations` is below 1.
+    """
+    check_draws(permutations)
+    (x, y), codes = complete([prediction, rating], groups)
+    order = np.argsort(codes, kind="stable")
+    x, y, codes = x[order], y[order], codes[order]
+    random = np.random.default_rng(seed)
+    draws = [
+        evaluate(statistic, [x, y[_exchanged_rows(codes, picks, random)]], batched)
+        for picks in chunks(permutations, codes.size)
+    ]
+    return np.concatenate(draws)
+
+
+def permutation_p_value(observed: float, draws: ArrayLike) -> PermutationTest:
+    """Two-sided p-value ``(b + 1) / (m + 1)``: b of m draws are at least as far from 0 as `observed`.
+
+    Parameters
+    ----------
+    observed : float
+    draws : array_like, shape (m,)
+        Draws under the null; NaN ones are left out and counted.
+
+    References
+    ----------
+    Phipson and Smyth (2010), "Permutation p-values should never be zero".
+    """
+    draws = np.asarray(draws, dtype=float)
+    defined = draws[~np.isnan(draws)]
+    undefined = draws.size - defined.size
+    if math.isnan(observed) or not defined.size:
+        return PermutationTest(observed, math.nan, defined.size, undefined)
+    # Equal arrangements may differ in the last bits: rounding must not make them less extreme.
+    extreme = int(np.count_nonzero(np.abs(defined) >= abs(observed) * (1 - 1e-12) - 1e-15))
+    return PermutationTest(observed, (extreme + 1) / (defined.size + 1), defined.size, undefined)
+
+
+def paired_permutation_test(
+    statistic: Statistic,
+    first: ArrayLike,
+    second: ArrayLike,
+    rating: ArrayLike,
+    groups: Groups | None = None,
+    *,
+    permutations: int = 1000,
+    seed: int = 0,
+    batched: bool = False,
+    standardize: bool = True,
+) -> PermutationTest:
+    """Test ``statistic(first, rating) - statistic(second, rating)`` by swapping whole groups.
+
+    Under the null the two predictions are exchangeable: each draw swaps them in a random half of the
+    groups. With fewer than six groups p cannot fall below .05.
+
+    Parameters
+    ----------
+    statistic : callable
+        ``statistic(prediction, rating)``.
+    first, second, rating : array_like, shape (n,)
+        Rows that are NaN in any of the three are left out first.
+    groups, permutations, seed, batched
+        As in `permutation_null`.
+    standardize : bool
+        Bring both predictions to mean 0 and sd 1 first, as swapping needs a common scale. Correlations are
+        unaffected; turn it off for statistics that depend on the scale.
+
+    References
+    ----------
+    Deutsch, Dror and Roth (2021), "A statistical analysis of summarization evaluation metrics using
+    resampling methods": the test that permutes inputs.
+    """
+    check_draws(permutations)
+    (a, b, y), codes = complete([first, second, rating], groups)
+    if standardize:
+        a, b = _standardized(a), _standardized(b)
+    random = np.random.default_rng(seed)
+    count = len(members_by_group(codes))
+    draws = []
+    for picks in chunks(permutations, codes.size):
+        swap = (random.random((picks, count)) < 0.5)[:, codes]
+        sides = [np.where(swap, b, a), np.where(swap, a, b)]
+        values = [evaluate(statistic, [side, np.broadcast_to(y, swap.shape)], batched) for side in sides]
+        draws.append(values[0] - values[1])
+    return permutation_p_value(float(statistic(a, y)) - float(statistic(b, y)), np.concatenate(draws))
+
+
+def _exchanged_rows(codes: IntArray, draws: int, random: np.random.Generator) -> IntArray:
+    """For rows sorted by group: which row's rating each row gets, shape (draws, n)."""
+    sizes: IntArray = np.bincount(codes).astype(np.int64)
+    starts: IntArray = np.cumsum(sizes) - sizes
+    shuffled = np.argsort(codes + random.random((draws, codes.size)), axis=-1)
+    donors = np.argsort(random.random((draws, sizes.size)), axis=-1)[:, codes]
+    places = np.arange(codes.size) - starts[codes]
+    return np.take_along_axis(shuffled, starts[donors] + places % sizes[donors], axis=-1)
+
+
+def _standardized(values: FloatArray) -> FloatArray:
+    if values.size == 0 or np.ptp(values) == 0:
+        return np.zeros_like(values)
+    return np.asarray((values - values.mean()) / values.std())
