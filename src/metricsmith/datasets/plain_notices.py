@@ -1,0 +1,195 @@
+"""Plain notices: 48 public notices, five rewrites of each in plain language, with planted quality.
+
+Synthetic and written for this package: it shows what metric induction finds when the truth is known.
+`metricsmith.datasets.plain_notices_generator` makes it, ``data/plain_notices.md`` is its card.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.datasets.plain_notices_generator import CSV_PATH, DEFECTS, HIGH, LENIENCY, LOW, Defect
+from metricsmith.errors import DataError
+from metricsmith.metric import make_row
+from metricsmith.records import Scale, Task
+
+__all__ = [
+    "DEFECTS",
+    "PROPERTIES",
+    "SYNTHETIC",
+    "TASK",
+    "Defect",
+    "defect_effects",
+    "expected_sign",
+    "expected_signs",
+    "load",
+    "path",
+]
+
+SYNTHETIC = (
+    "Synthetic data: the notices and rewrites were written for metricsmith, their defects were planted, and "
+    "the ratings come from three simulated raters. No person rated them."
+)
+"""The sentence that stands wherever a result on these data is shown."""
+
+TASK = Task(
+    description=(
+        "Rewrite a formal public notice (from a council, a water company, a school, a clinic ...) in plain "
+        "language. A good rewrite keeps every fact and gets each one right, says nothing idle, uses short "
+        "everyday words in whole sentences, and is polite."
+    ),
+    target="rating",
+    scale=Scale(LOW, HIGH),
+)
+
+
+def path() -> Path:
+    """Where the CSV file is, for the table reader and the command line."""
+    return CSV_PATH
+
+
+def load() -> tuple[Task, list[dspy.Example]]:
+    """Read the data set.
+
+    Returns
+    -------
+    Task
+        Target ``rating``: the mean of three integer ratings, 1 to 5.
+    list of dspy.Example
+        240 rows in the order of the file. Texts: ``input`` (the notice), ``output`` (the rewrite) and
+        ``references`` (one, the same for all rewrites of a notice). Labels: ``id``, ``group`` (the notice),
+        ``topic``, ``rating``, ``rater_1`` to ``rater_3``, and ``n_<defect>`` for each of `DEFECTS`.
+    """
+    with path().open(encoding="utf-8", newline="") as file:
+        return TASK, [_row(record) for record in csv.DictReader(file)]
+
+
+def _row(record: Mapping[str, str]) -> dspy.Example:
+    raters = [f"rater_{number}" for number in range(1, len(LENIENCY) + 1)]
+    defects = [defect.column for defect in DEFECTS.values()]
+    whole: dict[str, Any] = {name: int(record[name]) for name in raters + defects}
+    return make_row(
+        record["rewrite"],
+        input=record["notice"],
+        references=[record["reference"]],
+        id=record["id"],
+        group=record["source_id"],
+        topic=record["topic"],
+        rating=float(record["rating"]),
+        **whole,
+    )
+
+
+# What the planted function says about properties of the text
+
+
+def defect_effects(rows: Sequence[dspy.Example], values: Sequence[float]) -> dict[str, float]:
+    """How far each planted defect moves a number: mean with the defect minus mean without it.
+
+    Parameters
+    ----------
+    rows : sequence of dspy.Example, length n
+        Rows of this data set.
+    values : sequence of float, length n
+        A number for each row, for example a metric's raw scores. Rows where it is NaN are left out.
+
+    Returns
+    -------
+    dict of str to float
+        Defect name to effect, in standard deviations of `values`. NaN where every row or no row has the
+        defect, and for constant `values`.
+
+    Raises
+    ------
+    DataError
+        If the lengths differ.
+    """
+    kept, numbers = _known(rows, values)
+    spread = float(np.std(numbers)) if len(kept) else 0.0
+    effects = dict.fromkeys(DEFECTS, math.nan)
+    for name, defect in DEFECTS.items():
+        has = np.array([row[defect.column] > 0 for row in kept], dtype=bool)
+        if spread > 0 and has.any() and not has.all():
+            effects[name] = float(numbers[has].mean() - numbers[~has].mean()) / spread
+    return effects
+
+
+def expected_sign(rows: Sequence[dspy.Example], values: Sequence[float]) -> int:
+    """The sign that the relation of `values` with the rating must have, from the planted weights alone.
+
+    A defect with weight w that a share p of the rows has, and that moves the number by e, adds
+    ``-w e p (1 - p)`` to the covariance of the number with the planted quality. Ratings are not looked at.
+
+    Parameters
+    ----------
+    rows, values
+        As for `defect_effects`.
+
+    Returns
+    -------
+    int
+        1 (higher means rated higher), -1, or 0 if no defect has an effect on the number.
+    """
+    kept, _ = _known(rows, values)
+    covariance = 0.0
+    for name, effect in defect_effects(rows, values).items():
+        share = sum(row[DEFECTS[name].column] > 0 for row in kept) / max(len(kept), 1)
+        covariance -= 0.0 if math.isnan(effect) else DEFECTS[name].weight * effect * share * (1 - share)
+    return (covariance > 0) - (covariance < 0)
+
+
+def expected_signs() -> dict[str, int]:
+    """`expected_sign` on the whole data set for each property of the text in `PROPERTIES`."""
+    _, rows = load()
+    return {name: expected_sign(rows, [measure(row) for row in rows]) for name, measure in PROPERTIES.items()}
+
+
+def _known(
+    rows: Sequence[dspy.Example], values: Sequence[float]
+) -> tuple[list[dspy.Example], NDArray[np.float64]]:
+    if len(rows) != len(values):
+        raise DataError(
+            f"{len(values)} values for {len(rows)} rows: give one value per row, NaN where there is none"
+        )
+    known = [i for i, value in enumerate(values) if not math.isnan(value)]
+    return [rows[i] for i in known], np.array([values[i] for i in known], dtype=float)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[\w£'’]+", text.lower())
+
+
+def _length(row: dspy.Example) -> float:
+    return len(_words(row.output))
+
+
+def _readability_grade(row: dspy.Example) -> float:
+    """Flesch-Kincaid grade level with a syllable for each run of vowels: enough for a sign."""
+    words = _words(row.output)
+    sentences = len(re.findall(r"[.!?](?=\s|$)", row.output))
+    syllables = sum(max(1, len(re.findall(r"[aeiouy]+", word))) for word in words)
+    return 0.39 * len(words) / sentences + 11.8 * syllables / len(words) - 15.59
+
+
+def _reference_recall(row: dspy.Example) -> float:
+    """Share of the reference's words that the rewrite has, each as often as it occurs there."""
+    reference = Counter(_words(row.references[0]))
+    return sum((reference & Counter(_words(row.output))).values()) / sum(reference.values())
+
+
+PROPERTIES: Mapping[str, Callable[[dspy.Example], float]] = {
+    "length": _length,
+    "readability_grade": _readability_grade,
+    "reference_recall": _reference_recall,
+}
+"""Three properties of a rewrite that lexical metrics measure, in their simplest form."""
