@@ -1,0 +1,61 @@
+"""Google-BLEU: n-gram overlap over the larger of the two n-gram totals, symmetrical."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.ngrams import ngram_totals, shared_ngrams, symbols
+from metricsmith.bank.pairs import pair_up
+from metricsmith.bank.text import words
+from metricsmith.records import MetricCard, Output
+
+__all__ = ["FAMILY"]
+
+ORDER = 4
+
+CARD = MetricCard(
+    name="GLEU",
+    kind="bank",
+    summary=(
+        "Sentence-level relative of BLEU: the smaller of n-gram precision and n-gram recall, all lengths "
+        "from one to four words pooled. Lower-cased, without a length penalty."
+    ),
+    formula="shared n-grams of 1 to 4 tokens / max(n-grams of the output, n-grams of the reference)",
+    outputs=(Output("gleu", description="0 no word shared, 1 equal up to case and spaces"),),
+    needs=("references",),
+    multi_reference="the highest value over the references; blank references are ignored",
+    domains=("machine translation", "general text"),
+    tasks=("translation", "simplification", "data-to-text", "rewards for single outputs"),
+    best_for=("scoring one output at a time: bounded, symmetrical and never all-or-nothing",),
+    not_for=("free-form answers and stories", "factual correctness"),
+    limits=(
+        "synonyms and paraphrases count as errors",
+        "our tokeniser splits a full stop off every sentence and keeps 'and/or' apart, NLTK's does so only "
+        "at the end of the text: over 100 simplifications the values differ by .002 on average and .02 at "
+        "most",
+    ),
+    failure_cases=("an output and its negation differ by a few hundredths",),
+    related=("bleu", "chrf", "rouge2_f", "meteor"),
+    papers=("Wu et al. 2016, Google's neural machine translation system (section 4.3)",),
+    backend="metricsmith (equal to nltk.translate.gleu_score on the same tokens)",
+)
+
+
+def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+    """Tokenise each text once, count all pairs at once; the best reference counts."""
+    pairs = pair_up(batch)
+    tokens = {text: words(text.lower()) for text in {*pairs.outputs, *pairs.references}}
+    candidates = [tokens[text] for text in pairs.outputs]
+    targets = [tokens[text] for text in pairs.references]
+    shared = shared_ngrams([symbols(*pair) for pair in zip(candidates, targets, strict=True)], ORDER)
+    totals = [
+        ngram_totals([len(text) for text in texts], ORDER).sum(axis=1) for texts in (candidates, targets)
+    ]
+    values = shared.sum(axis=1) / np.maximum(*totals)
+    return {name: pairs.best(values) for name in outputs}
+
+
+FAMILY = Family(CARD, compute)

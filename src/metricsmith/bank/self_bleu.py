@@ -1,0 +1,124 @@
+"""SelfBLEU inside one output: how much its sentences repeat each other."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.text import sentences, words
+from metricsmith.records import MetricCard, Output
+
+__all__ = ["FAMILY", "self_bleu"]
+
+ORDER = 3
+EPSILON = 0.1
+
+CARD = MetricCard(
+    name="SelfBLEU",
+    kind="bank",
+    summary=(
+        "Repetition inside one output: the mean BLEU of each of its sentences against all its other "
+        "sentences. Needs no reference and no input."
+    ),
+    formula=(
+        "mean over sentences s of BLEU-3(s, the other sentences), uniform weights, an order without a match "
+        "counted as .1 of a match (Chen and Cherry's method 1); a sentence sharing no word scores 0"
+    ),
+    outputs=(Output("self_bleu", 0.0, 1.0, False, description="0 all sentences differ, 1 all are equal"),),
+    domains=("general text", "stories", "long-form answers"),
+    tasks=("story generation", "summarisation", "dialogue", "long-form generation"),
+    best_for=("detecting loops and template-like repetition in long outputs",),
+    not_for=(
+        "outputs of one sentence",
+        "correctness, relevance or fluency",
+        "lists in which parallelism is wanted",
+    ),
+    limits=(
+        "undefined (no number) for an output of fewer than two sentences; autometrics-ai 0.1.0 returns 1, "
+        "the worst value, for a single sentence",
+        "depends on sentence splitting: ours and NLTK's differ at abbreviations and quotes",
+        "more sentences offer more chances to match, so long texts score higher",
+        "texts that differ are compared within one output only, not across the outputs of a system",
+    ),
+    failure_cases=(
+        "a story that repeats its plot in new words looks perfectly diverse",
+        "a deliberate refrain counts as a fault",
+    ),
+    related=("distinct_2", "bleu"),
+    papers=(
+        "Zhu et al. 2018, Texygen: a benchmarking platform for text generation models",
+        "Chen and Cherry 2014, A systematic comparison of smoothing techniques for sentence-level BLEU",
+    ),
+)
+
+
+def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+    """Score each output by itself."""
+    scores = np.array([self_bleu([words(text) for text in sentences(output)]) for output in batch.outputs])
+    return dict.fromkeys(outputs, scores)
+
+
+def self_bleu(tokens: Sequence[Sequence[str]]) -> float:
+    """Mean BLEU-3 of each sentence against the others.
+
+    Parameters
+    ----------
+    tokens : sequence of sequence of str
+        k tokenised sentences, none empty.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN for fewer than two sentences. Equals the mean of
+        ``nltk.translate.bleu_score.sentence_bleu`` with three uniform weights and smoothing method 1.
+    """
+    if len(tokens) < 2:
+        return math.nan
+    by_order = [_matches_with_others(tokens, order) for order in range(1, ORDER + 1)]
+    lengths = [len(sentence) for sentence in tokens]
+    scores = []
+    for index, length in enumerate(lengths):
+        matches = [counted[index] for counted in by_order]
+        if not matches[0]:
+            scores.append(0.0)
+            continue
+        others = chain(lengths[:index], lengths[index + 1 :])
+        closest = min(others, key=lambda other: (abs(other - length), other))
+        logs = [
+            math.log((matched or EPSILON) / max(1, length - order)) for order, matched in enumerate(matches)
+        ]
+        scores.append(math.exp(min(0.0, 1.0 - closest / length) + math.fsum(logs) / ORDER))
+    return min(1.0, math.fsum(scores) / len(scores))
+
+
+def _matches_with_others(tokens: Sequence[Sequence[str]], order: int) -> list[int]:
+    """For each sentence, its n-grams clipped at their largest count in any other sentence.
+
+    The two largest counts of each n-gram suffice: a sentence that holds the largest is clipped at the second.
+    """
+    counted = [Counter(zip(*(sentence[k:] for k in range(order)), strict=False)) for sentence in tokens]
+    largest: dict[Any, tuple[int, int]] = {}
+    for counts in counted:
+        for gram, count in counts.items():
+            first, second = largest.get(gram, (0, 0))
+            if count > first:
+                largest[gram] = (count, first)
+            elif count > second:
+                largest[gram] = (first, count)
+    matches = []
+    for counts in counted:
+        matched = 0
+        for gram, count in counts.items():
+            first, second = largest[gram]
+            matched += count if count < first else second
+        matches.append(matched)
+    return matches
+
+
+FAMILY = Family(CARD, compute)
