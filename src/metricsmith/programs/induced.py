@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import Any
@@ -18,6 +18,7 @@ from metricsmith.metric import DSPyMetric, Metric, content_hash
 from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
 from metricsmith.regression import LinearCombination
+from metricsmith.report.record import RunRecord
 from metricsmith.scoring import ScoreTable, score
 
 __all__ = ["Explanation", "InducedMetric", "Part"]
@@ -75,6 +76,13 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         Per component, its best contribution on the training rows in rating points.
     signature : str
         The line that makes the fit reproducible.
+    reading : mapping, optional
+        Options for `read_table`.
+
+    Attributes
+    ----------
+    record : RunRecord or None
+        What the report shows; not saved with the metric.
     """
 
     name = "induced"
@@ -87,12 +95,23 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         task: Task,
         best: Sequence[float],
         signature: str = "",
+        reading: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self.components = list(components)
+        self.record: RunRecord | None = None
         self.settings = Settings(
-            task=asdict(task), combination=combination.to_dict(), best=[float(b) for b in best], signature=signature
+            task=asdict(task),
+            combination=combination.to_dict(),
+            best=[float(value) for value in best],
+            signature=signature,
+            reading=dict(reading or {}),
         )
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Options for `read_table` that read new rows as the training rows were read."""
+        return dict(self.settings.reading)
 
     @property
     def task(self) -> Task:
@@ -126,7 +145,7 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
             name=f"Induced metric for {self.task.target}",
             kind="induced",
             summary=f"Predicts {self.task.target} ({self.task.scale}) from {len(cards)} components.",
-            formula=self.combination.describe(),
+            formula=_formula(self.combination),
             outputs=(self.output,),
             needs=tuple(sorted({need for card in cards for need in card.needs})),
             cost="model" if any(card.cost == "model" for card in cards) else "cheap",
@@ -218,3 +237,10 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         from metricsmith.programs.saving import save
 
         save(self, path)
+
+
+def _formula(combination: LinearCombination) -> str:
+    terms = [
+        f"{weight:+.4g} * {name}" for name, weight in zip(combination.names, combination.weights, strict=True)
+    ]
+    return f"{combination.intercept:.4g} {' '.join(terms)}, each column transformed to mean 0 and variance 1"

@@ -114,6 +114,7 @@ def _induced(state: Mapping[str, Any]) -> Metric:
         task=Task(task["description"], task["target"], Scale(**task["scale"])),
         best=state["best"],
         signature=state["signature"],
+        reading=state["reading"],
     )
 
 

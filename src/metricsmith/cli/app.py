@@ -1,0 +1,48 @@
+"""The command `metricsmith`: its sub-commands and its exit codes.
+
+Exit codes: 0 done, 2 the input or the options are wrong, 3 the model or the network failed.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+
+from metricsmith.cli.bank import bank_app
+from metricsmith.cli.demo import demo
+from metricsmith.cli.induce import induce
+from metricsmith.cli.score import explain, score
+from metricsmith.errors import InputError, MetricsmithError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Forge an automatic metric out of rated outputs, and find out how far it can be trusted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(demo)
+app.command()(induce)
+app.command()(score)
+app.command()(explain)
+app.add_typer(bank_app, name="bank")
+
+
+def main() -> None:
+    """Run the command line."""
+    logging.getLogger("dspy").setLevel(logging.ERROR)  # its advisory lines would break the progress bar
+    try:
+        app()
+    except InputError as problem:
+        _fail(problem, 2)
+    except MetricsmithError as problem:
+        _fail(problem, 3)
+
+
+def _fail(problem: MetricsmithError, code: int) -> None:
+    sys.stderr.write(f"error: {problem}\n")
+    raise SystemExit(code) from None

@@ -1,0 +1,136 @@
+"""``metricsmith induce``: from a table of rated outputs to a metric and its report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from metricsmith.cli.model import ApiBase, Model, language_model
+from metricsmith.errors import DataError, OptionError
+
+if TYPE_CHECKING:
+    from metricsmith.optimizers.induce import Induced
+
+__all__ = ["induce", "summary"]
+
+
+def induce(
+    data: Annotated[str, typer.Argument(help="CSV, TSV, JSONL or Parquet file, or a Hugging Face data set id.")],
+    target: Annotated[str, typer.Option(metavar="COL", help="Column with the human rating.")],
+    task: Annotated[
+        str, typer.Option(metavar="TEXT|@FILE", help="What the outputs are for and what makes a good one.")
+    ] = "",
+    output: Annotated[str | None, typer.Option(metavar="COL", help="Column with the text to judge.")] = None,
+    input: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column that the output answers.")] = None,
+    reference: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column with good outputs.")] = None,
+    id: Annotated[str | None, typer.Option(metavar="COL", help="Column with unique row ids.")] = None,
+    group: Annotated[
+        str | None, typer.Option(metavar="COL", help="Rows of one group never stand on both sides of a split.")
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="COL=VALUE", help="Keep rows with (COL!=VALUE: without) a value.")
+    ] = None,
+    metric_columns: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Columns of scores to take as candidates.")
+    ] = None,
+    prior_columns: Annotated[
+        list[str] | None, typer.Option(metavar="PATTERN", help="Those that measure the target itself.")
+    ] = None,
+    bank: Annotated[str, typer.Option(help="auto, all, existing, generated or none.")] = "auto",
+    regression: Annotated[str, typer.Option(help="auto (PriorRidge) or pls (the paper's).")] = "auto",
+    n: Annotated[int | None, typer.Option("--n", help="How many components; by default as many as are needed.")] = None,
+    k: Annotated[int, typer.Option("--k", help="How many metrics retrieval keeps.")] = 30,
+    lm: Model = None,
+    api_base: ApiBase = None,
+    test: Annotated[
+        str, typer.Option(metavar="FILE|FRACTION", help="Test rows: a file like DATA, or a share to hold out.")
+    ] = "0.3",
+    cv: Annotated[int | None, typer.Option(metavar="K", help="Grouped K-fold cross-validation instead.")] = None,
+    scale: Annotated[
+        str | None, typer.Option(metavar="LOW:HIGH[:STEP]", help="The rating scale; by default inferred.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Decides splits, ties and resampling.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where metric and report go.")] = Path("metricsmith-out"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print plan and cost; send nothing, write nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Induce a metric from rated outputs."""
+    from metricsmith.datasets.table import read_table
+    from metricsmith.optimizers.auto_metrics import AutoMetrics
+    from metricsmith.optimizers.induce import induce as run
+    from metricsmith.optimizers.induce import plan
+
+    reading: dict[str, Any] = {
+        "target": target, "task": _text(task), "output": output, "inputs": input or (), "reference": reference or (),
+        "id": id, "group": group, "where": where or (), "metric_columns": metric_columns or (),
+        "prior_columns": prior_columns or (), "scale": scale,
+    }  # fmt: skip
+    table = read_table(data, **reading)
+    fraction, test_table = _test_side(test, reading)
+    if not quiet and not as_json:
+        for note in table.notes:
+            typer.echo(f"note: {note}", err=True)
+    optimizer = AutoMetrics(
+        bank=bank, k=k, n=n, regression=regression, lm=language_model(lm, api_base), seed=seed,
+        progress=not quiet and not as_json,
+    )  # fmt: skip
+    if dry_run:
+        typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, folds=cv))
+        return
+    done = run(table, optimizer, fraction=fraction, test=test_table, folds=cv)
+    done.write(out)
+    if as_json:
+        typer.echo(json.dumps(done.record.as_dict(), ensure_ascii=False, indent=1))
+    elif not quiet:
+        typer.echo(summary(done, out))
+
+
+def _text(value: str) -> str:
+    """The text itself, or the content of the file after an ``@``."""
+    if not value.startswith("@"):
+        return value
+    try:
+        return Path(value[1:]).read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise DataError(f"--task {value}: cannot read {value[1:]!r} as UTF-8 text: {problem}") from problem
+
+
+def _test_side(test: str, reading: dict[str, Any]) -> tuple[float, Any]:
+    """A fraction to hold out, or a table of its own."""
+    from metricsmith.datasets.table import read_table
+
+    try:
+        fraction = float(test)
+    except ValueError:
+        return 0.0, read_table(test, **{**reading, "min_rated": 2})
+    if not 0 <= fraction < 1:
+        raise OptionError(f"--test {test} must be a file, or a share from 0 (no test) to below 1, such as 0.3")
+    return fraction, None
+
+
+def summary(done: Induced, out: Path) -> str:
+    """What a person wants to know in the terminal."""
+    record = done.record
+    lines = [f"{record.title}: {len(record.components)} components"]
+    width = max(len(component.name) for component in record.components)
+    lines += [
+        f"  {component.weight:+8.3f}  {component.name:{width}}  "
+        f"(alone: tau-b {component.tau_train:+.3f} train, {component.tau_test:+.3f} test)"
+        for component in record.components
+    ]
+    sides = {"training rows only": record.train} if record.evaluation == "train_only" else {"test": record.test}
+    blocks = {f"metric, {side}": block for side, block in sides.items()} | dict(record.baselines)
+    width = max(map(len, blocks))
+    lines += [
+        f"{name:{width}}  tau-b {block.kendall_tau_b:+.3f}  95% [{block.ci_low:+.3f}, {block.ci_high:+.3f}]  "
+        f"p {block.p_value:.3f}  ({block.n} rows, {block.groups} groups)"
+        for name, block in blocks.items()
+    ]
+    lines += [f"warning: {warning}" for warning in record.warnings]
+    lines += [record.synthetic] if record.synthetic else []
+    lines += [f"report: {out / 'report.html'}", f"metric: {out / 'metric.json'}", record.signature]
+    return "\n".join(lines)

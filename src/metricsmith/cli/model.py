@@ -1,0 +1,33 @@
+"""The language model that the options name."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["ApiBase", "Model", "language_model"]
+
+Model = Annotated[
+    str | None, typer.Option("--lm", metavar="MODEL", help="Language model as provider/name, e.g. openai/gpt-4o-mini.")
+]
+ApiBase = Annotated[
+    str | None, typer.Option("--api-base", metavar="URL", help="Address of an OpenAI-compatible server.")
+]
+
+
+def language_model(model: str | None, api_base: str | None) -> Any:
+    """A `dspy.LM`, or None without a model name; the key comes from the provider's environment variable."""
+    if model is None:
+        if api_base is not None:
+            raise typer.BadParameter("--api-base needs --lm: name the model that the server offers")
+        return None
+    import dspy
+
+    settings: dict[str, Any] = {}
+    if api_base is not None:
+        settings["api_base"] = api_base
+        if "OPENAI_API_KEY" not in os.environ:
+            settings["api_key"] = "none"  # local servers ask for none, the client insists on one
+    return dspy.LM(model, **settings)

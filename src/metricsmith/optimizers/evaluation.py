@@ -1,0 +1,152 @@
+"""How far an induced metric agrees with raters who were not asked, beside what is simpler than it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.agreement import agreement
+from metricsmith.correlation import kendall_tau_b
+from metricsmith.optimizers.fitting import FitOptions, fit
+from metricsmith.optimizers.induction import Induction, Rated
+from metricsmith.records import Agreement
+from metricsmith.report.record import LearningPoint
+from metricsmith.resampling import draw_groups
+
+__all__ = ["METRIC", "baselines", "held_out", "learning_curve", "predictions", "selected_shares"]
+
+FloatArray = NDArray[np.float64]
+METRIC = "induced metric"
+REFITS = 40  # bootstrap refits for the share in which a component is chosen
+DRAWS = 5  # seeded draws of training groups per point of the learning curve
+
+
+def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Example]) -> dict[str, FloatArray]:
+    """Predict rows by the induced metric and by every baseline.
+
+    Parameters
+    ----------
+    induction : Induction
+        Fitted on its own training rows.
+    values : float array, shape (n, m)
+        Candidate scores of the n rows to predict.
+    rows : sequence of dspy.Example
+        The same rows, for their length.
+
+    Returns
+    -------
+    dict of str to float array, shape (n,)
+        ``METRIC`` first. Baselines: the output's length and the best single candidate, each with its sign
+        on the training rows; the plain mean of the declared judges; the paper's PLS; the full model that the
+        induced metric abridges.
+    """
+    fitted, train = induction.fitted, induction.train
+    result = {METRIC: fitted.small.predict(values[:, fitted.positions])}
+    for label, model in fitted.rivals.items():
+        result[label] = model.predict(values)
+    result.update(_single(induction, values))
+    lengths, train_lengths = output_lengths(rows), output_lengths(train.rows)
+    if np.isfinite(train_lengths).all():
+        result["output length in words"] = _signed(train_lengths, train.ratings) * lengths
+    return result
+
+
+def _single(induction: Induction, values: FloatArray) -> dict[str, FloatArray]:
+    train = induction.train
+    taus = [kendall_tau_b(column, train.ratings) for column in induction.train_values.T]
+    if not np.isfinite(taus).any():
+        return {}
+    best = int(np.nanargmax(np.abs(taus)))
+    return {"best single candidate": np.sign(taus[best]) * values[:, best]}
+
+
+def output_lengths(rows: Sequence[dspy.Example]) -> FloatArray:
+    """Words per output, NaN without one."""
+    return np.array([len(row["output"].split()) if row.get("output") else np.nan for row in rows], dtype=float)
+
+
+def _signed(column: FloatArray, ratings: FloatArray) -> float:
+    """The direction of a column on the training rows; 1 where there is none."""
+    return -1.0 if kendall_tau_b(column, ratings) < 0 else 1.0
+
+
+def baselines(predicted: Mapping[str, FloatArray], rated: Rated, seed: int) -> dict[str, Agreement]:
+    """The agreement of every prediction but the metric's own."""
+    return {
+        label: agreement(values, rated.ratings, rated.groups, seed=seed)
+        for label, values in predicted.items()
+        if label != METRIC
+    }
+
+
+def held_out(predicted: Mapping[str, FloatArray], rated: Rated, seed: int) -> Agreement:
+    """The metric's agreement with ratings that its fit has not seen."""
+    return agreement(predicted[METRIC], rated.ratings, rated.groups, seed=seed)
+
+
+def selected_shares(induction: Induction, options: FitOptions, seed: int) -> dict[str, float]:
+    """How often each component is chosen again when the training groups are resampled, in [0, 1]."""
+    random = np.random.default_rng(seed)
+    counts = dict.fromkeys(induction.fitted.small.names, 0)
+    done = 0
+    for _ in range(REFITS):
+        rows = draw_groups(induction.train.groups, random)
+        if np.ptp(induction.train.ratings[rows]) == 0:
+            continue
+        chosen = set(_refit(induction, rows, options))
+        done += 1
+        for name in counts:
+            counts[name] += name in chosen
+    return {name: count / done if done else float("nan") for name, count in counts.items()}
+
+
+def _refit(induction: Induction, rows: NDArray[np.intp], options: FitOptions) -> tuple[str, ...]:
+    return _fit_on(induction, rows, options).small.names
+
+
+def _fit_on(induction: Induction, rows: NDArray[np.intp], options: FitOptions):  # type: ignore[no-untyped-def]
+    candidates = induction.candidates
+    return fit(
+        induction.train_values[rows],
+        induction.train.ratings[rows],
+        induction.table.names,
+        declared=candidates.declared,
+        judged=candidates.judged,
+        higher_is_better=induction.metric.task.scale.higher_is_better,
+        options=options,
+        rivals=False,
+    )
+
+
+def learning_curve(
+    induction: Induction, test: Rated, test_values: FloatArray, options: FitOptions, seed: int
+) -> tuple[LearningPoint, ...]:
+    """Held-out tau-b against the number of training rows: whole groups, a quarter at a time, seeded draws.
+
+    Candidates stay as they are; only the combination is fitted anew. Empty with fewer than eight groups.
+    """
+    random = np.random.default_rng(seed)
+    groups = np.array(induction.train.groups)
+    names = np.unique(groups)
+    if len(names) < 8:
+        return ()
+    points = []
+    for quarter in (1, 2, 3, 4):
+        taus, sizes = [], []
+        for _ in range(DRAWS if quarter < 4 else 1):
+            kept = random.permutation(names)[: len(names) * quarter // 4]
+            rows = np.flatnonzero(np.isin(groups, kept))
+            if np.ptp(induction.train.ratings[rows]) == 0:
+                continue
+            fitted = _fit_on(induction, rows, options)
+            taus.append(kendall_tau_b(fitted.small.predict(test_values[:, fitted.positions]), test.ratings))
+            sizes.append(len(rows))
+        if taus and np.isfinite(taus).all():
+            points.append(
+                LearningPoint(round(float(np.mean(sizes))), float(np.mean(taus)), min(taus), max(taus))
+            )
+    return tuple(points)

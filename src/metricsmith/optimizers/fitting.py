@@ -1,0 +1,239 @@
+"""How candidate scores become one prediction, and the simpler models that stand beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.regression import LinearCombination
+
+__all__ = ["REGRESSIONS", "FitOptions", "Fitted", "Rival", "fit"]
+
+FloatArray = NDArray[np.float64]
+REGRESSIONS = ("auto", "pls")
+PAPER_N = 5
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How the components are chosen and weighted.
+
+    Parameters
+    ----------
+    regression : str
+        ``auto``: `PriorRidge` on all candidates, abridged by `project`. ``pls``: the paper's two stages.
+    n : int, optional
+        Number of components; None: for ``auto`` as many as `fidelity` takes, for ``pls`` five.
+    fidelity : float
+        Correlation of the abridged model with the full one that is good enough, in (0, 1].
+    refill : bool
+        For ``pls``: let the next best candidates take the places of dropped judges.
+    seed : int
+        Breaks ties.
+    """
+
+    regression: str = "auto"
+    n: int | None = None
+    fidelity: float = 0.97
+    refill: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.regression not in REGRESSIONS:
+            raise OptionError(
+                f"regression={self.regression!r}{nearest(self.regression, REGRESSIONS)} must be one of "
+                f"{', '.join(REGRESSIONS)}"
+            )
+        if self.n is not None and self.n < 1:
+            raise OptionError(f"n={self.n} must be at least 1")
+        if not 0 < self.fidelity <= 1:
+            raise OptionError(f"fidelity={self.fidelity:g} must be above 0 and at most 1")
+
+    @property
+    def label(self) -> str:
+        """For the signature line."""
+        if self.regression == "pls":
+            return f"TwoStagePLS n {self.n or PAPER_N}"
+        size = f"n {self.n}" if self.n else f"fidelity {self.fidelity:g}"
+        return f"PriorRidge r2 1/6, projected to {size}"
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A fitted model that the report compares with; it sees all candidates."""
+
+    combination: LinearCombination
+
+    def predict(self, values: FloatArray) -> FloatArray:
+        """Predict from candidate scores, shape (n, m)."""
+        return self.combination.predict(values[:, list(self.combination.indices)])
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a fit yields.
+
+    Parameters
+    ----------
+    small : LinearCombination
+        The induced metric's own.
+    rivals : dict of str to Rival
+        The full model, the paper's PLS (or PriorRidge beside a PLS), the plain mean of declared columns.
+    sentence : str
+        How the components are combined, in words.
+    fidelity : float
+        Correlation of `small` with the full model on the rows at hand; NaN where nothing was abridged.
+    imputed : int
+        Missing or infinite scores among the training rows of the components.
+    """
+
+    small: LinearCombination
+    rivals: dict[str, Rival]
+    sentence: str
+    fidelity: float = math.nan
+    imputed: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def positions(self) -> list[int]:
+        """Where the components stand among the candidates."""
+        return list(self.small.indices)
+
+
+def fit(
+    values: FloatArray,
+    ratings: FloatArray,
+    names: Sequence[str],
+    *,
+    declared: Collection[str],
+    judged: Collection[str],
+    higher_is_better: bool = True,
+    options: FitOptions,
+    unrated: FloatArray | None = None,
+    rivals: bool = True,
+) -> Fitted:
+    """Fit candidate scores to ratings.
+
+    Parameters
+    ----------
+    values : float array, shape (n, m)
+        Raw scores; NaN or infinite where there is none.
+    ratings : float array, shape (n,)
+    names : sequence of str, length m
+    declared, judged : collections of str
+        Candidates declared to measure the target, and the generated ones among them.
+    higher_is_better : bool
+        The rating's direction: where lower is better, declared candidates point down.
+    options : FitOptions
+    unrated : float array, shape (u, m), optional
+        Further rows that help to choose the small model.
+    rivals : bool
+        Whether to fit the models to compare with.
+
+    Raises
+    ------
+    DataError
+        If fewer than two rows are given or all ratings are equal.
+    """
+    if len(ratings) < 2 or np.ptp(ratings) == 0:
+        raise DataError(f"{len(ratings)} rated training rows with one and the same rating: nothing can be learned")
+    sign = 1.0 if higher_is_better else -1.0
+    work = _Work(values, sign * ratings, list(names), _places(declared, names), _places(judged, names), options)
+    rows = values if unrated is None or not len(unrated) else np.vstack([values, unrated])
+    paper = options.regression == "pls"
+    small, fidelity, sentence, full = work.paper() if paper else work.ours(rows)
+    others: dict[str, LinearCombination] = {}
+    if rivals:
+        if full is not None:
+            others["PriorRidge, all candidates"] = full
+        if paper:
+            others["PriorRidge, projected"] = work.ours(rows)[0]
+        else:
+            others["PLS, n = 5 (paper)"] = work.paper()[0]
+        if work.declared:
+            others["plain mean of declared judges"] = work.declared_mean()
+    small = _oriented(small, sign)
+    return Fitted(
+        small=small,
+        rivals={label: Rival(_oriented(model, sign)) for label, model in others.items()},
+        sentence=sentence,
+        fidelity=fidelity,
+        imputed=int((~np.isfinite(values[:, list(small.indices)])).sum()),
+    )
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One fit's data, ratings turned so that higher is better."""
+
+    values: FloatArray
+    ratings: FloatArray
+    names: list[str]
+    declared: list[int]
+    judged: list[int]
+    options: FitOptions
+
+    def ours(self, rows: FloatArray) -> tuple[LinearCombination, float, str, LinearCombination | None]:
+        from metricsmith.regression import PriorRidge, project
+
+        model = PriorRidge(prior_columns=self.declared or None).fit(self.values, self.ratings)
+        full = self._named(model.combination_)
+        projection = project(model, rows, n=self.options.n, fidelity=self.options.fidelity)
+        small = self._named(projection.combination)
+        how = "their plain mean, fitted in location and scale only, since all of them are declared to measure the target"
+        if not model.plain_mean_:
+            how = "a ridge regression on normal scores with a fixed prior (PriorRidge)"
+            if self.declared:
+                how += f", shrunk towards the mean of the {len(self.declared)} columns declared to measure the target"
+        sentence = (
+            f"{len(self.names)} candidates were combined by {how}; the {len(small)} components reproduce that "
+            f"combination with a correlation of {projection.fidelity:.3f}."
+        )
+        return small, projection.fidelity, sentence, full
+
+    def paper(self) -> tuple[LinearCombination, float, str, LinearCombination | None]:
+        from metricsmith.regression import TwoStagePLS
+
+        n = self.options.n if self.options.regression == "pls" and self.options.n else PAPER_N
+        model = TwoStagePLS(
+            n=n, positive_columns=self.judged or None, refill=self.options.refill, random_state=self.options.seed
+        ).fit(self.values, self.ratings)
+        dropped = [self.names[place] for place in model.dropped_]
+        sentence = (
+            f"Of {len(self.names)} candidates the {n} with the largest absolute correlation with the ratings were "
+            "combined by one-component partial least squares (the paper's two stages)."
+        )
+        if dropped:
+            sentence += f" Dropped for a negative weight: {', '.join(dropped)}."
+        return self._named(model.combination_), math.nan, sentence, None
+
+    def declared_mean(self) -> LinearCombination:
+        """The plain mean of the declared columns alone, fitted in location and scale."""
+        from metricsmith.regression import PriorRidge
+
+        columns = self.values[:, self.declared]
+        model = PriorRidge(prior_columns=list(range(len(self.declared)))).fit(columns, self.ratings)
+        combination = model.combination_
+        places = [self.declared[index] for index in combination.indices]
+        return replace(combination, indices=tuple(places), names=tuple(self.names[place] for place in places))
+
+    def _named(self, combination: LinearCombination) -> LinearCombination:
+        return replace(combination, names=tuple(self.names[index] for index in combination.indices))
+
+
+def _places(chosen: Collection[str], names: Sequence[str]) -> list[int]:
+    return [place for place, name in enumerate(names) if name in chosen]
+
+
+def _oriented(combination: LinearCombination, sign: float) -> LinearCombination:
+    """Turn a model of negated ratings back."""
+    if sign > 0:
+        return combination
+    return replace(
+        combination, weights=tuple(-weight for weight in combination.weights), intercept=-combination.intercept
+    )

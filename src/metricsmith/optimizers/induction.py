@@ -1,0 +1,164 @@
+"""One pass of generate, retrieve, score and fit over given training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.optimizers.candidates import Candidates, Sources, gather
+from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
+from metricsmith.programs.induced import InducedMetric
+from metricsmith.programs.recommenders.base import Recommender
+from metricsmith.programs.recommenders.language_model import LMRecommender
+from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.records import Task
+from metricsmith.scoring import ScoreTable, score
+
+__all__ = ["Induction", "Options", "Rated", "induct"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that a pass depends on, data aside.
+
+    Parameters
+    ----------
+    sources : Sources
+        Where candidates come from.
+    fit : FitOptions
+        How they are combined.
+    recommender : Recommender, optional
+        None: BM25, then the language model's ranking where there is one.
+    lm : dspy.LM, optional
+        None takes the one in force, if any.
+    concurrency, max_failure_rate, progress
+        As for `scoring.score`.
+    seed : int
+    """
+
+    sources: Sources = field(default_factory=Sources)
+    fit: FitOptions = field(default_factory=FitOptions)
+    recommender: Recommender | None = None
+    lm: Any = None
+    concurrency: int = 16
+    max_failure_rate: float = 0.2
+    progress: bool = False
+    seed: int = 0
+
+    @property
+    def model(self) -> Any:
+        """The language model to use, or None."""
+        return self.lm if self.lm is not None else dspy.settings.lm
+
+    def retriever(self) -> Recommender:
+        """The recommender that was given, or the default one."""
+        return self.recommender or PipelineRecommender(second=LMRecommender() if self.model else None)
+
+
+@dataclass(frozen=True)
+class Rated:
+    """n rows with their ratings, shape (n,), and groups."""
+
+    rows: list[dspy.Example]
+    ratings: FloatArray
+    groups: list[str]
+
+    @classmethod
+    def of(cls, rows: Sequence[dspy.Example], target: str) -> Rated:
+        """Read ratings and groups; a row without a group is a group of its own."""
+        return cls(
+            list(rows),
+            np.array([float(row[target]) for row in rows]),
+            [str(row.get("group", f"row {number}")) for number, row in enumerate(rows)],
+        )
+
+    def take(self, indices: Sequence[int] | NDArray[np.intp]) -> Rated:
+        """The rows at `indices`."""
+        chosen = [int(index) for index in indices]
+        return Rated([self.rows[i] for i in chosen], self.ratings[chosen], [self.groups[i] for i in chosen])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Induction:
+    """What a pass made: `table` covers the training rows first, then the others."""
+
+    train: Rated
+    candidates: Candidates
+    table: ScoreTable
+    fitted: Fitted
+    metric: InducedMetric
+
+    @property
+    def train_values(self) -> FloatArray:
+        """Candidate scores of the training rows, shape (n, m)."""
+        return self.table.values[: len(self.train)]
+
+    @property
+    def other_values(self) -> FloatArray:
+        """Candidate scores of the other rows."""
+        return self.table.values[len(self.train) :]
+
+    @property
+    def components(self) -> ScoreTable:
+        """The component columns of the table, training rows first."""
+        return self.table.select(self.fitted.small.names)
+
+
+def induct(
+    train: Rated, others: Sequence[dspy.Example], task: Task, options: Options, unrated: Sequence[dspy.Example] = ()
+) -> Induction:
+    """Generate, retrieve, score and fit.
+
+    Parameters
+    ----------
+    train : Rated
+        The only rows whose ratings are seen.
+    others : sequence of dspy.Example
+        Rows that are scored along, for testing. Their ratings are never read.
+    task, options
+        What and how.
+    unrated : sequence of dspy.Example
+        Rows without a rating. Where no candidate costs a model call they help to choose the small model.
+    """
+    has_text = any(row.get("output") for row in train.rows)
+    with dspy.context(lm=options.lm) if options.lm is not None else nullcontext():
+        plan = options.sources.resolve(len(train), options.model is not None, has_text)
+        candidates = gather(
+            train.rows, task, options.sources, plan, options.retriever(), seed=options.seed
+        )
+        table = score(
+            candidates.metrics,
+            [*train.rows, *others],
+            concurrency=options.concurrency,
+            max_failure_rate=options.max_failure_rate,
+            progress=options.progress,
+        )
+        extra = score(candidates.metrics, [] if candidates.costly else unrated)
+    fitted = fit(
+        table.values[: len(train)],
+        train.ratings,
+        table.names,
+        declared=candidates.declared,
+        judged=candidates.judged,
+        higher_is_better=task.scale.higher_is_better,
+        options=options.fit,
+        unrated=extra.values,
+    )
+    components = table.select(fitted.small.names)
+    metric = InducedMetric(
+        components=components.metrics, combination=fitted.small, task=task, best=[0.0] * len(components.metrics)
+    )
+    metric.settings.values["best"] = metric.best_contributions(components.values[: len(train)])
+    return Induction(train, candidates, table, fitted, metric)
+

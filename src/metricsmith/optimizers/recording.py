@@ -1,0 +1,213 @@
+"""From inductions to the record that the reports show."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import dspy
+import numpy as np
+
+from metricsmith.agreement import agreement
+from metricsmith.correlation import kendall_tau_b
+from metricsmith.optimizers.evaluation import METRIC, predictions
+from metricsmith.optimizers.induction import Induction, Rated
+from metricsmith.programs.induced import Explanation
+from metricsmith.records import Agreement, Judgement, Usage
+from metricsmith.report.record import Component, LearningPoint, RowRecord, RunRecord
+from metricsmith.scoring import tally
+
+__all__ = ["Evaluation", "record_run"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was found out on rows that the fit has not seen.
+
+    `held_out_predictions` maps row ids to predictions made while the row was held out (cross-validation).
+    """
+
+    kind: str
+    test: Agreement
+    baselines: Mapping[str, Agreement]
+    test_rows: Rated
+    held_out_predictions: Mapping[str, float] = field(default_factory=dict)
+    shares: Mapping[str, float] = field(default_factory=dict)
+    learning: tuple[LearningPoint, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+def record_run(
+    induction: Induction,
+    evaluation: Evaluation,
+    unrated: Sequence[dspy.Example],
+    unrated_explanations: Sequence[Explanation],
+    *,
+    signature: str,
+    estimated: Usage,
+    seconds: float,
+    seed: int,
+    notes: Sequence[str] = (),
+) -> RunRecord:
+    """Put the record together."""
+    train = induction.train
+    explanations = induction.metric.combine(induction.components)
+    judgements = [
+        *induction.table.flat(),
+        *evaluation.judgements,
+        *(part.judgement for explanation in unrated_explanations for part in explanation.parts),
+    ]
+    train_block = agreement(
+        predictions(induction, induction.train_values, train.rows)[METRIC], train.ratings, train.groups, seed=seed
+    )
+    data = [
+        *_rows("train", train.rows, explanations[: len(train)], induction, evaluation.held_out_predictions),
+        *_rows("test", evaluation.test_rows.rows, explanations[len(train) :], induction, {}),
+        *_rows("unrated", unrated, unrated_explanations, induction, {}),
+    ]
+    raws = [row.prediction for row in data if row.prediction is not None]
+    scale = induction.metric.task.scale
+    usage = induction.candidates.usage + sum((judgement.usage for judgement in judgements), Usage()) + evaluation.usage
+    return RunRecord(
+        task=induction.metric.task,
+        signature=signature,
+        evaluation=evaluation.kind,
+        rows={
+            "rated": len(train) + len(evaluation.test_rows),
+            "train": len(train),
+            "test": evaluation.test.n,
+            "unrated": len(unrated),
+        },
+        components=_components(induction, evaluation),
+        train=train_block,
+        test=evaluation.test,
+        baselines=evaluation.baselines,
+        judgements=tally(judgements),
+        usage=_usage(usage, estimated, seconds),
+        warnings=tuple(_warnings(induction, evaluation, judgements)),
+        notes=(*notes, *induction.candidates.notes, *induction.fitted.notes),
+        data=tuple(data),
+        combiner=induction.fitted.sentence,
+        fidelity=induction.fitted.fidelity,
+        clipped_share=sum(not scale.contains(raw) for raw in raws) / len(raws) if raws else 0.0,
+        learning=evaluation.learning,
+        failures=tuple(_failures(judgements)),
+    )
+
+
+def _usage(usage: Usage, estimated: Usage, seconds: float) -> dict[str, Any]:
+    return {
+        "requests": usage.requests,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cost": usage.cost,
+        "seconds": round(seconds, 3),
+        "estimated": {
+            "requests": estimated.requests,
+            "prompt_tokens": estimated.prompt_tokens,
+            "completion_tokens": estimated.completion_tokens,
+            "cost": estimated.cost,
+        },
+    }
+
+
+def _components(induction: Induction, evaluation: Evaluation) -> tuple[Component, ...]:
+    """Components by falling absolute weight, each with its own correlation on either side."""
+    values, cut = induction.components.values, len(induction.train)
+    ratings, test_ratings = induction.train.ratings, evaluation.test_rows.ratings
+    components = [
+        Component(
+            name=metric.name,
+            kind=metric.card.kind,
+            weight=float(weight),
+            direction="+" if weight >= 0 else "-",
+            tau_train=kendall_tau_b(values[:cut, j], ratings),
+            tau_test=kendall_tau_b(values[cut:, j], test_ratings) if len(test_ratings) else math.nan,
+            missing=int(np.isnan(values[:, j]).sum()),
+            card=metric.card,
+            selected_share=evaluation.shares.get(metric.name, math.nan),
+        )
+        for j, (metric, weight) in enumerate(
+            zip(induction.components.metrics, induction.fitted.small.weights, strict=True)
+        )
+    ]
+    return tuple(sorted(components, key=lambda component: -abs(component.weight)))
+
+
+def _rows(
+    split: str,
+    rows: Sequence[dspy.Example],
+    explanations: Sequence[Explanation],
+    induction: Induction,
+    held_out: Mapping[str, float],
+) -> list[RowRecord]:
+    target = induction.metric.task.target
+    records = []
+    for number, (row, explanation) in enumerate(zip(rows, explanations, strict=True)):
+        row_id = str(row.get("id", f"{split} {number}"))
+        records.append(
+            RowRecord(
+                id=row_id,
+                group=str(row.get("group", "")),
+                split=split,
+                rating=None if split == "unrated" else float(row[target]),
+                prediction=held_out.get(row_id, explanation.prediction.raw),
+                output=str(row.get("output") or ""),
+                input=str(row.get("input") or ""),
+                values={part.name: part.judgement.raw for part in explanation.parts},
+                contributions={
+                    part.name: part.contribution for part in explanation.parts if math.isfinite(part.contribution)
+                },
+                feedback={part.name: part.judgement.feedback for part in explanation.parts if part.judgement.feedback},
+            )
+        )
+    return records
+
+
+def _failures(judgements: Iterable[Judgement]) -> list[str]:
+    """One line per metric and status, with the first message; rows skipped for want of texts included."""
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], str] = {}
+    for judgement in judgements:
+        if not judgement.ok:
+            key = (judgement.metric, judgement.status.value)
+            counts[key] += 1
+            first.setdefault(key, judgement.error)
+    return [f"{metric}: {count} {status}, first: {first[metric, status]}" for (metric, status), count in counts.items()]
+
+
+def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence[Judgement]) -> list[str]:
+    warnings = []
+    test = evaluation.test
+    if evaluation.kind == "train_only":
+        warnings.append(
+            "No held-out rows: every figure here comes from the rows that the metric was fitted to, "
+            "and says nothing about new ones."
+        )
+    elif not test.p_value <= 0.05:
+        warnings.append(
+            f"On held-out rows the agreement with the raters cannot be told from chance (p = {test.p_value:.2f}): "
+            "do not use this metric to choose or to optimise."
+        )
+    elif not test.ci_low > 0:
+        warnings.append("The 95% interval of the held-out tau-b includes 0: more rated groups are needed.")
+    if test.groups and test.groups < 10:
+        warnings.append(f"Only {test.groups} held-out groups: the interval is rough.")
+    failed = sum(not judgement.ok and judgement.status != "skipped" for judgement in judgements)
+    if failed:
+        warnings.append(f"{failed} model judgements failed; they count as missing, not as low.")
+    better = [
+        label
+        for label, block in evaluation.baselines.items()
+        if block.kendall_tau_b > test.kendall_tau_b and evaluation.kind != "train_only"
+    ]
+    if better:
+        warnings.append(f"On these held-out rows the metric does not beat: {', '.join(better)}.")
+    imputed = int(induction.fitted.imputed)
+    if imputed:
+        warnings.append(f"{imputed} training scores were missing or infinite and count as average.")
+    return warnings
