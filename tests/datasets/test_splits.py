@@ -33,6 +33,11 @@ def test_merging_chains_through_groups():
     ] * 5 + [1]
 
 
+def test_groups_that_share_two_texts_merge_once():
+    # Each group is the first to show one of the two texts, so the second merge meets merged groups.
+    assert effective_groups(["a", "b", "b", "a"], ["1", "1", "2", "2"]).tolist() == [0, 0, 0, 0]
+
+
 @pytest.mark.parametrize("empty", ["", None, ("", "")])
 def test_rows_without_text_are_never_identical(empty):
     assert effective_groups(["a", "b"], [empty, empty]).tolist() == [0, 1]
