@@ -41,6 +41,12 @@ def test_best_scores_come_first_equal_ones_in_card_order_and_nan_last(card):
     assert math.isnan(ranked.scores[4])
 
 
+def test_equal_scores_keep_card_order_in_large_pools_too(card):
+    cards = [card(f"c{index}") for index in range(60)]
+    ranked = by_score(cards, np.arange(60) % 2, 60)
+    assert ranked.names == tuple(f"c{index}" for index in [*range(1, 60, 2), *range(0, 60, 2)])
+
+
 def test_k_larger_than_the_pool_gives_the_whole_pool(card):
     assert len(by_score([card("a"), card("b")], np.zeros(2), 30)) == 2
 

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -24,6 +25,19 @@ def encoder(tiny_colbert):
 @pytest.fixture
 def copy(tiny_colbert, tmp_path):
     return shutil.copytree(tiny_colbert, tmp_path / "copy")
+
+
+@pytest.fixture
+def contacted(monkeypatch):
+    """The addresses that were asked for; none can be reached."""
+    seen: list[tuple[object, ...]] = []
+
+    def refuse(*address, **options):
+        seen.append(address)
+        raise OSError("no network in tests")
+
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    return seen
 
 
 def load(folder):
@@ -121,11 +135,25 @@ def test_a_gap_in_the_encoders_weights_is_refused(copy):
 
 
 @pytest.mark.extras
-def test_an_unknown_model_type_is_refused_and_never_replaced(copy):
+def test_an_unknown_model_type_is_refused_and_never_replaced(copy, contacted):
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps({**config, "model_type": "nonesuch"}))
     with pytest.raises(StateError, match="cannot be loaded"):
         load(copy)
+    assert contacted == []
+
+
+@pytest.mark.extras
+def test_what_the_checkpoint_recorded_about_its_training_fetches_nothing(copy, contacted):
+    recorded = {
+        "model_name": "bert-base-uncased",
+        "checkpoint": "somebody/colbert",
+        "dim": 128,
+        "doc_maxlen": 20,
+    }
+    (copy / "artifact.metadata").write_text(json.dumps(recorded))
+    assert load(copy).document("poem " * 100).shape == (64, 32)
+    assert contacted == []
 
 
 @pytest.mark.extras

@@ -67,6 +67,10 @@ def test_a_spelling_that_fits_two_cards_fits_none():
     assert match_names(["TOP-1"], cards).names == ("Top-1",)
 
 
+def test_symbols_tell_metrics_apart():
+    assert match_names(["chrF++", "CHRF ++"], [make("chrF")]).unknown == ("chrF++", "CHRF ++")
+
+
 def test_a_card_goes_before_another_cards_output():
     cards = [make("Overlap", "bleu"), make("BLEU", "score")]
     assert match_names(["bleu"], cards).names == ("BLEU",)
