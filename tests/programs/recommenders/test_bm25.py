@@ -84,8 +84,8 @@ def test_parameters_out_of_range_are_refused(wrong):
     ],
 )
 def test_the_banks_own_specialists_rank_near_the_top(task, expected):
-    from metricsmith.bank import catalogue
+    from metricsmith.bank.catalogue import default_bank
 
-    cards = [family.card for family in catalogue.FAMILIES]
+    cards = [family.card for family in default_bank().families]
     top = BM25Recommender().recommend(task, cards, 8).names
     assert expected <= set(top)
