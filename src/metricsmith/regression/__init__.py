@@ -1,0 +1,40 @@
+"""Many metrics into one: the paper's two-stage PLS, our prior ridge, and small models that stand in for them.
+
+The estimators need scikit-learn, which loads when one of them is first asked for; a saved `LinearCombination`
+is read and applied without it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from metricsmith.regression.columns import ColumnTransform, NormalScore, ZScore
+from metricsmith.regression.combination import LinearCombination
+from metricsmith.regression.projection import Projection, project
+
+if TYPE_CHECKING:
+    from metricsmith.regression.pls import TwoStagePLS
+    from metricsmith.regression.prior_ridge import PriorRidge
+
+__all__ = [
+    "ColumnTransform",
+    "LinearCombination",
+    "NormalScore",
+    "PriorRidge",
+    "Projection",
+    "TwoStagePLS",
+    "ZScore",
+    "project",
+]
+
+_ESTIMATORS = {
+    "PriorRidge": "metricsmith.regression.prior_ridge",
+    "TwoStagePLS": "metricsmith.regression.pls",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ESTIMATORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_ESTIMATORS[name]), name)

@@ -1,0 +1,200 @@
+"""How one column of raw scores becomes comparable with the others: z-scores and normal scores.
+
+A transform is fitted on training rows and then frozen. Missing (NaN) and infinite scores, and every score
+of a constant column, become 0: the centre of the transformed column, never 0 on the raw scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metricsmith.errors import StateError, nearest
+
+__all__ = ["ColumnTransform", "NormalScore", "ZScore", "transform_from_dict"]
+
+FloatArray = NDArray[np.float64]
+
+_CONSTANT = 1e-12  # relative sd below which a column counts as constant
+
+
+class ColumnTransform(Protocol):
+    """A frozen map of one column of raw scores to mean 0 and sd 1 on the training rows."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether every score maps to 0, because the training column did not vary."""
+
+    def apply(self, column: ArrayLike) -> FloatArray:
+        """Transform raw scores, shape (n,) -> (n,); missing and infinite ones become 0."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready state; `transform_from_dict` reads it back exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZScore:
+    """``(x - mean) / sd``.
+
+    Parameters
+    ----------
+    mean : float
+        Of the present training scores.
+    sd : float
+        Population standard deviation (ddof 0) of the present training scores; 0 marks a constant column.
+    """
+
+    mean: float
+    sd: float
+
+    @classmethod
+    def fit(cls, column: ArrayLike) -> ZScore:
+        """Fit on training scores, shape (n,); a column with no present score is constant."""
+        present = _present(column)
+        if not present.size:
+            return cls(0.0, 0.0)
+        mean, sd = float(present.mean()), float(present.std())
+        return cls(mean, sd if sd > _CONSTANT * max(1.0, float(np.abs(present).max())) else 0.0)
+
+    @property
+    def constant(self) -> bool:
+        """Whether every score maps to 0."""
+        return self.sd == 0
+
+    def apply(self, column: ArrayLike) -> FloatArray:
+        """Transform raw scores, shape (n,) -> (n,); missing and infinite ones become 0."""
+        values = np.asarray(column, dtype=float)
+        present = np.isfinite(values) & (not self.constant)
+        return np.where(present, (np.where(present, values, self.mean) - self.mean) / (self.sd or 1.0), 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready state."""
+        return {"kind": "z_score", "mean": self.mean, "sd": self.sd}
+
+
+@dataclass(frozen=True, slots=True)
+class NormalScore:
+    """The normal quantile of a score's place among the training scores, standardised.
+
+    With m training scores, ``u = (number below x + number not above x) / (2 m)``, clipped to
+    ``[.5 / m, 1 - .5 / m]``; then ``(normal quantile of u - centre) / scale``. Training scores get their
+    midrank normal score. Monotone, so outliers and units do not matter.
+
+    Parameters
+    ----------
+    values : tuple of float
+        The present training scores in ascending order.
+    centre, scale : float
+        Mean and population standard deviation of the training scores' quantiles; scale 0 marks a constant
+        column.
+
+    References
+    ----------
+    Van der Waerden (1952), "Order tests for the two-sample problem" (normal scores).
+    """
+
+    values: tuple[float, ...]
+    centre: float
+    scale: float
+    _table: FloatArray = field(init=False, repr=False, compare=False)
+    _sorted: FloatArray = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        table = (_quantiles(len(self.values)) - self.centre) / self.scale if self.scale else np.zeros(1)
+        object.__setattr__(self, "_table", table)
+        object.__setattr__(self, "_sorted", np.array(self.values, dtype=float))
+
+    @classmethod
+    def fit(cls, column: ArrayLike) -> NormalScore:
+        """Fit on training scores, shape (n,); a column with no present score is constant."""
+        ordered = np.sort(_present(column))
+        if not ordered.size or ordered[0] == ordered[-1]:
+            return cls(tuple(ordered.tolist()), 0.0, 0.0)
+        scores = _quantiles(ordered.size)[_double_rank(ordered, ordered)]
+        return cls(tuple(ordered.tolist()), float(scores.mean()), float(scores.std()))
+
+    @property
+    def constant(self) -> bool:
+        """Whether every score maps to 0."""
+        return self.scale == 0
+
+    def apply(self, column: ArrayLike) -> FloatArray:
+        """Transform raw scores, shape (n,) -> (n,); missing and infinite ones become 0."""
+        values = np.asarray(column, dtype=float)
+        if self.constant:
+            return np.zeros(values.shape)
+        return np.where(np.isfinite(values), self._table[_double_rank(self._sorted, values)], 0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready state."""
+        values = list(self.values)
+        return {"kind": "normal_score", "values": values, "centre": self.centre, "scale": self.scale}
+
+
+def transform_from_dict(state: Mapping[str, Any]) -> ColumnTransform:
+    """Rebuild a transform from `ColumnTransform.to_dict`.
+
+    Raises
+    ------
+    StateError
+        If the kind is unknown, or a number is absent, not finite or out of order.
+    """
+    kind = state.get("kind")
+    try:
+        if kind == "z_score":
+            return ZScore(_number(state["mean"]), _not_negative(state["sd"]))
+        if kind == "normal_score":
+            values = tuple(_number(value) for value in state["values"])
+            transform = NormalScore(values, _number(state["centre"]), _not_negative(state["scale"]))
+            if list(values) != sorted(values) or (transform.scale and not values):
+                raise ValueError("values must be in ascending order, and some are needed unless scale is 0")
+            return transform
+    except (KeyError, TypeError, ValueError) as problem:
+        raise StateError(
+            f"the {kind} transform {state!r:.200} cannot be read ({type(problem).__name__}: {problem}): "
+            "every number must be there and finite; save the metric again"
+        ) from problem
+    raise StateError(
+        f"unknown column transform {kind!r}{nearest(str(kind), ['z_score', 'normal_score'])}: it must be "
+        "z_score or normal_score; was the file written by a newer version?"
+    )
+
+
+def _present(column: ArrayLike) -> FloatArray:
+    values = np.asarray(column, dtype=float)
+    return np.asarray(values[np.isfinite(values)])
+
+
+def _double_rank(ordered: FloatArray, values: FloatArray) -> NDArray[np.int64]:
+    """Number of `ordered` below each value plus number not above it."""
+    return np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")
+
+
+@lru_cache(maxsize=256)
+def _quantiles(m: int) -> FloatArray:
+    """The normal quantile of ``k / (2 m)`` for k = 0 .. 2 m, clipped to [.5 / m, 1 - .5 / m]."""
+    normal = NormalDist()
+    half = [normal.inv_cdf(max(k, 1) / (2 * m)) for k in range(m)]
+    table = np.array([*half, 0.0, *(-value for value in reversed(half))])
+    table.flags.writeable = False
+    return table
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is not a finite number")
+    return float(value)
+
+
+def _not_negative(value: Any) -> float:
+    number = _number(value)
+    if number < 0:
+        raise ValueError(f"{number:g} is below 0")
+    return number
