@@ -55,6 +55,18 @@ def test_words_lose_nothing_but_white_space(text: str) -> None:
     assert "".join("".join(words(text)).split()) == "".join(text.split())
 
 
+@settings(deadline=None, max_examples=50)
+@given(st.text(alphabet=st.characters(max_codepoint=127), max_size=80))
+def test_the_fast_way_for_ascii_text_splits_as_the_general_one(text: str) -> None:
+    non_ascii = words("é " + text)  # one other letter sends the whole text the general way
+    assert words(text) == non_ascii[1:]
+
+
+@pytest.mark.parametrize("text", ["a.b,c 1,2:3 4. 5-6 x_y 'tis don't -- ... 3.x", "\x1c a\x1fb \t"])
+def test_both_ways_agree_on_marks_inside_words(text: str) -> None:
+    assert words(text) == words("é " + text)[1:]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from metricsmith.bank.base import Family, FloatArray, TextBatch
 from metricsmith.bank.pairs import pair_up, string_scorer
 from metricsmith.records import MetricCard, Output
@@ -54,22 +56,20 @@ CARD = MetricCard(
 
 
 def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
-    """Score all pairs in one call per output asked for; the closest reference counts."""
+    """Score all pairs in one call for each kind of edit asked for; the closest reference counts."""
     from rapidfuzz.distance import Indel, Levenshtein
 
-    scorers = {
-        "levenshtein_distance": Levenshtein.distance,
-        "levenshtein_ratio": Levenshtein.normalized_similarity,
-        "indel_ratio": Indel.normalized_similarity,
-    }
     pairs = pair_up(batch)
-    return {
-        name: pairs.best(
-            string_scorer(scorers[name], pairs.outputs, pairs.references),
-            highest=name != "levenshtein_distance",
-        )
-        for name in outputs
-    }
+    scores = {}
+    if "indel_ratio" in outputs:
+        ratios = string_scorer(Indel.normalized_similarity, pairs.outputs, pairs.references)
+        scores["indel_ratio"] = pairs.best(ratios)
+    if "levenshtein_distance" in outputs or "levenshtein_ratio" in outputs:
+        distances = string_scorer(Levenshtein.distance, pairs.outputs, pairs.references)
+        longer = np.array([max(map(len, pair)) for pair in zip(pairs.outputs, pairs.references, strict=True)])
+        scores["levenshtein_distance"] = pairs.best(distances, highest=False)
+        scores["levenshtein_ratio"] = pairs.best(1.0 - distances / np.maximum(longer, 1))
+    return scores
 
 
 FAMILY = Family(CARD, compute)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.ngrams import symbols
 from metricsmith.records import MetricCard, Output
 
 __all__ = ["FAMILY", "sentence_nist"]
@@ -87,38 +87,37 @@ def sentence_nist(candidate: Sequence[str], references: Sequence[Sequence[str]])
         return math.nan
     if not candidate:
         return 0.0
-    shorter: Counter[Any] = Counter({(): sum(map(len, references))})
+    own, *others = symbols(candidate, *references)
+    starts: list[Sequence[int]] = [range(len(text)) for text in (own, *others)]
+    shorter: Mapping[str, int] = {"": sum(map(len, others))}
     precision, reference_words = 0.0, 0
-    order = min(ORDER, len(candidate))
+    order = min(ORDER, len(own))
     for length in range(1, order + 1):
-        own = _grams(candidate, length)
-        theirs = [_grams(reference, length) for reference in references]
-        pooled = theirs[0] if len(theirs) == 1 else sum(theirs, Counter())
-        total = len(candidate) - length + 1
+        # a longer n-gram is shared only where its beginning is: each length looks at what the last one left
+        counts = _count(own, starts[0], length)
+        shared = [_count(text, kept, length, counts) for text, kept in zip(others, starts[1:], strict=True)]
+        pooled = shared[0] if len(shared) == 1 else sum(shared, Counter())
+        bits = {gram: math.log2(shorter[gram[:-1]] / count) for gram, count in pooled.items()}
         best, best_length = max(
-            (_information(own, grams, pooled, shorter), len(reference))
-            for grams, reference in zip(theirs, references, strict=True)
+            (sum(min(counts[gram], count) * bits[gram] for gram, count in grams.items()), len(text))
+            for grams, text in zip(shared, others, strict=True)
         )
-        precision += best / total
+        precision += best / (len(own) - length + 1)
         reference_words += best_length
+        starts = [
+            [start for start in kept if text[start : start + length] in pooled]
+            for text, kept in zip((own, *others), starts, strict=True)
+        ]
         shorter = pooled
-    return precision * _penalty(order * len(candidate) / reference_words)
+    return precision * _penalty(order * len(own) / reference_words)
 
 
-def _grams(tokens: Sequence[str], length: int) -> Counter[tuple[str, ...]]:
-    grams: Iterable[tuple[str, ...]] = zip(*(tokens[start:] for start in range(length)), strict=False)
-    return Counter(grams)
-
-
-def _information(
-    own: Counter[Any], reference: Counter[Any], pooled: Counter[Any], shorter: Counter[Any]
-) -> float:
-    """Information of the n-grams that the two texts share, in bits."""
-    return sum(
-        min(own[gram], reference[gram]) * math.log2(shorter[gram[:-1]] / pooled[gram])
-        for gram in own
-        if gram in reference
-    )
+def _count(
+    text: str, starts: Iterable[int], length: int, known: Container[str] | None = None
+) -> Counter[str]:
+    """How often each n-gram of `length` symbols occurs at `starts`; only those in `known` if given."""
+    grams = [text[start : start + length] for start in starts if start + length <= len(text)]
+    return Counter(grams if known is None else [gram for gram in grams if gram in known])
 
 
 def _penalty(ratio: float) -> float:

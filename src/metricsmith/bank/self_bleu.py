@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
 from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.ngrams import symbols
 from metricsmith.bank.text import sentences, words
 from metricsmith.records import MetricCard, Output
 
@@ -80,7 +80,7 @@ def self_bleu(tokens: Sequence[Sequence[str]]) -> float:
     """
     if len(tokens) < 2:
         return math.nan
-    by_order = [_matches_with_others(tokens, order) for order in range(1, ORDER + 1)]
+    by_order = _matches_with_others(symbols(*tokens))
     lengths = [len(sentence) for sentence in tokens]
     scores = []
     for index, length in enumerate(lengths):
@@ -97,13 +97,32 @@ def self_bleu(tokens: Sequence[Sequence[str]]) -> float:
     return min(1.0, math.fsum(scores) / len(scores))
 
 
-def _matches_with_others(tokens: Sequence[Sequence[str]], order: int) -> list[int]:
-    """For each sentence, its n-grams clipped at their largest count in any other sentence.
+def _matches_with_others(texts: Sequence[str]) -> list[list[int]]:
+    """For each order, each sentence's n-grams clipped at their largest count in any other sentence."""
+    starts: list[Sequence[int]] = [range(len(text)) for text in texts]
+    matches = []
+    for order in range(1, ORDER + 1):
+        counted = [
+            Counter([text[start : start + order] for start in kept if start + order <= len(text)])
+            for text, kept in zip(texts, starts, strict=True)
+        ]
+        largest = _two_largest(counted)
+        matches.append([sum(_clipped(n, *largest[gram]) for gram, n in counts.items()) for counts in counted])
+        # a longer n-gram is shared only where its beginning is
+        starts = [
+            [start for start in kept if largest.get(text[start : start + order], (0, 0))[1]]
+            for text, kept in zip(texts, starts, strict=True)
+        ]
+    return matches
 
-    The two largest counts of each n-gram suffice: a sentence that holds the largest is clipped at the second.
-    """
-    counted = [Counter(zip(*(sentence[k:] for k in range(order)), strict=False)) for sentence in tokens]
-    largest: dict[Any, tuple[int, int]] = {}
+
+def _clipped(count: int, first: int, second: int) -> int:
+    return count if count < first else second
+
+
+def _two_largest(counted: Sequence[Mapping[str, int]]) -> dict[str, tuple[int, int]]:
+    """The two largest counts of each n-gram: a sentence that holds the first is clipped at the second."""
+    largest: dict[str, tuple[int, int]] = {}
     for counts in counted:
         for gram, count in counts.items():
             first, second = largest.get(gram, (0, 0))
@@ -111,14 +130,7 @@ def _matches_with_others(tokens: Sequence[Sequence[str]], order: int) -> list[in
                 largest[gram] = (count, first)
             elif count > second:
                 largest[gram] = (first, count)
-    matches = []
-    for counts in counted:
-        matched = 0
-        for gram, count in counts.items():
-            first, second = largest[gram]
-            matched += count if count < first else second
-        matches.append(matched)
-    return matches
+    return largest
 
 
 FAMILY = Family(CARD, compute)

@@ -5,6 +5,7 @@ Lower-casing and normalisation are the caller's. Both functions are pure, so equ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -22,6 +23,8 @@ _TOKEN = rf"""
   | \.{{2,}} | -{{2,}}
   | (?=[^\s\x1c-\x1f])\X
 """
+# The same for ASCII text, three times as fast without Unicode properties.
+_ASCII_TOKEN = r"[A-Za-z0-9]+(?:(?:[-'_.]|(?<=[0-9])[,:](?=[0-9]))[A-Za-z0-9]+)*|\.{2,}|-{2,}|\S"
 _CLITIC = r"(?i)^(.+?)(n['’]t|['’](?:s|m|d|re|ve|ll))$"
 _SENTENCE_END = r"""(?:[.!?…]+["'”’»)\]]*\s+|[。！？｡]+["'”’»）」』]*\s*|\s*\n\s*)"""
 # Followed by a full stop these do not end a sentence; "etc." and "no." may, so they are left out.
@@ -30,12 +33,17 @@ _TITLES = frozenset(
 )
 
 
+_find_ascii_tokens = re.compile(_ASCII_TOKEN).findall
+_match_clitic = re.compile(_CLITIC).match
+_find_sentence_ends = re.compile(_SENTENCE_END).finditer
+
+
 @lru_cache(maxsize=1)
-def _patterns() -> tuple[Callable[[str], list[str]], Any, Any]:
+def _token_finder() -> Callable[[str], list[str]]:
     import regex
 
-    flags = regex.VERBOSE | regex.VERSION1
-    return regex.compile(_TOKEN, flags).findall, regex.compile(_CLITIC), regex.compile(_SENTENCE_END)
+    find: Callable[[str], list[str]] = regex.compile(_TOKEN, regex.VERBOSE | regex.VERSION1).findall
+    return find
 
 
 def words(text: str) -> list[str]:
@@ -67,13 +75,12 @@ def words(text: str) -> list[str]:
 # Several metrics read the same texts one after another: 2,048 texts are split once.
 @lru_cache(maxsize=2048)
 def _words(text: str) -> tuple[str, ...]:
-    find_tokens, clitic, _ = _patterns()
-    tokens = find_tokens(text)
+    tokens = _find_ascii_tokens(text) if text.isascii() else _token_finder()(text)
     if "'" not in text and "’" not in text:
         return tuple(tokens)
     split: list[str] = []
     for token in tokens:
-        match = clitic.match(token) if "'" in token or "’" in token else None
+        match = _match_clitic(token) if "'" in token or "’" in token else None
         split.extend(match.groups() if match else (token,))
     return tuple(split)
 
@@ -115,7 +122,7 @@ def sentences(text: str) -> list[str]:
     """
     found: list[str] = []
     start = 0
-    for match in _patterns()[2].finditer(text):
+    for match in _find_sentence_ends(text):
         if _is_abbreviation(text[start : match.start()], match.group()):
             continue
         found.append(text[start : match.end()].strip())
