@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from numbers import Integral, Real
 from typing import Any
 
 from metricsmith.records import Agreement, MetricCard, Task, Usage
@@ -143,6 +144,20 @@ class RunRecord:
     synthetic: str = ""
     title: str = "Induced metric"
 
+    @property
+    def tested(self) -> bool:
+        """Whether any agreement was measured on rows that the fit did not see."""
+        return self.evaluation != "train_only" and self.test.n > 0
+
+    @property
+    def headline(self) -> Agreement:
+        """The block that the verdict and the baselines stand on: `test`, or `train` if there is no test."""
+        return self.test if self.tested else self.train
+
+    def held_out(self, row: RowRecord) -> bool:
+        """Whether the prediction of `row` comes from a fit that did not see its rating."""
+        return row.split == "test" or (self.evaluation == "cv" and row.rating is not None)
+
     def as_dict(self) -> dict[str, Any]:
         """The content of ``report.json``: JSON-ready, NaN as None, without the per-row data."""
         content = {
@@ -166,7 +181,9 @@ class RunRecord:
             "learning": [asdict(point) for point in self.learning],
             "judgements": dict(self.judgements),
             "failures": list(self.failures),
-            "usage": {key: asdict(value) if isinstance(value, Usage) else value for key, value in self.usage.items()},
+            "usage": {
+                key: asdict(value) if isinstance(value, Usage) else value for key, value in self.usage.items()
+            },
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
@@ -174,11 +191,15 @@ class RunRecord:
 
 
 def jsonable(value: Any) -> Any:
-    """Replace NaN and infinities by None, tuples by lists and mappings by dicts, all the way down."""
+    """Make `value` JSON-ready all the way down: NaN and infinities become None, numpy numbers Python's."""
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [jsonable(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value) if math.isfinite(value) else None
     return value

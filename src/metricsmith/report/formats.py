@@ -1,0 +1,194 @@
+"""How numbers and texts look in every report: one rule each, for HTML, Markdown and plots alike."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable
+
+__all__ = [
+    "MISSING",
+    "clean",
+    "count",
+    "duration",
+    "excerpt",
+    "fit",
+    "interval",
+    "money",
+    "one_line",
+    "p_value",
+    "percent",
+    "points",
+    "rating",
+    "raw",
+    "statistic",
+]
+
+MISSING = "–"
+MINUS = "\N{MINUS SIGN}"
+ELLIPSIS = "…"
+NARROW = "\N{NO-BREAK SPACE}"
+
+# Embeddings, overrides and isolates: they could turn the text around them. The plain marks stay.
+_BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+
+def clean(text: str) -> str:
+    r"""Make control characters visible and lone surrogates harmless; line breaks and tabs stay.
+
+    Examples
+    --------
+    >>> clean("a\x00b\r\nc")
+    'a␀b\nc'
+    """
+    return _UNPRINTABLE.sub(_visible, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else "\N{REPLACEMENT CHARACTER}"
+
+
+def one_line(text: str) -> str:
+    """`clean`, white space collapsed, bidirectional controls dropped: for labels, tables and Markdown."""
+    return " ".join(_BIDI_CONTROLS.sub("", clean(text)).split())
+
+
+def excerpt(text: str, length: int) -> str:
+    """The first `length` characters of `one_line`, cut at a word where one ends near by."""
+    return _cut(one_line(text), length, len)
+
+
+def fit(text: str, columns: int) -> str:
+    """As `excerpt`, counted in columns as a terminal counts them: an East Asian wide character takes two."""
+    return _cut(one_line(text), columns, _columns)
+
+
+def _columns(text: str) -> int:
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    marks = sum(unicodedata.combining(character) > 0 for character in text)
+    return len(text) + wide - marks
+
+
+def _cut(line: str, length: int, measure: Callable[[str], int]) -> str:
+    if measure(line) <= length:
+        return line
+    kept = line[:length]
+    while kept and measure(kept) > length - 1:
+        kept = kept[:-1]
+    at_word = kept.rfind(" ")
+    if at_word > len(kept) * 3 // 4:
+        kept = kept[:at_word]
+    return kept.rstrip() + ELLIPSIS
+
+
+def statistic(value: float | None, digits: int = 3, *, signed: bool = False) -> str:
+    """A number in [-1, 1] without its leading zero; an en dash if it is undefined.
+
+    Examples
+    --------
+    >>> statistic(0.4123), statistic(-0.5, 2), statistic(1.0, 2), statistic(float("nan"))
+    ('.412', '−.50', '1.00', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    text = f"{abs(value):.{digits}f}"
+    sign = "" if float(text) == 0.0 else MINUS if value < 0 else "+" if signed else ""
+    return sign + text.removeprefix("0")
+
+
+def points(value: float | None, width: float, *, signed: bool = False) -> str:
+    """A number on a rating scale that is `width` wide, with the decimals that the width deserves.
+
+    Examples
+    --------
+    >>> points(3.14159, 4), points(61.27, 100), points(-0.31, 4, signed=True)
+    ('3.14', '61.3', '−0.31')
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    digits = min(6, max(0, 2 - math.floor(math.log10(width / 4)))) if width > 0 else 2
+    text = f"{abs(value):.{digits}f}"
+    sign = "" if float(text) == 0.0 else MINUS if value < 0 else "+" if signed else ""
+    return sign + text
+
+
+def rating(value: float, width: float) -> str:
+    """A rater's number: whole as it was given, otherwise as `points` writes it."""
+    return raw(value) if math.isfinite(value) and float(value).is_integer() else points(value, width)
+
+
+def raw(value: float | None) -> str:
+    """A number of unknown range, to six significant digits; an en dash if there is none.
+
+    Examples
+    --------
+    >>> raw(-0.25), raw(12), raw(None)
+    ('−0.25', '12', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    return (MINUS if value < 0 else "") + f"{abs(value):.6g}"
+
+
+def interval(low: float, high: float, digits: int = 3) -> str:
+    """Two statistics with "to" between them; an en dash if either is undefined."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return MISSING
+    return f"{statistic(low, digits)} to {statistic(high, digits)}"
+
+
+def p_value(value: float) -> str:
+    """Three decimals, ``< .001`` below; an en dash if undefined."""
+    if not math.isfinite(value):
+        return MISSING
+    return "< .001" if value < 0.001 else statistic(value, 3)
+
+
+def percent(share: float) -> str:
+    """A share in [0, 1] as whole per cent, one decimal below 1 %; an en dash if undefined."""
+    if not math.isfinite(share):
+        return MISSING
+    digits = 1 if 0 < share < 0.01 else 0
+    return f"{100 * share:.{digits}f}{NARROW}%"
+
+
+def count(value: float | None, noun: str = "") -> str:
+    """A whole number with thousands separated, and `noun` in the singular or plural behind it.
+
+    Examples
+    --------
+    >>> count(1), count(1234, "row"), count(1, "row"), count(None)
+    ('1', '1,234 rows', '1 row', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    number = f"{round(value):,}"
+    return f"{number} {noun if round(value) == 1 else noun + 's'}" if noun else number
+
+
+def money(value: float | None) -> str:
+    """US dollars: cents, or two significant digits below ten cents; an en dash if the price is unknown."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if value == 0 or value >= 0.1:
+        return f"${value:,.2f}"
+    digits = min(6, 1 - math.floor(math.log10(value)))
+    return "below $0.000001" if value < 1e-6 else f"${value:.{digits}f}"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds, minutes or hours, two units at most; an en dash if unknown."""
+    if seconds is None or not math.isfinite(seconds):
+        return MISSING
+    if seconds < 59.95:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"

@@ -1,0 +1,107 @@
+"""Forest plot: one estimate with its interval per line, zero marked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from metricsmith.report.formats import fit, interval, statistic
+from metricsmith.report.plots.svg import WIDTH, Axis, Svg, element, label, picture, tick_label, ticks
+
+__all__ = ["Estimate", "forest"]
+
+ROW = 42.0
+MARGIN = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One line: name, value in [-1, 1], interval (NaN if undefined), whether it is the main one."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    main: bool = False
+
+    @property
+    def words(self) -> str:
+        """The line in words, for the plot's description."""
+        return f"{self.name}: {statistic(self.value, 2)} ({interval(self.low, self.high, 2)})"
+
+
+def forest(key: str, estimates: Sequence[Estimate], title: str, *, to_one: bool = False) -> Svg:
+    """Draw the estimates in the order given; empty if not one of them is a number.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    estimates : sequence of Estimate
+        An undefined one keeps its line, with an en dash.
+    title : str
+        What the plot shows, for those who do not see it.
+    to_one : bool
+        True draws the axis up to 1 and says what 0 and 1 stand for.
+    """
+    numbers = [
+        number
+        for estimate in estimates
+        for number in (estimate.value, estimate.low, estimate.high)
+        if math.isfinite(number)
+    ]
+    if not numbers:
+        return Svg("")
+    highest = 1.0 if to_one else min(1.0, max(0.3, *numbers) + 0.05)
+    axis = Axis(max(-1.0, min(0.0, *numbers) - 0.05), highest, MARGIN, WIDTH - MARGIN)
+    bottom = ROW * len(estimates) + 2.0
+    marks = [_grid(axis, bottom)]
+    marks += [_line(axis, estimate, ROW * index) for index, estimate in enumerate(estimates)]
+    marks += _landmarks(axis, bottom + 34) if to_one else [_axis_name(bottom + 36)]
+    return picture(key, bottom + 42, title, "; ".join(estimate.words for estimate in estimates), *marks)
+
+
+def _grid(axis: Axis, bottom: float) -> Svg:
+    marks = []
+    for value in ticks(axis.low, axis.high, 5):
+        x = axis(value)
+        marks.append(element("line", x1=x, x2=x, y1=0, y2=bottom, class_="zero" if value == 0 else "grid"))
+        marks.append(label(x, bottom + 18, tick_label(value, leading_zero=False), "tick", "middle"))
+    return element("g", *marks)
+
+
+def _axis_name(y: float) -> Svg:
+    return label(WIDTH / 2, y, "Kendall tau-b", "muted", "middle")
+
+
+def _landmarks(axis: Axis, y: float) -> list[Svg]:
+    return [
+        label(max(axis(0.0), 20.0), y, "chance", "muted", "middle"),
+        label(WIDTH, y, "the raters' order", "muted", "end"),
+    ]
+
+
+def _line(axis: Axis, estimate: Estimate, top: float) -> Svg:
+    kind = "main" if estimate.main else "other"
+    y = top + 27.0
+    marks = [
+        label(0, top + 14, fit(estimate.name, 38), f"halo {'strong' if estimate.main else ''}".strip()),
+        label(WIDTH, top + 14, statistic(estimate.value, 2), "halo figure strong", "end"),
+    ]
+    if math.isfinite(estimate.low) and math.isfinite(estimate.high):
+        marks.append(
+            element(
+                "line", x1=axis(estimate.low), x2=axis(estimate.high), y1=y, y2=y, class_=f"whisker {kind}"
+            )
+        )
+    if math.isfinite(estimate.value):
+        marks.append(_dot(axis(estimate.value), y, kind))
+    return element("g", *marks)
+
+
+def _dot(x: float, y: float, kind: str) -> Svg:
+    """A disc for the main estimate, a diamond for the others: the shape, too, tells them apart."""
+    if kind == "main":
+        return element("circle", cx=x, cy=y, r=5.5, class_="dot main")
+    return element("path", d=f"M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5-5z", class_="dot other")

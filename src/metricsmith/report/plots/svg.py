@@ -1,0 +1,101 @@
+"""What every plot is made of: escaped elements, a linear axis, tidy ticks.
+
+Plots are drawn 360 units wide, which a phone shows one to one. Colours come from the page's style
+sheet through class names, so that one drawing serves light, dark and print.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+
+from metricsmith.report.formats import clean, raw
+
+__all__ = ["WIDTH", "Axis", "Svg", "element", "label", "picture", "tick_label", "ticks"]
+
+WIDTH = 360.0
+
+
+class Svg(str):
+    """SVG source that is safe to paste into a page; everything else is escaped on the way in."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """Tell Jinja2 that this text is already escaped."""
+        return self
+
+
+def element(tag: str, *children: str, **attributes: str | float) -> Svg:
+    """One element. `children` that are not `Svg` are text and get escaped; ``class_`` means ``class``."""
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for name, value in attributes.items()
+    )
+    body = "".join(child if isinstance(child, Svg) else escape(clean(child)) for child in children)
+    return Svg(f"<{tag}{written}>{body}</{tag}>" if body else f"<{tag}{written}/>")
+
+
+def _attribute(value: str | float) -> str:
+    if isinstance(value, str):
+        return escape(clean(value))
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def label(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Svg:
+    """A line of text; `kind` is a class of the style sheet."""
+    return element("text", text, x=x, y=y, class_=f"text {kind}".strip(), text_anchor=anchor)
+
+
+def picture(key: str, height: float, title: str, description: str, *marks: str) -> Svg:
+    """The finished drawing with a title and a description for those who do not see it.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page; names the two texts.
+    height : float
+        In the plot's own units.
+    """
+    return element(
+        "svg",
+        element("title", title, id=f"{key}-title"),
+        element("desc", description, id=f"{key}-text"),
+        *marks,
+        class_=f"plot plot-{key}",
+        viewBox=f"0 0 {WIDTH:g} {height:g}",
+        role="img",
+        aria_labelledby=f"{key}-title {key}-text",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Maps [low, high] linearly to [start, end]; ``low < high``."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """The position of `value`, held inside the axis."""
+        share = (min(self.high, max(self.low, value)) - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round numbers (1, 2, 2.5 or 5 times a power of ten) inside [low, high], about `about` of them."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / max(1, about)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(k * step, 12) + 0.0 for k in range(first, last + 1)]
+
+
+def tick_label(value: float, *, leading_zero: bool = True) -> str:
+    """A tick's number, without the zero before the point if so asked."""
+    text = raw(value)
+    return text if leading_zero else text.replace("0.", ".", 1)

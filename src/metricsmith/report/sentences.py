@@ -1,0 +1,305 @@
+"""What the numbers of a run mean, in plain sentences that HTML and Markdown share.
+
+Every sentence is a function of the record and says no more than the record supports.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from metricsmith.records import Agreement
+from metricsmith.report.digest import Outlook
+from metricsmith.report.formats import MISSING, count, interval, one_line, p_value, percent, statistic
+from metricsmith.report.record import Component, RunRecord
+
+__all__ = [
+    "EVALUATIONS",
+    "GLOSSARY",
+    "KINDS",
+    "STATUSES",
+    "Verdict",
+    "comparison",
+    "direction",
+    "fidelity",
+    "prospect",
+    "stability",
+    "undefined_reasons",
+    "usage_example",
+    "verdict",
+]
+
+GLOSSARY = (
+    (
+        "Kendall tau-b",
+        "compares two rankings pair by pair: 1 means that the metric puts every pair in the raters' order, "
+        "0 is what chance gives, −1 is the reverse order. Ties are allowed for.",
+    ),
+    (
+        "95\u00a0% interval",
+        "is where tau-b would mostly fall if whole groups of rows were drawn again. "
+        "If it includes 0, these rows cannot tell the metric from chance.",
+    ),
+    (
+        "p",
+        "is how often shuffled predictions agree at least this well with the raters; "
+        "the shuffling respects groups. Small is good, .05 is the usual bar.",
+    ),
+    (
+        "Group",
+        "is a set of rows that share a source or prompt. Rows of one group are alike, "
+        "so they count together and never sit on both sides of a split.",
+    ),
+    (
+        "Pearson and Spearman",
+        "are two other correlations from −1 to 1: Pearson looks at distances, Spearman at ranks.",
+    ),
+)
+
+EVALUATIONS = {
+    "holdout": "Whole groups were set aside before anything was generated, chosen or fitted.",
+    "file": "The test rows came from a set of their own and were never fitted on.",
+    "cv": "Grouped cross-validation: each row was predicted by a fit that had not seen its group. "
+    "The saved metric is fitted on all rated rows.",
+    "train_only": "No rows were set aside: metric and figures come from the same rows.",
+}
+
+KINDS = {
+    "bank": "bank metric",
+    "criterion_judge": "single-criterion judge",
+    "rubric_judge": "rubric judge",
+    "column": "column of the data",
+    "induced": "induced metric",
+}
+
+STATUSES = {
+    "requested": "requested",
+    "ok": "gave a number",
+    "unparsable": "answer could not be read",
+    "out_of_range": "number outside the allowed range",
+    "refused": "the model refused",
+    "transport": "the call failed on its way",
+    "budget": "not asked: the budget was spent",
+    "skipped": "not asked: the row lacks what it needs, or the number is undefined",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer in one sentence.
+
+    Parameters
+    ----------
+    tone : str
+        ``good`` (better than chance on unseen rows), ``unsure`` or ``bad`` (against the raters).
+    sentence : str
+    cautions : tuple of str
+        Plain warnings that belong to it.
+    """
+
+    tone: str
+    sentence: str
+    cautions: tuple[str, ...] = ()
+
+
+def verdict(record: RunRecord) -> Verdict:
+    """Say how far the metric can be trusted, with tau-b, interval and p on held-out rows.
+
+    An undefined tau-b, a p-value above .05 (or undefined), an interval that includes 0 and missing test
+    rows each take the verdict down to ``unsure`` and add a caution.
+    """
+    block = record.headline
+    if not math.isfinite(block.kendall_tau_b):
+        cautions = (_untested(record), f"{undefined_reason(block)}.")
+        sentence = f"No verdict: tau-b is undefined {_where(record, block)}."
+        return Verdict("unsure", sentence, tuple(filter(None, cautions)))
+    figures = f"tau-b {_estimate(block)} {_where(record, block)}."
+    doubts = tuple(filter(None, (_untested(record), *_doubts(block))))
+    outdone = tuple(filter(None, (_outdone(record),)))
+    if not record.tested:
+        return Verdict("unsure", f"Not tested on unseen outputs: {figures}", doubts + outdone)
+    if doubts:
+        sentence = f"No clear evidence that it ranks outputs like the raters do: {figures}"
+        return Verdict("unsure", sentence, doubts + outdone)
+    if block.kendall_tau_b < 0:
+        caution = "It reverses the raters' order more often than chance would. Do not use it."
+        return Verdict("bad", f"Ranks outputs against the raters: {figures}", (caution, *outdone))
+    return Verdict("good", f"Ranks outputs like the raters do more often than chance: {figures}", outdone)
+
+
+def _estimate(block: Agreement) -> str:
+    details = []
+    if math.isfinite(block.ci_low) and math.isfinite(block.ci_high):
+        details.append(f"95\u00a0% interval {interval(block.ci_low, block.ci_high, 2)}")
+    if math.isfinite(block.p_value):
+        details.append(_p(block.p_value))
+    value = statistic(block.kendall_tau_b, 2)
+    return f"{value} ({', '.join(details)})" if details else value
+
+
+def _p(value: float) -> str:
+    text = p_value(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def _where(record: RunRecord, block: Agreement) -> str:
+    rows = count(block.n, "row")
+    groups = f" of {count(block.groups, 'group')}" if 0 < block.groups < block.n else ""
+    if not record.tested:
+        return f"on the same {rows}{groups} that it was fitted on"
+    if record.evaluation == "cv":
+        return f"on {rows}{groups}, each predicted while held out"
+    return f"on {count(block.n, 'unseen row')}{groups}"
+
+
+def _untested(record: RunRecord) -> str:
+    if record.tested:
+        return ""
+    return (
+        "Only training rows were available. The figures say how well the metric fits what it has seen, "
+        "not how it will do on new outputs: set rated groups aside, or use cross-validation, to find out."
+    )
+
+
+def _doubts(block: Agreement) -> list[str]:
+    doubts = []
+    if not math.isfinite(block.p_value):
+        doubts.append("There is no p-value: too few rows or groups to shuffle.")
+    elif block.p_value > 0.05:
+        doubts.append(f"{_p(block.p_value)} is above .05: chance alone gives agreement like this too often.")
+    if not (math.isfinite(block.ci_low) and math.isfinite(block.ci_high)):
+        doubts.append("There is no interval: too few rows or groups to resample.")
+    elif block.ci_low <= 0 <= block.ci_high:
+        doubts.append("The interval includes 0: more rated groups are needed before relying on the metric.")
+    return doubts
+
+
+def undefined_reason(block: Agreement) -> str:
+    """Why tau-b of `block` has no value."""
+    if block.n < 2:
+        return f"{count(block.n, 'row')} with both a rating and a prediction; two are the least"
+    return "All ratings or all predictions are equal, so no pair can be ordered"
+
+
+def undefined_reasons(blocks: Iterable[tuple[str, Agreement]]) -> list[str]:
+    """One line per named block whose tau-b is undefined."""
+    return [
+        f"{name}: {undefined_reason(block)}."
+        for name, block in blocks
+        if not math.isfinite(block.kendall_tau_b)
+    ]
+
+
+def pairs_in_order(tau: float) -> str:
+    """What tau-b would mean in pairs, were there no ties; empty if undefined."""
+    if not math.isfinite(tau):
+        return ""
+    share = round(50 * (1 + tau))
+    return (
+        f"Were there no ties, a tau-b of {statistic(tau, 2)} would mean that about {share} of 100 pairs "
+        "of outputs stand in the raters' order; tossing a coin gets 50."
+    )
+
+
+def direction(component: Component) -> str:
+    """What more of the component does to the prediction."""
+    return f"more of it {'lowers' if component.direction == '-' else 'raises'} the prediction"
+
+
+def stability(components: Iterable[Component]) -> str:
+    """How far the choice of components would survive other rows: never sells them as *the* criteria."""
+    shares = [item.selected_share for item in components if math.isfinite(item.selected_share)]
+    caveat = "Read them as one workable set, not as the criteria that the raters apply."
+    if not shares:
+        return f"How stable the choice of components is under resampling was not measured. {caveat}"
+    kept = (
+        f"Refitted on resampled rows, the typical component is chosen again in {percent(median(shares))} of "
+        f"refits, the rarest in {percent(min(shares))}."
+    )
+    if min(shares) < 0.8:
+        return f"{kept} They are interchangeable to that extent: others would do about as well. {caveat}"
+    return (
+        f"{kept} The choice is steady on these rows; "
+        "that a component goes along with the ratings still does not show that raters look at it."
+    )
+
+
+def fidelity(record: RunRecord) -> str:
+    """How close the small model is to the full one, and how many predictions leave the scale."""
+    sentences = []
+    if math.isfinite(record.fidelity):
+        sentences.append(
+            f"These few components stand in for all candidates: their predictions correlate "
+            f"{statistic(record.fidelity)} with those of the full model."
+        )
+    if record.clipped_share > 0:
+        sentences.append(
+            f"{percent(record.clipped_share)} of the predictions lie outside the scale; "
+            "they are held at its end when used as a score."
+        )
+    return " ".join(sentences)
+
+
+def comparison(record: RunRecord) -> str:
+    """The strongest baseline beside the metric; empty if there is none to compare."""
+    own, best = record.headline.kendall_tau_b, _best_baseline(record)
+    if best is None or not math.isfinite(own):
+        return ""
+    name, tau = best
+    gap = own - abs(tau)
+    side = "above" if gap > 0 else "below"
+    place = "level with" if f"{abs(gap):.2f}" == "0.00" else f"{statistic(abs(gap), 2)} {side}"
+    return (
+        f"On the same rows the induced metric stands {place} the strongest baseline "
+        f"({name}, {statistic(tau, 2)}). A gap smaller than the intervals may be luck."
+    )
+
+
+def _best_baseline(record: RunRecord) -> tuple[str, float] | None:
+    """The strongest in either direction: a baseline that ranks backwards only needs its sign turned."""
+    known = [(one_line(name), block.kendall_tau_b) for name, block in record.baselines.items()]
+    known = [(name, tau) for name, tau in known if math.isfinite(tau)]
+    return max(known, key=lambda item: abs(item[1]), default=None)
+
+
+def _outdone(record: RunRecord) -> str:
+    best = _best_baseline(record)
+    if best is None or abs(best[1]) < record.headline.kendall_tau_b:
+        return ""
+    return f"A baseline does at least as well on the same rows: {best[0]}, tau-b {statistic(best[1], 2)}."
+
+
+def prospect(outlook: Sequence[Outlook]) -> str:
+    """What more labelled groups would do to the interval; empty if it is undefined."""
+    if not outlook:
+        return ""
+    now, *later = outlook
+    hopes = " and ".join(f"about {statistic(item.half_width, 2)} with {count(item.groups)}" for item in later)
+    side = statistic(now.half_width, 2)
+    return (
+        f"The interval now reaches {side} to either side, from {count(now.groups, 'group')}. "
+        f"Were tau-b to stay as it is, that would be {hopes} labelled groups in the test. "
+        "The estimate itself may move, and more rows to fit on may improve the metric."
+    )
+
+
+def usage_example(record: RunRecord) -> str:
+    """Three lines of Python that put the saved metric to work."""
+    lines = ["import metricsmith", 'metric = metricsmith.load("metric.json")']
+    if any(component.kind == "column" for component in record.components):
+        return "\n".join(
+            [*lines, "judgements = metric.judge_batch(rows)  # rows that bring the same columns along"]
+        )
+    needs = {need for component in record.components for need in component.card.needs}
+    judged = any(component.kind.endswith("_judge") for component in record.components)
+    texts = ["output=text"]
+    texts += ["input=source"] if judged or "input" in needs else []
+    texts += ["references=[gold]"] if "references" in needs else []
+    return "\n".join([*lines, f"print(metric({', '.join(texts)}).score)  # 0 to 1, higher is better"])
+
+
+def share_of(part: int, whole: int) -> str:
+    """`part` of `whole` in per cent; an en dash if there is nothing to share."""
+    return percent(part / whole) if whole else MISSING

@@ -1,0 +1,55 @@
+"""Write a finished run into a folder, each file whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from os import PathLike
+from pathlib import Path
+
+from metricsmith.report.markdown import render_markdown
+from metricsmith.report.page import render_html
+from metricsmith.report.record import RunRecord
+from metricsmith.report.tables import render_json, render_scores
+
+__all__ = ["write_reports"]
+
+
+def write_reports(record: RunRecord, folder: str | PathLike[str]) -> None:
+    """Write ``report.html``, ``report.md``, ``report.json`` and ``scores.csv``.
+
+    All four are rendered before the first is written, and each replaces its predecessor in one step, so a
+    reader never meets half a file.
+
+    Parameters
+    ----------
+    record : RunRecord
+        The finished run.
+    folder : path
+        Made if it does not exist.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+    contents = {
+        "report.html": render_html(record),
+        "report.md": render_markdown(record),
+        "report.json": render_json(record),
+        "scores.csv": render_scores(record),
+    }
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        _replace(target / name, content)
+
+
+def _replace(path: Path, content: str) -> None:
+    # A lone surrogate has no UTF-8 form; an escape is valid inside JSON and visible elsewhere.
+    encoded = content.encode("utf-8", "backslashreplace")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        unfinished.write_bytes(encoded)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
