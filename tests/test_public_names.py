@@ -12,7 +12,17 @@ import pytest
 
 import metricsmith
 
-HEAVY = ("scipy", "sklearn", "pandas", "datasets", "torch", "transformers", "matplotlib", "litellm", "pyarrow")
+HEAVY = (
+    "scipy",
+    "sklearn",
+    "pandas",
+    "datasets",
+    "torch",
+    "transformers",
+    "matplotlib",
+    "litellm",
+    "pyarrow",
+)
 
 
 def test_the_list_is_sorted_and_complete():

@@ -7,8 +7,8 @@ import threading
 import dspy
 import numpy as np
 import pytest
-from loopback import scripted, serve
 
+from loopback import scripted, serve
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import ModelFailure
 from metricsmith.metric import make_row
@@ -58,7 +58,10 @@ def test_results_do_not_depend_on_the_order_of_arrival():
 
 
 def test_too_many_failures_stop_the_run_and_keep_what_was_done():
-    with serve(scripted, malformed=0.7) as server, pytest.raises(ModelFailure, match="more than the 20%") as caught:
+    with (
+        serve(scripted, malformed=0.7) as server,
+        pytest.raises(ModelFailure, match="more than the 20%") as caught,
+    ):
         score(JUDGES, ROWS, lm=server.lm(), concurrency=2)
     assert server.requests < 240
     assert all(judgement.ok for judgement in caught.value.judgements)

@@ -7,6 +7,8 @@ importing DSPy.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from metricsmith.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from metricsmith.agreement import agreement
     from metricsmith.bank.catalogue import MetricBank, default_bank
@@ -23,18 +25,17 @@ if TYPE_CHECKING:
     )
     from metricsmith.metric import DSPyMetric, Metric, make_row
     from metricsmith.optimizers.auto_metrics import AutoMetrics
-    from metricsmith.optimizers.induce import Induced, induce
+    from metricsmith.optimizers.induce import induce
+    from metricsmith.optimizers.runs import Induced
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
     from metricsmith.programs.judges.rubric import RubricJudge
-    from metricsmith.programs.saving import load
+    from metricsmith.programs.loading import load
     from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
     from metricsmith.regression import LinearCombination, PriorRidge, TwoStagePLS, project
     from metricsmith.report.record import RunRecord
     from metricsmith.report.write import write_reports
     from metricsmith.scoring import ScoreTable, score
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "agreement": ("agreement",),
@@ -46,11 +47,12 @@ _HOMES = {
     ),
     "metric": ("DSPyMetric", "Metric", "make_row"),
     "optimizers.auto_metrics": ("AutoMetrics",),
-    "optimizers.induce": ("Induced", "induce"),
+    "optimizers.induce": ("induce",),
+    "optimizers.runs": ("Induced",),
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),
     "programs.judges.rubric": ("RubricJudge",),
-    "programs.saving": ("load",),
+    "programs.loading": ("load",),
     "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
     "regression": ("LinearCombination", "PriorRidge", "TwoStagePLS", "project"),
     "report.record": ("RunRecord",),

@@ -64,15 +64,9 @@ def agreement(
     tau = kendall_tau_b(x, y)
     if math.isnan(tau):
         return Agreement(n, count)
-    interval = group_bootstrap(
-        batch_kendall_tau_b, [x, y], labels, resamples=resamples, seed=seed, batched=True
-    )
-    test = permutation_test(
-        batch_kendall_tau_b, x, y, labels, permutations=resamples, seed=seed, batched=True
-    )
-    return Agreement(
-        n, count, tau, interval.low, interval.high, test.p_value, pearson(x, y), spearman(x, y)
-    )
+    interval = group_bootstrap(batch_kendall_tau_b, [x, y], labels, resamples=resamples, seed=seed, batched=True)
+    test = permutation_test(batch_kendall_tau_b, x, y, labels, permutations=resamples, seed=seed, batched=True)
+    return Agreement(n, count, tau, interval.low, interval.high, test.p_value, pearson(x, y), spearman(x, y))
 
 
 def agreement_over_folds(

@@ -249,9 +249,7 @@ def _run_starts(ordered: IntArray) -> IntArray:
     """For each place in an ordered array, where its run of equal values begins."""
     starts = np.zeros(ordered.shape, dtype=np.int64)
     places = np.arange(1, ordered.shape[-1])
-    np.maximum.accumulate(
-        np.where(ordered[..., 1:] != ordered[..., :-1], places, 0), axis=-1, out=starts[..., 1:]
-    )
+    np.maximum.accumulate(np.where(ordered[..., 1:] != ordered[..., :-1], places, 0), axis=-1, out=starts[..., 1:])
     return starts
 
 

@@ -43,8 +43,11 @@ class Metric(Protocol):
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """One judgement per row, in order; failures are judgements too, never exceptions."""
 
-    def as_metric(self, **fields: str) -> DSPyMetric:
+    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy; `fields` maps our names to the caller's."""
+
+    def to_state(self) -> dict[str, Any]:
+        """JSON-ready state with its ``kind``, from which `metricsmith.load` builds an equal metric."""
 
 
 @dataclass(frozen=True, slots=True)

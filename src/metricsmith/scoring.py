@@ -173,7 +173,10 @@ def _score_concurrently(
 
 
 def _too_many(
-    failures: Sequence[Judgement], requested: int, gate: float, judgements: Sequence[Sequence[Judgement | None]]
+    failures: Sequence[Judgement],
+    requested: int,
+    gate: float,
+    judgements: Sequence[Sequence[Judgement | None]],
 ) -> ModelFailure:
     kinds = Counter(judgement.status.value for judgement in failures)
     done = [judgement for column in judgements for judgement in column if judgement is not None and judgement.ok]

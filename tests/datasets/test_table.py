@@ -78,6 +78,7 @@ def test_every_format_gives_the_same_rows(form, tmp_path):
             "input": f"Question, {number // 2}?",
             "output": f'Line one "{number}"\nNA, né',
             "references": [f"ref {number}", "it's fine"],
+            "columns": {"length": float(FRAME["length"][number])},
         } | ({} if math.isnan(rating) else {"score": rating})
         assert set(row.inputs().keys()) == {"input", "output", "references"}
     assert table.task.scale == Scale(1, 5, 1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dspy
 import pytest
-from loopback import serve
 
+from loopback import serve
 from metricsmith.errors import ModelFailure, NeedsError
 from metricsmith.programs import calls
 from metricsmith.programs.calls import model_call

@@ -57,7 +57,10 @@ def test_the_async_twin_gives_the_same(judge):
 
 @pytest.mark.parametrize("number", [0, 6, -1, 11])
 def test_a_number_off_the_scale_is_out_of_range(judge, number):
-    with dspy.context(lm=answers(number)), pytest.raises(JudgementFailed, match="not on the scale 1 to 5") as caught:
+    with (
+        dspy.context(lm=answers(number)),
+        pytest.raises(JudgementFailed, match="not on the scale 1 to 5") as caught,
+    ):
         judge(output="text")
     assert caught.value.status == Status.OUT_OF_RANGE
 
@@ -154,7 +157,7 @@ def test_fingerprints_change_with_instruction_and_settings(judge):
 def test_the_state_holds_no_model(judge):
     judge.set_lm(dspy.LM("openai/x", api_key="secret-key"))
     assert "secret-key" not in str(judge.to_state())
-    assert judge.to_state()["judge"]["lm"] is None
+    assert judge.to_state()["state"]["judge"]["lm"] is None
 
 
 def test_a_judge_uses_its_own_model_before_the_one_in_force(judge):

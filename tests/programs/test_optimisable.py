@@ -6,8 +6,8 @@ import warnings
 
 import dspy
 import pytest
-from loopback import scripted, serve
 
+from loopback import scripted, serve
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.rubric import RubricJudge
 
@@ -31,7 +31,12 @@ def answer(prompt):
     if "## proposed_instruction ##" in prompt:
         return {"proposed_instruction": "Rate brevity."}
     if "## observations ##" in prompt or "## summary ##" in prompt or "## program_description ##" in prompt:
-        return {"observations": "COMPLETE", "summary": "short", "program_description": "p", "module_description": "m"}
+        return {
+            "observations": "COMPLETE",
+            "summary": "short",
+            "program_description": "p",
+            "module_description": "m",
+        }
     return scripted(prompt)
 
 
@@ -62,7 +67,12 @@ def test_bootstrap_few_shot_gives_a_judge_demonstrations(judge, lm):
 
 def test_mipro_tunes_a_judge(judge, lm):
     optimiser = dspy.MIPROv2(
-        metric=closeness, auto=None, num_candidates=2, max_bootstrapped_demos=1, max_labeled_demos=1, prompt_model=lm
+        metric=closeness,
+        auto=None,
+        num_candidates=2,
+        max_bootstrapped_demos=1,
+        max_labeled_demos=1,
+        prompt_model=lm,
     )
     tuned = optimiser.compile(judge, trainset=ROWS[:4], valset=ROWS[4:], num_trials=2, minibatch=False)
     assert tuned(output="text").raw in {1, 2, 3, 4, 5}

@@ -50,7 +50,11 @@ class Loopback:
     def lm(self, **settings: Any) -> dspy.LM:
         """A DSPy language model that talks to this server."""
         return dspy.LM(
-            "openai/loopback", api_base=f"http://127.0.0.1:{self.port}/v1", api_key="none", cache=False, **settings
+            "openai/loopback",
+            api_base=f"http://127.0.0.1:{self.port}/v1",
+            api_key="none",
+            cache=False,
+            **settings,
         )
 
     def respond(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -97,6 +101,7 @@ def serve(answer: Answer, **faults: Any) -> Iterator[Loopback]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = 1 << 16  # head and body in one packet: no wait for a delayed acknowledgement
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))

@@ -13,7 +13,9 @@ bank_app = typer.Typer(help="Look at the bank of metrics.", no_args_is_help=True
 
 
 @bank_app.command("list")
-def list_bank(as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON.")] = False) -> None:
+def list_bank(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON.")] = False,
+) -> None:
     """List every metric with its outputs and needs."""
     from metricsmith.bank.catalogue import default_bank
 

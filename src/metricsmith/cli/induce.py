@@ -28,10 +28,12 @@ def induce(
     reference: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column with good outputs.")] = None,
     id: Annotated[str | None, typer.Option(metavar="COL", help="Column with unique row ids.")] = None,
     group: Annotated[
-        str | None, typer.Option(metavar="COL", help="Rows of one group never stand on both sides of a split.")
+        str | None,
+        typer.Option(metavar="COL", help="Rows of one group never stand on both sides of a split."),
     ] = None,
     where: Annotated[
-        list[str] | None, typer.Option(metavar="COL=VALUE", help="Keep rows with (COL!=VALUE: without) a value.")
+        list[str] | None,
+        typer.Option(metavar="COL=VALUE", help="Keep rows with (COL!=VALUE: without) a value."),
     ] = None,
     metric_columns: Annotated[
         list[str] | None, typer.Option(metavar="PATTERN", help="Columns of scores to take as candidates.")
@@ -46,7 +48,8 @@ def induce(
     lm: Model = None,
     api_base: ApiBase = None,
     test: Annotated[
-        str, typer.Option(metavar="FILE|FRACTION", help="Test rows: a file like DATA, or a share to hold out.")
+        str,
+        typer.Option(metavar="FILE|FRACTION", help="Test rows: a file like DATA, or a share to hold out."),
     ] = "0.3",
     cv: Annotated[int | None, typer.Option(metavar="K", help="Grouped K-fold cross-validation instead.")] = None,
     scale: Annotated[
@@ -54,7 +57,9 @@ def induce(
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides splits, ties and resampling.")] = 0,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where metric and report go.")] = Path("metricsmith-out"),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print plan and cost; send nothing, write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print plan and cost; send nothing, write nothing.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -79,9 +84,9 @@ def induce(
         progress=not quiet and not as_json,
     )  # fmt: skip
     if dry_run:
-        typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, folds=cv))
+        typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv))
         return
-    done = run(table, optimizer, fraction=fraction, test=test_table, folds=cv)
+    done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv)
     done.write(out)
     if as_json:
         typer.echo(json.dumps(done.record.as_dict(), ensure_ascii=False, indent=1))

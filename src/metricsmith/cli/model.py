@@ -10,7 +10,8 @@ import typer
 __all__ = ["ApiBase", "Model", "language_model"]
 
 Model = Annotated[
-    str | None, typer.Option("--lm", metavar="MODEL", help="Language model as provider/name, e.g. openai/gpt-4o-mini.")
+    str | None,
+    typer.Option("--lm", metavar="MODEL", help="Language model as provider/name, e.g. openai/gpt-4o-mini."),
 ]
 ApiBase = Annotated[
     str | None, typer.Option("--api-base", metavar="URL", help="Address of an OpenAI-compatible server.")

@@ -82,7 +82,7 @@ def explain(
 def _open(path: Path, data: str) -> tuple[InducedMetric, Table]:
     from metricsmith.datasets.table import read_table
     from metricsmith.programs.induced import InducedMetric
-    from metricsmith.programs.saving import load
+    from metricsmith.programs.loading import load
 
     metric = load(path)
     if not isinstance(metric, InducedMetric):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Table", "read_table"]
 
 # Names that a row already gives to something else, so that no rating can stand under them.
-_RESERVED = frozenset({"input", "output", "references", "context", "id", "group", "base", "self"})
+_RESERVED = frozenset({"input", "output", "references", "context", "id", "group", "columns", "base", "self"})
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Table:
         Description, name of the rating (empty if the table has none) and its scale.
     rows : list of dspy.Example, length n
         With ``output``, ``input``, ``references``, ``context`` where present, the labels ``id`` and
-        ``group``, and the rating as float under the target's name where the row has one.
+        ``group``, the rating as float under the target's name where the row has one, and the candidate
+        columns' numbers under ``columns``.
     ratings : float array, shape (n,)
         NaN where a row has no rating.
     columns : Columns
@@ -178,13 +179,14 @@ def read_table(
     labels = label_rows(raw, columns, _joined(raw, columns.inputs))
     ratings, rating_scale, rating_notes = _ratings(raw, columns, scale, min_rated, require_target)
     guesses = guess_notes(raw, labels.columns)
+    scores = read_scores(raw, candidates.names)
     return Table(
         task=Task(task, columns.target or "", rating_scale),
-        rows=_rows(raw, labels, ratings),
+        rows=_rows(raw, labels, ratings, scores),
         ratings=ratings,
         columns=labels.columns,
         notes=(*notes, *guesses, *refused, *labels.notes, *candidates.notes, *rating_notes),
-        metric_values=read_scores(raw, candidates.names),
+        metric_values=scores,
         prior=candidates.prior,
         checksum=raw.checksum,
         name=raw.name,
@@ -292,7 +294,9 @@ def _joined(raw: RawTable, names: Sequence[str]) -> list[str]:
     ]
 
 
-def _rows(raw: RawTable, labels: Labels, ratings: NDArray[np.float64]) -> list[dspy.Example]:
+def _rows(
+    raw: RawTable, labels: Labels, ratings: NDArray[np.float64], scores: Mapping[str, NDArray[np.float64]]
+) -> list[dspy.Example]:
     columns = labels.columns
     inputs = _joined(raw, columns.inputs)
     rows = []
@@ -301,6 +305,8 @@ def _rows(raw: RawTable, labels: Labels, ratings: NDArray[np.float64]) -> list[d
         row_labels: dict[str, Any] = {"id": labels.ids[index], "group": labels.groups[index]}
         if columns.target is not None and not math.isnan(ratings[index]):
             row_labels[columns.target] = float(ratings[index])
+        if scores:
+            row_labels["columns"] = {name: float(values[index]) for name, values in scores.items()}
         row = make_row(
             cell_text(cells[columns.output]) if columns.output else "",
             input=inputs[index],

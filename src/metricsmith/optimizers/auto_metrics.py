@@ -13,6 +13,7 @@ from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.generation import DEFAULT_COUNTS
 from metricsmith.optimizers.induction import Options, Rated
+from metricsmith.optimizers.runs import Sides, evaluate
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.records import Task
@@ -143,8 +144,6 @@ class AutoMetrics:
         NeedsError, ModelFailure
             If judges are asked for and the model is missing or fails beyond the gate.
         """
-        from metricsmith.optimizers.induce import evaluate_on
-
         task = task or self.task
         if task is None:
             raise OptionError("AutoMetrics needs a task: pass task=Task(description, target, scale)")
@@ -153,12 +152,11 @@ class AutoMetrics:
         shared = {row["group"] for row in rated if "group" in row} & {row.get("group") for row in test.rows}
         if shared:
             raise OptionError(f"group {min(shared)!r} is in trainset and valset; keep each group on one side")
-        return evaluate_on(train, test, unrated, task, self.options, kind="file" if len(test) else "train_only").metric
+        kind = "file" if len(test) else "train_only"
+        return evaluate(Sides(kind, train, test, unrated), task, self.options).metric
 
 
-def split_rated(
-    rows: Sequence[dspy.Example], task: Task
-) -> tuple[list[dspy.Example], list[dspy.Example]]:
+def split_rated(rows: Sequence[dspy.Example], task: Task) -> tuple[list[dspy.Example], list[dspy.Example]]:
     """Rows with and without a rating; a rating off the scale is a `DataError`."""
     rated, unrated = [], []
     for number, row in enumerate(rows):

@@ -12,7 +12,7 @@ from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import NeedsError, OptionError, nearest
 from metricsmith.metric import Metric
-from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS, generate
+from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.records import MetricCard, Task, Usage
@@ -126,7 +126,13 @@ class Candidates:
 
 
 def gather(
-    rows: Sequence[dspy.Example], task: Task, sources: Sources, plan: Plan, recommender: Recommender, *, seed: int = 0
+    rows: Sequence[dspy.Example],
+    task: Task,
+    sources: Sources,
+    plan: Plan,
+    recommender: Recommender,
+    *,
+    seed: int = 0,
 ) -> Candidates:
     """Generate judges, find usable bank metrics, and let the recommender keep the `k` most promising.
 
@@ -151,9 +157,7 @@ def gather(
     if not metrics:
         raise OptionError("there is no candidate metric: give output text, --metric-columns, or another --bank")
     declared = {metric.name for metric in chosen if isinstance(metric, Judge)} | set(sources.prior_columns)
-    return Candidates(
-        metrics, frozenset(declared), (*notes, *recommended_notes), usage + recommended_usage
-    )
+    return Candidates(metrics, frozenset(declared), (*notes, *recommended_notes), usage + recommended_usage)
 
 
 def _retrieve(

@@ -45,9 +45,7 @@ class Load:
     ranked_cards: int = 0
 
 
-def estimate(
-    rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], load: Load, model: str
-) -> Usage:
+def estimate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], load: Load, model: str) -> Usage:
     """Estimate requests, tokens and cost of a run; retries are not in it.
 
     Parameters
@@ -81,12 +79,9 @@ def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | Non
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise its import asks the network
     import litellm
 
-    entry: Mapping[str, Any] = (
-        litellm.model_cost.get(model) or litellm.model_cost.get(model.split("/", 1)[-1]) or {}
-    )
+    entry: Mapping[str, Any] = litellm.model_cost.get(model) or litellm.model_cost.get(model.split("/", 1)[-1]) or {}
     if "input_cost_per_token" not in entry:
         return None
     return float(
-        prompt_tokens * entry["input_cost_per_token"]
-        + completion_tokens * entry.get("output_cost_per_token", 0.0)
+        prompt_tokens * entry["input_cost_per_token"] + completion_tokens * entry.get("output_cost_per_token", 0.0)
     )

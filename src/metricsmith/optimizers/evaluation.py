@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.agreement import agreement
 from metricsmith.correlation import kendall_tau_b
-from metricsmith.optimizers.fitting import FitOptions, fit
+from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
 from metricsmith.optimizers.induction import Induction, Rated
-from metricsmith.records import Agreement
 from metricsmith.report.record import LearningPoint
-from metricsmith.resampling import draw_groups
+from metricsmith.resampling import resampled_rows
 
-__all__ = ["METRIC", "baselines", "held_out", "learning_curve", "predictions", "selected_shares"]
+__all__ = ["METRIC", "learning_curve", "predictions", "selected_shares"]
 
 FloatArray = NDArray[np.float64]
 METRIC = "induced metric"
@@ -74,41 +72,22 @@ def _signed(column: FloatArray, ratings: FloatArray) -> float:
     return -1.0 if kendall_tau_b(column, ratings) < 0 else 1.0
 
 
-def baselines(predicted: Mapping[str, FloatArray], rated: Rated, seed: int) -> dict[str, Agreement]:
-    """The agreement of every prediction but the metric's own."""
-    return {
-        label: agreement(values, rated.ratings, rated.groups, seed=seed)
-        for label, values in predicted.items()
-        if label != METRIC
-    }
-
-
-def held_out(predicted: Mapping[str, FloatArray], rated: Rated, seed: int) -> Agreement:
-    """The metric's agreement with ratings that its fit has not seen."""
-    return agreement(predicted[METRIC], rated.ratings, rated.groups, seed=seed)
-
-
 def selected_shares(induction: Induction, options: FitOptions, seed: int) -> dict[str, float]:
     """How often each component is chosen again when the training groups are resampled, in [0, 1]."""
-    random = np.random.default_rng(seed)
     counts = dict.fromkeys(induction.fitted.small.names, 0)
     done = 0
-    for _ in range(REFITS):
-        rows = draw_groups(induction.train.groups, random)
+    for rows in resampled_rows(induction.train.groups, REFITS, seed):
         if np.ptp(induction.train.ratings[rows]) == 0:
             continue
-        chosen = set(_refit(induction, rows, options))
+        chosen = set(_refit(induction, rows, options).small.names)
         done += 1
         for name in counts:
             counts[name] += name in chosen
     return {name: count / done if done else float("nan") for name, count in counts.items()}
 
 
-def _refit(induction: Induction, rows: NDArray[np.intp], options: FitOptions) -> tuple[str, ...]:
-    return _fit_on(induction, rows, options).small.names
-
-
-def _fit_on(induction: Induction, rows: NDArray[np.intp], options: FitOptions):  # type: ignore[no-untyped-def]
+def _refit(induction: Induction, rows: NDArray[Any], options: FitOptions) -> Fitted:
+    """Fit the same candidates on some of the training rows."""
     candidates = induction.candidates
     return fit(
         induction.train_values[rows],
@@ -142,11 +121,9 @@ def learning_curve(
             rows = np.flatnonzero(np.isin(groups, kept))
             if np.ptp(induction.train.ratings[rows]) == 0:
                 continue
-            fitted = _fit_on(induction, rows, options)
+            fitted = _refit(induction, rows, options)
             taus.append(kendall_tau_b(fitted.small.predict(test_values[:, fitted.positions]), test.ratings))
             sizes.append(len(rows))
         if taus and np.isfinite(taus).all():
-            points.append(
-                LearningPoint(round(float(np.mean(sizes))), float(np.mean(taus)), min(taus), max(taus))
-            )
+            points.append(LearningPoint(round(float(np.mean(sizes))), float(np.mean(taus)), min(taus), max(taus)))
     return tuple(points)

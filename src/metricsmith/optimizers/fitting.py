@@ -185,7 +185,9 @@ class _Work:
         full = self._named(model.combination_)
         projection = project(model, rows, n=self.options.n, fidelity=self.options.fidelity)
         small = self._named(projection.combination)
-        how = "their plain mean, fitted in location and scale only, since all of them are declared to measure the target"
+        how = (
+            "their plain mean, fitted in location and scale only, since all of them are declared to measure the target"
+        )
         if not model.plain_mean_:
             how = "a ridge regression on normal scores with a fixed prior (PriorRidge)"
             if self.declared:
@@ -201,7 +203,10 @@ class _Work:
 
         n = self.options.n if self.options.regression == "pls" and self.options.n else PAPER_N
         model = TwoStagePLS(
-            n=n, positive_columns=self.judged or None, refill=self.options.refill, random_state=self.options.seed
+            n=n,
+            positive_columns=self.judged or None,
+            refill=self.options.refill,
+            random_state=self.options.seed,
         ).fit(self.values, self.ratings)
         dropped = [self.names[place] for place in model.dropped_]
         sentence = (
@@ -235,5 +240,7 @@ def _oriented(combination: LinearCombination, sign: float) -> LinearCombination:
     if sign > 0:
         return combination
     return replace(
-        combination, weights=tuple(-weight for weight in combination.weights), intercept=-combination.intercept
+        combination,
+        weights=tuple(-weight for weight in combination.weights),
+        intercept=-combination.intercept,
     )

@@ -73,8 +73,7 @@ def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
         tries=TRIES,
         parse_tries=TRIES,
         task=task.description,
-        rating=f"{task.target}, from {task.scale}"
-        + ("" if task.scale.higher_is_better else ", where lower is better"),
+        rating=f"{task.target}, from {task.scale}" + ("" if task.scale.higher_is_better else ", where lower is better"),
         liked=examples.liked,
         disliked=examples.disliked,
         count=wanted,
@@ -104,9 +103,7 @@ def _rubric_judges(axes: Sequence[Axis], task: Task) -> Generated:
 
     def write(axis: Axis) -> Call:
         criterion = f"{axis.name}: {axis.meaning}"
-        return model_call(
-            RubricGenerator(), tries=TRIES, parse_tries=TRIES, task=task.description, criterion=criterion
-        )
+        return model_call(RubricGenerator(), tries=TRIES, parse_tries=TRIES, task=task.description, criterion=criterion)
 
     with ThreadPoolExecutor(len(axes)) as pool:
         futures = [pool.submit(contextvars.copy_context().run, write, axis) for axis in axes]
@@ -118,7 +115,10 @@ def _rubric_judges(axes: Sequence[Axis], task: Task) -> Generated:
             continue
         judges.append(
             RubricJudge(
-                criterion=axis.name, meaning=axis.meaning, levels=call.prediction.levels, task=task.description
+                criterion=axis.name,
+                meaning=axis.meaning,
+                levels=call.prediction.levels,
+                task=task.description,
             )
         )
     return Generated(tuple(judges), sum((call.usage for call in calls), Usage()), tuple(notes))

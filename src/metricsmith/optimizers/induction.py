@@ -11,7 +11,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.optimizers.candidates import Candidates, Sources, gather
+from metricsmith.optimizers.candidates import Candidates, Plan, Sources, gather
 from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.recommenders.base import Recommender
@@ -57,6 +57,11 @@ class Options:
     def model(self) -> Any:
         """The language model to use, or None."""
         return self.lm if self.lm is not None else dspy.settings.lm
+
+    def plan(self, train: Rated) -> Plan:
+        """Which sources are used for these training rows; `NeedsError` if they cannot be."""
+        has_text = any(row.get("output") for row in train.rows)
+        return self.sources.resolve(len(train), self.model is not None, has_text)
 
     def retriever(self) -> Recommender:
         """The recommender that was given, or the default one."""
@@ -116,7 +121,11 @@ class Induction:
 
 
 def induct(
-    train: Rated, others: Sequence[dspy.Example], task: Task, options: Options, unrated: Sequence[dspy.Example] = ()
+    train: Rated,
+    others: Sequence[dspy.Example],
+    task: Task,
+    options: Options,
+    unrated: Sequence[dspy.Example] = (),
 ) -> Induction:
     """Generate, retrieve, score and fit.
 
@@ -131,11 +140,9 @@ def induct(
     unrated : sequence of dspy.Example
         Rows without a rating. Where no candidate costs a model call they help to choose the small model.
     """
-    has_text = any(row.get("output") for row in train.rows)
     with dspy.context(lm=options.lm) if options.lm is not None else nullcontext():
-        plan = options.sources.resolve(len(train), options.model is not None, has_text)
         candidates = gather(
-            train.rows, task, options.sources, plan, options.retriever(), seed=options.seed
+            train.rows, task, options.sources, options.plan(train), options.retriever(), seed=options.seed
         )
         table = score(
             candidates.metrics,
@@ -157,8 +164,10 @@ def induct(
     )
     components = table.select(fitted.small.names)
     metric = InducedMetric(
-        components=components.metrics, combination=fitted.small, task=task, best=[0.0] * len(components.metrics)
+        components=components.metrics,
+        combination=fitted.small,
+        task=task,
+        best=[0.0] * len(components.metrics),
     )
     metric.settings.values["best"] = metric.best_contributions(components.values[: len(train)])
     return Induction(train, candidates, table, fitted, metric)
-

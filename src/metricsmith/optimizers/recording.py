@@ -27,14 +27,15 @@ __all__ = ["Evaluation", "record_run"]
 class Evaluation:
     """What was found out on rows that the fit has not seen.
 
-    `held_out_predictions` maps row ids to predictions made while the row was held out (cross-validation).
+    `held_out_predictions` are those of the training rows, each made while its row was held out
+    (cross-validation); empty otherwise.
     """
 
     kind: str
     test: Agreement
     baselines: Mapping[str, Agreement]
     test_rows: Rated
-    held_out_predictions: Mapping[str, float] = field(default_factory=dict)
+    held_out_predictions: Sequence[float] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
     learning: tuple[LearningPoint, ...] = ()
     judgements: tuple[Judgement, ...] = ()
@@ -62,12 +63,15 @@ def record_run(
         *(part.judgement for explanation in unrated_explanations for part in explanation.parts),
     ]
     train_block = agreement(
-        predictions(induction, induction.train_values, train.rows)[METRIC], train.ratings, train.groups, seed=seed
+        predictions(induction, induction.train_values, train.rows)[METRIC],
+        train.ratings,
+        train.groups,
+        seed=seed,
     )
     data = [
         *_rows("train", train.rows, explanations[: len(train)], induction, evaluation.held_out_predictions),
-        *_rows("test", evaluation.test_rows.rows, explanations[len(train) :], induction, {}),
-        *_rows("unrated", unrated, unrated_explanations, induction, {}),
+        *_rows("test", evaluation.test_rows.rows, explanations[len(train) :], induction),
+        *_rows("unrated", unrated, unrated_explanations, induction),
     ]
     raws = [row.prediction for row in data if row.prediction is not None]
     scale = induction.metric.task.scale
@@ -143,7 +147,7 @@ def _rows(
     rows: Sequence[dspy.Example],
     explanations: Sequence[Explanation],
     induction: Induction,
-    held_out: Mapping[str, float],
+    held_out: Sequence[float] = (),
 ) -> list[RowRecord]:
     target = induction.metric.task.target
     records = []
@@ -155,7 +159,7 @@ def _rows(
                 group=str(row.get("group", "")),
                 split=split,
                 rating=None if split == "unrated" else float(row[target]),
-                prediction=held_out.get(row_id, explanation.prediction.raw),
+                prediction=held_out[number] if held_out else explanation.prediction.raw,
                 output=str(row.get("output") or ""),
                 input=str(row.get("input") or ""),
                 values={part.name: part.judgement.raw for part in explanation.parts},

@@ -51,9 +51,7 @@ class Call:
         return self.prediction
 
 
-def model_call(
-    module: dspy.Module, /, *, tries: int = 3, parse_tries: int = 2, run: int = 0, **inputs: Any
-) -> Call:
+def model_call(module: dspy.Module, /, *, tries: int = 3, parse_tries: int = 2, run: int = 0, **inputs: Any) -> Call:
     """Call a module on the language model in force and account for every request.
 
     Parameters
@@ -146,7 +144,10 @@ def _spent(private: Any) -> Usage:
         if getattr(entry.get("response"), "cache_hit", False) or (not tokens and _cached(entry)):
             continue
         total += Usage(
-            1, int(tokens.get("prompt_tokens") or 0), int(tokens.get("completion_tokens") or 0), entry.get("cost")
+            1,
+            int(tokens.get("prompt_tokens") or 0),
+            int(tokens.get("completion_tokens") or 0),
+            entry.get("cost"),
         )
     return total
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, StateError
 from metricsmith.metric import DSPyMetric, Metric, content_hash
-from metricsmith.programs.state import Settings
+from metricsmith.programs.state import Settings, write_state
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
 from metricsmith.regression import LinearCombination
 from metricsmith.report.record import RunRecord
@@ -170,9 +170,7 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         """One judgement per row; equal to judging the rows one by one."""
         return [explanation.prediction for explanation in self.explain(rows, run=run)]
 
-    def explain(
-        self, rows: Sequence[dspy.Example], *, run: int = 0, progress: bool = False
-    ) -> list[Explanation]:
+    def explain(self, rows: Sequence[dspy.Example], *, run: int = 0, progress: bool = False) -> list[Explanation]:
         """Predictions of n rows with what each component adds to them."""
         return self.combine(score(self.components, rows, max_failure_rate=1.0, progress=progress), run=run)
 
@@ -207,7 +205,11 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         if absent and sum(abs(part.weight) for part in absent) > MOST_MISSING * total:
             failed = next((part for part in absent if part.judgement.status is not Status.SKIPPED), absent[0])
             return Judgement(
-                self.name, status=failed.judgement.status, error=f"too little to go by: {failed}", run=run, usage=usage
+                self.name,
+                status=failed.judgement.status,
+                error=f"too little to go by: {failed}",
+                run=run,
+                usage=usage,
             )
         worst_first = sorted(parts, key=lambda part: (part.judgement.ok, -part.cost if part.judgement.ok else 0.0))
         costly = [part for part in worst_first if part.judgement.ok]
@@ -229,18 +231,19 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         parts = [component.fingerprint() for component in self.components]
         return content_hash("induced", parts, self.settings.combination, self.settings.task)
 
+    def to_state(self) -> dict[str, Any]:
+        """Everything that the scores depend on, the language model aside."""
+        components = [component.to_state() for component in self.components]
+        return {"kind": "induced", **self.settings.dump_state(), "components": components}
+
     def save(self, path: str | PathLike[str], **dspy_options: Any) -> None:
         """Write one JSON that `metricsmith.load` reads; with options, DSPy's own save."""
         if dspy_options:
             super().save(path, **dspy_options)
-            return
-        from metricsmith.programs.saving import save
-
-        save(self, path)
+        else:
+            write_state(self.to_state(), path)
 
 
 def _formula(combination: LinearCombination) -> str:
-    terms = [
-        f"{weight:+.4g} * {name}" for name, weight in zip(combination.names, combination.weights, strict=True)
-    ]
+    terms = [f"{weight:+.4g} * {name}" for name, weight in zip(combination.names, combination.weights, strict=True)]
     return f"{combination.intercept:.4g} {' '.join(terms)}, each column transformed to mean 0 and variance 1"

@@ -1,4 +1,4 @@
-"""Constructor settings that DSPy's own save and load carry along.
+"""State as data: settings that DSPy's own save carries along, and the one file that a metric becomes.
 
 `dspy.Module.save` keeps only what `named_parameters` finds, so a module's configuration is lost and a
 loaded judge would keep the loader's criterion. Holding the configuration in a parameter mends that,
@@ -7,11 +7,22 @@ also for a judge deep inside somebody else's program.
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from dspy.predict.parameter import Parameter
 
-__all__ = ["Settings"]
+from metricsmith.errors import StateError
+from metricsmith.metric import content_hash
+from metricsmith.version import __version__
+
+__all__ = ["SCHEMA_VERSION", "Settings", "read_state", "write_state"]
+
+SCHEMA_VERSION = 1
 
 
 class Settings(Parameter):  # type: ignore[misc]
@@ -36,3 +47,41 @@ class Settings(Parameter):  # type: ignore[misc]
 
     def reset(self) -> None:
         """Settings are not learned: DSPy's reset leaves them alone."""
+
+
+def write_state(state: Mapping[str, Any], path: str | PathLike[str]) -> None:
+    """Write a state with schema version and hash as one JSON file, whole or not at all."""
+    content = {"schema_version": SCHEMA_VERSION, "versions": {"metricsmith": __version__}, **state}
+    content["hash"] = _hash(content)
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
+    temporary.write_text(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False), "utf-8")
+    temporary.replace(target)
+
+
+def read_state(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read what `write_state` wrote.
+
+    Raises
+    ------
+    StateError
+        If the file cannot be read, is of another schema version, or does not match its hash.
+    """
+    source = Path(path)
+    try:
+        content = json.loads(source.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as problem:
+        raise StateError(f"{source} is not a readable metric file: {problem}") from problem
+    if not isinstance(content, dict) or "kind" not in content:
+        raise StateError(f"{source} is not a metric file: it has no 'kind'; `metricsmith induce` writes one")
+    if content.get("schema_version") != SCHEMA_VERSION:
+        raise StateError(
+            f"{source} has schema version {content.get('schema_version')!r}; this version reads {SCHEMA_VERSION}"
+        )
+    if content.get("hash") != _hash(content):
+        raise StateError(f"{source} does not match its own hash: it was cut off or changed; induce the metric again")
+    return content
+
+
+def _hash(content: Mapping[str, Any]) -> str:
+    return content_hash({key: value for key, value in content.items() if key != "hash"})

@@ -10,7 +10,7 @@ A *statistic* is a function of aligned arrays that returns one number, NaN where
 same result.
 """
 
-from metricsmith.resampling.draws import Groups, Statistic
+from metricsmith.resampling.draws import Groups, Statistic, resampled_rows
 from metricsmith.resampling.intervals import Interval, group_bootstrap, mean_interval, wilson_interval
 from metricsmith.resampling.multiplicity import benjamini_hochberg, holm
 from metricsmith.resampling.permutation import (
@@ -36,5 +36,6 @@ __all__ = [
     "permutation_null",
     "permutation_p_value",
     "permutation_test",
+    "resampled_rows",
     "wilson_interval",
 ]

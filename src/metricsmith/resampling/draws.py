@@ -21,9 +21,11 @@ __all__ = [
     "check_level",
     "chunks",
     "complete",
+    "draw_rows",
     "evaluate",
     "evaluate_rows",
     "members_by_group",
+    "resampled_rows",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -85,6 +87,32 @@ def members_by_group(codes: IntArray) -> list[IntArray]:
     """The rows of each group."""
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if codes.size else []
+
+
+def draw_rows(members: list[IntArray], draws: int, random: np.random.Generator) -> list[IntArray]:
+    """The rows of as many groups as there are, drawn with replacement, once per draw."""
+    picks = random.integers(len(members), size=(draws, len(members)))
+    return [np.concatenate([members[group] for group in pick]) for pick in picks.tolist()]
+
+
+def resampled_rows(groups: Groups, draws: int, seed: int = 0) -> list[IntArray]:
+    """Row indices of `draws` bootstrap samples of whole groups, for statistics that need a refit.
+
+    Parameters
+    ----------
+    groups : sequence of hashable, length n
+        n at least 1.
+    draws, seed : int
+        How many samples, and what decides them.
+
+    Raises
+    ------
+    DataError, OptionError
+        As `group_bootstrap`.
+    """
+    check_draws(draws)
+    members = members_by_group(aligned([np.zeros(len(groups))], groups)[1])
+    return draw_rows(members, draws, np.random.default_rng(seed))
 
 
 def chunks(draws: int, width: int) -> Iterator[int]:

@@ -19,6 +19,7 @@ from metricsmith.resampling.draws import (
     check_draws,
     check_level,
     chunks,
+    draw_rows,
     evaluate_rows,
     members_by_group,
 )
@@ -102,7 +103,7 @@ def group_bootstrap(
     draws = [
         value
         for picks in chunks(resamples, codes.size)
-        for value in evaluate_rows(statistic, columns, _drawn_rows(members, picks, random), batched)
+        for value in evaluate_rows(statistic, columns, draw_rows(members, picks, random), batched)
     ]
     values = np.array(draws, dtype=float)
     defined = values[~np.isnan(values)]
@@ -177,8 +178,3 @@ def mean_interval(values: ArrayLike, *, level: float = 0.95, test_to_train: floa
     half = float(stdtrit(defined.size - 1, (1 + level) / 2)) * error
     mean = float(defined.mean())
     return Interval(mean - half, mean + half, level, 0, undefined)
-
-
-def _drawn_rows(members: list[IntArray], draws: int, random: np.random.Generator) -> list[IntArray]:
-    picks = random.integers(len(members), size=(draws, len(members)))
-    return [np.concatenate([members[group] for group in pick]) for pick in picks.tolist()]

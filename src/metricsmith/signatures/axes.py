@@ -15,7 +15,7 @@ class Axis(pydantic.BaseModel):
     meaning: str = pydantic.Field(description="one sentence: what an output that is strong on it does")
 
 
-class ProposeAxes(dspy.Signature):
+class ProposeAxes(dspy.Signature):  # type: ignore[misc]
     """People rated outputs for a task. Find the qualities that separate what they liked from what they did not.
 
     Study the well rated and the poorly rated examples side by side and name qualities on which they differ, the

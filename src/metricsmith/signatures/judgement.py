@@ -7,7 +7,7 @@ import dspy
 __all__ = ["JudgeCriterion", "JudgeRubric"]
 
 
-class JudgeCriterion(dspy.Signature):
+class JudgeCriterion(dspy.Signature):  # type: ignore[misc]
     """Rate one piece of work on one criterion, as a careful reviewer would, with a whole number from 1 to 5.
 
     Look at nothing but the criterion: a text may be poor otherwise and still earn a 5 here. Point at what in
@@ -29,7 +29,7 @@ class JudgeCriterion(dspy.Signature):
     score: int = dspy.OutputField(desc="a whole number from 1 to 5, digits only")
 
 
-class JudgeRubric(dspy.Signature):
+class JudgeRubric(dspy.Signature):  # type: ignore[misc]
     """Place one piece of work on a five-level rubric and give the level's number.
 
     Compare the output with the description of each level and choose the one that fits best as a whole; between

@@ -7,7 +7,7 @@ import dspy
 __all__ = ["RankMetrics"]
 
 
-class RankMetrics(dspy.Signature):
+class RankMetrics(dspy.Signature):  # type: ignore[misc]
     """Choose the metrics that are most likely to rise and fall with the ratings people give on this task.
 
     Think about what makes such an output good or bad in the raters' eyes, then look for metrics whose number
@@ -25,7 +25,5 @@ class RankMetrics(dspy.Signature):
     target: str = dspy.InputField(desc="the rating that the metrics should follow")
     cards: str = dspy.InputField(desc="the metrics to choose from")
     k: int = dspy.InputField(desc="how many names are wanted")
-    reasoning: str = dspy.OutputField(
-        desc="what decides quality here and which metrics would see it, briefly"
-    )
+    reasoning: str = dspy.OutputField(desc="what decides quality here and which metrics would see it, briefly")
     names: list[str] = dspy.OutputField(desc="`k` different metric names, the most promising first")

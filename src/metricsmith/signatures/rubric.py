@@ -7,7 +7,7 @@ import dspy
 __all__ = ["WriteRubric"]
 
 
-class WriteRubric(dspy.Signature):
+class WriteRubric(dspy.Signature):  # type: ignore[misc]
     """Describe five levels of one quality so that two strangers would place the same output on the same level.
 
     Go from level 1, the worst, to level 5, the best. Say for each level what is there and what is missing in words

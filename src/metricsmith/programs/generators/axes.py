@@ -56,7 +56,9 @@ def contrast(
     worst_first = np.lexsort((random.random(len(rows)), ratings if task.scale.higher_is_better else -ratings))
     texts = [_example(row, task) for row in rows]
     sizes = [estimate_tokens(text) for text in texts]
-    low, high, used = [], [], 0
+    low: list[int] = []
+    high: list[int] = []
+    used = 0
     for step in range(min(each, len(rows) // 2)):
         worst, best = int(worst_first[step]), int(worst_first[-1 - step])
         used += sizes[worst] + sizes[best]

@@ -86,14 +86,17 @@ class Judge(dspy.Module):  # type: ignore[misc]
 
     def _judge_row(self, text: RowText, run: int) -> Judgement:
         call = model_call(
-            self, run=run, output=text.output, input=text.input, references=text.references, context=text.context
+            self,
+            run=run,
+            output=text.output,
+            input=text.input,
+            references=text.references,
+            context=text.context,
         )
         if call.prediction is None:
             return Judgement(self.name, status=call.status, error=call.error, run=run, usage=call.usage)
         verdict = call.prediction
-        return Judgement(
-            self.name, float(verdict.raw), verdict.score, verdict.feedback, run=run, usage=call.usage
-        )
+        return Judgement(self.name, float(verdict.raw), verdict.score, verdict.feedback, run=run, usage=call.usage)
 
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy."""
@@ -105,15 +108,15 @@ class Judge(dspy.Module):  # type: ignore[misc]
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state from which `from_state` builds an equal judge; holds no model and no key."""
-        state = self.dump_state()
-        state["judge"]["lm"] = None
-        return state
+        content: dict[str, Any] = self.dump_state()
+        content["judge"]["lm"] = None
+        return {"kind": self.kind, "state": content}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Build a judge from `to_state`'s result."""
-        judge = cls(**state["settings"])
-        judge.load_state(dict(state))
+        judge = cls(**state["state"]["settings"])
+        judge.load_state(dict(state["state"]))
         return judge
 
 

@@ -1,0 +1,180 @@
+"""One evaluated induction: on test rows, on the training rows, or over the folds of a cross-validation."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+import dspy
+import numpy as np
+
+from metricsmith.agreement import agreement, agreement_over_folds
+from metricsmith.datasets.splits import Split
+from metricsmith.optimizers.estimate import Load, estimate
+from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
+from metricsmith.optimizers.induction import Induction, Options, Rated, induct
+from metricsmith.optimizers.recording import Evaluation, record_run
+from metricsmith.programs.induced import InducedMetric
+from metricsmith.records import Judgement, Task, Usage
+from metricsmith.report.record import RunRecord
+from metricsmith.report.write import write_reports
+from metricsmith.version import __version__
+
+__all__ = ["Induced", "Sides", "estimate_run", "evaluate"]
+
+
+@dataclass(frozen=True)
+class Induced:
+    """An induced metric and the record of how it came about."""
+
+    metric: InducedMetric
+    record: RunRecord
+
+    def write(self, folder: str | PathLike[str]) -> None:
+        """Write ``metric.json``, ``report.html``, ``report.md``, ``report.json`` and ``scores.csv``."""
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        self.metric.save(target / "metric.json")
+        write_reports(self.record, target)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Which rows a run is fitted to and which it is tested on.
+
+    Parameters
+    ----------
+    kind : str
+        ``holdout``, ``file``, ``cv`` or ``train_only``.
+    train, test : Rated
+        `test` is empty except for ``holdout`` and ``file``.
+    unrated : sequence of dspy.Example
+    folds : sequence of Split
+        Of the training rows, for ``cv``.
+    origin : str
+        Where the rows come from and how they were split, for the signature line.
+    notes : sequence of str
+        What was guessed or left out when they were read.
+    """
+
+    kind: str
+    train: Rated
+    test: Rated
+    unrated: Sequence[dspy.Example] = ()
+    folds: Sequence[Split] = ()
+    origin: str = ""
+    notes: Sequence[str] = field(default=())
+
+
+def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
+    """Induce a metric and find out how far it agrees with raters whom the fit has not seen."""
+    started = time.perf_counter()
+    if sides.folds:
+        induction, evaluation = _cross_validated(sides, task, options)
+    else:
+        induction, evaluation = _held_out(sides, task, options)
+    metric = induction.metric
+    signature = _signature(induction, options, sides.origin)
+    metric.settings.values["signature"] = signature
+    with dspy.context(lm=options.model):
+        unrated = metric.explain(sides.unrated, progress=options.progress) if sides.unrated else []
+    metric.record = record_run(
+        induction,
+        evaluation,
+        sides.unrated,
+        unrated,
+        signature=signature,
+        estimated=estimate_run(sides, task, options),
+        seconds=time.perf_counter() - started,
+        seed=options.seed,
+        notes=sides.notes,
+    )
+    return Induced(metric, metric.record)
+
+
+def estimate_run(sides: Sides, task: Task, options: Options) -> Usage:
+    """What the run will ask of the language model; nothing if nothing is generated."""
+    if not options.plan(sides.train).generated:
+        return Usage()
+    passes = len(sides.folds) + 1
+    judged = len(sides.train) * passes + len(sides.test) + len(sides.unrated)
+    model = getattr(options.model, "model", "")
+    return estimate(sides.train.rows, task, options.sources.generators, Load(passes, judged), model)
+
+
+def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:
+    """Fit once; compare on the test rows, or on the training rows if there are none."""
+    induction = induct(sides.train, sides.test.rows, task, options, sides.unrated)
+    tested = len(sides.test) > 0
+    rows, values = (sides.test, induction.other_values) if tested else (sides.train, induction.train_values)
+    blocks = {
+        label: agreement(predicted, rows.ratings, rows.groups, seed=options.seed)
+        for label, predicted in predictions(induction, values, rows.rows).items()
+    }
+    own = blocks.pop(METRIC)
+    return induction, Evaluation(
+        kind=sides.kind,
+        test=own if tested else agreement([], []),
+        baselines=blocks,
+        test_rows=sides.test,
+        shares=selected_shares(induction, options.fit, options.seed),
+        learning=learning_curve(induction, sides.test, values, options.fit, options.seed) if tested else (),
+    )
+
+
+def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:
+    """Repeat the whole pass inside every fold; the metric itself is fitted on all rows."""
+    rated, by_fold = sides.train, []
+    judgements: list[Judgement] = []
+    usage = Usage()
+    for fold in sides.folds:
+        held = rated.take(fold.test)
+        part = induct(rated.take(fold.train), held.rows, task, options)
+        by_fold.append(predictions(part, part.other_values, held.rows))
+        judgements += part.table.flat()
+        usage += part.candidates.usage
+    tests = [rated.take(fold.test) for fold in sides.folds]
+    blocks = {
+        label: agreement_over_folds(
+            [predicted[label] for predicted in by_fold],
+            [held.ratings for held in tests],
+            [held.groups for held in tests],
+            seed=options.seed,
+        )
+        for label in by_fold[0]
+        if all(label in predicted for predicted in by_fold)
+    }
+    induction = induct(rated, [], task, options, sides.unrated)
+    held_out = np.full(len(rated), np.nan)
+    for fold, predicted in zip(sides.folds, by_fold, strict=True):
+        held_out[fold.test] = predicted[METRIC]
+    return induction, Evaluation(
+        kind=sides.kind,
+        test=blocks.pop(METRIC),
+        baselines=blocks,
+        test_rows=rated.take([]),
+        held_out_predictions=tuple(held_out.tolist()),
+        shares=selected_shares(induction, options.fit, options.seed),
+        judgements=tuple(judgements),
+        usage=usage,
+    )
+
+
+def _signature(induction: Induction, options: Options, origin: str) -> str:
+    """The line that names everything on which the numbers depend."""
+    model = getattr(options.model, "model", None)
+    parts = [
+        f"metricsmith {__version__}",
+        origin,
+        f"{len(induction.train)} training rows",
+        options.fit.label,
+        f"bank {options.sources.bank}, k {options.sources.k}",
+        f"model {model}" if model else "no model",
+        f"seed {options.seed}",
+        f"metric {hashlib.sha256(induction.metric.fingerprint().encode()).hexdigest()[:12]}",
+    ]
+    return " | ".join(part for part in parts if part)

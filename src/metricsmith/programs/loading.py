@@ -1,0 +1,79 @@
+"""From one JSON file to a metric: built from a fixed table of kinds, never executed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+from metricsmith.bank.catalogue import default_bank
+from metricsmith.bank.column import ColumnMetric
+from metricsmith.errors import StateError, nearest
+from metricsmith.metric import Metric
+from metricsmith.programs.induced import InducedMetric
+from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.programs.state import read_state
+from metricsmith.records import Scale, Task
+from metricsmith.regression import LinearCombination
+
+__all__ = ["from_state", "load"]
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Build the metric that `InducedMetric.save` or ``metricsmith induce`` wrote; its scores are identical.
+
+    Parameters
+    ----------
+    path : path
+        A JSON file.
+
+    Returns
+    -------
+    InducedMetric, Judge, BankMetric or ColumnMetric
+        Judges come without a language model: pass ``lm=`` to `score`, or have one in force.
+
+    Raises
+    ------
+    StateError
+        If the file cannot be read, was changed by hand, or is of another schema version.
+    """
+    content = read_state(path)
+    try:
+        return from_state(content)
+    except (KeyError, TypeError) as problem:
+        raise StateError(f"{path} lacks what its kind, {content['kind']!r}, needs: {problem}") from problem
+
+
+def from_state(state: Mapping[str, Any]) -> Metric:
+    """Build a metric from its `to_state`."""
+    kind = state["kind"]
+    if kind not in _READERS:
+        raise StateError(f"unknown kind {kind!r}{nearest(kind, _READERS)}; known are {', '.join(_READERS)}")
+    return _READERS[kind](state)
+
+
+def _induced(state: Mapping[str, Any]) -> Metric:
+    task = state["task"]
+    return InducedMetric(
+        components=[from_state(component) for component in state["components"]],
+        combination=LinearCombination.from_dict(state["combination"]),
+        task=Task(task["description"], task["target"], Scale(**task["scale"])),
+        best=state["best"],
+        signature=state["signature"],
+        reading=state["reading"],
+    )
+
+
+def _bank(state: Mapping[str, Any]) -> Metric:
+    return replace(default_bank().get(state["name"]), statistics=state["statistics"])
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any]], Metric]] = {
+    "induced": _induced,
+    "bank": _bank,
+    "column": lambda state: ColumnMetric(state["name"]),
+    "criterion_judge": CriterionJudge.from_state,
+    "rubric_judge": RubricJudge.from_state,
+}
