@@ -36,10 +36,13 @@ class ScoreTable:
     metrics : tuple of Metric
     judgements : tuple of tuple of Judgement
         ``judgements[j][i]`` is metric j on row i.
+    rows : int
+        n, which no judgement tells where there are no metrics.
     """
 
     metrics: tuple[Metric, ...]
     judgements: tuple[tuple[Judgement, ...], ...]
+    rows: int
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,8 +53,7 @@ class ScoreTable:
     def values(self) -> NDArray[np.float64]:
         """Raw numbers, shape (n, m); NaN where there is none."""
         columns = [[np.nan if j.raw is None else j.raw for j in column] for column in self.judgements]
-        rows = len(columns[0]) if columns else 0
-        return np.array(columns, dtype=float).reshape(len(columns), rows).T
+        return np.array(columns, dtype=float).reshape(len(columns), self.rows).T
 
     @property
     def usage(self) -> Usage:
@@ -69,6 +71,7 @@ class ScoreTable:
         return ScoreTable(
             tuple(self.metrics[position] for position in chosen),
             tuple(self.judgements[position] for position in chosen),
+            self.rows,
         )
 
 
@@ -119,7 +122,8 @@ def score(
     jobs = [(j, i) for j, metric in enumerate(metrics) if metric.card.cost == "model" for i in range(len(rows))]
     with dspy.context(lm=lm) if lm is not None else nullcontext():
         _score_concurrently(metrics, rows, jobs, judgements, concurrency, max_failure_rate, progress, label)
-    return ScoreTable(tuple(metrics), tuple(tuple(j for j in column if j is not None) for column in judgements))
+    done = tuple(tuple(judgement for judgement in column if judgement is not None) for column in judgements)
+    return ScoreTable(tuple(metrics), done, len(rows))
 
 
 def _score_in_batches(

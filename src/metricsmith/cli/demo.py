@@ -64,8 +64,9 @@ def planted_truth(done: Induced) -> list[str]:
     scored = [row for row in done.record.data if row.prediction is not None]
     lines = []
     for component in done.record.components:
-        values = np.array([np.nan if (v := row.values[component.name]) is None else v for row in scored])
-        due = {1: "+", -1: "-", 0: "either sign"}[plain_notices.expected_sign([rows[row.id] for row in scored], values)]
+        values = [math.nan if (value := row.values[component.name]) is None else value for row in scored]
+        sign = plain_notices.expected_sign([rows[row.id] for row in scored], values)
+        due = {1: "+", -1: "-", 0: "either sign"}[sign]
         verdict = "as planted" if due in (component.direction, "either sign") else "NOT as planted"
         lines.append(f"planted truth: {component.name} should count {due}, it counts {component.direction}: {verdict}")
     test = [row for row in scored if row.split == "test"]

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.regression import LinearCombination
 
-__all__ = ["REGRESSIONS", "FitOptions", "Fitted", "Rival", "fit"]
+__all__ = ["FULL", "REGRESSIONS", "FitOptions", "Fitted", "Rival", "fit"]
 
 FloatArray = NDArray[np.float64]
 REGRESSIONS = ("auto", "pls")
 PAPER_N = 5
+FULL = "PriorRidge, all candidates"  # what the induced metric abridges: no rival, but shown beside it
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def fit(
     others: dict[str, LinearCombination] = {}
     if rivals:
         if full is not None:
-            others["PriorRidge, all candidates"] = full
+            others[FULL] = full
         if paper:
             others["PriorRidge, projected"] = work.ours(rows)[0]
         else:

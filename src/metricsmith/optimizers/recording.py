@@ -14,6 +14,7 @@ import numpy as np
 from metricsmith.agreement import agreement
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.optimizers.evaluation import METRIC, predictions
+from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induction import Induction, Rated
 from metricsmith.programs.induced import Explanation
 from metricsmith.records import Agreement, Judgement, Usage
@@ -207,7 +208,7 @@ def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence
     better = [
         label
         for label, block in evaluation.baselines.items()
-        if block.kendall_tau_b > test.kendall_tau_b and evaluation.kind != "train_only"
+        if label != FULL and block.kendall_tau_b > test.kendall_tau_b and evaluation.kind != "train_only"
     ]
     if better:
         warnings.append(f"On these held-out rows the metric does not beat: {', '.join(better)}.")

@@ -1,0 +1,76 @@
+"""Generated judges: one request for the axes, none handed out twice, failures said."""
+
+from __future__ import annotations
+
+import dspy
+import pytest
+from loopback import QUALITIES, scripted, serve
+from planted import TASK, planted_rows
+
+from metricsmith.errors import ModelFailure, OptionError
+from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate
+from metricsmith.programs import calls
+
+ROWS = planted_rows(sources=8)
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
+
+
+def made(answer=scripted, counts=DEFAULT_COUNTS, **faults):
+    with serve(answer, **faults) as server, dspy.context(lm=server.lm()):
+        return generate(ROWS, TASK, counts), server
+
+
+def test_the_default_is_ten_criteria_and_five_rubrics_from_one_request_for_axes():
+    generated, server = made()
+    assert [judge.kind for judge in generated.judges] == ["criterion_judge"] * 10 + ["rubric_judge"] * 5
+    assert server.requests == generated.usage.requests == 6
+    assert [judge.settings.criterion for judge in generated.judges] == list(QUALITIES[:15])
+
+
+def test_rubrics_come_in_the_order_of_their_axes():
+    generated, _ = made(counts={"rubric": 4})
+    assert [judge.settings.criterion for judge in generated.judges] == list(QUALITIES[:4])
+    assert generated.judges[0].settings.levels[0] == "Level 1 of five."
+
+
+def test_faults_are_survived_and_counted():
+    generated, server = made(server_errors=0.2, malformed=0.2)
+    assert len(generated.judges) == 15
+    assert server.requests == generated.usage.requests > 6
+
+
+def test_repeated_axes_are_dropped_and_said():
+    def repeating(prompt):
+        answer = scripted(prompt)
+        if "axes" in answer:
+            answer["axes"] = [*answer["axes"][:3], {"name": "plain  WORDS!", "meaning": "Again."}]
+        return answer
+
+    generated, _ = made(repeating, counts={"criterion": 4})
+    assert len(generated.judges) == 3
+    assert "4 axes were asked for, 3 distinct ones came back" in generated.notes
+
+
+def test_an_axis_whose_rubric_fails_is_left_out_and_said():
+    def stubborn(prompt):
+        if "Plain words" in prompt.rsplit("[[ ## criterion ## ]]", 1)[-1] and "levels" in scripted(prompt):
+            return {"levels": ["only one"]}
+        return scripted(prompt)
+
+    generated, _ = made(stubborn, counts={"rubric": 3})
+    assert len(generated.judges) == 2
+    assert any("no rubric for 'Plain words'" in note for note in generated.notes)
+
+
+def test_without_axes_there_is_a_model_failure():
+    with pytest.raises(ModelFailure, match="proposed no axes"):
+        made(lambda prompt: {"axes": []})
+
+
+def test_an_unknown_family_is_refused():
+    with pytest.raises(OptionError, match="did you mean 'rubric'"):
+        generate(ROWS, TASK, {"rubrik": 3})
