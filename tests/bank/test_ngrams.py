@@ -19,9 +19,7 @@ def counted_by_hand(row: list[str], order: int) -> list[int]:
     for length in range(1, order + 1):
         grams = [[text[i : i + length] for i in range(len(text) - length + 1)] for text in row]
         candidate = Counter(grams[0])
-        matches.append(
-            sum(min(n, max(other.count(gram) for other in grams[1:])) for gram, n in candidate.items())
-        )
+        matches.append(sum(min(n, max(other.count(gram) for other in grams[1:])) for gram, n in candidate.items()))
     return matches
 
 

@@ -53,7 +53,7 @@ CARD = MetricCard(
     ),
     failure_cases=(
         "a fluent, correct paraphrase below 10",
-        "the reference with its negation removed above 60",
+        "a 16-word reference without its 'not' at 83",
     ),
     related=("ibleu", "self_bleu", "chrf", "gleu", "nist"),
     papers=(

@@ -99,9 +99,7 @@ class MetricBank:
         found = self._find(name)
         return found.card
 
-    def usable(
-        self, rows: Sequence[dspy.Example], *, coverage: float = 0.5
-    ) -> tuple[list[BankMetric], list[Unusable]]:
+    def usable(self, rows: Sequence[dspy.Example], *, coverage: float = 0.5) -> tuple[list[BankMetric], list[Unusable]]:
         """Split the metrics into those that `rows` can feed and those that lack texts they need.
 
         Parameters
@@ -119,9 +117,7 @@ class MetricBank:
             Both in the bank's order.
         """
         if not 0.0 <= coverage <= 1.0:
-            raise OptionError(
-                f"coverage is {coverage!r}: it is a share of rows, so give a number from 0 to 1"
-            )
+            raise OptionError(f"coverage is {coverage!r}: it is a share of rows, so give a number from 0 to 1")
         texts = [row_text(row) for row in rows]
         usable: list[BankMetric] = []
         unusable: list[Unusable] = []
@@ -155,9 +151,7 @@ class MetricBank:
             own |= {_plain(metric.name): metric for metric in family.metrics()}
             taken = sorted(own.keys() & index.keys())
             if taken:
-                raise OptionError(
-                    f"two families of the bank share the name {taken[0]!r}: rename an output or the card of one"
-                )
+                raise OptionError(f"two families of the bank share the name {taken[0]!r}: rename one of them")
             index |= own
         return index
 

@@ -33,11 +33,10 @@ CARD = MetricCard(
     not_for=("free-form answers and stories", "factual correctness"),
     limits=(
         "synonyms and paraphrases count as errors",
-        "our tokeniser splits a full stop off every sentence and keeps 'and/or' apart, NLTK's does so only "
-        "at the end of the text: over 100 simplifications the values differ by .002 on average and .02 at "
-        "most",
+        "our tokeniser splits the full stop off every sentence, NLTK's off the last one only: on 60 text "
+        "simplifications our values differ from those with NLTK's tokens by .0024 on average, .028 at most",
     ),
-    failure_cases=("an output and its negation differ by a few hundredths",),
+    failure_cases=("a 16-word reference without its 'not' still scores .84",),
     related=("bleu", "chrf", "rouge2_f", "meteor"),
     papers=("Wu et al. 2016, Google's neural machine translation system (section 4.3)",),
     backend="metricsmith (equal to nltk.translate.gleu_score on the same tokens)",
@@ -51,9 +50,7 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
     candidates = [tokens[text] for text in pairs.outputs]
     targets = [tokens[text] for text in pairs.references]
     shared = shared_ngrams([symbols(*pair) for pair in zip(candidates, targets, strict=True)], ORDER)
-    totals = [
-        ngram_totals([len(text) for text in texts], ORDER).sum(axis=1) for texts in (candidates, targets)
-    ]
+    totals = [ngram_totals([len(text) for text in texts], ORDER).sum(axis=1) for texts in (candidates, targets)]
     values = shared.sum(axis=1) / np.maximum(*totals)
     return {name: pairs.best(values) for name in outputs}
 

@@ -23,19 +23,14 @@ CARD = MetricCard(
         ".9 BLEU(output, references) - .1 BLEU(output, input), both sentence BLEU 0-100 with the settings of "
         "the BLEU card"
     ),
-    outputs=(
-        Output("ibleu", -10.0, 100.0, description="-10 a copy of the input that shares no reference word"),
-    ),
+    outputs=(Output("ibleu", -10.0, 90.0, description="-10 the input, unlike the references; 90 the reverse"),),
     needs=("input", "references"),
     multi_reference="all references at once, as in BLEU; order does not matter, blank references are ignored",
     domains=("general text",),
     tasks=("paraphrase generation", "simplification", "style transfer", "rewriting"),
     best_for=("rewriting tasks in which the input itself is a strong but useless answer",),
     not_for=(
-        (
-            "tasks whose output need not resemble the input (translation between languages: the penalty is "
-            "near 0)"
-        ),
+        ("tasks whose output need not resemble the input (translation between languages: the penalty is near 0)"),
         "extractive tasks in which copying is right",
     ),
     limits=(

@@ -40,6 +40,9 @@ CARD = MetricCard(
         "those of the full metric",
         "the Porter stemmer knows English only; other languages match by exact form",
         "the alignment is greedy from the end of the text, not the one with fewest crossings",
+        "marks are tokens of their own ('cat.' matches 'cat'); autometrics-ai 0.1.0 splits at white space "
+        "only: on 60 text simplifications the values differ by .052 on average and .197 at most",
+        "texts that match entirely and in order score 1; nltk leaves a penalty of .5 / words^3",
     ),
     failure_cases=(
         "'unhappy' and 'sad' do not match, 'general' and 'generate' share a stem and do",

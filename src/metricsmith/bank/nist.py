@@ -29,9 +29,7 @@ CARD = MetricCard(
         "info(g) = log2(count of g without its last word / count of g) in the row's references; penalty = .5 "
         "at two thirds of the reference length; white-space tokens, case kept, n at most the output's length"
     ),
-    outputs=(
-        Output("nist", 0.0, None, half=3.0, description="0 no word shared; grows with reference length"),
-    ),
+    outputs=(Output("nist", 0.0, None, half=3.0, description="0 no word shared; grows with reference length"),),
     needs=("references",),
     multi_reference=(
         "information weights from all references together; for each n the reference with the highest "
@@ -43,10 +41,7 @@ CARD = MetricCard(
     not_for=("comparing rows of very different length", "text without spaces between words"),
     limits=(
         "no upper end: an exact match scores about log2 of the number of reference words",
-        (
-            "with one reference nearly every longer n-gram has information 0, so it is close to unigram "
-            "precision"
-        ),
+        ("with one reference nearly every longer n-gram has information 0, so it is close to unigram precision"),
         "weights come from the row itself, not from a corpus, so that a row's number never depends on others",
     ),
     failure_cases=("an exact match of one word scores 0, because that word carries no information",),
@@ -112,9 +107,7 @@ def sentence_nist(candidate: Sequence[str], references: Sequence[Sequence[str]])
     return precision * _penalty(order * len(own) / reference_words)
 
 
-def _count(
-    text: str, starts: Iterable[int], length: int, known: Container[str] | None = None
-) -> Counter[str]:
+def _count(text: str, starts: Iterable[int], length: int, known: Container[str] | None = None) -> Counter[str]:
     """How often each n-gram of `length` symbols occurs at `starts`; only those in `known` if given."""
     grams = [text[start : start + length] for start in starts if start + length <= len(text)]
     return Counter(grams if known is None else [gram for gram in grams if gram in known])

@@ -42,9 +42,9 @@ CARD = MetricCard(
     limits=(
         "undefined (no number) for an output of fewer than two sentences; autometrics-ai 0.1.0 returns 1, "
         "the worst value, for a single sentence",
-        "depends on sentence splitting: ours and NLTK's differ at abbreviations and quotes",
+        ("depends on how sentences and words are split: with NLTK's word tokens the values differ by up to .012"),
         "more sentences offer more chances to match, so long texts score higher",
-        "texts that differ are compared within one output only, not across the outputs of a system",
+        "looks inside one output, not across the outputs of a system as its paper does",
     ),
     failure_cases=(
         "a story that repeats its plot in new words looks perfectly diverse",
@@ -90,9 +90,7 @@ def self_bleu(tokens: Sequence[Sequence[str]]) -> float:
             continue
         others = chain(lengths[:index], lengths[index + 1 :])
         closest = min(others, key=lambda other: (abs(other - length), other))
-        logs = [
-            math.log((matched or EPSILON) / max(1, length - order)) for order, matched in enumerate(matches)
-        ]
+        logs = [math.log((matched or EPSILON) / max(1, length - order)) for order, matched in enumerate(matches)]
         scores.append(math.exp(min(0.0, 1.0 - closest / length) + math.fsum(logs) / ORDER))
     return min(1.0, math.fsum(scores) / len(scores))
 

@@ -40,9 +40,7 @@ CARD = MetricCard(
         "100 x (insertions + deletions + substitutions + block shifts) / reference words; shifts found "
         "greedily; lower-cased, white-space tokens, marks stay attached to words"
     ),
-    outputs=(
-        Output("ter", 0.0, None, False, half=100.0, description="edits per 100 reference words; 0 is equal"),
-    ),
+    outputs=(Output("ter", 0.0, None, False, half=100.0, description="edits per 100 reference words; 0 is equal"),),
     needs=("references",),
     cost="cheap",
     multi_reference=(
@@ -60,10 +58,10 @@ CARD = MetricCard(
         "Chinese, Japanese or Thai",
     ),
     limits=(
-        "no upper end: an output three times as long as its reference scores above 200",
+        "no upper end: an output three times as long as its reference scores about 200",
         "every word weighs the same, 'not' as much as 'the'",
         "the greedy search for shifts may miss the cheapest sequence of edits",
-        "at most 1,000 candidate shifts are tried, after which long texts get plain edits",
+        "the search for shifts ends after 1,000 candidates, which long texts reach",
     ),
     failure_cases=(
         "a correct paraphrase costs as much as a wrong sentence of its length",
@@ -144,9 +142,7 @@ def _best_shift(candidate: str, reference: str, tried: int) -> tuple[int, str, i
     distances = cdist([reference], shifted, scorer=Levenshtein.distance, dtype=np.int64)[0].tolist()
     # Lowest distance first; a distance in the beam is never below the plain one, so a candidate is only
     # settled when its own exact distance comes up.
-    queue = [
-        (distance, *move, index) for index, (distance, move) in enumerate(zip(distances, moves, strict=True))
-    ]
+    queue = [(distance, *move, index) for index, (distance, move) in enumerate(zip(distances, moves, strict=True))]
     heapq.heapify(queue)
     settled: set[int] = set()
     while True:
