@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ SCALE = Scale(1, 5, 1)
 NAMES = ("keeps_every_fact", "rouge1_recall", "plain_wording", "output_words", "fkgl", "tone_rubric")
 WEIGHTS = (0.46, 0.31, 0.27, -0.22, -0.18, 0.09)
 TEXTS = (
-    "The recycling centre on Mill Lane is closed from Monday 3 June to Friday 7 June; new ramps are built. "
+    "The recycling centre on Mill Lane is closed from Monday 3 June to Friday 7 June for works. "
     "Please keep garden waste at home or take it to the centre in Easton, which stays open until 8 pm. "
     "Your brown bin is emptied as usual. If you cannot travel, call 0100 555 010 and we will collect it.",
     "Parents must renew the school bus pass before 15 August. You can do it online or at the town hall.",
@@ -27,7 +28,7 @@ TEXTS = (
     "Water is off on Tuesday.",
 )
 REASONS = (
-    "The date and the replacement site are there, but the phone number for those who stay at home is missing.",
+    "The date and the replacement site are there, but the phone number for those at home is missing.",
     "Short sentences and everyday words throughout. A reader with no background would follow it.",
     "Two of the five facts in the notice are gone, and the deadline has become a recommendation.",
 )
@@ -42,11 +43,7 @@ def card(name: str, kind: str) -> MetricCard:
         formula="The whole number from 1 to 5 that the model gives after stating its reasons."
         if judged
         else "matches / tokens of the reference",
-        outputs=(
-            Output(
-                name, 1.0 if judged else 0.0, 5.0 if judged else None, half=20.0, description="the number"
-            ),
-        ),
+        outputs=(Output(name, 1.0 if judged else 0.0, 5.0 if judged else None, half=20.0, description="the number"),),
         needs=("model",) if judged else ("references",),
         cost="model" if judged else "free",
         multi_reference="The best reference counts.",
@@ -76,8 +73,7 @@ def rows(groups: int = 60, seed: int = 7) -> tuple[RowRecord, ...]:
     for group in range(groups):
         for version in range(4):
             contributions = {
-                name: float(abs(weight) * draw.normal() * 0.8)
-                for name, weight in zip(NAMES, WEIGHTS, strict=True)
+                name: float(abs(weight) * draw.normal() * 0.8) for name, weight in zip(NAMES, WEIGHTS, strict=True)
             }
             prediction = 3.1 + sum(contributions.values())
             rating = float(np.clip(round(prediction + draw.normal(0, 0.9)), 1, 5))
@@ -156,3 +152,105 @@ def make_record() -> Callable[..., RunRecord]:
         return replace(complete, **changes)
 
     return make
+
+
+VOID = {"meta", "link", "br", "wbr", "hr", "img", "input"}
+
+
+@dataclass
+class Page(HTMLParser):
+    """A page as read back: its elements with the text inside each, what is amiss with its tags.
+
+    `turning` lists text with a bidirectional override that no ``bdi`` or ``dir="auto"`` keeps to itself.
+    """
+
+    source: str
+    elements: list[tuple[str, dict[str, str | None]]] = field(default_factory=list)
+    text: str = ""
+    headings: list[tuple[int, str]] = field(default_factory=list)
+    texts: dict[int, str] = field(default_factory=dict)
+    mismatched: list[str] = field(default_factory=list)
+    turning: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._open: list[tuple[str, int]] = []
+        self.feed(self.source)
+        self.close()
+        self.mismatched += [f"<{tag}> never closed" for tag, _ in self._open]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append((tag, len(self.elements) - 1))
+            self.texts[len(self.elements) - 1] = ""
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self._open or self._open[-1][0] != tag:
+            self.mismatched.append(f"</{tag}> closes {self._open[-1:]}")
+            return
+        _, index = self._open.pop()
+        if len(tag) == 2 and tag[0] == "h" and tag[1].isdigit():
+            self.headings.append((int(tag[1]), self.texts[index]))
+
+    def handle_data(self, data: str) -> None:
+        if any(tag == "style" for tag, _ in self._open):
+            return
+        self.text += data
+        around = [(tag, self.elements[index][1]) for tag, index in self._open]
+        if "\u202e" in data and not any(t == "bdi" or a.get("dir") == "auto" for t, a in around):
+            self.turning.append(data)
+        for _, index in self._open:
+            self.texts[index] += data
+
+    def inside(self, tag: str, **attributes: str) -> list[str]:
+        """The text of every element with this tag and these attributes."""
+        return [
+            self.texts[index]
+            for index, (name, found) in enumerate(self.elements)
+            if name == tag and all(found.get(key.rstrip("_")) == value for key, value in attributes.items())
+        ]
+
+
+@pytest.fixture
+def read() -> Callable[[str], Page]:
+    """``read(html)``: the page as a `Page`."""
+    return Page
+
+
+EVIL = "<script>alert(1)</script>\"><img src=x onerror='alert(2)'>&amp;{{ 7 * 7 }}\x00\x1b\u202e שלום 東京"
+
+
+def poison(value: Any) -> Any:
+    """`value` with every text in it replaced by one that tries to break out; enumerated words stay."""
+    kept = {"kind", "direction", "split", "evaluation", "cost"}
+    if isinstance(value, str):
+        return EVIL
+    if isinstance(value, dict):
+        return {EVIL + str(place): poison(item) for place, item in enumerate(value.values())}
+    if isinstance(value, tuple):
+        return tuple(poison(item) for item in value)
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, Scale | Usage | Agreement):
+        changes = {
+            name: poison(getattr(value, name))
+            for name in value.__dataclass_fields__
+            if name not in kept | {"rows", "usage", "judgements"}
+        }
+        return replace(value, **changes)
+    return value
+
+
+@pytest.fixture
+def evil_record() -> RunRecord:
+    """The realistic run with `EVIL` in every text: names, cards, rows, feedback, warnings, statuses."""
+    record = poison(full_record())
+    return replace(record, judgements={"requested": 2, "ok": 1, EVIL: 1})
+
+
+@pytest.fixture
+def evil() -> str:
+    """The text that `evil_record` is full of."""
+    return EVIL

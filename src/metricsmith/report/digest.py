@@ -108,9 +108,7 @@ def disagreements(record: RunRecord, most: int = 8) -> list[Disagreement]:
 
 
 def _disagreement(record: RunRecord, row: RowRecord, rating: float, prediction: float) -> Disagreement:
-    ordered = sorted(
-        row.contributions.items(), key=lambda item: -abs(item[1]) if math.isfinite(item[1]) else math.inf
-    )
+    ordered = sorted(row.contributions.items(), key=lambda item: -abs(item[1]) if math.isfinite(item[1]) else math.inf)
     total = math.fsum(value for _, value in ordered if math.isfinite(value))
     rest = ordered[MOST_CONTRIBUTIONS:]
     return Disagreement(

@@ -108,8 +108,7 @@ def _blocks(record: RunRecord) -> list[tuple[str, Agreement]]:
 
 def _points(record: RunRecord) -> list[Point]:
     return [
-        Point(row.id, rating, prediction, record.held_out(row))
-        for row, rating, prediction in digest.rated_rows(record)
+        Point(row.id, rating, prediction, record.held_out(row)) for row, rating, prediction in digest.rated_rows(record)
     ]
 
 

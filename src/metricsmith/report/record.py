@@ -181,9 +181,7 @@ class RunRecord:
             "learning": [asdict(point) for point in self.learning],
             "judgements": dict(self.judgements),
             "failures": list(self.failures),
-            "usage": {
-                key: asdict(value) if isinstance(value, Usage) else value for key, value in self.usage.items()
-            },
+            "usage": {key: asdict(value) if isinstance(value, Usage) else value for key, value in self.usage.items()},
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }

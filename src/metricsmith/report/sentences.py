@@ -185,11 +185,7 @@ def undefined_reason(block: Agreement) -> str:
 
 def undefined_reasons(blocks: Iterable[tuple[str, Agreement]]) -> list[str]:
     """One line per named block whose tau-b is undefined."""
-    return [
-        f"{name}: {undefined_reason(block)}."
-        for name, block in blocks
-        if not math.isfinite(block.kendall_tau_b)
-    ]
+    return [f"{name}: {undefined_reason(block)}." for name, block in blocks if not math.isfinite(block.kendall_tau_b)]
 
 
 def pairs_in_order(tau: float) -> str:
@@ -289,9 +285,7 @@ def usage_example(record: RunRecord) -> str:
     """Three lines of Python that put the saved metric to work."""
     lines = ["import metricsmith", 'metric = metricsmith.load("metric.json")']
     if any(component.kind == "column" for component in record.components):
-        return "\n".join(
-            [*lines, "judgements = metric.judge_batch(rows)  # rows that bring the same columns along"]
-        )
+        return "\n".join([*lines, "judgements = metric.judge_batch(rows)  # rows that bring the same columns along"])
     needs = {need for component in record.components for need in component.card.needs}
     judged = any(component.kind.endswith("_judge") for component in record.components)
     texts = ["output=text"]

@@ -28,9 +28,7 @@ def render_scores(record: RunRecord) -> str:
     names = [component.name for component in record.components]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(
-        [*ROW_COLUMNS, *(f"{name} (component)" if name in ROW_COLUMNS else name for name in names)]
-    )
+    writer.writerow([*ROW_COLUMNS, *(f"{name} (component)" if name in ROW_COLUMNS else name for name in names)])
     for row in record.data:
         numbers = [row.rating, row.prediction, *(row.values.get(name) for name in names)]
         writer.writerow([row.id, row.group, row.split, *map(_cell, numbers)])

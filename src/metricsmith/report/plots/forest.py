@@ -91,9 +91,7 @@ def _line(axis: Axis, estimate: Estimate, top: float) -> Svg:
     ]
     if math.isfinite(estimate.low) and math.isfinite(estimate.high):
         marks.append(
-            element(
-                "line", x1=axis(estimate.low), x2=axis(estimate.high), y1=y, y2=y, class_=f"whisker {kind}"
-            )
+            element("line", x1=axis(estimate.low), x2=axis(estimate.high), y1=y, y2=y, class_=f"whisker {kind}")
         )
     if math.isfinite(estimate.value):
         marks.append(_dot(axis(estimate.value), y, kind))

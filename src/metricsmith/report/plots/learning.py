@@ -24,16 +24,11 @@ def learning_curve(key: str, curve: Sequence[LearningPoint]) -> Svg:
     curve : sequence of LearningPoint
         In any order; points without a number are left out.
     """
-    shown = sorted(
-        (point for point in curve if math.isfinite(point.kendall_tau_b)), key=lambda point: point.rows
-    )
+    shown = sorted((point for point in curve if math.isfinite(point.kendall_tau_b)), key=lambda point: point.rows)
     if not shown:
         return Svg("")
     numbers = [
-        number
-        for point in shown
-        for number in (point.kendall_tau_b, point.low, point.high)
-        if math.isfinite(number)
+        number for point in shown for number in (point.kendall_tau_b, point.low, point.high) if math.isfinite(number)
     ]
     across = Axis(0.0, shown[-1].rows * 1.04 or 1.0, LEFT, RIGHT)
     up = Axis(max(-1.0, min(0.0, *numbers) - 0.03), min(1.0, max(0.2, *numbers) + 0.05), BOTTOM, TOP)

@@ -104,9 +104,7 @@ def _frame(across: Axis, up: Axis, scale: Scale) -> Svg:
 def _mark(across: Axis, up: Axis, point: Point, scale: Scale) -> Svg:
     x, y = across(point.rating), up(point.prediction)
     rating = tick_label(point.rating) if math.isfinite(point.rating) else ""
-    note = element(
-        "title", f"{fit(point.name, 40)}: rated {rating}, predicted {points(point.prediction, scale.width)}"
-    )
+    note = element("title", f"{fit(point.name, 40)}: rated {rating}, predicted {points(point.prediction, scale.width)}")
     if point.held_out:
         return element("circle", note, cx=x, cy=y, r=4.2, class_="point test")
     return element("rect", note, x=x - 2.7, y=y - 2.7, width=5.4, height=5.4, class_="point train")

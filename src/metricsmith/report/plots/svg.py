@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from html import escape
 
-from metricsmith.report.formats import clean, raw
+from metricsmith.report.formats import clean, one_line, raw
 
 __all__ = ["WIDTH", "Axis", "Svg", "element", "label", "picture", "tick_label", "ticks"]
 
@@ -59,8 +59,8 @@ def picture(key: str, height: float, title: str, description: str, *marks: str) 
     """
     return element(
         "svg",
-        element("title", title, id=f"{key}-title"),
-        element("desc", description, id=f"{key}-text"),
+        element("title", one_line(title), id=f"{key}-title"),
+        element("desc", one_line(description), id=f"{key}-text"),
         *marks,
         class_=f"plot plot-{key}",
         viewBox=f"0 0 {WIDTH:g} {height:g}",

@@ -1,0 +1,85 @@
+"""What is picked out of a record, and in which order."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from metricsmith.records import Agreement, Usage
+from metricsmith.report.digest import cards, costs, disagreements, outlook, rated_rows, weight_width
+from metricsmith.report.record import RowRecord
+
+
+def row(name, rating, prediction, split="test", **more):
+    return RowRecord(name, name, split, rating, prediction, **more)
+
+
+def test_rows_without_both_numbers_are_left_out(make_record):
+    data = (row("a", 1.0, 2.0), row("b", None, 2.0), row("c", 1.0, None), row("d", 1.0, math.nan))
+    assert [item[0].id for item in rated_rows(make_record(data=data))] == ["a"]
+
+
+def test_held_out_rows_come_first_then_the_widest_gaps(make_record):
+    data = (
+        row("fits", 3.0, 3.0), row("near", 3.0, 3.5), row("far", 5.0, 2.0),
+        row("seen", 5.0, 0.0, "train"), row("also near", 3.0, 2.5),
+    )  # fmt: skip
+    found = disagreements(make_record(data=data))
+    assert [case.row.id for case in found] == ["far", "near", "also near", "seen"]
+    assert [case.held_out for case in found] == [True, True, True, False]
+    assert found[0].gap == -3.0
+    assert [case.row.id for case in disagreements(make_record(data=data), most=2)] == ["far", "near"]
+
+
+def test_starting_point_and_contributions_add_up_to_the_prediction(make_record):
+    added = {"a": 0.5, "b": -1.0, "gone": math.nan}
+    case = disagreements(make_record(data=(row("x", 1.0, 3.0, contributions=added),)))[0]
+    assert [name for name, _ in case.contributions] == ["b", "a", "gone"]
+    assert case.start == pytest.approx(3.5)
+
+
+def test_many_contributions_are_summed_behind_the_largest(make_record):
+    added = {f"c{k}": 1.0 / (k + 1) for k in range(13)}
+    case = disagreements(make_record(data=(row("x", 1.0, 3.0, contributions=added),)))[0]
+    assert (len(case.contributions), case.others) == (10, 3)
+    assert case.rest == pytest.approx(1 / 11 + 1 / 12 + 1 / 13)
+
+
+def test_the_outlook_shrinks_each_side_with_the_root_of_the_groups():
+    now, twice, four = outlook(Agreement(80, 20, 0.4, 0.2, 0.5))
+    assert (now.low, now.high, now.groups) == (pytest.approx(0.2), pytest.approx(0.5), 20)
+    assert twice.half_width == pytest.approx(now.half_width / math.sqrt(2))
+    assert (four.low, four.high, four.groups) == (pytest.approx(0.3), pytest.approx(0.45), 80)
+
+
+def test_without_an_interval_there_is_no_outlook():
+    assert outlook(Agreement(80, 20, 0.4)) == []
+
+
+def test_costs_stand_beside_their_estimate_and_unknown_ones_are_dashes(make_record):
+    lines = {line.name: (line.estimated, line.actual) for line in costs(make_record())}
+    assert lines["Requests to the model"] == ("3,608", "3,612")
+    assert lines["Cost"] == ("$0.55", "$0.53")
+    bare = {line.name: (line.estimated, line.actual) for line in costs(make_record(usage={"requests": 0}))}
+    assert bare["Requests to the model"] == ("–", "0")
+    assert bare["Cost"] == ("–", "–")
+    priceless = make_record(usage={"cost": None, "estimated": Usage(3)})
+    assert {line.name: line.estimated for line in costs(priceless)}["Cost"] == "–"
+
+
+def test_components_of_one_family_share_a_card(make_record):
+    first, second, *_ = make_record().components
+    twin = replace(second, name="twin")
+    found = cards(make_record(components=(first, second, twin)))
+    assert [[item.name for item in described] for _, described in found] == [
+        [first.name], [second.name, "twin"],
+    ]  # fmt: skip
+
+
+def test_small_weights_get_the_decimals_they_need(make_record):
+    parts = make_record().components
+    assert weight_width(make_record()) == 4
+    assert weight_width(make_record(components=(replace(parts[0], weight=-0.02),))) == pytest.approx(0.2)
+    assert weight_width(make_record(components=())) == 4

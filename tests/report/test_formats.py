@@ -1,0 +1,112 @@
+"""How numbers and texts look."""
+
+from __future__ import annotations
+
+import doctest
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metricsmith.report import formats
+from metricsmith.report.formats import (
+    clean,
+    count,
+    duration,
+    excerpt,
+    fit,
+    interval,
+    money,
+    one_line,
+    p_value,
+    percent,
+    points,
+    rating,
+    raw,
+    statistic,
+)
+
+
+def test_the_examples_in_the_docstrings_hold():
+    assert doctest.testmod(formats).failed == 0
+
+
+@pytest.mark.parametrize("write", [statistic, raw, count, money, duration, percent, p_value])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_an_en_dash(write, value):
+    assert write(value) == "–"
+
+
+def test_points_and_intervals_without_a_number_are_an_en_dash():
+    assert points(math.nan, 4) == points(None, 4) == interval(math.nan, 0.5) == interval(0.1, math.inf) == "–"
+
+
+def test_a_value_that_rounds_to_zero_has_no_sign():
+    assert statistic(-0.0001) == statistic(0.0001, signed=True) == ".000"
+    assert points(-0.001, 4, signed=True) == "0.00"
+
+
+def test_p_values_do_not_pretend():
+    assert [p_value(p) for p in (0.0, 0.0009, 0.001, 0.0312, 1.0)] == [
+        "< .001", "< .001", ".001", ".031", "1.000",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "expected"), [(1, "0.123"), (4, "0.12"), (10, "0.12"), (100, "0.1"), (1000, "0")])
+def test_decimals_follow_the_width_of_the_scale(width, expected):
+    assert points(0.12345, width) == expected
+
+
+def test_a_whole_rating_stays_whole():
+    assert (rating(5.0, 4), rating(3.3333, 4), rating(-2.0, 4)) == ("5", "3.33", "−2")
+
+
+def test_costs_keep_what_matters_of_small_amounts():
+    assert [money(m) for m in (None, 0, 0.0034567, 0.05, 0.527, 1234.5)] == [
+        "–", "$0.00", "$0.0035", "$0.050", "$0.53", "$1,234.50",
+    ]  # fmt: skip
+    assert money(1e-9) == "below $0.000001"
+
+
+def test_durations_have_two_units_at_most():
+    assert [duration(s) for s in (0.42, 42.4, 59.97, 60, 341.2, 3600, 7260)] == [
+        "0.4 s", "42 s", "1 min", "1 min", "5 min 41 s", "1 h", "2 h 1 min",
+    ]  # fmt: skip
+
+
+def test_a_small_share_is_not_rounded_to_nothing():
+    assert [percent(share) for share in (0.0, 0.004, 0.5)] == ["0\u00a0%", "0.4\u00a0%", "50\u00a0%"]
+
+
+def test_control_characters_become_visible_and_line_breaks_stay():
+    assert clean("a\x00\x1b\tb\r\nc\x7f\x9b") == "a␀␛\tb\nc␡\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_lone_surrogate_cannot_break_the_encoding():
+    assert clean("a\ud800b").encode("utf-8").decode() == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_one_line_drops_what_would_turn_the_text_around():
+    assert one_line("a\u202eb\u2067c\n d\u200f") == "abc d\u200f"
+
+
+def test_an_excerpt_ends_at_a_word_where_one_ends_near_by():
+    assert excerpt("one two three four", 14) == "one two three…"
+    assert excerpt("abcdefghijklmnop", 6) == "abcde…"
+    assert excerpt("short", 5) == "short"
+
+
+def test_wide_characters_count_twice():
+    assert fit("東京都庁の通知", 14) == "東京都庁の通知"
+    assert fit("東京都庁の通知", 13) == "東京都庁の通…"
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(), st.integers(2, 40))
+def test_cut_texts_fit_and_print(text, length):
+    line = excerpt(text, length)
+    assert len(line) <= length
+    assert "\n" not in line
+    line.encode("utf-8")
+    assert one_line(text).startswith(line.removesuffix("…"))
