@@ -1,0 +1,260 @@
+"""The whole job: split, induce, evaluate, record; nothing of the test side leaks into the fit."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import dspy
+import numpy as np
+import pandas as pd
+import pytest
+from loopback import scripted, serve
+from planted import TASK, planted_rows
+
+from metricsmith.bank import bleu, levenshtein, rouge
+from metricsmith.bank.catalogue import MetricBank
+from metricsmith.datasets.table import read_table
+from metricsmith.errors import DataError, ModelFailure, OptionError
+from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.evaluation import METRIC
+from metricsmith.optimizers.fitting import FULL
+from metricsmith.optimizers.induce import induce, plan
+from metricsmith.programs import calls
+
+BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
+
+
+def table(unrated=0, **changes):
+    rows = planted_rows(**changes)
+    rows += [row.copy(id=f"u{n}", group=f"u{n}") for n, row in enumerate(planted_rows(rated=False)[:unrated])]
+    frame = pd.DataFrame(
+        {
+            "id": [row.id for row in rows],
+            "group": [row.group for row in rows],
+            "input": [row.input for row in rows],
+            "output": [row.output for row in rows],
+            "reference": [row.references[0] for row in rows],
+            "rating": [row.get("rating") for row in rows],
+            "good": [row["columns"]["good"] for row in rows],
+            "junk": [row["columns"]["junk"] for row in rows],
+        }
+    )
+    return read_table(frame, target="rating", task=TASK.description, scale="1:5", metric_columns=["good", "junk"])
+
+
+def optimizer(**options):
+    return AutoMetrics(metrics=BANK, **options)
+
+
+@pytest.fixture(scope="module")
+def done():
+    return induce(table(unrated=4), optimizer(n=4))
+
+
+def test_the_held_out_agreement_is_real_and_tested_by_group(done):
+    record = done.record
+    assert record.evaluation == "holdout"
+    assert record.rows == {"rated": 90, "train": 63, "test": 27, "unrated": 4}
+    assert record.test.n == 27
+    assert record.test.groups == 9
+    assert record.test.kendall_tau_b > 0.5
+    assert record.test.ci_low < record.test.kendall_tau_b < record.test.ci_high
+    assert record.test.p_value < 0.05
+
+
+def test_no_group_stands_on_both_sides(done):
+    sides = {}
+    for row in done.record.data:
+        sides.setdefault(row.group, set()).add(row.split)
+    assert all(len(splits) == 1 for splits in sides.values())
+
+
+def test_test_ratings_do_not_touch_the_fit():
+    spoiled = table()
+    honest = induce(spoiled, optimizer()).metric
+    test_ids = {row.id for row in induce(spoiled, optimizer()).record.data if row.split == "test"}
+    for row in spoiled.rows:
+        if row.id in test_ids:
+            row["rating"] = 6.0 - row["rating"]
+    assert induce(spoiled, optimizer()).metric.combination == honest.combination
+
+
+def test_the_record_agrees_with_the_metric_on_every_row(done):
+    rows = {row.id: row for row in table(unrated=4).rows}
+    again = done.metric.judge_batch([rows[row.id] for row in done.record.data])
+    assert [judgement.raw for judgement in again] == [row.prediction for row in done.record.data]
+
+
+def test_unrated_rows_are_scored_and_never_filled_in(done):
+    unrated = [row for row in done.record.data if row.split == "unrated"]
+    assert [row.rating for row in unrated] == [None] * 4
+    assert all(row.prediction is not None for row in unrated)
+
+
+def test_baselines_stand_beside_it(done):
+    assert set(done.record.baselines) == {
+        FULL,
+        "PLS, n = 5 (paper)",
+        "best single candidate",
+        "output length in words",
+    }
+    assert all(block.n == 27 for block in done.record.baselines.values())
+    assert METRIC not in done.record.baselines
+
+
+def test_the_planted_column_is_chosen_and_stability_is_reported(done):
+    names = [component.name for component in done.record.components]
+    assert "good" in names
+    assert "junk" not in names[:2]
+    assert all(0 <= component.selected_share <= 1 for component in done.record.components)
+    weights = [abs(component.weight) for component in done.record.components]
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_the_same_seed_gives_the_same_and_another_splits_otherwise(done):
+    again, other = induce(table(unrated=4), optimizer(n=4)), induce(table(unrated=4), optimizer(n=4, seed=1))
+    assert again.metric.fingerprint() == done.metric.fingerprint()
+    assert again.record.test == done.record.test
+    assert {r.id for r in other.record.data if r.split == "test"} != {
+        r.id for r in done.record.data if r.split == "test"
+    }
+
+
+def test_the_signature_names_data_seed_and_method(done):
+    assert all(part in done.record.signature for part in ("sha256:", "seed 0", "PriorRidge", "no model", "held out"))
+
+
+def test_everything_is_written(done, tmp_path):
+    done.write(tmp_path / "out")
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["metric.json", "report.html", "report.json", "report.md", "scores.csv"]
+    report = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
+    assert {
+        "schema_version", "task", "signature", "evaluation", "rows", "components", "train", "test", "baselines",
+        "judgements", "usage", "warnings",
+    } <= set(report)  # fmt: skip
+    scores = pd.read_csv(tmp_path / "out" / "scores.csv")
+    assert len(scores) == 94
+    assert set(scores.columns) >= {"id", "group", "split", "rating", "prediction", "good"}
+
+
+def test_cross_validation_tests_every_row_and_fits_on_all():
+    done = induce(table(), optimizer(), cv=5)
+    record = done.record
+    assert record.evaluation == "cv"
+    assert (record.rows["train"], record.rows["test"], record.test.groups) == (90, 90, 30)
+    assert record.test.ci_low < record.test.kendall_tau_b < record.test.ci_high
+    held_out = np.array([row.prediction for row in record.data])
+    refitted = np.array([judgement.raw for judgement in done.metric.judge_batch(table().rows)])
+    assert not np.allclose(held_out, refitted)
+    assert all(math.isnan(component.tau_test) for component in record.components)
+
+
+def test_a_test_table_of_its_own_is_used_whole():
+    record = induce(table(), optimizer(), test=table(seed=7, sources=12)).record
+    assert (record.evaluation, record.rows["train"], record.rows["test"]) == ("file", 90, 36)
+
+
+def test_without_test_rows_a_warning_comes_first():
+    record = induce(table(), optimizer(), fraction=0).record
+    assert record.evaluation == "train_only"
+    assert record.test.n == 0
+    assert math.isnan(record.test.kendall_tau_b)
+    assert "No held-out rows" in record.warnings[0]
+
+
+def test_chance_agreement_is_called_chance():
+    frame = table(noise=0.0)
+    random = np.random.default_rng(3)
+    for row in frame.rows:
+        row["rating"] = float(random.integers(1, 6))
+        row["columns"] = {"good": random.normal(), "junk": random.normal()}
+    record = induce(frame, optimizer(bank="none")).record
+    assert record.test.p_value > 0.05
+    assert any("cannot be told from chance" in warning for warning in record.warnings)
+
+
+def test_cv_and_a_test_table_exclude_each_other():
+    with pytest.raises(OptionError, match="exclude each other"):
+        induce(table(), optimizer(), cv=3, test=table(seed=1))
+
+
+def with_model(answer=scripted, faults=None, **options):
+    with serve(answer, **(faults or {})) as server:
+        lm = server.lm()
+        done = induce(table(unrated=3), optimizer(lm=lm, bank="all", **options))
+    return done, server
+
+
+def test_with_a_model_the_full_path_runs_and_every_request_is_counted():
+    done, server = with_model()
+    record = done.record
+    assert record.usage["requests"] == server.requests
+    assert {component.kind for component in record.components} & {"criterion_judge", "rubric_judge"}
+    assert "plain mean of declared judges" in record.baselines
+    assert record.judgements["ok"] == record.judgements["requested"]
+    assert any(row.feedback for row in record.data)
+
+
+def test_under_faults_it_ends_says_what_failed_and_enters_no_failure_as_a_number():
+    done, server = with_model(faults={"server_errors": 0.25, "malformed": 0.15})
+    record = done.record
+    assert record.judgements["transport"] + record.judgements["unparsable"] > 0
+    assert record.judgements["requested"] == sum(v for k, v in record.judgements.items() if k != "requested")
+    assert record.usage["requests"] == server.requests
+    assert any("judgements failed" in warning for warning in record.warnings)
+    assert record.failures
+    for row in record.data:
+        for value in row.values.values():
+            assert value is None or math.isfinite(value)
+
+
+def test_the_estimate_covers_an_undisturbed_run():
+    done, server = with_model()
+    assert server.requests <= done.record.usage["estimated"]["requests"] <= server.requests + 3 * 15
+
+
+def test_a_broken_model_stops_the_run():
+    with pytest.raises(ModelFailure):
+        with_model(faults={"always": 500})
+
+
+def test_the_plan_asks_nothing():
+    with serve(scripted) as server:
+        text = plan(table(), optimizer(lm=server.lm(), bank="all"))
+    assert server.requests == 0
+    assert "15 generated judges" in text
+    assert "requests: " in text
+    assert "nothing was sent" in text
+
+
+def test_compile_works_like_a_dspy_optimiser():
+    rows = planted_rows()
+    metric = optimizer(columns=["good"]).compile(rows[:60], rows[60:], task=TASK)
+    assert metric.record.evaluation == "file"
+    assert 0 <= metric(output="words", input="x", references=["words"], context="").score <= 1
+    assert isinstance(metric, dspy.Module)
+
+
+def test_compile_refuses_what_makes_no_sense():
+    rows = planted_rows()
+    with pytest.raises(OptionError, match="needs a task"):
+        optimizer().compile(rows)
+    with pytest.raises(OptionError, match="group 's0' is in trainset and valset"):
+        optimizer().compile(rows, rows[:3], task=TASK)
+    with pytest.raises(DataError, match="the scale runs from 1 to 5"):
+        optimizer().compile([rows[0].copy(rating=9.0), *rows[1:]], task=TASK)
+
+
+def test_the_papers_configuration_is_named():
+    paper = AutoMetrics.paper(TASK, metrics=BANK)
+    assert (paper.options.sources.k, paper.options.fit.n, paper.options.fit.regression) == (30, 5, "pls")
+    metric = paper.compile(planted_rows()[:60], planted_rows()[60:])
+    assert len(metric.components) == 5
+    assert "PriorRidge, projected" in metric.record.baselines
