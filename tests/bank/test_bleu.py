@@ -38,6 +38,10 @@ def test_no_shared_word_and_no_output_score_0() -> None:
     assert METRIC.score("", references="the cat sat") == 0.0
 
 
+def test_of_two_equally_close_lengths_the_shorter_one_counts() -> None:
+    assert METRIC.score("a b c", references=["a b c d", "a b"]) == pytest.approx(100.0)
+
+
 def test_an_n_gram_counts_up_to_its_largest_count_in_one_reference() -> None:
     # 'the the' occurs twice in no single reference: each gives one 'the'
     split = METRIC.score("the the", references=["the cat", "the dog"])

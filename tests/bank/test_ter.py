@@ -68,8 +68,17 @@ def test_equals_sacrebleu_where_the_beam_cuts(seed: int, own: int, other: int) -
     assert translation_edits(*symbols(candidate, reference)) == sacrebleu_edits(candidate, reference)
 
 
-def test_equals_sacrebleu_where_the_search_stops_after_a_thousand_candidates() -> None:
-    generator = random.Random(5)
-    reference = [generator.choice("ab") for _ in range(24)]
-    candidate = reference[12:] + reference[:12]
-    assert translation_edits(*symbols(candidate, reference)) == sacrebleu_edits(candidate, reference)
+@pytest.mark.parametrize(("seed", "length"), [(84, 36), (104, 24), (147, 36), (233, 36)])
+def test_equals_sacrebleu_where_the_search_stops_after_a_thousand_candidates(seed: int, length: int) -> None:
+    # seeds for which neither a wider search nor trying equal places twice gives the same number
+    generator = random.Random(seed)
+    assert generator.choice([24, 30, 36]) == length
+    reference = [generator.choice("abc") for _ in range(length)]
+    candidate = list(reference)
+    for _ in range(4):
+        start = generator.randrange(length)
+        block = candidate[start : start + 4]
+        del candidate[start : start + 4]
+        place = generator.randint(0, len(candidate))
+        candidate[place:place] = block
+    assert translation_edits("".join(candidate), "".join(reference)) == sacrebleu_edits(candidate, reference)
