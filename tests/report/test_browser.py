@@ -81,7 +81,7 @@ def test_the_page_opens_offline_without_a_complaint(browser, tmp_path, make_reco
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("width", "height"), [(500, 1300), (1100, 900)])
+@pytest.mark.parametrize(("width", "height"), [(500, 1800), (1100, 1400)])
 def test_the_plots_are_painted(browser, tmp_path, make_record, width, height, scheme):
     html = render_html(make_record())
     shot = tmp_path / "shot.png"
