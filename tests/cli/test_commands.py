@@ -1,0 +1,259 @@
+"""The commands: what they print, what they write, and with which code they end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import pytest
+from loopback import scripted, serve
+from planted import planted_rows
+
+from metricsmith.cli import main
+from metricsmith.datasets import plain_notices
+from metricsmith.programs import calls
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["metricsmith", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+def write_table(path, rows, rated=True):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "source_id", "notice", "rewrite", "reference", "rating", "mine"])
+        for row in rows:
+            rating = row["rating"] if rated else ""
+            mine = row["columns"]["good"]
+            writer.writerow([row.id, row.group, row.input, row.output, row.references[0], rating, mine])
+    return path
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_table(tmp_path / "rated.csv", planted_rows(sources=20))
+
+
+def test_induce_writes_the_five_files_and_prints_what_matters(run, data, tmp_path):
+    code, out, err = run("induce", data, "--target", "rating", "--out", tmp_path / "out", "--n", 3)
+    assert code == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "metric.json", "report.html", "report.json", "report.md", "scores.csv",
+    ]  # fmt: skip
+    assert "tau-b" in out
+    assert "sha256:" in out
+    assert "note: " in err
+
+
+def test_json_prints_the_report_and_nothing_else(run, data, tmp_path):
+    code, out, _ = run("induce", data, "--target", "rating", "--out", tmp_path / "out", "--json")
+    assert code == 0
+    assert json.loads(out) == json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
+
+
+def test_quiet_prints_nothing(run, data, tmp_path):
+    assert run("induce", data, "--target", "rating", "--out", tmp_path / "out", "--quiet") == (0, "", "")
+
+
+def test_a_dry_run_sends_and_writes_nothing(run, data, tmp_path):
+    with serve(scripted) as server:
+        base = f"http://127.0.0.1:{server.port}/v1"
+        code, out, _ = run(
+            "induce", data, "--target", "rating", "--lm", "openai/loopback", "--api-base", base,
+            "--out", tmp_path / "out", "--dry-run",
+        )  # fmt: skip
+    assert code == 0
+    assert "requests: " in out
+    assert server.requests == 0
+    assert not (tmp_path / "out").exists()
+
+
+def test_own_scores_are_enough_without_text_and_model(run, tmp_path):
+    path = tmp_path / "scores.csv"
+    lines = ["rating,mine,group"] + [
+        f"{row['rating']},{row['columns']['good']},{row.group}" for row in planted_rows(sources=20)
+    ]
+    path.write_text("\n".join(lines))
+    code, out, err = run(
+        "induce", path, "--target", "rating", "--metric-columns", "mi*", "--out", tmp_path / "out"
+    )
+    assert code == 0, err
+    assert "matches 1 of 3 columns" in err
+    assert "mine" in out
+
+
+def test_score_and_explain_read_new_rows_as_the_old_ones(run, data, tmp_path):
+    run("induce", data, "--target", "rating", "--out", tmp_path / "out", "--quiet")
+    metric = tmp_path / "out" / "metric.json"
+    new = write_table(tmp_path / "new.csv", planted_rows(sources=3, seed=5), rated=False)
+    code, out, _ = run("score", metric, new)
+    rows = list(csv.DictReader(out.splitlines()))
+    assert code == 0
+    assert len(rows) == 9
+    assert all(row["status"] == "ok" and 0 <= float(row["score"]) <= 1 for row in rows)
+    code, out, err = run("score", metric, new, "--json", "--out", tmp_path / "scores.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text("utf-8").splitlines()]
+    assert [line["prediction"] for line in lines] == [float(row["prediction"]) for row in rows]
+    assert "9 rows scored" in err
+    code, out, _ = run("explain", metric, new, "--row", "1-1")
+    assert code == 0
+    assert out.startswith("row 1-1: ")
+    assert "an average rated output" in out
+
+
+def test_scores_of_training_rows_equal_those_in_the_table_of_scores(run, data, tmp_path):
+    run("induce", data, "--target", "rating", "--out", tmp_path / "out", "--quiet")
+    _, out, _ = run("score", tmp_path / "out" / "metric.json", data)
+    now = {row["id"]: row["prediction"] for row in csv.DictReader(out.splitlines())}
+    then = csv.DictReader((tmp_path / "out" / "scores.csv").open(encoding="utf-8"))
+    for row in then:
+        assert float(row["prediction"]) == float(now[row["id"]])
+
+
+def test_explain_names_the_nearest_row(run, data, tmp_path):
+    run("induce", data, "--target", "rating", "--out", tmp_path / "out", "--quiet")
+    code, _, err = run("explain", tmp_path / "out" / "metric.json", data, "--row", "1-11")
+    assert code == 2
+    assert "did you mean" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "ratng"], "did you mean 'rating'"),
+        (["--target", "rating", "--where", "colour=red"], "colour"),
+        (["--target", "rating", "--bank", "everything"], "must be one of auto, all"),
+        (["--target", "rating", "--bank", "generated"], "pass --lm MODEL"),
+        (["--target", "rating", "--test", "1.5"], "--test 1.5"),
+        (["--target", "rating", "--cv", "500"], "500"),
+        (["--target", "rating", "--metric-columns", "nothing*"], "nothing*"),
+        (["--target", "rating", "--task", "@none.txt"], "none.txt"),
+        (["--target", "rating", "--k", "0"], "k=0"),
+    ],
+)
+def test_wrong_input_ends_with_code_2_one_line_and_nothing_written(run, data, tmp_path, arguments, message):
+    code, out, err = run("induce", data, *arguments, "--out", tmp_path / "out", "--quiet")
+    assert code == 2
+    assert message in err
+    assert err.startswith("error: ")
+    assert out == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_is_not_there_is_code_2(run, tmp_path):
+    code, _, err = run("induce", tmp_path / "none.csv", "--target", "rating")
+    assert code == 2
+    assert "none.csv" in err
+
+
+def test_an_unknown_option_is_code_2(run):
+    assert run("induce", "x.csv", "--targt", "rating")[0] == 2
+
+
+def test_a_failing_model_is_code_3(run, data, tmp_path):
+    with serve(scripted, always=401) as server:
+        base = f"http://127.0.0.1:{server.port}/v1"
+        code, _, err = run(
+            "induce", data, "--target", "rating", "--lm", "openai/loopback", "--api-base", base,
+            "--out", tmp_path / "out", "--quiet",
+        )  # fmt: skip
+    assert code == 3
+    assert "always 401" in err
+
+
+def test_a_metric_file_that_is_none_is_code_2(run, data, tmp_path):
+    (tmp_path / "metric.json").write_text("{}")
+    code, _, err = run("score", tmp_path / "metric.json", data)
+    assert code == 2
+    assert "not a metric file" in err
+
+
+def test_the_bank_can_be_listed_and_shown(run):
+    code, out, _ = run("bank", "list")
+    assert code == 0
+    assert "rouge1_r" in out
+    code, out, _ = run("bank", "list", "--json")
+    assert {"name", "outputs", "needs"} <= set(json.loads(out)[0])
+    code, out, _ = run("bank", "show", "bleu")
+    assert out.startswith("## BLEU")
+    code, _, err = run("bank", "show", "blue")
+    assert code == 2
+    assert "did you mean" in err
+
+
+def test_a_judged_metric_asks_for_a_model_when_scoring(run, data, tmp_path, monkeypatch):
+    with serve(scripted) as server:
+        base = f"http://127.0.0.1:{server.port}/v1"
+        model = ["--lm", "openai/loopback", "--api-base", base]
+        code, _, err = run("induce", data, "--target", "rating", *model, "--out", tmp_path / "out", "--quiet")
+        assert code == 0, err
+        metric = tmp_path / "out" / "metric.json"
+        code, _, err = run("score", metric, data)
+        assert code == 2
+        assert "--lm MODEL" in err
+        code, out, err = run("score", metric, data, *model)
+        assert code == 0, err
+    assert len(list(csv.DictReader(out.splitlines()))) == 60
+
+
+class TestDemo:
+    """The demonstration on embedded data."""
+
+    @pytest.fixture(scope="class")
+    def folder(self, tmp_path_factory):
+        return tmp_path_factory.mktemp("demo")
+
+    @pytest.fixture(scope="class")
+    def report(self, folder):
+        patch = pytest.MonkeyPatch()
+        patch.setattr(sys, "argv", ["metricsmith", "demo", "--out", str(folder)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        patch.undo()
+        assert not end.value.code
+        return json.loads((folder / "report.json").read_text("utf-8"))
+
+    def test_the_interval_excludes_zero(self, report):
+        assert report["test"]["ci_low"] > 0
+        assert report["test"]["p_value"] < 0.05
+
+    def test_it_is_labelled_synthetic_wherever_it_shows(self, report, folder):
+        assert report["synthetic"] == plain_notices.SYNTHETIC
+        assert plain_notices.SYNTHETIC.split(":")[0] in (folder / "report.html").read_text("utf-8")
+        assert plain_notices.SYNTHETIC.split(":")[0] in (folder / "report.md").read_text("utf-8")
+
+    def test_components_carry_the_signs_that_the_generator_planted(self, report, folder):
+        rows = plain_notices.load()[1]
+        scores = {row["id"]: row for row in csv.DictReader((folder / "scores.csv").open(encoding="utf-8"))}
+        signs = {}
+        for component in report["components"]:
+            values = [float(scores[row.id][component["name"]]) for row in rows]
+            signs[component["name"]] = (component["direction"], plain_notices.expected_sign(rows, values))
+        assert all(sign in {1: "+", -1: "-", 0: "+-"}[due] for sign, due in signs.values()), signs
+
+    def test_length_readability_and_recall_are_among_the_components(self, report):
+        names = " ".join(component["name"] for component in report["components"])
+        assert "fkgl" in names
+        assert "output_" in names or "length" in names
+        assert any(word in names for word in ("_r", "recall"))
+
+    def test_what_no_lexical_metric_sees_is_named(self, report):
+        hidden = [note for note in report["notes"] if "no lexical metric can see it" in note]
+        assert {note.split(":")[1].split(" costs")[0].strip() for note in hidden} == {"contradiction", "wrong tone"}
