@@ -62,6 +62,7 @@ def test_costs_stand_beside_their_estimate_and_unknown_ones_are_dashes(make_reco
     lines = {line.name: (line.estimated, line.actual) for line in costs(make_record())}
     assert lines["Requests to the model"] == ("3,608", "3,612")
     assert lines["Cost"] == ("$0.55", "$0.53")
+    assert lines["Time"] == ("–", "5 min 41 s")
     bare = {line.name: (line.estimated, line.actual) for line in costs(make_record(usage={"requests": 0}))}
     assert bare["Requests to the model"] == ("–", "0")
     assert bare["Cost"] == ("–", "–")

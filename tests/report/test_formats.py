@@ -76,7 +76,12 @@ def test_durations_have_two_units_at_most():
 
 
 def test_a_small_share_is_not_rounded_to_nothing():
-    assert [percent(share) for share in (0.0, 0.004, 0.5)] == ["0\u00a0%", "0.4\u00a0%", "50\u00a0%"]
+    assert [percent(share) for share in (0.0, 0.0002, 0.004, 0.5)] == [
+        "0\u00a0%",
+        "< 0.1\u00a0%",
+        "0.4\u00a0%",
+        "50\u00a0%",
+    ]
 
 
 def test_control_characters_become_visible_and_line_breaks_stay():

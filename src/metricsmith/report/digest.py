@@ -148,6 +148,8 @@ def outlook(block: Agreement, factors: tuple[int, ...] = (1, 2, 4)) -> list[Outl
 def costs(record: RunRecord) -> list[CostLine]:
     """Requests, tokens, cost and time, estimated beside actual."""
     actual, estimated = _mapping(record.usage), _mapping(record.usage.get("estimated"))
+    # `Usage` has 0 where nobody estimated a time.
+    estimated = {**estimated, "seconds": estimated.get("seconds") or None}
     lines = (
         ("Requests to the model", "requests", count),
         ("Tokens sent", "prompt_tokens", count),

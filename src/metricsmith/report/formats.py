@@ -153,6 +153,8 @@ def percent(share: float) -> str:
     """A share in [0, 1] as whole per cent, one decimal below 1 %; an en dash if undefined."""
     if not math.isfinite(share):
         return MISSING
+    if 0 < share < 0.0005:
+        return f"< 0.1{NARROW}%"
     digits = 1 if 0 < share < 0.01 else 0
     return f"{100 * share:.{digits}f}{NARROW}%"
 
