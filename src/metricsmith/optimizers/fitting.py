@@ -101,6 +101,11 @@ class Fitted:
     notes: tuple[str, ...] = field(default=())
 
     @property
+    def abridges(self) -> bool:
+        """Whether `small` stands in for the full PriorRidge."""
+        return not math.isnan(self.fidelity)
+
+    @property
     def positions(self) -> list[int]:
         """Where the components stand among the candidates."""
         return list(self.small.indices)

@@ -98,6 +98,7 @@ def record_run(
         data=tuple(data),
         combiner=induction.fitted.sentence,
         fidelity=induction.fitted.fidelity,
+        unabridged=FULL if FULL in evaluation.baselines and induction.fitted.abridges else "",
         clipped_share=sum(not scale.contains(raw) for raw in raws) / len(raws) if raws else 0.0,
         learning=evaluation.learning,
         failures=tuple(_failures(judgements)),

@@ -119,6 +119,9 @@ class RunRecord:
     learning : tuple of LearningPoint
     failures : tuple of str
         One line per kind of failure: metric, status, count, first message.
+    unabridged : str
+        Which of `baselines` is the full model that the metric abridges; empty if none is. It is shown, but it
+        is no rival: it costs every candidate.
     synthetic : str
         Non-empty for synthetic data: the sentence that says so, shown wherever the results show.
     """
@@ -141,6 +144,7 @@ class RunRecord:
     clipped_share: float = 0.0
     learning: tuple[LearningPoint, ...] = ()
     failures: tuple[str, ...] = ()
+    unabridged: str = ""
     synthetic: str = ""
     title: str = "Induced metric"
 
@@ -175,6 +179,7 @@ class RunRecord:
             "train": asdict(self.train),
             "test": asdict(self.test),
             "baselines": {name: asdict(block) for name, block in self.baselines.items()},
+            "unabridged": self.unabridged,
             "combiner": self.combiner,
             "fidelity": self.fidelity,
             "clipped_share": self.clipped_share,

@@ -255,8 +255,8 @@ def comparison(record: RunRecord) -> str:
 
 def _best_baseline(record: RunRecord) -> tuple[str, float] | None:
     """The strongest in either direction: a baseline that ranks backwards only needs its sign turned."""
-    known = [(one_line(name), block.kendall_tau_b) for name, block in record.baselines.items()]
-    known = [(name, tau) for name, tau in known if math.isfinite(tau)]
+    rivals = {name: block.kendall_tau_b for name, block in record.baselines.items() if name != record.unabridged}
+    known = [(one_line(name), tau) for name, tau in rivals.items() if math.isfinite(tau)]
     return max(known, key=lambda item: abs(item[1]), default=None)
 
 
