@@ -22,7 +22,7 @@ __all__ = ["ColumnTransform", "NormalScore", "ZScore", "transform_from_dict"]
 
 FloatArray = NDArray[np.float64]
 
-_CONSTANT = 1e-12  # relative sd below which a column counts as constant
+_CONSTANT = 1e-12  # spread over the largest absolute score, below which only rounding tells scores apart
 
 
 class ColumnTransform(Protocol):
@@ -60,8 +60,9 @@ class ZScore:
         present = _present(column)
         if not present.size:
             return cls(0.0, 0.0)
-        mean, sd = float(present.mean()), float(present.std())
-        return cls(mean, sd if sd > _CONSTANT * max(1.0, float(np.abs(present).max())) else 0.0)
+        unit = float(np.abs(present).max()) or 1.0  # keeps squares of very large scores finite
+        mean, sd = float((present / unit).mean()), float((present / unit).std())
+        return cls(mean * unit, sd * unit if sd > _CONSTANT else 0.0)
 
     @property
     def constant(self) -> bool:
@@ -115,7 +116,7 @@ class NormalScore:
     def fit(cls, column: ArrayLike) -> NormalScore:
         """Fit on training scores, shape (n,); a column with no present score is constant."""
         ordered = np.sort(_present(column))
-        if not ordered.size or ordered[0] == ordered[-1]:
+        if ZScore.fit(ordered).constant:
             return cls(tuple(ordered.tolist()), 0.0, 0.0)
         scores = _quantiles(ordered.size)[_double_rank(ordered, ordered)]
         return cls(tuple(ordered.tolist()), float(scores.mean()), float(scores.std()))

@@ -1,0 +1,168 @@
+"""Agreement blocks: values, missing and undefined cases, honest p-values."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from metricsmith.agreement import agreement, agreement_over_folds
+from metricsmith.correlation import kendall_tau_b, pearson, spearman
+from metricsmith.errors import DataError
+from metricsmith.resampling import mean_interval
+
+NAN = math.nan
+STATISTICS = ("kendall_tau_b", "ci_low", "ci_high", "p_value", "pearson", "spearman")
+
+
+def related(n, groups, seed=0, strength=0.7):
+    random = np.random.default_rng(seed)
+    x = random.normal(size=n)
+    return x, np.round(strength * x + random.normal(size=n)), np.arange(n) % groups
+
+
+def is_undefined(block):
+    return all(math.isnan(getattr(block, name)) for name in STATISTICS)
+
+
+def test_every_number_of_a_clear_association():
+    x, y, groups = related(120, 30)
+    block = agreement(x, y, groups)
+    assert (block.n, block.groups) == (120, 30)
+    assert block.kendall_tau_b == kendall_tau_b(x, y)
+    assert block.pearson == pearson(x, y)
+    assert block.spearman == spearman(x, y)
+    assert 0.1 < block.ci_low < block.kendall_tau_b < block.ci_high < 0.8
+    assert block.p_value == 1 / 1001
+
+
+def test_no_association_is_not_significant():
+    x, y, groups = related(120, 30, strength=0)
+    block = agreement(x, y, groups)
+    assert block.ci_low < 0 < block.ci_high
+    assert block.p_value > 0.05
+
+
+def test_seeded_and_independent_of_the_scales():
+    x, y, groups = related(40, 10)
+    block = agreement(x, y, groups, seed=5, resamples=200)
+    assert agreement(x, y, groups, seed=5, resamples=200) == block
+    moved = agreement(1000 * x - 3, y / 8, groups, seed=5, resamples=200)
+    assert moved.ci_low == pytest.approx(block.ci_low, abs=1e-12)
+    assert moved.p_value == block.p_value
+    assert agreement(x, y, groups, seed=6, resamples=200).ci_low != block.ci_low
+
+
+def test_rows_without_both_values_do_not_count():
+    x, y, groups = related(40, 10)
+    x_gaps, y_gaps = np.append(x, [NAN, 1.0]), np.append(y, [1.0, NAN])
+    labels = [*groups.tolist(), 98, 99]
+    assert agreement(x_gaps, y_gaps, labels, resamples=50) == agreement(x, y, groups, resamples=50)
+
+
+def test_without_groups_each_row_is_its_own():
+    x, y, _ = related(30, 30)
+    assert agreement(x, y, resamples=50) == agreement(x, y, range(30), resamples=50)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "n"),
+    [([], [], 0), ([1], [2], 1), ([3, 3, 3], [1, 2, 3], 3), ([1, 2, 3], [5, 5, 5], 3), ([NAN, 1], [1, NAN], 0)],
+)
+def test_undefined_is_nan_throughout(x, y, n):
+    block = agreement(x, y)
+    assert (block.n, block.groups) == (n, n)
+    assert is_undefined(block)
+
+
+def test_one_group_has_no_interval():
+    x, y, _ = related(20, 1)
+    block = agreement(x, y, ["only"] * 20)
+    assert math.isnan(block.ci_low)
+    assert block.kendall_tau_b == kendall_tau_b(x, y)
+
+
+def test_group_levels_do_not_pass_for_agreement():
+    """20 groups whose prediction and rating have unrelated levels: p <= .05 in few of 100 data sets."""
+    groups = np.repeat(np.arange(20), 6)
+    rejected = {"by group": 0, "by row": 0}
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        x, y = 2 * random.normal(size=(2, 20))[:, groups] + random.normal(size=(2, 120))
+        rejected["by group"] += agreement(x, y, groups, resamples=99, seed=seed).p_value <= 0.05
+        rejected["by row"] += agreement(x, y, resamples=99, seed=seed).p_value <= 0.05
+    assert rejected["by group"] <= 10
+    assert rejected["by row"] >= 20
+
+
+def test_misaligned_arrays_are_an_error():
+    with pytest.raises(DataError, match="not aligned"):
+        agreement([1, 2, 3], [1, 2])
+    with pytest.raises(DataError, match="2 group labels"):
+        agreement([1, 2, 3], [1, 2, 3], ["a", "b"])
+
+
+def folds(count=4, strength=0.7):
+    parts = [related(30, 6, seed, strength) for seed in range(count)]
+    return [x for x, _, _ in parts], [y for _, y, _ in parts], [groups for _, _, groups in parts]
+
+
+def test_over_folds_is_the_mean_with_the_corrected_t_interval():
+    x, y, groups = folds()
+    block = agreement_over_folds(x, y, groups)
+    taus = [kendall_tau_b(*fold) for fold in zip(x, y, strict=True)]
+    interval = mean_interval(taus, test_to_train=1 / 3)
+    assert (block.n, block.groups) == (120, 24)
+    assert block.kendall_tau_b == pytest.approx(np.mean(taus))
+    assert (block.ci_low, block.ci_high) == pytest.approx((interval.low, interval.high))
+    assert block.pearson == pytest.approx(np.mean([pearson(*fold) for fold in zip(x, y, strict=True)]))
+    assert block.p_value == 1 / 1001
+
+
+def test_over_folds_never_ranks_across_folds():
+    """Each fold's predictions on a scale of its own: the same block."""
+    x, y, groups = folds()
+    shifted = [fold * (place + 1) + 100 * place for place, fold in enumerate(x)]
+    block = agreement_over_folds(x, y, groups, resamples=50)
+    moved = agreement_over_folds(shifted, y, groups, resamples=50)
+    assert moved.kendall_tau_b == pytest.approx(block.kendall_tau_b)
+    assert moved.pearson == pytest.approx(block.pearson)
+
+
+def test_over_folds_finds_nothing_where_nothing_is():
+    block = agreement_over_folds(*folds(strength=0))
+    assert block.p_value > 0.05
+    assert block.ci_low < 0 < block.ci_high
+
+
+def test_over_folds_leaves_undefined_folds_out():
+    x, y, groups = folds()
+    constant = [*x, np.ones(5)], [*y, np.arange(5)], [*groups, np.arange(5)]
+    block = agreement_over_folds(*constant, resamples=50)
+    without = agreement_over_folds(x, y, groups, resamples=50)
+    assert block.n == without.n + 5
+    assert block.kendall_tau_b == without.kendall_tau_b
+    assert block.p_value == without.p_value
+
+
+def test_over_folds_interval_stays_inside_the_range_and_needs_two_folds():
+    x, y, _ = folds(2)
+    block = agreement_over_folds(x, y, resamples=20)
+    assert block.ci_high == 1.0
+    single = agreement_over_folds(x[:1], y[:1], resamples=20)
+    assert single.kendall_tau_b == kendall_tau_b(x[0], y[0])
+    assert math.isnan(single.ci_low)
+
+
+def test_over_folds_without_any_defined_fold_is_nan():
+    block = agreement_over_folds([[1, 1], [2]], [[1, 2], [1]])
+    assert (block.n, block.groups) == (3, 3)
+    assert is_undefined(block)
+
+
+def test_over_folds_needs_matching_folds():
+    with pytest.raises(DataError, match="0 folds"):
+        agreement_over_folds([], [])
+    with pytest.raises(DataError, match="1 of ratings"):
+        agreement_over_folds([[1, 2], [1, 2]], [[1, 2]])
