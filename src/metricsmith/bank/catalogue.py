@@ -29,7 +29,7 @@ MODULES: tuple[str, ...] = (
     # references and input
     "ibleu", "sari", "update_rouge", "pseudo_parent",
     # the output alone
-    "self_bleu", "distinct", "fkgl", "length",
+    "self_bleu", "distinct", "fkgl", "length", "length_ratio",
 )  # fmt: skip
 
 
