@@ -172,7 +172,10 @@ def test_several_references_follow_the_stated_rule(metric: BankMetric) -> None:
         assert other == raw(metric, GOOD, BAD)
         return
     assert one == pytest.approx(other, rel=1e-12)
-    if re.match("(the|each number is that of the) (highest|smallest|closest|reference with the highest)", rule):
+    if re.match(
+        "(the|for each type the|each number is that of the) (reference with the )?(highest|lowest|smallest|closest)",
+        rule,
+    ):
         assert one == raw(metric, GOOD, REFERENCE)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -83,34 +83,48 @@ def sentence_nist(candidate: Sequence[str], references: Sequence[Sequence[str]])
     if not candidate:
         return 0.0
     own, *others = symbols(candidate, *references)
-    starts: list[Sequence[int]] = [range(len(text)) for text in (own, *others)]
+    own_starts: Sequence[int] = range(len(own))
+    starts: list[Sequence[int]] = [range(len(text)) for text in others]
     shorter: Mapping[str, int] = {"": sum(map(len, others))}
     precision, reference_words = 0.0, 0
     order = min(ORDER, len(own))
     for length in range(1, order + 1):
         # a longer n-gram is shared only where its beginning is: each length looks at what the last one left
-        counts = _count(own, starts[0], length)
-        shared = [_count(text, kept, length, counts) for text, kept in zip(others, starts[1:], strict=True)]
+        grams = [own[start : start + length] for start in own_starts if start + length <= len(own)]
+        counts = Counter(grams)
+        starts = [
+            [start for start in kept if text[start : start + length] in counts]
+            for text, kept in zip(others, starts, strict=True)
+        ]
+        shared = [
+            Counter([text[start : start + length] for start in kept]) for text, kept in zip(others, starts, strict=True)
+        ]
         pooled = shared[0] if len(shared) == 1 else sum(shared, Counter())
-        bits = {gram: math.log2(shorter[gram[:-1]] / count) for gram, count in pooled.items()}
         best, best_length = max(
-            (sum(min(counts[gram], count) * bits[gram] for gram, count in grams.items()), len(text))
-            for grams, text in zip(shared, others, strict=True)
+            (_information(counts, found, pooled, shorter), len(text))
+            for found, text in zip(shared, others, strict=True)
         )
         precision += best / (len(own) - length + 1)
         reference_words += best_length
-        starts = [
-            [start for start in kept if text[start : start + length] in pooled]
-            for text, kept in zip((own, *others), starts, strict=True)
-        ]
+        own_starts = [start for start, gram in zip(own_starts, grams, strict=False) if gram in pooled]
         shorter = pooled
     return precision * _penalty(order * len(own) / reference_words)
 
 
-def _count(text: str, starts: Iterable[int], length: int, known: Container[str] | None = None) -> Counter[str]:
-    """How often each n-gram of `length` symbols occurs at `starts`; only those in `known` if given."""
-    grams = [text[start : start + length] for start in starts if start + length <= len(text)]
-    return Counter(grams if known is None else [gram for gram in grams if gram in known])
+def _information(
+    counts: Mapping[str, int], shared: Mapping[str, int], pooled: Mapping[str, int], shorter: Mapping[str, int]
+) -> float:
+    """Bits of the n-grams that candidate and reference share, clipped at the smaller count.
+
+    Added up in the candidate's order and with nltk's logarithm, so that references tie where they tie there.
+    """
+    bits = 0.0
+    for gram, count in counts.items():
+        if gram in shared:
+            before, times = shorter[gram[:-1]], pooled[gram]
+            if before != times:
+                bits += min(count, shared[gram]) * math.log(before / times, 2)
+    return bits
 
 
 def _penalty(ratio: float) -> float:
