@@ -95,10 +95,7 @@ def read_table(path: str) -> Table:
     names = list(frame.columns)
     automatic = names[names.index("BLEU Ξ§") : names.index("BARTScore-SP ¤Δ") + 1]
     judges = [
-        (f"{judge} {code} {prompt}", code)
-        for judge in JUDGES
-        for prompt in range(1, 5)
-        for code in CRITERIA.values()
+        (f"{judge} {code} {prompt}", code) for judge in JUDGES for prompt in range(1, 5) for code in CRITERIA.values()
     ]
     return Table(
         frame[automatic].to_numpy(float),
@@ -166,9 +163,7 @@ def main() -> int:
         cell = f"{pool:8} {method:28} {labels:6}"
         print(f"{cell} {value:6.3f} {expected:8.3f} {value - expected:+10.4f}", flush=True)
     worst = max(abs(value - EXPECTED[cell]) for cell, value in ours.items())
-    leads = {
-        labels: ours["both192", RIDGE, labels] - ours["both192", PLS, labels] for labels in STORIES_PER_PROMPT
-    }
+    leads = {labels: ours["both192", RIDGE, labels] - ours["both192", PLS, labels] for labels in STORIES_PER_PROMPT}
     print(f"largest difference {worst:.4f} (allowed {TOLERANCE})")
     print(f"PriorRidge above {PLS}: {', '.join(f'{n} labels {lead:+.3f}' for n, lead in leads.items())}")
     print(f"{time.perf_counter() - start:.0f} s, seeds {SEEDS.start}-{SEEDS.stop - 1}")

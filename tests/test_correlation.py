@@ -73,8 +73,9 @@ def test_undefined_is_nan(correlation, x, y):
 
 
 @pytest.mark.parametrize("correlation", ALL)
-def test_a_constant_that_rounds_is_still_constant(correlation):
-    assert math.isnan(correlation([0.1] * 7, np.arange(7)))
+@pytest.mark.parametrize("level", [0.0, 0.1, -1e300])
+def test_a_constant_is_constant_whatever_its_mean_rounds_to(correlation, level):
+    assert math.isnan(correlation([level] * 7, np.arange(7)))
 
 
 @pytest.mark.parametrize("correlation", ALL)

@@ -42,6 +42,16 @@ def test_fidelity_is_the_correlation_with_the_full_model(fitted):
     assert prediction.mean() == pytest.approx(model.predict(X).mean())
 
 
+def test_weights_are_the_ridge_of_the_full_prediction_on_centred_columns(fitted):
+    """Also on rows that lie far from the training rows."""
+    model, X = fitted
+    far = X[60:] + 2
+    small = project(model, far, n=5).combination
+    G, f = small.transform(far[:, small.indices]), model.predict(far)
+    G, f = G - G.mean(axis=0), f - f.mean()
+    np.testing.assert_allclose(small.weights, np.linalg.solve(G.T @ G + 0.01 * 60 * np.eye(5), G.T @ f))
+
+
 def test_n_is_a_budget_that_overrides_fidelity(fitted):
     model, X = fitted
     small = project(model, X, n=3, fidelity=0.5)

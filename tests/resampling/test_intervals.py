@@ -82,9 +82,7 @@ def test_coverage_is_near_nominal():
 
 def test_undefined_draws_are_left_out_and_counted():
     # Two groups with one level each: draws of the same group twice are constant, about half of them.
-    interval = group_bootstrap(
-        batch_pearson, [[0, 0, 1, 1], [0, 1, 5, 4]], list("aabb"), resamples=400, batched=True
-    )
+    interval = group_bootstrap(batch_pearson, [[0, 0, 1, 1], [0, 1, 5, 4]], list("aabb"), resamples=400, batched=True)
     assert interval.draws + interval.undefined == 400
     assert 150 < interval.undefined < 250
     # deviations +-.5 and (-2.5, -1.5, 2.5, 1.5): 4 / sqrt(1 * 17)

@@ -76,17 +76,21 @@ def test_blocks_of_equal_size_stay_together_and_are_permuted_inside():
 
 
 def test_each_group_gets_the_ratings_of_one_group_when_sizes_differ():
-    groups = list("abbccc")
-    rating = np.array([1.0, 20, 21, 300, 301, 302])
-    level = {1.0: "a", 20.0: "b", 21.0: "b", 300.0: "c", 301.0: "c", 302.0: "c"}
+    groups = list("abbcccc")
+    rating = np.array([1.0, 20, 21, 300, 301, 302, 303])
+    level = dict(zip(rating.tolist(), groups, strict=True))
 
     def spy(_, y):
-        donors = [{level[value] for value in y[places]} for places in ([0], [1, 2], [3, 4, 5])]
+        blocks = [y[:1].tolist(), y[1:3].tolist(), y[3:].tolist()]
+        donors = [{level[value] for value in block} for block in blocks]
         assert all(len(donor) == 1 for donor in donors)
         assert len(set.union(*donors)) == 3
+        for block, donor in zip(blocks, donors, strict=True):
+            uses = [block.count(value) for value, group in level.items() if group in donor]
+            assert max(uses) - min(uses) <= 1
         return 0.0
 
-    permutation_null(spy, np.arange(6), rating, groups, permutations=100)
+    permutation_null(spy, np.arange(7), rating, groups, permutations=100)
 
 
 @pytest.mark.parametrize("sizes", [EQUAL, UNEQUAL])
@@ -167,6 +171,15 @@ def test_paired_test_finds_the_better_prediction_on_any_scale():
     assert mirrored.p_value == 1 / 500
 
 
+def test_paired_test_does_not_depend_on_the_units_of_a_prediction():
+    first, second, rating, groups = paired_data(1, lead=0.3, level=0)
+    test, moved = (
+        paired_permutation_test(kendall_tau_b, side, second, rating, groups, permutations=199)
+        for side in (first, 50 + 1000 * first)
+    )
+    assert test.p_value == moved.p_value > 1 / 200
+
+
 def test_paired_test_does_not_reject_equals():
     rejected = 0
     for seed in range(200):
@@ -193,7 +206,5 @@ def test_paired_swaps_whole_groups_and_drops_incomplete_rows():
         assert prediction[2] == prediction[3]
         return float(prediction.sum())
 
-    test = paired_permutation_test(
-        spy, first, second, np.arange(5), groups, permutations=50, standardize=False
-    )
+    test = paired_permutation_test(spy, first, second, np.arange(5), groups, permutations=50, standardize=False)
     assert test.observed == -4

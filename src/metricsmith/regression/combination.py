@@ -99,9 +99,7 @@ class LinearCombination:
         """JSON-ready state; `from_dict` gives back an object that predicts to the same bits."""
         columns = [
             {"name": name, "index": index, "weight": weight, "transform": column.to_dict()}
-            for name, index, column, weight in zip(
-                self.names, self.indices, self.columns, self.weights, strict=True
-            )
+            for name, index, column, weight in zip(self.names, self.indices, self.columns, self.weights, strict=True)
         ]
         return {"intercept": self.intercept, "columns": columns}
 

@@ -77,9 +77,7 @@ class TwoStagePLS(CombinationRegressor):
         """
         for name, value in (("n", self.n), ("k", self.k)):
             if value is not None and value < 1:
-                raise OptionError(
-                    f"{name}={value} keeps no column: at least 1 is needed; the paper takes n=5 and k=30"
-                )
+                raise OptionError(f"{name}={value} keeps no column: at least 1 is needed; the paper takes n=5 and k=30")
         scores, mean, deviations = self._training_data(X, y)
         transforms = [ZScore.fit(column) for column in scores.T]
         Z = np.column_stack([z.apply(column) for z, column in zip(transforms, scores.T, strict=True)])

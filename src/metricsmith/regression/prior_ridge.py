@@ -98,8 +98,7 @@ class PriorRidge(CombinationRegressor):
     def _check_options(self) -> None:
         if not 0 < self.prior_r2 < 1:
             raise OptionError(
-                f"prior_r2={self.prior_r2:g} is not a share of variance: it must lie between 0 and 1; "
-                "leave it at 1/6"
+                f"prior_r2={self.prior_r2:g} is not a share of variance: it must lie between 0 and 1; leave it at 1/6"
             )
         if not (math.isfinite(self.prior_strength) and self.prior_strength >= 0):
             raise OptionError(

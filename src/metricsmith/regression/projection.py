@@ -47,9 +47,7 @@ class Projection:
     curve: tuple[float, ...]
 
 
-def project(
-    model: FittedRegression, X: ArrayLike, n: int | None = None, fidelity: float = 0.97
-) -> Projection:
+def project(model: FittedRegression, X: ArrayLike, n: int | None = None, fidelity: float = 0.97) -> Projection:
     """Reproduce a fitted regression with few of its columns.
 
     Labels enter only through the full model. Columns are taken greedily, each time the one that lowers

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from metricsmith.errors import OptionError
 from metricsmith.resampling.draws import (
     Groups,
-    IntArray,
     Statistic,
     aligned,
     check_draws,

@@ -44,9 +44,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
     ----------
     Benjamini and Hochberg (1995), "Controlling the false discovery rate".
     """
-    return _adjusted(
-        p_values, lambda p: np.minimum.accumulate((p * p.size / np.arange(1, p.size + 1))[::-1])[::-1]
-    )
+    return _adjusted(p_values, lambda p: np.minimum.accumulate((p * p.size / np.arange(1, p.size + 1))[::-1])[::-1])
 
 
 def _adjusted(p_values: ArrayLike, adjust: Callable[[FloatArray], FloatArray]) -> FloatArray:
