@@ -192,3 +192,14 @@ def test_no_defined_group_is_nan():
 def test_one_label_per_row_is_needed():
     with pytest.raises(DataError, match="3 groups for 2 rows"):
         grouped_correlation(pearson, [1, 2], [1, 2], "abc")
+
+
+@pytest.mark.parametrize("n", range(3, 60))
+def test_the_same_order_is_exactly_one(n):
+    x = np.arange(n) // 2.0
+    assert kendall_tau_b(x, x) == 1
+    assert kendall_tau_b(x, -x) == -1
+
+
+def test_the_docstring_example_holds():
+    assert kendall_tau_b([1, 2, 3], [1, 3, 2]) == 1 / 3

@@ -156,7 +156,7 @@ def batch_kendall_tau_b(x: ArrayLike, y: ArrayLike) -> FloatArray:
     pairs = n * (n - 1) // 2
     concordant = pairs - x_ties - y_ties + _tied_pairs(joint) - discordant - false_pairs
     x_untied, y_untied = pairs - x_ties - false_pairs, pairs - y_ties - false_pairs
-    scale = np.sqrt(x_untied.astype(float)) * np.sqrt(y_untied.astype(float))
+    scale = np.sqrt(x_untied.astype(float) * y_untied.astype(float))
     return _ratio((concordant - discordant).astype(float), scale)
 
 
