@@ -118,6 +118,10 @@ class BankMetric:
         """Score rows; rows that lack what the card needs are ``skipped``, with the reason."""
         return judge_family([self], rows, run=run)[0]
 
+    def to_state(self) -> dict[str, Any]:
+        """Name and corpus statistics."""
+        return {"kind": "bank", "name": self.name, "statistics": self.statistics}
+
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy."""
         return DSPyMetric(self, fields, success_at)

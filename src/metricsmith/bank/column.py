@@ -53,6 +53,10 @@ class ColumnMetric:
         """A hash of the name."""
         return content_hash("column", self.name)
 
+    def to_state(self) -> dict[str, str]:
+        """The column's name."""
+        return {"kind": "column", "name": self.name}
+
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """Read the column; a row without a finite number is ``skipped``."""
         return [self._read(row, run) for row in rows]

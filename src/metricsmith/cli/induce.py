@@ -121,7 +121,7 @@ def summary(done: Induced, out: Path) -> str:
     """What a person wants to know in the terminal."""
     record = done.record
     lines = [f"{record.title}: {len(record.components)} components"]
-    width = max(len(component.name) for component in record.components)
+    width = max((len(component.name) for component in record.components), default=0)
     lines += [
         f"  {component.weight:+8.3f}  {component.name:{width}}  "
         f"(alone: tau-b {component.tau_train:+.3f} train, {component.tau_test:+.3f} test)"

@@ -152,25 +152,36 @@ def fit(
     work = _Work(values, sign * ratings, list(names), _places(declared, names), _places(judged, names), options)
     rows = values if unrated is None or not len(unrated) else np.vstack([values, unrated])
     paper = options.regression == "pls"
-    small, fidelity, sentence, full = work.paper() if paper else work.ours(rows)
+    chosen = work.paper() if paper else work.ours(rows)
     others: dict[str, LinearCombination] = {}
     if rivals:
-        if full is not None:
-            others[FULL] = full
-        if paper:
-            others["PriorRidge, projected"] = work.ours(rows)[0]
-        else:
-            others["PLS, n = 5 (paper)"] = work.paper()[0]
+        other = work.ours(rows) if paper else work.paper()
+        others = {other.label: other.small}
+        if chosen.full is not None:
+            others = {FULL: chosen.full, **others}
         if work.declared:
             others["plain mean of declared judges"] = work.declared_mean()
-    small = _oriented(small, sign)
+    small = _oriented(chosen.small, sign)
     return Fitted(
         small=small,
         rivals={label: Rival(_oriented(model, sign)) for label, model in others.items()},
-        sentence=sentence,
-        fidelity=fidelity,
+        sentence=chosen.sentence,
+        fidelity=chosen.fidelity,
         imputed=int((~np.isfinite(values[:, list(small.indices)])).sum()),
+        notes=chosen.notes,
     )
+
+
+@dataclass(frozen=True)
+class _Model:
+    """One way to combine: the model, what it abridges, and what to say about it."""
+
+    label: str
+    small: LinearCombination
+    sentence: str
+    full: LinearCombination | None = None
+    fidelity: float = math.nan
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -184,44 +195,48 @@ class _Work:
     judged: list[int]
     options: FitOptions
 
-    def ours(self, rows: FloatArray) -> tuple[LinearCombination, float, str, LinearCombination | None]:
+    def ours(self, rows: FloatArray) -> _Model:
+        """PriorRidge on all candidates, abridged on `rows`."""
         from metricsmith.regression import PriorRidge, project
 
         model = PriorRidge(prior_columns=self.declared or None).fit(self.values, self.ratings)
-        full = self._named(model.combination_)
         projection = project(model, rows, n=self.options.n, fidelity=self.options.fidelity)
         small = self._named(projection.combination)
-        how = (
-            "their plain mean, fitted in location and scale only, since all of them are declared to measure the target"
-        )
-        if not model.plain_mean_:
-            how = "a ridge regression on normal scores with a fixed prior (PriorRidge)"
-            if self.declared:
-                how += f", shrunk towards the mean of the {len(self.declared)} columns declared to measure the target"
+        how = "a ridge regression on normal scores with a fixed prior (PriorRidge)"
+        if model.plain_mean_:
+            how = "their plain mean, fitted in location and scale only, since all of them are declared to measure the target"
+        elif self.declared:
+            how += f", shrunk towards the mean of the {len(self.declared)} columns declared to measure the target"
         sentence = (
             f"{len(self.names)} candidates were combined by {how}; the {len(small)} components reproduce that "
             f"combination with a correlation of {projection.fidelity:.3f}."
         )
-        return small, projection.fidelity, sentence, full
+        notes = ("the ratings do not rise with the declared judges' mean; their direction was kept",)
+        return _Model(
+            label="PriorRidge, projected",
+            small=small,
+            sentence=sentence,
+            full=self._named(model.combination_),
+            fidelity=projection.fidelity,
+            notes=notes if model.slope_from_prior_ else (),
+        )
 
-    def paper(self) -> tuple[LinearCombination, float, str, LinearCombination | None]:
+    def paper(self) -> _Model:
+        """The paper's two-stage PLS."""
         from metricsmith.regression import TwoStagePLS
 
         n = self.options.n if self.options.regression == "pls" and self.options.n else PAPER_N
         model = TwoStagePLS(
-            n=n,
-            positive_columns=self.judged or None,
-            refill=self.options.refill,
-            random_state=self.options.seed,
+            n=n, positive_columns=self.judged or None, refill=self.options.refill, random_state=self.options.seed
         ).fit(self.values, self.ratings)
-        dropped = [self.names[place] for place in model.dropped_]
         sentence = (
             f"Of {len(self.names)} candidates the {n} with the largest absolute correlation with the ratings were "
             "combined by one-component partial least squares (the paper's two stages)."
         )
+        dropped = [self.names[place] for place in model.dropped_]
         if dropped:
             sentence += f" Dropped for a negative weight: {', '.join(dropped)}."
-        return self._named(model.combination_), math.nan, sentence, None
+        return _Model(label=f"PLS, n = {n} (paper)", small=self._named(model.combination_), sentence=sentence)
 
     def declared_mean(self) -> LinearCombination:
         """The plain mean of the declared columns alone, fitted in location and scale."""
