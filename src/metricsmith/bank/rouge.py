@@ -14,7 +14,7 @@ from metricsmith.bank.pairs import Pairs, pair_up
 from metricsmith.bank.text import stem
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "rouge_tokens"]
+__all__ = ["FAMILY", "plain_tokens", "rouge", "rouge_tokens"]
 
 _TYPES = {
     "rouge1": "unigrams",
@@ -87,10 +87,17 @@ CARD = MetricCard(
 
 
 def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
-    """Tokenise each text once; compute only the types that `outputs` names."""
+    """ROUGE with stemming; only the types that `outputs` names."""
+    return rouge(batch, outputs, rouge_tokens)
+
+
+def rouge(
+    batch: TextBatch, outputs: Sequence[str], tokenise: Callable[[str], list[str]]
+) -> Mapping[str, FloatArray]:
+    """The outputs of this card that `outputs` names, for texts as `tokenise` splits them, each text once."""
     pairs = pair_up(batch)
     kinds = list(dict.fromkeys(name.rsplit("_", 1)[0] for name in outputs))
-    tokens = {text: rouge_tokens(text) for text in {*pairs.outputs, *pairs.references}}
+    tokens = {text: tokenise(text) for text in {*pairs.outputs, *pairs.references}}
     rows = [
         symbols(tokens[output], tokens[reference])
         for output, reference in zip(pairs.outputs, pairs.references, strict=True)
@@ -101,7 +108,7 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
         if kind == "rouge_l":
             scores |= _parts(kind, pairs, _subsequences(rows), sizes)
         elif kind == "rouge_lsum":
-            scores |= _parts(kind, pairs, _line_subsequences(pairs, rows), sizes)
+            scores |= _parts(kind, pairs, _line_subsequences(pairs, rows, tokenise), sizes)
         else:
             order = int(kind[-1])
             shared = shared_ngrams(rows, order)[:, -1].astype(float)
@@ -135,7 +142,12 @@ def rouge_tokens(text: str) -> list[str]:
     Equal to rouge-score's default tokeniser with stemming, except that letters of scripts other than Latin
     are kept.
     """
-    return [stem(token) if len(token) > 3 else token for token in _finder()(text.lower())]
+    return [stem(token) if len(token) > 3 else token for token in plain_tokens(text)]
+
+
+def plain_tokens(text: str) -> list[str]:
+    """The same without stemming."""
+    return _finder()(text.lower())
 
 
 def _subsequences(rows: Sequence[tuple[str, ...]]) -> FloatArray:
@@ -147,12 +159,14 @@ def _subsequences(rows: Sequence[tuple[str, ...]]) -> FloatArray:
     return np.asarray(cpdist(left, right, scorer=LCSseq.similarity, dtype=np.int64), dtype=float)
 
 
-def _line_subsequences(pairs: Pairs, rows: Sequence[tuple[str, ...]]) -> FloatArray:
+def _line_subsequences(
+    pairs: Pairs, rows: Sequence[tuple[str, ...]], tokenise: Callable[[str], list[str]]
+) -> FloatArray:
     """Summary-level matches of each pair: shape (m,); without line breaks the same as `_subsequences`."""
     shared = _subsequences(rows)
     for index, (output, reference) in enumerate(zip(pairs.outputs, pairs.references, strict=True)):
         if "\n" in output or "\n" in reference:
-            lines = [[rouge_tokens(line) for line in text.split("\n")] for text in (output, reference)]
+            lines = [[tokenise(line) for line in text.split("\n")] for text in (output, reference)]
             shared[index] = _union_matches(*lines)
     return shared
 

@@ -1,0 +1,72 @@
+"""Length of the output: the trivial baseline that every other metric has to beat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.text import words
+from metricsmith.records import MetricCard, Output
+
+__all__ = ["FAMILY", "counted_words"]
+
+_NOT = frozenset({"n't", "n’t"})
+
+CARD = MetricCard(
+    name="Output length",
+    kind="bank",
+    summary=(
+        "How long the output is, in characters and in words. Says nothing about quality by itself; raters "
+        "often favour one end, so it is the baseline beside every induced metric."
+    ),
+    formula=(
+        "characters: Unicode code points, white space included; words: tokens that begin with a letter or "
+        "digit, English clitics (n't, 's) not counted, each Han or Kana character as one"
+    ),
+    outputs=(
+        Output("output_characters", 0.0, None, False, half=500.0, description="characters of the output"),
+        Output("output_words", 0.0, None, False, half=100.0, description="words of the output"),
+    ),
+    domains=("general text", "any domain"),
+    tasks=("any task", "summarisation", "simplification", "dialogue", "long-form answers"),
+    best_for=(
+        "a baseline: a metric that does no better than length has learnt little",
+        "detecting padding, verbosity and raters' preference for long or short outputs",
+    ),
+    not_for=("judging content of any kind",),
+    limits=(
+        "neither end is good in general; lower counts as better by convention, and a fitted metric takes the "
+        "direction from the ratings",
+        "counts of different scripts do not compare",
+    ),
+    failure_cases=("an output padded with repetitions reads as informative where raters like length",),
+    related=("length_ratio", "fkgl", "distinct_1"),
+    papers=("Dubois et al. 2024, Length-controlled AlpacaEval: a simple way to debias automatic evaluators",),
+)
+
+
+def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+    """Count only what `outputs` names."""
+    scores: dict[str, FloatArray] = {}
+    if "output_characters" in outputs:
+        scores["output_characters"] = np.array([len(text) for text in batch.outputs], dtype=np.float64)
+    if "output_words" in outputs:
+        counts = [len(counted_words(text)) for text in batch.outputs]
+        scores["output_words"] = np.array(counts, dtype=np.float64)
+    return scores
+
+
+def counted_words(text: str) -> list[str]:
+    """The tokens of `text` that a person would count as words: no marks, no English clitics (``'s``, ``n't``).
+
+    Examples
+    --------
+    >>> counted_words("Well... it isn't 5%!")
+    ['Well', 'it', 'is', '5']
+    """
+    return [token for token in words(text) if token[0].isalnum() and token.lower() not in _NOT]
+
+
+FAMILY = Family(CARD, compute)
