@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 __all__ = [
     "DataError",
@@ -63,11 +64,14 @@ class JudgementFailed(MetricsmithError):
         What happened, with the value seen.
     status : str
         One of the failure values of `metricsmith.records.Status`.
+    usage : Usage, optional
+        What the failed attempts cost (`metricsmith.records.Usage`), where that is known.
     """
 
-    def __init__(self, message: str, status: str = "unparsable") -> None:
+    def __init__(self, message: str, status: str = "unparsable", usage: Any = None) -> None:
         super().__init__(message)
         self.status = status
+        self.usage = usage
 
 
 class ModelFailure(MetricsmithError):

@@ -145,8 +145,10 @@ def scripted(prompt: str) -> dict[str, Any]:
         return {"axes": [{"name": q, "meaning": f"The output shows {q.lower()}."} for q in QUALITIES[:15]]}
     if "## levels ##" in asked:
         return {"levels": [f"Level {number} of five." for number in range(1, 6)]}
-    if "## ranked" in asked or "## names ##" in asked:
-        return {"names": []}
+    if "`names`" in asked or "## names ##" in asked:
+        cards = prompt.rsplit("[[ ## cards ## ]]", 1)[-1]
+        named = [line[3:] for line in cards.splitlines() if line.startswith("## ")]
+        return {"reasoning": "The later cards look better.", "names": named[::-1]}
     judged = prompt.rsplit("[[ ## output ## ]]", 1)[-1].split("Respond with")[0]
     words = judged.split()
     length = sum(map(len, words)) / max(1, len(words))

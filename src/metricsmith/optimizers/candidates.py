@@ -10,11 +10,12 @@ import dspy
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.bank.column import ColumnMetric
-from metricsmith.errors import NeedsError, OptionError, nearest
+from metricsmith.errors import JudgementFailed, NeedsError, OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.recommenders.base import Recommender
+from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.records import MetricCard, Task, Usage
 
 __all__ = ["BANKS", "Candidates", "Sources", "gather"]
@@ -169,12 +170,16 @@ def _retrieve(
         cards.setdefault(_card_key(metric), replace(metric.card, name=_card_key(metric)))
     if len(cards) <= k:
         return list(pool), (), Usage()
-    choice = recommender.recommend(task, list(cards.values()), k)
+    notes, usage = [], Usage()
+    try:
+        choice = recommender.recommend(task, list(cards.values()), k)
+    except JudgementFailed as problem:
+        choice = BM25Recommender().recommend(task, list(cards.values()), k)
+        notes.append(f"the model's ranking failed ({problem}); BM25's order stands")
+        usage += problem.usage or Usage()
     kept = set(choice.names)
-    notes = [f"retrieval kept {len(kept)} of {len(cards)} metrics", *choice.notes]
-    if choice.unknown:
-        notes.append(f"the model ranked metrics that do not exist: {', '.join(choice.unknown)}")
-    return [metric for metric in pool if _card_key(metric) in kept], tuple(notes), choice.usage
+    notes += [f"retrieval kept {len(kept)} of {len(cards)} metrics", *choice.notes]
+    return [metric for metric in pool if _card_key(metric) in kept], tuple(notes), usage + choice.usage
 
 
 def _card_key(metric: Metric) -> str:

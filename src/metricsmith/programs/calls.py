@@ -47,7 +47,7 @@ class Call:
     def result(self) -> Any:
         """The prediction, or `JudgementFailed`."""
         if self.prediction is None:
-            raise JudgementFailed(self.error, self.status)
+            raise JudgementFailed(self.error, self.status, self.usage)
         return self.prediction
 
 
@@ -86,7 +86,7 @@ def model_call(module: dspy.Module, /, *, tries: int = 3, parse_tries: int = 2, 
             except JudgementFailed as problem:
                 status, error = Status(problem.status), str(problem)
             except AdapterParseError as problem:
-                status, error = Status.UNPARSABLE, _first_line(problem)
+                status, error = Status.UNPARSABLE, _unread(problem)
             except LMError as problem:
                 status, error = _transport_status(problem), _first_line(problem)
                 usage += Usage(requests=1)
@@ -163,6 +163,13 @@ def _timed(usage: Usage, started: float) -> Usage:
 def _transport_status(problem: LMError) -> Status:
     refused = getattr(problem, "provider_code", None) in {"content_filter", "content_policy_violation"}
     return Status.REFUSED if refused else Status.TRANSPORT
+
+
+def _unread(problem: AdapterParseError) -> str:
+    """What was wanted and what came."""
+    fields = ", ".join(problem.signature.output_fields)
+    answer = " ".join(str(problem.lm_response).split())
+    return f"no {fields} in the answer {answer[:120]!r}{'...' if len(answer) > 120 else ''}"
 
 
 def _first_line(problem: Exception) -> str:
