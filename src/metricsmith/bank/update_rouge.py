@@ -51,7 +51,7 @@ CARD = MetricCard(
         "sentences that should have been deleted are not counted",
         "depends on sentence splitting",
         "autometrics-ai 0.1.0 joins the sentences into one line, so that its Lsum is ROUGE-L: over 60 "
-        "simplifications ours is higher by 0 in the median, by .19 at most, and the other two are equal; it "
+        "simplifications ours differs by 0 in the median, .19 at most, and the other two are equal; it "
         "splits at every full stop and reads the first reference only",
     ),
     failure_cases=(
