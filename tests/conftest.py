@@ -24,3 +24,11 @@ def shared_golden(shared_data: Path) -> Path:
     if not folder.is_dir():
         pytest.skip(f"no golden numbers beside {shared_data}")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_cached_answers() -> None:
+    """Every test meets its own server: an answer cached by another would hide what it asks."""
+    import dspy
+
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)

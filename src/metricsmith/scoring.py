@@ -107,7 +107,7 @@ def score(
         In [0, 1]: the share of model judgements that may fail. Rows that lack what a metric needs do
         not count.
     progress : bool
-        Whether to draw a progress bar on standard error.
+        Whether to draw a progress bar on standard error, if that is a terminal.
     label : str
         The bar's text.
 
@@ -157,7 +157,7 @@ def _score_concurrently(
     failures: list[Judgement] = []
     with (
         ThreadPoolExecutor(max(1, min(concurrency, len(jobs)))) as pool,
-        tqdm(total=len(jobs), desc=label, disable=not progress or not jobs, leave=False) as bar,
+        tqdm(total=len(jobs), desc=label, disable=None if progress and jobs else True, leave=False) as bar,
     ):
         waiting: dict[Future[list[Judgement]], tuple[int, int]] = {}
         for j, i in jobs:

@@ -7,12 +7,11 @@ import json
 import sys
 
 import pytest
-from loopback import scripted, serve
-from planted import planted_rows
 
+from loopback import scripted, serve
 from metricsmith.cli import main
-from metricsmith.datasets import plain_notices
 from metricsmith.programs import calls
+from planted import planted_rows
 
 
 @pytest.fixture(autouse=True)
@@ -91,9 +90,7 @@ def test_own_scores_are_enough_without_text_and_model(run, tmp_path):
         f"{row['rating']},{row['columns']['good']},{row.group}" for row in planted_rows(sources=20)
     ]
     path.write_text("\n".join(lines))
-    code, out, err = run(
-        "induce", path, "--target", "rating", "--metric-columns", "mi*", "--out", tmp_path / "out"
-    )
+    code, out, err = run("induce", path, "--target", "rating", "--metric-columns", "mi*", "--out", tmp_path / "out")
     assert code == 0, err
     assert "matches 1 of 3 columns" in err
     assert "mine" in out
@@ -122,8 +119,7 @@ def test_scores_of_training_rows_equal_those_in_the_table_of_scores(run, data, t
     run("induce", data, "--target", "rating", "--out", tmp_path / "out", "--quiet")
     _, out, _ = run("score", tmp_path / "out" / "metric.json", data)
     now = {row["id"]: row["prediction"] for row in csv.DictReader(out.splitlines())}
-    then = csv.DictReader((tmp_path / "out" / "scores.csv").open(encoding="utf-8"))
-    for row in then:
+    for row in csv.DictReader((tmp_path / "out" / "scores.csv").read_text("utf-8").splitlines()):
         assert float(row["prediction"]) == float(now[row["id"]])
 
 
@@ -211,49 +207,3 @@ def test_a_judged_metric_asks_for_a_model_when_scoring(run, data, tmp_path, monk
         code, out, err = run("score", metric, data, *model)
         assert code == 0, err
     assert len(list(csv.DictReader(out.splitlines()))) == 60
-
-
-class TestDemo:
-    """The demonstration on embedded data."""
-
-    @pytest.fixture(scope="class")
-    def folder(self, tmp_path_factory):
-        return tmp_path_factory.mktemp("demo")
-
-    @pytest.fixture(scope="class")
-    def report(self, folder):
-        patch = pytest.MonkeyPatch()
-        patch.setattr(sys, "argv", ["metricsmith", "demo", "--out", str(folder)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        patch.undo()
-        assert not end.value.code
-        return json.loads((folder / "report.json").read_text("utf-8"))
-
-    def test_the_interval_excludes_zero(self, report):
-        assert report["test"]["ci_low"] > 0
-        assert report["test"]["p_value"] < 0.05
-
-    def test_it_is_labelled_synthetic_wherever_it_shows(self, report, folder):
-        assert report["synthetic"] == plain_notices.SYNTHETIC
-        assert plain_notices.SYNTHETIC.split(":")[0] in (folder / "report.html").read_text("utf-8")
-        assert plain_notices.SYNTHETIC.split(":")[0] in (folder / "report.md").read_text("utf-8")
-
-    def test_components_carry_the_signs_that_the_generator_planted(self, report, folder):
-        rows = plain_notices.load()[1]
-        scores = {row["id"]: row for row in csv.DictReader((folder / "scores.csv").open(encoding="utf-8"))}
-        signs = {}
-        for component in report["components"]:
-            values = [float(scores[row.id][component["name"]]) for row in rows]
-            signs[component["name"]] = (component["direction"], plain_notices.expected_sign(rows, values))
-        assert all(sign in {1: "+", -1: "-", 0: "+-"}[due] for sign, due in signs.values()), signs
-
-    def test_length_readability_and_recall_are_among_the_components(self, report):
-        names = " ".join(component["name"] for component in report["components"])
-        assert "fkgl" in names
-        assert "output_" in names or "length" in names
-        assert any(word in names for word in ("_r", "recall"))
-
-    def test_what_no_lexical_metric_sees_is_named(self, report):
-        hidden = [note for note in report["notes"] if "no lexical metric can see it" in note]
-        assert {note.split(":")[1].split(" costs")[0].strip() for note in hidden} == {"contradiction", "wrong tone"}

@@ -7,7 +7,7 @@ import numpy as np
 from metricsmith.metric import make_row
 from metricsmith.records import Scale, Task
 
-WORDS = (
+WORDS = (  # noqa: SIM905
     "the library opens at nine on monday and closes early because staff attend training please return books by "
     "friday using the box outside or ask a neighbour to bring them for you"
 ).split()

@@ -7,7 +7,7 @@ module, or any family, loads no backend; those load when something is scored.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from typing import NamedTuple
@@ -87,6 +87,22 @@ class MetricBank:
         raise OptionError(
             f"{name!r} is a family of {len(outputs)} metrics: name one of its outputs, {', '.join(outputs)}"
         )
+
+    def only(self, *names: str) -> MetricBank:
+        """A bank of the named outputs alone; a family that keeps some of its outputs keeps its card otherwise.
+
+        Raises
+        ------
+        OptionError
+            If there is no such output, with the nearest name.
+        """
+        wanted = {self.get(name).name for name in names}
+        kept = []
+        for family in self.families:
+            outputs = tuple(output for output in family.card.outputs if output.name in wanted)
+            if outputs:
+                kept.append(replace(family, card=replace(family.card, outputs=outputs)))
+        return MetricBank(tuple(kept))
 
     def card(self, name: str) -> MetricCard:
         """The card of a family, found by its name or by that of one of its outputs.

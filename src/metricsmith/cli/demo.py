@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from metricsmith.cli.model import ApiBase, Model, language_model
 
 if TYPE_CHECKING:
+    import dspy
+
     from metricsmith.optimizers.runs import Induced
 
-__all__ = ["demo", "planted_truth"]
+__all__ = ["SINGLE_MINDED", "demo", "planted_truth"]
+
+# Metrics that each look at one thing, so that a component's sign can be held against the planted truth.
+SINGLE_MINDED = ("output_words", "fkgl", "rouge1_r", "rouge2_r", "rouge_l_r", "distinct_2")
 
 
 def demo(
@@ -23,6 +30,7 @@ def demo(
     api_base: ApiBase = None,
 ) -> None:
     """Induce a metric from embedded synthetic ratings and compare it with the planted truth."""
+    from metricsmith.bank.catalogue import default_bank
     from metricsmith.cli.induce import summary
     from metricsmith.datasets import plain_notices
     from metricsmith.datasets.table import read_table
@@ -40,7 +48,8 @@ def demo(
         group="source_id",
         scale=plain_notices.TASK.scale,
     )
-    done = induce(table, AutoMetrics(lm=language_model(lm, api_base), progress=True))
+    bank = default_bank().only(*SINGLE_MINDED)
+    done = induce(table, AutoMetrics(metrics=bank, lm=language_model(lm, api_base), progress=True))
     truth = planted_truth(done)
     record = replace(
         done.record,
@@ -57,7 +66,6 @@ def demo(
 
 def planted_truth(done: Induced) -> list[str]:
     """What the planted defects say about the components: their due signs, and what none of them can see."""
-    from metricsmith.correlation import spearman
     from metricsmith.datasets import plain_notices
 
     rows = {row["id"]: row for row in plain_notices.load()[1]}
@@ -69,13 +77,21 @@ def planted_truth(done: Induced) -> list[str]:
         due = {1: "+", -1: "-", 0: "either sign"}[sign]
         verdict = "as planted" if due in (component.direction, "either sign") else "NOT as planted"
         lines.append(f"planted truth: {component.name} should count {due}, it counts {component.direction}: {verdict}")
-    test = [row for row in scored if row.split == "test"]
-    predictions = [math.nan if row.prediction is None else row.prediction for row in test]
-    for name, defect in plain_notices.DEFECTS.items():
-        rho = spearman(predictions, [rows[row.id][defect.column] for row in test])
-        seen = "lexical metrics can see it" if defect.visible else "no lexical metric can see it: a judge must"
+    return [*lines, *_recovered([rows[row.id] for row in scored], [row.prediction or 0.0 for row in scored])]
+
+
+def _recovered(rows: Sequence[dspy.Example], predictions: Sequence[float]) -> list[str]:
+    """What one case of each defect takes off the prediction, beside what it took off the ratings."""
+    from metricsmith.datasets import plain_notices
+
+    defects = plain_notices.DEFECTS
+    counts = np.array([[1.0, *(row[defect.column] for defect in defects.values())] for row in rows])
+    effects = np.linalg.lstsq(counts, np.array(predictions), rcond=None)[0][1:]
+    lines = []
+    for (name, defect), effect in zip(defects.items(), effects, strict=True):
+        seen = "lexical metrics see it" if defect.visible else "no lexical metric can see it: a judge must"
         lines.append(
-            f"planted truth: {name.replace('_', ' ')} costs raters {abs(defect.weight):g} points each; its Spearman "
-            f"correlation with the metric on held-out rows is {rho:+.2f} ({seen})"
+            f"planted truth: {name.replace('_', ' ')} costs {abs(defect.weight):.2f} rating points a case, "
+            f"the metric takes off {-effect:.2f} ({seen})"
         )
     return lines

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from metricsmith.optimizers.candidates import Candidates, Plan, Sources, gather
 from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
+from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
@@ -141,27 +142,30 @@ def induct(
         Rows without a rating. Where no candidate costs a model call they help to choose the small model.
     """
     with dspy.context(lm=options.lm) if options.lm is not None else nullcontext():
-        candidates = gather(
-            train.rows, task, options.sources, options.plan(train), options.retriever(), seed=options.seed
+        with stage("finding candidates", options.progress):
+            candidates = gather(
+                train.rows, task, options.sources, options.plan(train), options.retriever(), seed=options.seed
+            )
+        with stage("scoring rows", options.progress):
+            table = score(
+                candidates.metrics,
+                [*train.rows, *others],
+                concurrency=options.concurrency,
+                max_failure_rate=options.max_failure_rate,
+                progress=options.progress,
+            )
+            extra = score(candidates.metrics, [] if candidates.costly else unrated)
+    with stage("fitting", options.progress):
+        fitted = fit(
+            table.values[: len(train)],
+            train.ratings,
+            table.names,
+            declared=candidates.declared,
+            judged=candidates.judged,
+            higher_is_better=task.scale.higher_is_better,
+            options=options.fit,
+            unrated=extra.values,
         )
-        table = score(
-            candidates.metrics,
-            [*train.rows, *others],
-            concurrency=options.concurrency,
-            max_failure_rate=options.max_failure_rate,
-            progress=options.progress,
-        )
-        extra = score(candidates.metrics, [] if candidates.costly else unrated)
-    fitted = fit(
-        table.values[: len(train)],
-        train.ratings,
-        table.names,
-        declared=candidates.declared,
-        judged=candidates.judged,
-        higher_is_better=task.scale.higher_is_better,
-        options=options.fit,
-        unrated=extra.values,
-    )
     components = table.select(fitted.small.names)
     metric = InducedMetric(
         components=components.metrics,

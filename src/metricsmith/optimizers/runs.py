@@ -18,6 +18,7 @@ from metricsmith.optimizers.estimate import Load, estimate
 from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.induction import Induction, Options, Rated, induct
 from metricsmith.optimizers.recording import Evaluation, record_run
+from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Judgement, Task, Usage
 from metricsmith.report.record import RunRecord
@@ -111,19 +112,20 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
     induction = induct(sides.train, sides.test.rows, task, options, sides.unrated)
     tested = len(sides.test) > 0
     rows, values = (sides.test, induction.other_values) if tested else (sides.train, induction.train_values)
-    blocks = {
-        label: agreement(predicted, rows.ratings, rows.groups, seed=options.seed)
-        for label, predicted in predictions(induction, values, rows.rows).items()
-    }
-    own = blocks.pop(METRIC)
-    return induction, Evaluation(
-        kind=sides.kind,
-        test=own if tested else agreement([], []),
-        baselines=blocks,
-        test_rows=sides.test,
-        shares=selected_shares(induction, options.fit, options.seed),
-        learning=learning_curve(induction, sides.test, values, options.fit, options.seed) if tested else (),
-    )
+    with stage("evaluating", options.progress):
+        blocks = {
+            label: agreement(predicted, rows.ratings, rows.groups, seed=options.seed)
+            for label, predicted in predictions(induction, values, rows.rows).items()
+        }
+        own = blocks.pop(METRIC)
+        return induction, Evaluation(
+            kind=sides.kind,
+            test=own if tested else agreement([], []),
+            baselines=blocks,
+            test_rows=sides.test,
+            shares=selected_shares(induction, options.fit, options.seed),
+            learning=learning_curve(induction, sides.test, values, options.fit, options.seed) if tested else (),
+        )
 
 
 def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:
