@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -86,7 +88,7 @@ def test_value_equals_the_count_of_characters_by_brute_force(output: str, refere
         (
             sum(block.size for block in chosen)
             for chosen in subsets(blocks)
-            if all(a.reference < b.reference for a, b in zip(chosen, chosen[1:], strict=False))
+            if all(a.reference < b.reference for a, b in pairwise(chosen))
         ),
         default=0,
     )
