@@ -31,7 +31,7 @@ def demo(
 ) -> None:
     """Induce a metric from embedded synthetic ratings and compare it with the planted truth."""
     from metricsmith.bank.catalogue import default_bank
-    from metricsmith.cli.induce import summary
+    from metricsmith.cli.summary import summary
     from metricsmith.datasets import plain_notices
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.auto_metrics import AutoMetrics

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from metricsmith.cli.model import ApiBase, Model, language_model
+from metricsmith.cli.summary import summary
 from metricsmith.errors import DataError, OptionError
 
-if TYPE_CHECKING:
-    from metricsmith.optimizers.induce import Induced
-
-__all__ = ["induce", "summary"]
+__all__ = ["induce"]
 
 
 def induce(
@@ -115,27 +113,3 @@ def _test_side(test: str, reading: dict[str, Any]) -> tuple[float, Any]:
     if not 0 <= fraction < 1:
         raise OptionError(f"--test {test} must be a file, or a share from 0 (no test) to below 1, such as 0.3")
     return fraction, None
-
-
-def summary(done: Induced, out: Path) -> str:
-    """What a person wants to know in the terminal."""
-    record = done.record
-    lines = [f"{record.title}: {len(record.components)} components"]
-    width = max((len(component.name) for component in record.components), default=0)
-    lines += [
-        f"  {component.weight:+8.3f}  {component.name:{width}}  "
-        f"(alone: tau-b {component.tau_train:+.3f} train, {component.tau_test:+.3f} test)"
-        for component in record.components
-    ]
-    sides = {"training rows only": record.train} if record.evaluation == "train_only" else {"test": record.test}
-    blocks = {f"metric, {side}": block for side, block in sides.items()} | dict(record.baselines)
-    width = max(map(len, blocks))
-    lines += [
-        f"{name:{width}}  tau-b {block.kendall_tau_b:+.3f}  95% [{block.ci_low:+.3f}, {block.ci_high:+.3f}]  "
-        f"p {block.p_value:.3f}  ({block.n} rows, {block.groups} groups)"
-        for name, block in blocks.items()
-    ]
-    lines += [f"warning: {warning}" for warning in record.warnings]
-    lines += [record.synthetic] if record.synthetic else []
-    lines += [f"report: {out / 'report.html'}", f"metric: {out / 'metric.json'}", record.signature]
-    return "\n".join(lines)

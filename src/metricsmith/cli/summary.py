@@ -1,0 +1,58 @@
+"""What a person wants to know in the terminal after a run."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from metricsmith.optimizers.runs import Induced
+    from metricsmith.records import Agreement
+    from metricsmith.report.record import Component
+
+__all__ = ["summary"]
+
+
+def summary(done: Induced, out: Path) -> str:
+    """Components, agreement beside the baselines, warnings, and where everything was written."""
+    record = done.record
+    side = "held-out rows" if record.tested else "training rows only"
+    blocks = {f"induced metric, {side}": record.headline, **record.baselines}
+    lines = [
+        f"{record.title}: {len(record.components)} components",
+        *_components(record.components),
+        *_agreements(blocks),
+        *(f"warning: {warning}" for warning in record.warnings),
+        record.synthetic,
+        f"report: {out / 'report.html'}",
+        f"metric: {out / 'metric.json'}",
+        record.signature,
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _components(components: tuple[Component, ...]) -> list[str]:
+    width = max((len(component.name) for component in components), default=0)
+    return [
+        f"  {component.weight:+8.3f}  {component.name:{width}}  (alone: tau-b {_signed(component.tau_train)} train, "
+        f"{_signed(component.tau_test)} test)"
+        for component in components
+    ]
+
+
+def _agreements(blocks: dict[str, Agreement]) -> list[str]:
+    width = max(map(len, blocks))
+    return [
+        f"{name:{width}}  tau-b {_signed(block.kendall_tau_b)}  95 % {_signed(block.ci_low)} to "
+        f"{_signed(block.ci_high)}  p {_plain(block.p_value)}  ({block.n} rows, {block.groups} groups)"
+        for name, block in blocks.items()
+    ]
+
+
+def _signed(value: float) -> str:
+    return "undefined" if math.isnan(value) else f"{value:+.3f}"
+
+
+def _plain(value: float) -> str:
+    return "undefined" if math.isnan(value) else f"{value:.3f}"
