@@ -15,7 +15,7 @@ from metricsmith.optimizers.induction import Induction, Rated
 from metricsmith.report.record import LearningPoint
 from metricsmith.resampling import resampled_rows
 
-__all__ = ["METRIC", "learning_curve", "predictions", "selected_shares"]
+__all__ = ["METRIC", "best_single", "learning_curve", "predictions", "selected_shares"]
 
 FloatArray = NDArray[np.float64]
 METRIC = "induced metric"
@@ -46,20 +46,22 @@ def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Ex
     result = {METRIC: fitted.small.predict(values[:, fitted.positions])}
     for label, model in fitted.rivals.items():
         result[label] = model.predict(values)
-    result.update(_single(induction, values))
+    single = best_single(induction)
+    if single is not None:
+        result["best single candidate"] = single[1] * values[:, single[0]]
     lengths, train_lengths = output_lengths(rows), output_lengths(train.rows)
     if np.isfinite(train_lengths).all():
         result["output length in words"] = _signed(train_lengths, train.ratings) * lengths
     return result
 
 
-def _single(induction: Induction, values: FloatArray) -> dict[str, FloatArray]:
-    train = induction.train
-    taus = [kendall_tau_b(column, train.ratings) for column in induction.train_values.T]
+def best_single(induction: Induction) -> tuple[int, float] | None:
+    """Position and sign of the candidate that agrees best with the training ratings; None if none is defined."""
+    taus = [kendall_tau_b(column, induction.train.ratings) for column in induction.train_values.T]
     if not np.isfinite(taus).any():
-        return {}
+        return None
     best = int(np.nanargmax(np.abs(taus)))
-    return {"best single candidate": np.sign(taus[best]) * values[:, best]}
+    return best, float(np.sign(taus[best]))
 
 
 def output_lengths(rows: Sequence[dspy.Example]) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from metricsmith.agreement import agreement
 from metricsmith.correlation import kendall_tau_b
-from metricsmith.optimizers.evaluation import METRIC, predictions
+from metricsmith.optimizers.evaluation import METRIC, best_single, predictions
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induction import Induction, Rated
 from metricsmith.programs.induced import Explanation
@@ -94,7 +94,7 @@ def record_run(
         judgements=tally(judgements),
         usage=_usage(usage, estimated, seconds),
         warnings=tuple(_warnings(induction, evaluation, judgements)),
-        notes=(*notes, *induction.candidates.notes, *induction.fitted.notes),
+        notes=(*notes, *induction.candidates.notes, *induction.fitted.notes, *_single_note(induction)),
         data=tuple(data),
         combiner=induction.fitted.sentence,
         fidelity=induction.fitted.fidelity,
@@ -103,6 +103,11 @@ def record_run(
         learning=evaluation.learning,
         failures=tuple(_failures(judgements)),
     )
+
+
+def _single_note(induction: Induction) -> list[str]:
+    single = best_single(induction)
+    return [] if single is None else [f"best single candidate on the training rows: {induction.table.names[single[0]]}"]
 
 
 def _usage(usage: Usage, estimated: Usage, seconds: float) -> dict[str, Any]:
