@@ -1,6 +1,6 @@
 """What importing metricsmith costs beside importing dspy, in alternation, as a ratio.
 
-    python benchmarks/import_time.py [--rounds 11]
+python benchmarks/import_time.py [--rounds 11]
 """
 
 from __future__ import annotations
