@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.gram_numbers import IntArray, number_grams
+from metricsmith.bank.pairs import pair_up
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "Corpus", "Vectors", "cider", "document_frequencies"]
+__all__ = ["FAMILY", "document_frequencies"]
 
 ORDER = 4
 SIGMA = 6.0
@@ -66,83 +68,87 @@ CARD = MetricCard(
 
 
 @dataclass(frozen=True, slots=True)
-class Vectors:
-    """One text's tf-idf vectors: for each n, the weight of each n-gram, and the Euclidean length.
+class Entries:
+    """The tf-idf vectors of t texts for one n: one entry for each text and different n-gram in it.
 
-    `tokens` is the length of the text; n-gram lengths that it is too short for are not there.
+    Entries are sorted by text, then by where the n-gram first stands, so that sums over a text never depend
+    on the other texts. `keys` says which text and n-gram an entry is; `starts` and `sizes`, shape (t,), say
+    where a text's entries are; `norms`, shape (t,), are the vectors' Euclidean lengths, 0 without n-grams.
     """
 
-    tokens: int
-    weights: tuple[Mapping[str, float], ...]
-    norms: tuple[float, ...]
+    keys: IntArray
+    weights: FloatArray
+    starts: IntArray
+    sizes: IntArray
+    norms: FloatArray
+    different: int
 
-
-class Corpus:
-    """Turns texts into vectors by the document frequencies of one corpus.
-
-    Tokens are numbered as they come, and a text is a string with one character per token, so that its
-    n-grams are slices.
-
-    Parameters
-    ----------
-    statistics : mapping
-        What `document_frequencies` returned.
-    """
-
-    def __init__(self, statistics: Mapping[str, Any]) -> None:
-        self._numbers: dict[str, str] = {}
-        self._rare = math.log(max(statistics["documents"], 1) + 1)  # an empty corpus counts as one item
-        self._known = {
-            self._symbols(gram.split(" ")): self._rare - math.log(count)
-            for gram, count in statistics["frequencies"].items()
-        }
-
-    def vectors(self, tokens: Sequence[str]) -> Vectors:
-        """The vectors of a text, n = 1 to 4."""
-        text = self._symbols(tokens)
-        idf, rare = self._known.get, self._rare
-        weights, norms = [], []
-        for order in range(1, min(ORDER, len(text)) + 1):
-            counts = Counter([text[start : start + order] for start in range(len(text) - order + 1)])
-            weighted = {gram: count * idf(gram, rare) for gram, count in counts.items()}
-            weights.append(weighted)
-            norms.append(math.sqrt(sum([weight * weight for weight in weighted.values()])))
-        return Vectors(len(text), tuple(weights), tuple(norms))
-
-    def _symbols(self, tokens: Sequence[str]) -> str:
-        numbers = self._numbers
-        return "".join([numbers.setdefault(token, chr(len(numbers))) for token in tokens])
+    def products(self, outputs: IntArray, references: IntArray) -> FloatArray:
+        """Clipped products min(c, r) . r of m pairs of texts: shape (m,)."""
+        sizes = self.sizes[outputs]
+        pairs = np.repeat(np.arange(len(outputs)), sizes)
+        ours = np.arange(len(pairs)) + np.repeat(self.starts[outputs] - (np.cumsum(sizes) - sizes), sizes)
+        wanted = self.keys[ours] + (references - outputs)[pairs] * self.different  # the reference's, same n-gram
+        order = np.argsort(self.keys)
+        found = np.searchsorted(self.keys, wanted, sorter=order)
+        theirs = order[np.minimum(found, len(order) - 1)]
+        shared = self.keys[theirs] == wanted
+        left, right = self.weights[ours[shared]], self.weights[theirs[shared]]
+        products = np.minimum(left, right) * right
+        return np.asarray(np.bincount(pairs[shared], products, minlength=len(outputs)), dtype=np.float64)
 
 
 def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
     """Score by the batch's statistics, or by the batch's own references if it has none."""
-    corpus = Corpus(batch.statistics or document_frequencies(batch))
-    texts = {text for references in batch.references for text in references if text.strip()}
-    known = {text: corpus.vectors(words(text.lower())) for text in texts}
-    scores = []
-    for output, references in zip(batch.outputs, batch.references, strict=True):
-        vectors = corpus.vectors(words(output.lower()))
-        scores.append(cider(vectors, [known[text] for text in references if text in known]))
-    return dict.fromkeys(outputs, np.array(scores, dtype=float))
+    statistics = batch.statistics or document_frequencies(batch)
+    pairs = pair_up(batch)
+    texts = list(dict.fromkeys([*pairs.outputs, *pairs.references]))
+    place = {text: index for index, text in enumerate(texts)}
+    left = np.array([place[text] for text in pairs.outputs], dtype=np.int64)
+    right = np.array([place[text] for text in pairs.references], dtype=np.int64)
+    tokens = [words(text.lower()) for text in texts]
+    cosines, lengths = np.zeros(len(left)), np.zeros(len(left))
+    for entries in _vectors(tokens, statistics):
+        norms = entries.norms[left] * entries.norms[right]
+        cosines += entries.products(left, right) / np.where(norms > 0, norms, 1.0)
+        lengths += (entries.norms[left] > 0) | (entries.norms[right] > 0)
+    penalties = [
+        math.exp(-((len(tokens[output]) - len(tokens[reference])) ** 2) / (2 * SIGMA**2))
+        for output, reference in zip(left.tolist(), right.tolist(), strict=True)
+    ]
+    values = 10.0 * np.minimum(cosines / np.maximum(lengths, 1.0), 1.0) * penalties
+    return dict.fromkeys(outputs, _mean(values, pairs.counts))
 
 
-def cider(output: Vectors, references: Sequence[Vectors]) -> float:
-    """CIDEr-D in [0, 10], the mean over references; NaN without references."""
-    if not references:
-        return math.nan
-    return 10.0 * math.fsum(_similarity(output, reference) for reference in references) / len(references)
+def _vectors(tokens: Sequence[Sequence[str]], statistics: Mapping[str, Any]) -> Iterator[Entries]:
+    """The vectors of t tokenised texts, n = 1 to 4."""
+    rare = math.log(max(statistics["documents"], 1) + 1)  # an empty corpus counts as one item
+    frequencies = statistics["frequencies"]
+    known = [gram.split(" ") for gram in frequencies]
+    known_idf = np.array([rare - math.log(count) for count in frequencies.values()])
+    known_order = np.array([len(gram) for gram in known], dtype=np.int64)
+    for order, grams in enumerate(number_grams([*tokens, *known], ORDER), 1):
+        idf = np.full(grams.different, rare)
+        cut = int(np.searchsorted(grams.owners, len(tokens)))
+        whole = known_order[grams.owners[cut:] - len(tokens)] == order
+        idf[grams.numbers[cut:][whole]] = known_idf[grams.owners[cut:][whole] - len(tokens)]
+        yield _entries(grams.owners[:cut], grams.numbers[:cut], idf, len(tokens))
 
 
-def _similarity(output: Vectors, reference: Vectors) -> float:
-    cosines = []
-    for order in range(min(len(output.norms), len(reference.norms))):
-        ours, theirs = output.weights[order], reference.weights[order]
-        shared = ours.keys() & theirs.keys()
-        product = math.fsum([min(ours[gram], theirs[gram]) * theirs[gram] for gram in shared])
-        cosines.append(product / (output.norms[order] * reference.norms[order]))
-    orders = max(len(output.norms), len(reference.norms))
-    penalty = math.exp(-((output.tokens - reference.tokens) ** 2) / (2 * SIGMA**2))
-    return min(1.0, math.fsum(cosines) / orders) * penalty
+def _entries(owners: IntArray, numbers: IntArray, idf: FloatArray, texts: int) -> Entries:
+    keys, first, counts = np.unique(owners * len(idf) + numbers, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    keys, owners = keys[order], owners[first[order]]
+    weights = counts[order] * idf[numbers[first[order]]]
+    sizes = np.bincount(owners, minlength=texts)
+    norms = np.sqrt(np.bincount(owners, weights * weights, minlength=texts))
+    return Entries(keys, weights, np.cumsum(sizes) - sizes, sizes, norms, len(idf))
+
+
+def _mean(values: FloatArray, counts: IntArray) -> FloatArray:
+    """The mean of each row's values: (m,) to (n,); NaN for a row without pairs."""
+    sums = np.bincount(np.repeat(np.arange(len(counts)), counts), values, minlength=len(counts))
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def document_frequencies(batch: TextBatch) -> dict[str, Any]:

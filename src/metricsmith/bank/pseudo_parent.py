@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate
 
 import numpy as np
 
 from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.ngrams import symbols
+from metricsmith.bank.gram_numbers import Grams, IntArray, number_grams
+from metricsmith.bank.pairs import pair_up
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
@@ -67,71 +66,80 @@ CARD = MetricCard(
 
 
 def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
-    """Score row by row; the best reference counts."""
-    scores = []
-    for source, output, references in zip(batch.inputs, batch.outputs, batch.references, strict=True):
-        table, tokens = set(words(source.lower())), words(output.lower())
-        values = [
-            pseudo_parent(tokens, words(text.lower()), table) for text in references if text.strip() and table
-        ]
-        scores.append(max(values, default=math.nan))
-    return dict.fromkeys(outputs, np.array(scores, dtype=float))
+    """Count all pairs at once; the best reference counts."""
+    pairs = pair_up(batch)
+    tables = {text: frozenset(words(text.lower())) for text in set(batch.inputs)}
+    rows = np.repeat(np.arange(len(batch)), pairs.counts).tolist()
+    triples = [
+        (words(output.lower()), words(reference.lower()), tables[batch.inputs[row]])
+        for output, reference, row in zip(pairs.outputs, pairs.references, rows, strict=True)
+    ]
+    return dict.fromkeys(outputs, pairs.best(np.array(pseudo_parent(triples), dtype=float)))
 
 
-def pseudo_parent(output: Sequence[str], reference: Sequence[str], table: Collection[str]) -> float:
-    """PARENT's F1 in [0, 1].
+def pseudo_parent(triples: Sequence[tuple[Sequence[str], Sequence[str], Collection[str]]]) -> list[float]:
+    """PARENT's F1 in [0, 1] of m outputs.
 
     Parameters
     ----------
-    output, reference : sequence of str
-        Tokens; the reference has at least one.
-    table : collection of str
-        The input's different tokens, at least one; each stands for a record of the paper's table.
+    triples : sequence of tuple
+        The tokens of the output; those of the reference, at least one; and the input's different tokens, of
+        which each stands for a record of the paper's table. NaN without any.
     """
-    if not output:
+    precisions, recalls = _shares(triples)
+    return [
+        _f1(precision, recall, len({*output} & {*table}) / len(table)) if table else math.nan
+        for (output, _, table), precision, recall in zip(triples, precisions, recalls, strict=True)
+    ]
+
+
+def _f1(precisions: Sequence[float], recalls: Sequence[float], covered: float) -> float:
+    if not precisions or not precisions[0]:
         return 0.0
-    table_text, ours, theirs = symbols(list(table), output, reference)
-    known = set(table_text)
-    ours_supported, theirs_supported = _supported(ours, known), _supported(theirs, known)
-    precisions, recalls = [], []
-    matches, supported_matches = len(ours), 0
-    for order in range(1, ORDER + 1):
-        if matches:  # without a common pair there is no common triple
-            matches, supported_matches = _matches(ours, theirs, known, order)
-        if (total := len(ours) - order + 1) > 0:
-            supported = ours_supported[order - 1] - supported_matches
-            precisions.append((matches + supported / order) / total)
-        if order <= len(theirs):
-            supported = theirs_supported[order - 1]
-            recalls.append(supported_matches / supported if supported else 1.0)
-    precision = _geometric_mean(precisions) if precisions[0] else 0.0
-    covered = max(len(known.intersection(ours)) / len(known), FLOOR)
-    recall = math.pow(_geometric_mean(recalls), 1.0 - TABLE_WEIGHT) * math.pow(covered, TABLE_WEIGHT)
+    precision = _geometric_mean(precisions)
+    recall = math.pow(_geometric_mean(recalls), 1.0 - TABLE_WEIGHT) * math.pow(max(covered, FLOOR), TABLE_WEIGHT)
     return 2.0 * precision * recall / (precision + recall)
-
-
-def _matches(ours: str, theirs: str, known: Collection[str], order: int) -> tuple[int, int]:
-    """How many n-grams both texts have, and how many tokens of those the table has."""
-    left, right = (
-        Counter([text[start : start + order] for start in range(len(text) - order + 1)])
-        for text in (ours, theirs)
-    )
-    matches = supported = 0
-    for gram in left.keys() & right.keys():
-        count = min(left[gram], right[gram])
-        matches += count
-        supported += count * len([token for token in gram if token in known])
-    return matches, supported
-
-
-def _supported(text: str, known: Collection[str]) -> list[int]:
-    """For n = 1 to 4, how many tokens of all n-grams of `text` together the table has."""
-    before = [0, *accumulate([token in known for token in text])]
-    return [sum(before[order:]) - sum(before[:-order]) for order in range(1, ORDER + 1)]
 
 
 def _geometric_mean(shares: Sequence[float]) -> float:
     return math.exp(sum([math.log(max(share, FLOOR)) for share in shares]) / len(shares))
+
+
+def _shares(
+    triples: Sequence[tuple[Sequence[str], Sequence[str], Collection[str]]],
+) -> tuple[list[list[float]], list[list[float]]]:
+    """For each triple, entailed precision and weighted recall by n, without n that the text is too short for."""
+    precisions: list[list[float]] = [[] for _ in triples]
+    recalls: list[list[float]] = [[] for _ in triples]
+    texts = [text for output, reference, _ in triples for text in (output, reference)]
+    tables = [table for *_, table in triples for _ in range(2)]
+    known = [token in table for text, table in zip(texts, tables, strict=True) for token in text]
+    before = np.concatenate(([0], np.cumsum(known, dtype=np.int64)))
+    for order, grams in enumerate(number_grams(texts, ORDER), 1):
+        supported = before[grams.places + order] - before[grams.places]  # n w(g) in the paper
+        sizes, weights = (
+            np.bincount(grams.owners, values, minlength=len(texts)).reshape(-1, 2).tolist()
+            for values in (np.ones(len(supported)), supported)
+        )
+        counted = zip(sizes, weights, *_matches(grams, supported, len(triples)), strict=True)
+        for pair, ((ours, theirs), (entailed, wanted), matches, supported_matches) in enumerate(counted):
+            if ours:
+                precisions[pair].append((matches + (entailed - supported_matches) / order) / ours)
+            if theirs:
+                recalls[pair].append(supported_matches / wanted if wanted else 1.0)
+    return precisions, recalls
+
+
+def _matches(grams: Grams, supported: IntArray, pairs: int) -> tuple[list[float], list[float]]:
+    """By pair, how many n-grams output and reference share, and how many tokens of those the table has."""
+    keys = grams.owners // 2 * grams.different + grams.numbers
+    _, first, group = np.unique(keys, return_index=True, return_inverse=True)
+    ours = np.bincount(group, grams.owners % 2 == 0, minlength=len(first))
+    theirs = np.bincount(group, grams.owners % 2 == 1, minlength=len(first))
+    shared = np.minimum(ours, theirs)
+    owners = grams.owners[first] // 2
+    matches = np.bincount(owners, shared, minlength=pairs)
+    return matches.tolist(), np.bincount(owners, shared * supported[first], minlength=pairs).tolist()
 
 
 FAMILY = Family(CARD, compute)

@@ -191,30 +191,28 @@ def _union_matches(candidate: Sequence[Sequence[str]], reference: Sequence[Seque
 def common_places(line: Sequence[str], other: Sequence[str]) -> list[int]:
     """The places in `line` of one longest common subsequence with `other`, the one rouge-score reads out.
 
-    Rows of the length table are bit vectors over `other`: a zero bit is a place where the length grows
-    (Hyyrö 2004, Bit-parallel LCS-length computation revisited).
+    Rows of the length table are bit vectors over `line`, one for each start of `other`: a zero bit is a
+    place where the length grows (Hyyrö 2004, Bit-parallel LCS-length computation revisited).
     """
     where: dict[str, int] = defaultdict(int)
-    for place, word in enumerate(other):
+    for place, word in enumerate(line):
         where[word] |= 1 << place
-    full = (1 << len(other)) - 1
+    full = (1 << len(line)) - 1
     table = [full]
-    for word in line:
+    for word in other:
         row = table[-1]
         shared = row & where.get(word, 0)
         table.append(((row + shared) | (row - shared)) & full)
     places = []
-    row_index, column = len(line), len(other)
-    while row_index and column:
-        mask = (1 << column) - 1
-        if line[row_index - 1] == other[column - 1]:
-            row_index, column = row_index - 1, column - 1
-            places.append(row_index)
-        # one bits of a row's first columns: fewer of them, a longer subsequence
-        elif (table[row_index] & mask).bit_count() < (table[row_index - 1] & mask).bit_count():
-            column -= 1
+    place, start = len(line), len(other)
+    while place and start:
+        if line[place - 1] == other[start - 1]:
+            place, start = place - 1, start - 1
+            places.append(place)
+        elif table[start] >> (place - 1) & 1:  # this word of `line` adds nothing
+            place -= 1
         else:
-            row_index -= 1
+            start -= 1
     return places[::-1]
 
 

@@ -71,9 +71,9 @@ CARD = MetricCard(
 def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
     """Score the new sentences of each pair; the best reference counts for each output."""
     pairs = pair_up(batch)
-    inputs = np.repeat(np.arange(len(batch)), pairs.counts).tolist()
-    ours = [updates(text, batch.inputs[row]) for text, row in zip(pairs.outputs, inputs, strict=True)]
-    theirs = [updates(text, batch.inputs[row]) for text, row in zip(pairs.references, inputs, strict=True)]
+    rows = np.repeat(np.arange(len(batch)), pairs.counts).tolist()
+    inputs = [batch.inputs[row] for row in rows]
+    ours, theirs = (list(map(cache(updates), texts, inputs)) for texts in (pairs.outputs, pairs.references))
     both = [place for place, (left, right) in enumerate(zip(ours, theirs, strict=True)) if left and right]
     neither = [not left and not right for left, right in zip(ours, theirs, strict=True)]
     changed = TextBatch([ours[place] for place in both], [], [[theirs[place]] for place in both])
