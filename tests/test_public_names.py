@@ -50,6 +50,12 @@ def test_the_type_checker_sees_the_same_homes():
     assert imported == metricsmith._HOME
 
 
+def test_no_public_name_hides_behind_a_module_of_the_same_name():
+    """Importing the module would put it in the name's place."""
+    modules = {path.name.removesuffix(".py") for path in Path(metricsmith.__file__).parent.iterdir()}
+    assert modules & set(metricsmith.__all__) == set()
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         metricsmith.nonsense  # noqa: B018

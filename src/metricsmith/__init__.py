@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from metricsmith.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from metricsmith.agreement import agreement
     from metricsmith.bank.catalogue import MetricBank, default_bank
     from metricsmith.datasets.table import Table, read_table
     from metricsmith.errors import (
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from metricsmith.scoring import ScoreTable, score
 
 _HOMES = {
-    "agreement": ("agreement",),
     "bank.catalogue": ("MetricBank", "default_bank"),
     "datasets.table": ("Table", "read_table"),
     "errors": (
@@ -65,7 +63,7 @@ __all__ = [
     "Agreement", "AutoMetrics", "CriterionJudge", "DSPyMetric", "DataError", "Induced", "InducedMetric", "InputError",
     "Judgement", "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
     "ModelFailure", "NeedsError", "OptionError", "Output", "PriorRidge", "RubricJudge", "RunRecord", "Scale",
-    "ScoreTable", "StateError", "Status", "Table", "Task", "TwoStagePLS", "Usage", "agreement", "default_bank",
+    "ScoreTable", "StateError", "Status", "Table", "Task", "TwoStagePLS", "Usage", "default_bank",
     "induce", "load", "make_row", "project", "read_table", "score", "write_reports",
 ]  # fmt: skip
 
