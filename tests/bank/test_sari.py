@@ -39,7 +39,7 @@ def test_values_with_two_references_by_hand() -> None:
     #      add 'a x', wanted {'a x', 'x y'}: p 1, r 1/2, F 2/3.  delete 'a b', 'b c': (1/2 + 1) / 2 = 3/4.
     # n=3: keep none, none wanted: 1.  add none, wanted 'a x y': p 1, r 0, F 0.  delete 'a b c': 1.
     # n=4: 1, 1, 1.
-    keep, add, delete = sari("abc", "ax", ["ab", "axy"])
+    ((keep, add, delete),) = sari([["abc", "ax", "ab", "axy"]])
     assert keep == pytest.approx(100 * (4 / 5 + 0 + 1 + 1) / 4)
     assert add == pytest.approx(100 * (2 / 3 + 2 / 3 + 0 + 1) / 4)
     assert delete == pytest.approx(100 * (3 / 4 + 3 / 4 + 1 + 1) / 4)
@@ -76,15 +76,14 @@ def test_an_empty_output_deletes_everything() -> None:
 
 
 @settings(deadline=None, max_examples=50)
-@given(FILLED, TOKENS, st.lists(FILLED, min_size=1, max_size=3))
-def test_equals_the_papers_sums_over_all_ngrams(
-    source: list[str], output: list[str], references: list[list[str]]
-) -> None:
-    expected = [Fraction(0)] * 3
-    for order in range(1, 5):
-        for part, value in enumerate(by_definition(source, output, references, order)):
-            expected[part] += value
-    assert sari(source, output, references) == pytest.approx([float(25 * part) for part in expected], abs=1e-9)
+@given(st.lists(st.tuples(FILLED, TOKENS, st.lists(FILLED, min_size=1, max_size=3)), max_size=3))
+def test_equals_the_papers_sums_over_all_ngrams(rows: list[tuple[list[str], list[str], list[list[str]]]]) -> None:
+    expected = [
+        [float(25 * sum(parts)) for parts in zip(*(by_definition(*row, order) for order in range(1, 5)), strict=True)]
+        for row in rows
+    ]
+    found = sari([[source, output, *references] for source, output, references in rows])
+    assert found.tolist() == [pytest.approx(parts, abs=1e-9) for parts in expected]
 
 
 def by_definition(

@@ -66,8 +66,9 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
         scores["indel_ratio"] = pairs.best(ratios)
     if "levenshtein_distance" in outputs or "levenshtein_ratio" in outputs:
         distances = string_scorer(Levenshtein.distance, pairs.outputs, pairs.references)
-        longer = np.array([max(map(len, pair)) for pair in zip(pairs.outputs, pairs.references, strict=True)])
         scores["levenshtein_distance"] = pairs.best(distances, highest=False)
+    if "levenshtein_ratio" in outputs:
+        longer = np.array([max(map(len, pair)) for pair in zip(pairs.outputs, pairs.references, strict=True)])
         scores["levenshtein_ratio"] = pairs.best(1.0 - distances / np.maximum(longer, 1))
     return scores
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from dataclasses import dataclass
 
 import numpy as np
 
 from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.ngrams import symbols
+from metricsmith.bank.gram_numbers import Grams, IntArray, number_grams
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
 __all__ = ["FAMILY", "sari"]
 
 ORDER = 4
+_REFERENCE = 2  # place of the first reference in a row, after input and output
 
 CARD = MetricCard(
     name="SARI",
@@ -71,63 +71,84 @@ CARD = MetricCard(
 
 
 def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
-    """Score row by row; rows without a reference that is not blank are NaN."""
-    parts = np.full((len(batch), 3), np.nan)
-    rows = zip(batch.inputs, batch.outputs, batch.references, strict=True)
-    for index, (source, output, references) in enumerate(rows):
-        kept = [words(text.lower()) for text in references if text.strip()]
-        if kept:
-            parts[index] = sari(words(source.lower()), words(output.lower()), kept)
+    """Score all rows at once; rows without a reference that is not blank are NaN."""
+    rows = [
+        [source, output, *(text for text in references if text.strip())]
+        for source, output, references in zip(batch.inputs, batch.outputs, batch.references, strict=True)
+    ]
+    scored = [index for index, row in enumerate(rows) if len(row) > 2]
+    parts = np.full((len(rows), 3), np.nan)
+    parts[scored] = sari([[words(text.lower()) for text in rows[index]] for index in scored])
     keep, add, delete = parts.T
     scores = {"sari": (keep + add + delete) / 3, "sari_keep": keep, "sari_add": add, "sari_delete": delete}
     return {name: scores[name] for name in outputs}
 
 
-def sari(
-    source: Sequence[str], output: Sequence[str], references: Sequence[Sequence[str]]
-) -> tuple[float, float, float]:
-    """F1 of keeping, F1 of adding and precision of deleting, each in [0, 100].
+def sari(rows: Sequence[Sequence[Sequence[str]]]) -> FloatArray:
+    """F1 of keeping, F1 of adding and precision of deleting, each in [0, 100]: shape (n, 3).
 
     Parameters
     ----------
-    source, output : sequence of str
-        Tokens of I and O in the paper.
-    references : sequence of sequence of str
-        Tokens of one or more references, R.
+    rows : sequence of sequence of sequence of str
+        n rows; each holds the tokens of the input, of the output and of one or more references (I, O and R
+        in the paper).
     """
-    texts = symbols(source, output, *references)
-    totals = [0.0, 0.0, 0.0]
-    for order in range(1, ORDER + 1):
-        before, after, *targets = (
-            {text[start : start + order] for start in range(len(text) - order + 1)} for text in texts
-        )
-        for part, value in enumerate(_edits(before, after, targets)):
-            totals[part] += value
-    keep, add, delete = (100.0 * total / ORDER for total in totals)
-    return keep, add, delete
+    sizes = np.array([len(row) for row in rows], dtype=np.int64)
+    texts = _Texts(
+        rows=np.repeat(np.arange(len(rows)), sizes),
+        places=np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes),
+        references=sizes - _REFERENCE,
+    )
+    totals = np.zeros((len(rows), 3))
+    for grams in number_grams([tokens for row in rows for tokens in row], ORDER):
+        totals += _edits(grams, texts)
+    return 100.0 * totals / ORDER
 
 
-def _edits(before: set[str], after: set[str], targets: Sequence[set[str]]) -> tuple[float, float, float]:
-    """Keep F1, add F1 and delete precision of one n-gram length."""
-    wanted = Counter(chain.from_iterable(target & before for target in targets))  # r times R' in the paper
-    count = len(targets)
-    kept, deleted = before & after, before - after
-    shared = sum([wanted[gram] for gram in kept])
-    keep = _f1(_share(shared, count * len(kept)), _share(shared, wanted.total()))
-    lost = sum([count - wanted[gram] for gram in deleted])
-    added, wanted_new = after - before, set().union(*targets) - before
-    hits = len(added & wanted_new)
-    add = _f1(_share(hits, len(added)), _share(hits, len(wanted_new)))
-    return keep, add, _share(lost, count * len(deleted))
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Which row each text belongs to and its place there, and how many references each row has."""
+
+    rows: IntArray
+    places: IntArray
+    references: IntArray
 
 
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 1.0
+def _edits(grams: Grams, texts: _Texts) -> FloatArray:
+    """Keep F1, add F1 and delete precision of one n-gram length: shape (n, 3)."""
+    width = int(texts.places.max(initial=0)) + 1
+    keys = np.sort(
+        (texts.rows[grams.owners] * grams.different + grams.numbers) * width + texts.places[grams.owners]
+    )
+    present = keys[np.diff(keys, prepend=-1) > 0]  # an n-gram occurs in a text or not, however often
+    found = present // width
+    entries = np.flatnonzero(np.diff(found, prepend=-1))  # where the next n-gram of a row begins
+    row = found[entries] // max(grams.different, 1)
+    roles = np.minimum(present % width, _REFERENCE)
+    before, after, wanted = (
+        np.add.reduceat(roles == role, entries, dtype=np.int64) if len(entries) else entries for role in range(3)
+    )
+    count = texts.references[row]
+
+    def total(values: IntArray) -> FloatArray:
+        return np.asarray(np.bincount(row, values, minlength=len(texts.references)), dtype=np.float64)
+
+    kept, added, deleted = before * after, after * (1 - before), before * (1 - after)
+    wanted_new = np.minimum(wanted, 1) * (1 - before)
+    kept_rightly, added_rightly = total(kept * wanted), total(added * wanted_new)
+    keep = _f1(_share(kept_rightly, total(kept * count)), _share(kept_rightly, total(before * wanted)))
+    add = _f1(_share(added_rightly, total(added)), _share(added_rightly, total(wanted_new)))
+    delete = _share(total(deleted * (count - wanted)), total(deleted * count))
+    return np.column_stack([keep, add, delete])
 
 
-def _f1(precision: float, recall: float) -> float:
+def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 1.0)
+
+
+def _f1(precision: FloatArray, recall: FloatArray) -> FloatArray:
     total = precision + recall
-    return 2.0 * precision * recall / total if total else 0.0
+    return 2.0 * precision * recall / np.where(total > 0, total, 1.0)
 
 
 FAMILY = Family(CARD, compute)
