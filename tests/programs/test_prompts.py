@@ -1,0 +1,72 @@
+"""What the model reads, word for word: no prompt changes unnoticed.
+
+After a change that is meant, run this file (``python tests/programs/test_prompts.py``) and read the diff.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dspy
+import pytest
+from dspy.utils import DummyLM
+
+from metricsmith.metric import make_row
+from metricsmith.programs.generators.axes import AxesGenerator, contrast
+from metricsmith.programs.generators.rubrics import RubricGenerator
+from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.programs.recommenders.language_model import LMRecommender
+from metricsmith.records import MetricCard, Output, Scale, Task
+
+FOLDER = Path(__file__).resolve().parents[1] / "golden" / "prompts"
+TASK = Task("Rewrite a public notice in plain words.", "rating", Scale(1, 5))
+TEXTS = {"output": "The road is shut.", "input": "Notice of closure.", "references": ["Shut.", "Closed."]}
+CARDS = [MetricCard(name, "bank", f"Measures {name}.", "f", (Output(name.lower()),)) for name in ("Alpha", "Beta")]
+
+
+def judge(kind, **extra):
+    made = kind(criterion="Plain words", meaning="Every word is short.", task=TASK.description, **extra)
+    return made(**TEXTS)
+
+
+def axes():
+    rows = [make_row(f"Version {number}.", input="Notice.", rating=number) for number in (1, 2, 4, 5)]
+    shown = contrast(rows, TASK, each=2)
+    return AxesGenerator()(
+        task=TASK.description, rating="rating, from 1 to 5", liked=shown.liked, disliked=shown.disliked, count=3
+    )
+
+
+ASKED = {
+    "criterion_judge": lambda: judge(CriterionJudge),
+    "rubric_judge": lambda: judge(RubricJudge, levels=["none", "some", "half", "most", "all"]),
+    "axes": axes,
+    "rubric": lambda: RubricGenerator()(task=TASK.description, criterion="Plain words: every word is short."),
+    "ranking": lambda: LMRecommender()(task=TASK.description, target="rating", cards=CARDS, k=2),
+}
+ANSWER = {
+    "reasoning": "r",
+    "score": "3",
+    "axes": '[{"name": "a", "meaning": "b"}]',
+    "levels": '["a", "b", "c", "d", "e"]',
+    "names": '["Alpha"]',
+}
+
+
+def rendered(name: str) -> str:
+    lm = DummyLM([ANSWER])
+    with dspy.context(lm=lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False)):
+        ASKED[name]()
+    return "\n\n".join(f"=== {m['role']} ===\n{m['content']}" for m in lm.history[0]["messages"]) + "\n"
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_the_prompt_is_the_one_on_record(name):
+    assert rendered(name) == (FOLDER / f"{name}.txt").read_text("utf-8")
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for prompt in ASKED:
+        (FOLDER / f"{prompt}.txt").write_text(rendered(prompt), "utf-8")
