@@ -187,7 +187,8 @@ def _too_many(
     problem = ModelFailure(
         f"{len(failures)} of {requested} model judgements failed "
         f"({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}), more than the "
-        f"{gate:.0%} that are allowed; the first: {failures[0].metric}: {failures[0].error}"
+        f"{gate:.0%} that are allowed; the first: {failures[0].metric}: {failures[0].error}; {len(done)} were "
+        "answered and stand in DSPy's cache, so the same run goes on from there"
     )
     problem.judgements = done
     return problem
