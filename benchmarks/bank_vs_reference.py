@@ -56,11 +56,12 @@ class Rows:
 
 @dataclass(frozen=True)
 class Contest:
-    """One metric on both sides: the other's module and class, our outputs."""
+    """One metric on both sides: the other's module and class, whether it reads NLTK's data, our outputs."""
 
     module: str
     name: str
     outputs: list[str]
+    reads_data: bool = False
 
 
 CONTESTS = [
@@ -73,19 +74,19 @@ CONTESTS = [
     Contest("reference_based.CharCut", "CharCut", ["charcut"]),
     Contest("reference_based.BLEU", "BLEU", ["bleu"]),
     Contest("reference_based.IBLEU", "IBLEU", ["ibleu"]),
-    Contest("reference_based.GLEU", "GLEU", ["gleu"]),
+    Contest("reference_based.GLEU", "GLEU", ["gleu"], reads_data=True),
     Contest("reference_based.NIST", "NIST", ["nist"]),
     Contest("reference_based.CHRF", "CHRF", ["chrf"]),
     Contest("reference_based.TER", "TER", ["ter"]),
-    Contest("reference_based.METEOR", "METEOR", ["meteor"]),
+    Contest("reference_based.METEOR", "METEOR", ["meteor"], reads_data=True),
     Contest("reference_based.ROUGE", "ROUGE", _ROUGE),
     Contest("reference_based.CIDEr", "CIDEr", ["cider"]),
-    Contest("reference_based.SARI", "SARI", ["sari"]),
+    Contest("reference_based.SARI", "SARI", ["sari"], reads_data=True),
     Contest("reference_based.UpdateROUGE", "UpdateROUGE", ["update_rouge1", "update_rouge2", "update_rouge_lsum"]),
     Contest("reference_based.PseudoPARENT", "PseudoPARENT", ["pseudo_parent"]),
-    Contest("reference_free.SelfBLEU", "SelfBLEU", ["self_bleu"]),
-    Contest("reference_free.DistinctNGram", "DistinctNGram", [f"distinct_{n}" for n in range(1, 5)]),
-    Contest("reference_free.FKGL", "FKGL", ["fkgl"]),
+    Contest("reference_free.SelfBLEU", "SelfBLEU", ["self_bleu"], reads_data=True),
+    Contest("reference_free.DistinctNGram", "DistinctNGram", [f"distinct_{n}" for n in range(1, 5)], reads_data=True),
+    Contest("reference_free.FKGL", "FKGL", ["fkgl"], reads_data=True),
 ]
 
 
@@ -93,39 +94,24 @@ def serve(requests: IO[str], answers: IO[str]) -> None:
     """The child: read rows, then one request per line, and answer each with seconds or an error."""
     rows = Rows(**json.loads(requests.readline()))
     forbid_downloads()
-    metrics: dict[int, Any] = {}
+    lacking = data_is_missing()
+    if lacking:
+        substitute_data()
+    metrics: dict[str, Any] = {}
     for line in requests:
         request = json.loads(line)
-        place, tagged = request["contest"], rows.tagged(request["tag"])
+        contest, tagged = CONTESTS[request["contest"]], rows.tagged(request["tag"])
         try:
-            if place not in metrics:
-                metrics[place] = prepare(CONTESTS[place], rows)
-            metric, patched = metrics[place]
+            if contest.name not in metrics:
+                module = importlib.import_module(f"autometrics.metrics.{contest.module}")
+                metrics[contest.name] = getattr(module, contest.name)(use_cache=False)
             start = time.perf_counter()
-            metric.calculate_batched(tagged.inputs, tagged.outputs, tagged.references)
-            answer = {"seconds": time.perf_counter() - start, "patched": patched}
+            metrics[contest.name].calculate_batched(tagged.inputs, tagged.outputs, tagged.references)
+            answer = {"seconds": time.perf_counter() - start, "substituted": lacking and contest.reads_data}
         except Exception as error:  # whatever the other package raises is its result
             answer = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0][:60]}"}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
-
-
-def prepare(contest: Contest, rows: Rows) -> tuple[Any, bool]:
-    """The other's metric, tried on one row; with substitutes if NLTK's data files are missing."""
-
-    def build() -> Any:
-        metric = getattr(importlib.import_module(f"autometrics.metrics.{contest.module}"), contest.name)(
-            use_cache=False
-        )
-        metric.calculate_batched(rows.inputs[:1], rows.outputs[:1], rows.references[:1])
-        return metric
-
-    try:
-        return build(), False
-    except LookupError:
-        substitute_data()
-        sys.modules.pop(f"autometrics.metrics.{contest.module}", None)
-        return build(), True
 
 
 def forbid_downloads() -> None:
@@ -133,6 +119,18 @@ def forbid_downloads() -> None:
     import nltk
 
     nltk.download = lambda *_args, **_options: False
+
+
+def data_is_missing() -> bool:
+    """Whether NLTK lacks any file that these metrics read."""
+    import nltk
+
+    try:
+        for name in ("tokenizers/punkt_tab", "corpora/wordnet", "corpora/cmudict"):
+            nltk.data.find(name)
+    except LookupError:
+        return True
+    return False
 
 
 def substitute_data() -> None:
@@ -241,7 +239,7 @@ class Result:
         """Take in one repetition."""
         self.ours, self.records = min(self.ours, ours[0]), min(self.records, ours[1])
         self.theirs = min(self.theirs, answer.get("seconds", math.inf))
-        self.note = f"cannot run: {answer['error']}" if "error" in answer else "*" * answer.get("patched", False)
+        self.note = f"cannot run: {answer['error']}" if "error" in answer else "*" * answer.get("substituted", False)
 
 
 def measure(rows: Rows, peer: Peer | None, repetitions: int) -> list[Result]:

@@ -6,13 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.bank.bleu import FAMILY, bleu_scores
+from metricsmith.bank.bleu import FAMILY, bleu_scores, words_13a
 
 (METRIC,) = FAMILY.metrics()
 TEXTS = st.lists(
     st.sampled_from(["the", "cat", "sat", "on", "a", "mat", ".", ",", "3.5", "U.S.", "Über", "猫", "&amp;", "it's"]),
     max_size=9,
 ).map(" ".join)
+
+PIECES = [*"ab5.,-&;/'{[( \n\u00a0é", "<skipped>", "&amp;", "&lt;", "&quot;"]
 
 
 def test_values_by_hand() -> None:
@@ -65,3 +67,19 @@ def test_equals_plain_corpus_bleu_from_four_tokens_on(output: str, reference: st
 
     expected = BLEU().corpus_score([output], [[reference]]).score
     assert bleu_scores([output], [[reference]])[0] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.sampled_from(PIECES), max_size=15).map("".join))
+def test_tokens_are_those_of_sacrebleu(text: str) -> None:
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    assert words_13a(text) == Tokenizer13a()(text.rstrip()).split()
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.text(alphabet=st.characters(max_codepoint=0x17F), max_size=40))
+def test_every_mark_is_a_token_where_sacrebleu_makes_it_one(text: str) -> None:
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+    assert words_13a(text) == Tokenizer13a()(text.rstrip()).split()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -129,6 +130,9 @@ def _parts(kind: str, pairs: Pairs, shared: FloatArray, sizes: FloatArray) -> di
     }
 
 
+_find_ascii_tokens = re.compile("[a-z0-9]+").findall
+
+
 @lru_cache(maxsize=1)
 def _finder() -> Callable[[str], list[str]]:
     import regex
@@ -147,7 +151,8 @@ def rouge_tokens(text: str) -> list[str]:
 
 def plain_tokens(text: str) -> list[str]:
     """The same without stemming."""
-    return _finder()(text.lower())
+    lowered = text.lower()
+    return _find_ascii_tokens(lowered) if lowered.isascii() else _finder()(lowered)
 
 
 def _subsequences(rows: Sequence[tuple[str, ...]]) -> FloatArray:
