@@ -7,12 +7,14 @@ import pytest
 from loopback import scripted, serve
 from planted import TASK, planted_rows
 
-from metricsmith.bank import bleu, levenshtein, rouge
+from metricsmith.bank import bleu, cider, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
-from metricsmith.errors import NeedsError, OptionError
+from metricsmith.errors import JudgementFailed, NeedsError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.candidates import Sources, gather
+from metricsmith.programs.recommenders.base import Recommendation, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
+from metricsmith.records import Status, Usage
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
 ROWS = planted_rows(sources=8)
@@ -116,3 +118,74 @@ def test_generated_judges_are_declared_and_get_names_of_their_own():
     assert candidates.declared == candidates.judged
     assert candidates.costly
     assert candidates.usage.requests == 1
+
+
+class Failing:
+    """A recommender whose model never answers."""
+
+    def recommend(self, task, cards, k=30):
+        raise JudgementFailed("no names in the answer", Status.UNPARSABLE, Usage(requests=2, prompt_tokens=9))
+
+
+class Picking:
+    """A recommender that takes the cards of the names given and says what that cost."""
+
+    def __init__(self, *names):
+        self.names = names
+
+    def recommend(self, task, cards, k=30):
+        return Recommendation(self.names, unscored(self.names), notes=("picked",), usage=Usage(requests=3))
+
+
+def retrieved(recommender, **options):
+    sources = Sources(metrics=BANK, **options)
+    return gather(ROWS, TASK, sources, sources.resolve(len(ROWS), False, True), recommender)
+
+
+def test_where_the_ranking_fails_bm25_stands_in_and_the_requests_count():
+    candidates = retrieved(Failing(), k=2)
+    plain = retrieved(BM25Recommender(), k=2)
+    assert [metric.name for metric in candidates.metrics] == [metric.name for metric in plain.metrics]
+    assert candidates.usage == Usage(requests=2, prompt_tokens=9)
+    assert any("ranking failed (no names in the answer); BM25's order stands" in note for note in candidates.notes)
+
+
+def test_a_pool_that_is_small_enough_is_not_ranked():
+    candidates = retrieved(Failing(), k=3)
+    assert {metric.card.name for metric in candidates.metrics} == {family.card.name for family in BANK.families}
+    assert candidates.usage.requests == 0
+
+
+def test_what_was_picked_is_kept_with_all_its_outputs_notes_and_cost():
+    name = rouge.FAMILY.card.name
+    candidates = retrieved(Picking(name), k=1)
+    assert [metric.name for metric in candidates.metrics] == [output.name for output in rouge.FAMILY.card.outputs]
+    assert candidates.usage.requests == 3
+    assert candidates.notes[-2:] == ("retrieval kept 1 of 3 metrics", "picked")
+
+
+def test_columns_do_not_count_towards_k():
+    candidates = retrieved(Picking(bleu.FAMILY.card.name), k=1, columns=["good", "junk"])
+    assert [metric.name for metric in candidates.metrics[:2]] == ["good", "junk"]
+    assert len(candidates.metrics) > 2
+
+
+def test_corpus_statistics_are_bound_to_the_training_rows():
+    sources = Sources(metrics=MetricBank((cider.FAMILY,)))
+    (metric, *_) = gather(ROWS, TASK, sources, sources.resolve(9, False, True), BM25Recommender()).metrics
+    assert metric.statistics == cider.FAMILY.metrics()[0].fit(ROWS).statistics
+    assert metric.statistics is not None
+
+
+def test_judges_of_one_name_are_numbered():
+    def same(prompt):
+        found = scripted(prompt)
+        if "axes" in found:
+            found["axes"] = [{"name": name, "meaning": "M."} for name in ("good", "good 2", "Other")]
+        return found
+
+    with serve(same) as server, dspy.context(lm=server.lm()):
+        candidates = pool(has_lm=True, bank="generated", generators={"criterion": 3}, columns=["good"])
+    names = [metric.name for metric in candidates.metrics]
+    assert names == ["good", "good_2", "good_2_2", "other"]
+    assert candidates.judged == {"good_2", "good_2_2", "other"}

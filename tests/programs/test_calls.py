@@ -87,3 +87,74 @@ def test_the_callers_model_keeps_its_settings_and_history():
             model_call(Ask(), question="q")
     assert lm.num_retries == 7
     assert lm.history == []
+
+
+@pytest.fixture
+def cached(monkeypatch):
+    """DSPy's memory cache, on for one test, and a model that uses it."""
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    yield lambda server: dspy.LM(f"openai/c{server.port}", api_base=server.lm().kwargs["api_base"], api_key="none")
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+
+
+def test_an_answer_from_the_cache_costs_no_request(cached):
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=cached(server)):
+        first, again = model_call(Ask(), question="q"), model_call(Ask(), question="q")
+    assert (first.usage.requests, again.usage.requests, server.requests) == (1, 0, 1)
+    assert (again.prediction.answer, again.usage.prompt_tokens) == (3, 0)
+
+
+def test_every_run_has_its_own_place_in_the_cache(cached):
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=cached(server)):
+        counts = [model_call(Ask(), run=run, question="q").usage.requests for run in (0, 1, 1, 2, 0)]
+    assert counts == [1, 1, 0, 1, 0]
+    assert server.requests == 3
+
+
+def test_an_unusable_answer_is_not_taken_from_the_cache_again(cached):
+    answers = iter(["three", "3"])
+    with serve(lambda prompt: {"answer": next(answers)}) as server, dspy.context(lm=cached(server)):
+        call = model_call(Ask(), question="q")
+    assert (call.status, server.requests, call.usage.requests) == (Status.OK, 2, 2)
+
+
+def test_a_filtered_request_is_a_refusal_and_not_tried_again():
+    def refuse(body):
+        return 400, {"error": {"message": "not allowed", "type": "invalid_request_error", "code": "content_filter"}}
+
+    with serve(lambda prompt: {}) as server, dspy.context(lm=server.lm()):
+        server.respond = refuse
+        call = model_call(Ask(), question="q")
+    assert (call.status, call.usage.requests, server.requests) == (Status.REFUSED, 1, 1)
+    assert "not allowed" in call.error
+
+
+def test_pauses_between_tries_double_and_none_follows_the_last(monkeypatch):
+    pauses = []
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.5)
+    monkeypatch.setattr(calls.time, "sleep", pauses.append)
+    with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()):
+        model_call(Ask(), tries=4, question="q")
+    assert pauses == [0.5, 1.0, 2.0]
+
+
+def test_time_is_measured_and_cost_follows_the_models_price():
+    with serve(lambda prompt: {"answer": 3}) as server:
+        address = server.lm().kwargs["api_base"]
+        with dspy.context(lm=dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="none", cache=False)):
+            priced = model_call(Ask(), question="q").usage
+        with dspy.context(lm=server.lm()):
+            unpriced = model_call(Ask(), question="q").usage
+    assert priced.cost > 0
+    assert unpriced.cost is None
+    assert 0 < unpriced.seconds < 30
+
+
+def test_failed_tries_count_as_requests_of_the_call_that_succeeds():
+    replies = iter([500, 500, 200])
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()):
+        answer = server.respond
+        broken = 500, {"error": {"message": "down", "type": "server_error", "code": "x"}}
+        server.respond = lambda body: answer(body) if next(replies) == 200 else broken
+        call = model_call(Ask(), question="q")
+    assert (call.status, call.usage.requests, server.requests) == (Status.OK, 3, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 
@@ -9,6 +10,7 @@ import dspy
 import numpy as np
 import pytest
 from dspy.utils import DummyLM
+from loopback import scripted, serve
 from planted import TASK, planted_rows
 
 from metricsmith.bank.catalogue import default_bank
@@ -230,3 +232,126 @@ def test_an_empty_combination_predicts_its_intercept():
         components=[], combination=LinearCombination((), (), (), (), 2.5), task=TASK, best=[]
     )
     assert [judgement.raw for judgement in metric.judge_batch(ROWS[:2])] == [2.5, 2.5]
+
+
+def columns_metric(weights, task=TASK):
+    """Two columns, a and b, that both ran from 1 to 5 in training (mean 3, population sd sqrt 2)."""
+    names, column = ("a", "b"), ZScore.fit(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    return InducedMetric(
+        components=[ColumnMetric(name) for name in names],
+        combination=LinearCombination(names, (0, 1), (column, column), tuple(weights), 3.0),
+        task=task,
+        best=[1.0, -1.0],
+        signature="made by hand",
+    )
+
+
+def test_half_of_the_weight_may_be_missing_and_no_more():
+    row = make_row("text", columns={"a": 5.0})
+    even, uneven = columns_metric([0.5, 0.5]), columns_metric([0.5, -0.52])
+    assert even.judge_batch([row])[0].ok
+    assert uneven.judge_batch([row])[0].status is Status.SKIPPED
+
+
+def test_costs_and_their_order_follow_a_scale_where_lower_is_better():
+    # z of 5 is 2 / sqrt 2 = sqrt 2; the contributions are .5 sqrt 2 and -1 sqrt 2. Where lower is better the best
+    # ones are the least: above `best` by .5 sqrt 2 - (-1) for a, by -sqrt 2 - (-1) < 0 for b.
+    task = Task("Count errors.", "errors", Scale(1, 5, higher_is_better=False))
+    metric = columns_metric([0.5, -1.0], task)
+    metric.settings.values["best"] = [-1.0, -1.0]
+    (explanation,) = metric.explain([make_row("text", columns={"a": 5.0, "b": 5.0})])
+    assert [part.cost for part in explanation.parts] == pytest.approx([0.5 * math.sqrt(2) + 1, 0.0])
+    assert explanation.prediction.feedback.splitlines()[0].startswith("a = 5")
+
+
+def test_the_best_contribution_is_the_least_where_lower_is_better():
+    values = np.array([[1.0, 3.0], [5.0, 3.0]])
+    task = Task("Count errors.", "errors", Scale(1, 5, higher_is_better=False))
+    # z of 1 and 5 are -+ sqrt 2 and the weight is .5; z of 3 is 0.
+    assert columns_metric([0.5, 1.0]).best_contributions(values) == pytest.approx([0.5 * math.sqrt(2), 0.0])
+    assert columns_metric([0.5, 1.0], task).best_contributions(values) == pytest.approx([-0.5 * math.sqrt(2), 0.0])
+
+
+def test_a_judgement_costs_what_its_components_cost_whether_or_not_it_has_a_value():
+    row = make_row("text", columns={"good": 3.0})
+    for answer, weight, ok in [({"reasoning": "r", "score": "4"}, 0.5, True), ({"reasoning": "r"}, 0.6, False)]:
+        with serve(lambda prompt, answer=answer: answer) as server, dspy.context(lm=server.lm()):
+            (judgement,) = judged_metric(weight=weight).judge_batch([row])
+        assert judgement.ok is ok
+        assert judgement.usage.requests == server.requests > 0
+
+
+def test_a_model_failure_is_named_before_a_row_that_lacks_a_column():
+    with dspy.context(lm=answers(9, 9)):
+        (judgement,) = judged_metric().judge_batch([make_row("text")])
+    assert judgement.status is Status.OUT_OF_RANGE
+
+
+def test_a_call_without_a_value_raises_with_its_status():
+    with dspy.context(lm=answers(9, 9)), pytest.raises(JudgementFailed) as caught:
+        judged_metric(weight=0.6)(output="text")
+    assert caught.value.status == Status.OUT_OF_RANGE
+
+
+def test_the_card_needs_what_the_components_need():
+    assert judged_metric().card.needs == ("model",)
+    assert judged_metric().card.cost == "model"
+    assert "references" in bank_metric().card.needs
+    assert bank_metric().card.cost != "model"
+
+
+def test_fingerprints_follow_weights_scale_and_components():
+    task = Task(TASK.description, TASK.target, Scale(1, 6))
+    prints = {
+        metric.fingerprint()
+        for metric in (
+            columns_metric([0.5, 0.5]),
+            columns_metric([0.5, 0.6]),
+            columns_metric([0.5, 0.5], task),
+            induced([ColumnMetric("good"), ColumnMetric("junk")], [0.5, 0.5]),
+        )
+    }
+    assert len(prints) == 4
+
+
+def test_the_signature_is_saved_and_loaded(tmp_path):
+    columns_metric([0.5, 0.5]).save(tmp_path / "metric.json")
+    assert load(tmp_path / "metric.json").settings.signature == "made by hand"
+
+
+def test_a_judges_whole_state_round_trips_inside_a_program(tmp_path):
+    first, second = judged_metric(), judged_metric()
+    first.components[0].settings.values["meaning"] = "Other words."
+    Holder(first).save(str(tmp_path / "program.json"))
+    program = Holder(second)
+    program.load(str(tmp_path / "program.json"))
+    assert program.inner.components[0].settings.meaning == "Other words."
+
+
+def test_the_async_twin_sees_the_callers_model_and_every_text():
+    judge = CriterionJudge(criterion="Plain words", meaning="Short.", task="Write.")
+    metric = InducedMetric(
+        components=[judge], combination=combination([judge.name], [1.0], np.array([[1.0], [5.0]])), task=TASK, best=[0]
+    )
+
+    async def ask(**texts):
+        return await metric.acall(**texts)
+
+    with serve(scripted) as server, dspy.context(lm=server.lm()):
+        verdict = asyncio.run(ask(output="OUT", input="IN", references=["REF"], context="CTX"))
+    assert verdict.raw == pytest.approx(metric.combination.predict(np.array([[verdict_level(verdict)]]))[0])
+    assert all(text in server.prompts[0] for text in ("OUT", "IN", "REF", "CTX"))
+
+
+def verdict_level(verdict):
+    """The judge's number, read back from the feedback."""
+    return float(verdict.feedback.split(" = ")[1].split(",")[0])
+
+
+def test_corpus_statistics_are_saved_with_the_metric(tmp_path):
+    cider = next(metric for metric in default_bank().metrics() if metric.card.name == "CIDEr").fit(ROWS)
+    metric = induced([cider], [1.0])
+    metric.save(tmp_path / "metric.json")
+    again = load(tmp_path / "metric.json")
+    assert again.components[0].statistics is not None
+    assert [j.raw for j in again.judge_batch(ROWS[:3])] == [j.raw for j in metric.judge_batch(ROWS[:3])]

@@ -8,6 +8,7 @@ import dspy
 import pytest
 from dspy.utils import DummyLM
 
+from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.metric import Metric, make_row
 from metricsmith.programs.judges.base import slug
@@ -203,3 +204,36 @@ def test_the_card_says_what_it_measures_and_needs(judge):
     assert card.needs == ("model",)
     assert card.outputs[0].name == judge.name
     assert "Short." in card.to_markdown()
+
+
+TEXTS = {"output": "OUT", "input": "IN", "references": ["REF1", "REF2"], "context": "CTX"}
+
+
+def test_forward_its_async_twin_and_the_batch_ask_the_same(judge):
+    with serve(scripted) as server, dspy.context(lm=server.lm()):
+        judge(**TEXTS)
+        asyncio.run(judge.acall(**TEXTS))
+        judge.judge_batch([make_row(**TEXTS)])
+    assert len(server.prompts) == 3
+    assert len(set(server.prompts)) == 1
+    assert all(text in server.prompts[0] for text in ("OUT", "IN", "REF1", "REF2", "CTX"))
+
+
+def test_a_failed_judgement_says_what_it_cost(judge):
+    with serve(scripted, malformed=1.0) as server, dspy.context(lm=server.lm()):
+        (judgement,) = judge.judge_batch([make_row("a")])
+    assert judgement.status is Status.UNPARSABLE
+    assert judgement.usage.requests == server.requests == 2
+
+
+def test_runs_are_numbered_and_sampled_apart(judge):
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    try:
+        with serve(scripted) as server:
+            lm = dspy.LM(f"openai/runs-{server.port}", api_base=server.lm().kwargs["api_base"], api_key="none")
+            with dspy.context(lm=lm):
+                done = [judge.judge_batch([make_row("a")], run=run)[0] for run in (0, 1, 1)]
+    finally:
+        dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+    assert [judgement.run for judgement in done] == [0, 1, 1]
+    assert [judgement.usage.requests for judgement in done] == [1, 1, 0]

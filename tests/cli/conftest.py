@@ -1,0 +1,65 @@
+"""The command line as a call, and a table whose columns no reader guesses wrongly."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import pytest
+
+from metricsmith.cli import main
+from planted import planted_rows
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command line with these arguments: exit code, output, errors."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["metricsmith", *map(str, arguments)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture
+def write_own():
+    """Write rows as a table with two columns of scores, `good` and `junk`."""
+
+    def write(path, rows):
+        with path.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["case", "bundle", "notice", "rewrite", "gold", "rating", "good", "junk", "kind"])
+            for number, row in enumerate(rows):
+                texts = row.input, row.output, row.references[0]
+                scores = row["columns"]["good"], row["columns"]["junk"]
+                writer.writerow([row.id, row.group, *texts, row["rating"], *scores, "odd" if number % 2 else "even"])
+        return path
+
+    return write
+
+
+@pytest.fixture
+def own(write_own, tmp_path):
+    """Sixty rows of such a table."""
+    return write_own(tmp_path / "own.csv", planted_rows(sources=20))
+
+
+@pytest.fixture
+def induced(run, own, tmp_path):
+    """Run `induce` on the scores of `own` and read the report: report, output, errors."""
+
+    def call(*arguments):
+        basics = ["--target", "rating", "--bank", "none", "--metric-columns", "good", "--metric-columns", "junk"]
+        code, out, err = run("induce", own, *basics, *arguments, "--out", tmp_path / "out")
+        assert code == 0, err
+        return json.loads((tmp_path / "out" / "report.json").read_text("utf-8")), out, err
+
+    return call

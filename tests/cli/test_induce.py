@@ -1,0 +1,71 @@
+"""`metricsmith induce`: every option does what it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from planted import planted_rows
+
+
+def test_options_of_the_fit_reach_the_report(induced):
+    report, _, _ = induced("--n", 1, "--k", 7, "--seed", 5, "--regression", "pls")
+    assert len(report["components"]) == 1
+    assert "TwoStagePLS n 1 | bank none, k 7 | no model | seed 5" in report["signature"]
+
+
+def test_options_of_the_table_reach_the_report(induced):
+    report, _, err = induced(
+        "--where", "kind=odd", "--scale", "0:10", "--group", "bundle", "--prior-columns", "good", "--task", "Be plain."
+    )
+    assert report["rows"]["rated"] == 30
+    assert "30 of 60 rows fulfil kind=odd" in err
+    assert (report["task"]["scale"]["low"], report["task"]["scale"]["high"]) == (0, 10)
+    assert report["task"]["description"] == "Be plain."
+    assert report["train"]["groups"] + report["test"]["groups"] == 20
+    assert "plain mean of declared judges" in report["baselines"]
+
+
+def test_a_task_can_stand_in_a_file(induced, tmp_path):
+    (tmp_path / "task.txt").write_text("Rewrite für alle.\n", "utf-8")
+    report, _, _ = induced("--task", f"@{tmp_path / 'task.txt'}")
+    assert report["task"]["description"] == "Rewrite für alle."
+
+
+def test_cross_validation_and_train_only_are_named_as_such(induced):
+    report, _, _ = induced("--cv", 3, "--group", "bundle")
+    assert (report["evaluation"], report["rows"]["train"], report["rows"]["test"]) == ("cv", 60, 60)
+    report, out, _ = induced("--test", 0)
+    assert (report["evaluation"], report["rows"]["test"]) == ("train_only", 0)
+    assert "training rows only" in out
+    assert "warning: No held-out rows" in out
+
+
+def test_the_share_held_out_is_the_one_asked_for(induced):
+    report, out, _ = induced("--test", "0.5", "--group", "bundle")
+    assert report["rows"] == {"rated": 60, "train": 30, "test": 30, "unrated": 0}
+    assert "held-out rows" in out
+
+
+def test_a_test_file_may_have_few_rows_and_is_used_whole(induced, write_own, tmp_path):
+    file = write_own(tmp_path / "test.csv", planted_rows(sources=2, seed=9))
+    report, _, _ = induced("--test", file)
+    assert (report["evaluation"], report["rows"]["train"], report["rows"]["test"]) == ("file", 60, 6)
+    assert "test.csv" in report["signature"]
+
+
+def test_references_and_inputs_can_be_named(run, own, tmp_path):
+    code, _, err = run(
+        "induce", own, "--target", "rating", "--bank", "existing", "--output", "rewrite", "--input", "notice",
+        "--reference", "gold", "--group", "bundle", "--id", "case", "--n", 2, "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "left out because" not in (tmp_path / "out" / "report.md").read_text("utf-8")
+    first = (tmp_path / "out" / "scores.csv").read_text("utf-8").splitlines()[1]
+    assert first.startswith(("0-", "1-"))
+
+
+@pytest.mark.parametrize("share", ["1", "1.0", "-0.1", "nan", "inf"])
+def test_a_share_that_leaves_nothing_to_learn_from_is_code_2(run, own, tmp_path, share):
+    code, _, err = run("induce", own, "--target", "rating", f"--test={share}", "--out", tmp_path / "out", "--quiet")
+    assert (code, (tmp_path / "out").exists()) == (2, False)
+    assert "share from 0" in err

@@ -1,0 +1,34 @@
+"""`metricsmith score` and `metricsmith explain`."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from planted import planted_rows
+
+
+def test_rows_without_a_prediction_are_counted_and_left_empty(run, induced, write_own, tmp_path):
+    induced("--n", 1)
+    rows = planted_rows(sources=2, seed=4)
+    for row in rows[:2]:
+        row["columns"] = {"good": "", "junk": 0.0}
+    new = write_own(tmp_path / "new.csv", rows)
+    code, _, err = run("score", tmp_path / "out" / "metric.json", new, "--out", tmp_path / "scores.csv")
+    assert code == 0
+    assert "6 rows scored, 2 without a prediction" in err
+    lines = list(csv.DictReader((tmp_path / "scores.csv").read_text("utf-8").splitlines()))
+    assert [line["status"] for line in lines] == ["skipped"] * 2 + ["ok"] * 4
+    assert [line["prediction"] == line["score"] == "" for line in lines] == [True] * 2 + [False] * 4
+
+
+def test_explain_adds_up_and_names_the_costliest_part_first(run, own, induced, tmp_path):
+    induced("--n", 2)
+    _, out, _ = run("explain", tmp_path / "out" / "metric.json", own, "--row", "5")
+    first, *lines = out.splitlines()
+    numbers = [float(line.split()[0]) for line in lines]
+    assert sum(numbers) == pytest.approx(float(first.split()[2]), abs=0.005)
+    costs = [float(line.split("costs ")[1].split()[0]) for line in lines[1:]]
+    assert costs == sorted(costs, reverse=True)
+    assert len(costs) == 2

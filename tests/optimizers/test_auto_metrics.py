@@ -1,0 +1,104 @@
+"""The optimiser: what its arguments set, and which rows it takes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from loopback import scripted, serve
+from planted import TASK, planted_rows
+
+from metricsmith.errors import DataError, OptionError
+from metricsmith.optimizers.auto_metrics import AutoMetrics, split_rated
+from metricsmith.optimizers.generation import DEFAULT_COUNTS
+
+ROWS = planted_rows(sources=12)
+
+
+def optimizer(**options):
+    return AutoMetrics(TASK, bank="none", columns=["good", "junk"], **options)
+
+
+def test_every_argument_reaches_the_options():
+    options = AutoMetrics(
+        TASK, k=7, n=3, fidelity=0.9, regression="pls", bank="all", generators={"rubric": 2}, columns=["a", "b"],
+        prior_columns=["b"], concurrency=4, max_failure_rate=0.5, progress=True, generated_only_below=12, seed=9,
+    ).options  # fmt: skip
+    sources, fit = options.sources, options.fit
+    assert (sources.k, sources.bank, sources.generators) == (7, "all", {"rubric": 2})
+    assert (sources.columns, sources.prior_columns, sources.generated_only_below) == (("a", "b"), ("b",), 12)
+    assert (fit.n, fit.fidelity, fit.regression, fit.seed) == (3, 0.9, "pls", 9)
+    assert (options.concurrency, options.max_failure_rate, options.progress, options.seed) == (4, 0.5, True, 9)
+
+
+def test_the_defaults_are_the_documented_ones():
+    options = AutoMetrics().options
+    assert (options.sources.bank, options.sources.k, options.sources.generated_only_below) == ("auto", 30, 80)
+    assert dict(options.sources.generators) == dict(DEFAULT_COUNTS) == {"criterion": 10, "rubric": 5}
+    assert (options.fit.regression, options.fit.n, options.fit.fidelity) == ("auto", None, 0.97)
+    assert (options.max_failure_rate, options.seed) == (0.2, 0)
+
+
+@pytest.mark.parametrize("missing", [None, math.nan])
+def test_rows_without_a_rating_are_left_out_of_the_fit_and_scored(missing):
+    rows = [row.copy(rating=missing) if number % 4 == 0 else row for number, row in enumerate(ROWS)]
+    rated, unrated = split_rated(rows, TASK)
+    assert (len(rated), len(unrated)) == (27, 9)
+    metric = optimizer(regression="pls").compile(rows)
+    assert metric.record.rows == {"rated": 27, "train": 27, "test": 0, "unrated": 9}
+    assert metric.combination == optimizer(regression="pls").compile(rated).combination
+    assert all(row.rating is None and row.prediction is not None for row in metric.record.data[27:])
+
+
+def test_rows_that_lack_the_rating_altogether_are_unrated():
+    assert len(split_rated(planted_rows(sources=2, rated=False), TASK)[1]) == 6
+
+
+@pytest.mark.parametrize("rating", [0.99, 5.01, math.inf])
+def test_a_rating_off_the_scale_names_row_value_and_scale(rating):
+    rows = [*ROWS[:5], ROWS[5].copy(rating=rating)]
+    with pytest.raises(DataError, match=rf"row '1-2': rating is {rating}.* runs from 1 to 5"):
+        split_rated(rows, TASK)
+
+
+def test_without_rows_to_test_on_the_evaluation_says_so():
+    for valset in (None, [], [row.copy(rating=None) for row in planted_rows(sources=2, seed=3)]):
+        record = optimizer().compile([row.copy(group=f"t{row.group}") for row in ROWS], valset).record
+        assert (record.evaluation, record.test.n) == ("train_only", 0)
+        assert "No held-out rows" in record.warnings[0]
+
+
+def test_a_validation_set_tests_and_does_not_touch_the_fit():
+    metric = optimizer().compile(ROWS[:24], ROWS[24:])
+    assert metric.combination == optimizer().compile(ROWS[:24]).combination
+    assert (metric.record.evaluation, metric.record.test.n, metric.record.test.groups) == ("file", 12, 4)
+
+
+def test_the_task_of_the_call_goes_before_the_constructors():
+    other = type(TASK)("Other words.", "rating", TASK.scale)
+    assert optimizer().compile(ROWS, task=other).task == other
+
+
+def test_ratings_that_are_all_alike_cannot_be_learned_from():
+    with pytest.raises(DataError, match="nothing can be learned"):
+        optimizer().compile([row.copy(rating=3.0) for row in ROWS])
+
+
+def test_the_seed_decides_which_of_tied_examples_are_shown():
+    tied = [row.copy(rating=1.0 + 4.0 * (number % 2)) for number, row in enumerate(ROWS[:8])]
+    prompts = []
+    for seed in (0, 0, 1):
+        with serve(scripted) as server:
+            AutoMetrics(TASK, bank="generated", generators={"criterion": 1}, lm=server.lm(), seed=seed).compile(tied)
+        prompts.append(server.prompts[0])
+    assert prompts[0] == prompts[1] != prompts[2]
+
+
+def test_the_papers_sizes_can_be_changed():
+    paper = AutoMetrics.paper(TASK, n=3, seed=4)
+    assert (paper.options.fit.n, paper.options.fit.regression, paper.options.seed) == (3, "pls", 4)
+
+
+def test_a_group_on_both_sides_is_refused_by_name():
+    with pytest.raises(OptionError, match="group 's2'"):
+        optimizer().compile(ROWS[:9], ROWS[8:])

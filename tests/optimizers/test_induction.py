@@ -1,0 +1,119 @@
+"""One pass: only the training rows' ratings and statistics reach the fit."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from loopback import scripted, serve
+from planted import TASK, planted_rows
+
+from metricsmith.bank import cider
+from metricsmith.bank.catalogue import MetricBank
+from metricsmith.errors import ModelFailure
+from metricsmith.metric import make_row
+from metricsmith.optimizers.candidates import Sources
+from metricsmith.optimizers.fitting import FitOptions
+from metricsmith.optimizers.induction import Options, Rated, induct
+from metricsmith.programs import calls
+
+TRAIN, OTHERS = planted_rows(sources=12), planted_rows(sources=4, seed=1)
+COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
+
+
+def rated(rows=TRAIN):
+    return Rated.of(rows, "rating")
+
+
+def test_rows_without_a_group_are_groups_of_their_own():
+    rows = [make_row("a", rating=1.0), make_row("b", rating=2.0), make_row("c", rating=3.0, group="g")]
+    assert len(set(rated(rows).groups)) == 3
+    assert rated(rows).groups[2] == "g"
+
+
+def test_taking_rows_keeps_ratings_and_groups_beside_them():
+    part = rated().take([5, 2])
+    assert [row.id for row in part.rows] == [TRAIN[5].id, TRAIN[2].id]
+    assert part.ratings.tolist() == [TRAIN[5]["rating"], TRAIN[2]["rating"]]
+    assert part.groups == [TRAIN[5].group, TRAIN[2].group]
+
+
+def test_scores_of_the_training_rows_come_first():
+    done = induct(rated(), OTHERS, TASK, COLUMNS)
+    assert done.train_values[:, 0].tolist() == [row["columns"]["good"] for row in TRAIN]
+    assert done.other_values[:, 1].tolist() == [row["columns"]["junk"] for row in OTHERS]
+    assert done.components.names == done.fitted.small.names
+
+
+def test_corpus_statistics_come_from_the_training_rows_alone():
+    options = Options(sources=Sources(bank="existing", metrics=MetricBank((cider.FAMILY,))))
+    with_others, without = induct(rated(), OTHERS, TASK, options), induct(rated(), [], TASK, options)
+    assert without.metric.components[0].statistics is not None
+    assert with_others.metric.fingerprint() == without.metric.fingerprint()
+
+
+def test_judges_are_generated_from_the_training_rows_alone():
+    marked = [row.copy(output="SECRET " + row.output, rating=5.0) for row in OTHERS]
+    with serve(scripted) as server:
+        options = Options(sources=Sources(bank="generated", generators={"criterion": 1}), lm=server.lm())
+        induct(rated(), marked, TASK, options)
+    assert "SECRET" not in server.prompts[0]
+    assert any("SECRET" in prompt for prompt in server.prompts[1:])
+
+
+def test_costs_are_measured_from_the_best_training_row():
+    splendid = [row.copy(columns={"good": 99.0, "junk": 99.0}) for row in OTHERS]
+    first, second = induct(rated(), OTHERS, TASK, COLUMNS), induct(rated(), splendid, TASK, COLUMNS)
+    assert first.metric.settings.best == second.metric.settings.best
+    assert first.metric.settings.best == first.metric.best_contributions(first.components.values[: len(TRAIN)])
+
+
+def test_unrated_rows_are_not_judged_for_the_fit_where_judging_costs():
+    with serve(scripted) as server:
+        options = Options(sources=Sources(bank="generated", generators={"criterion": 2}), lm=server.lm())
+        done = induct(rated(), [], TASK, options, unrated=OTHERS)
+    assert server.requests == 1 + 2 * len(TRAIN)
+    assert done.table.rows == len(TRAIN)
+
+
+def stubborn(prompt):
+    """One of three judges never gives a number: a third of the judgements fail."""
+    judged = "## criterion ##" in prompt and "Plain words" in prompt
+    return {"reasoning": "No number."} if judged and "`score`" in prompt else scripted(prompt)
+
+
+@pytest.mark.parametrize(("gate", "stops"), [(0.2, True), (0.32, True), (0.34, False)])
+def test_the_gate_for_failures_is_the_callers(gate, stops):
+    with serve(stubborn) as server:
+        sources = Sources(bank="generated", generators={"criterion": 3})
+        options = Options(sources=sources, lm=server.lm(), max_failure_rate=gate)
+        if stops:
+            with pytest.raises(ModelFailure, match="judgements failed"):
+                induct(rated(), [], TASK, options)
+        else:
+            counts = [judgement.ok for judgement in induct(rated(), [], TASK, options).table.flat()]
+            assert (sum(counts), len(counts)) == (2 * len(TRAIN), 3 * len(TRAIN))
+
+
+def test_no_more_requests_are_in_flight_than_asked_for():
+    now, most, lock, pause = 0, 0, threading.Lock(), threading.Event()
+
+    def slow(prompt):
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        pause.wait(0.01)
+        with lock:
+            now -= 1
+        return scripted(prompt)
+
+    with serve(slow) as server:
+        sources = Sources(bank="generated", generators={"criterion": 2})
+        induct(rated(TRAIN[:9]), [], TASK, Options(sources=sources, lm=server.lm(), concurrency=2))
+    assert most == 2

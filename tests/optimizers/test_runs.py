@@ -1,0 +1,148 @@
+"""One evaluated run: what is fitted to what, what it costs, and what the signature line says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from loopback import scripted, serve
+from planted import TASK, planted_rows
+
+from metricsmith.datasets.splits import Split
+from metricsmith.optimizers.candidates import Sources
+from metricsmith.optimizers.fitting import FitOptions
+from metricsmith.optimizers.induction import Options, Rated
+from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
+from metricsmith.programs import calls
+from metricsmith.programs.loading import load
+
+COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))
+NONE = Rated.of([], "rating")
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
+
+
+def rated(**changes):
+    return Rated.of(planted_rows(**changes), "rating")
+
+
+def thirds(count):
+    """Three folds of neighbouring rows."""
+    places = np.arange(count)
+    return [Split(np.setdiff1d(places, part), part) for part in np.array_split(places, 3)]
+
+
+def crossed(train, options=COLUMNS):
+    return evaluate(Sides("cv", train, NONE, folds=thirds(len(train)), origin="data x"), TASK, options)
+
+
+def test_no_prediction_of_a_fold_has_seen_the_ratings_of_its_rows():
+    honest, spoiled = rated(sources=12), rated(sources=12)
+    for number in range(12):
+        spoiled.rows[number]["rating"] = spoiled.ratings[number] = 6 - spoiled.ratings[number]
+    first, second = crossed(honest).record, crossed(spoiled).record
+    assert [row.prediction for row in first.data[:12]] == [row.prediction for row in second.data[:12]]
+    assert [row.prediction for row in first.data[12:]] != [row.prediction for row in second.data[12:]]
+
+
+def test_the_metric_of_a_cross_validation_is_fitted_on_all_rows():
+    train = rated(sources=12)
+    whole = evaluate(Sides("train_only", train, NONE), TASK, COLUMNS)
+    assert crossed(train).metric.combination == whole.metric.combination
+
+
+def test_cross_validation_counts_the_judgements_of_every_fold():
+    # Three folds judge all 36 rows by two columns each; so does the final fit.
+    assert crossed(rated(sources=12)).record.judgements["requested"] == 4 * 36 * 2
+
+
+def test_baselines_of_a_cross_validation_are_means_over_the_same_folds():
+    record = crossed(rated(sources=12)).record
+    assert {"best single candidate", "output length in words"} <= set(record.baselines)
+    assert {block.n for block in record.baselines.values()} == {record.test.n} == {36}
+
+
+@pytest.mark.parametrize("folds", [0, 2])
+def test_an_undisturbed_run_asks_just_what_was_estimated(folds):
+    train = rated(sources=4)
+    half = [Split(np.arange(6), np.arange(6, 12)), Split(np.arange(6, 12), np.arange(6))]
+    sides = Sides("cv" if folds else "train_only", train, NONE, folds=half[:folds])
+    with serve(scripted) as server:
+        sources = Sources(bank="generated", generators={"criterion": 1, "rubric": 1})
+        options = Options(sources=sources, lm=server.lm())
+        estimated = estimate_run(sides, TASK, options)
+        assert server.requests == 0
+        record = evaluate(sides, TASK, options).record
+    # Every pass: one request for axes, one for the rubric, and two judges on all 12 rows.
+    assert server.requests == record.usage["requests"] == estimated.requests == (folds + 1) * (1 + 1 + 12 * 2)
+    assert record.usage["estimated"]["requests"] == estimated.requests
+
+
+def test_unrated_rows_are_judged_by_the_components_alone():
+    train, unrated = rated(sources=4), planted_rows(sources=1, seed=5, rated=False)
+    sides = Sides("train_only", train, NONE, unrated)
+    with serve(scripted) as server:
+        sources = Sources(bank="generated", generators={"criterion": 3})
+        options = Options(sources=sources, fit=FitOptions(n=1), lm=server.lm())
+        record = evaluate(sides, TASK, options).record
+        estimated = estimate_run(sides, TASK, options).requests
+    # One request for axes, three judges on 12 rows, and the one component on 3 unrated rows.
+    assert server.requests == record.usage["requests"] == 1 + 3 * 12 + 1 * 3
+    assert estimated == 1 + 3 * 15
+    assert [row.prediction is not None for row in record.data if row.split == "unrated"] == [True] * 3
+
+
+def test_nothing_is_estimated_where_nothing_is_generated():
+    assert estimate_run(Sides("train_only", rated(sources=4), NONE), TASK, COLUMNS).requests == 0
+
+
+def test_the_seed_redraws_the_interval_and_leaves_the_agreement():
+    train, test = rated(sources=12), rated(sources=12, seed=1, noise=2.0)
+    first, same, other = (
+        evaluate(Sides("file", train, test), TASK, Options(sources=COLUMNS.sources, seed=seed)).record.test
+        for seed in (0, 0, 1)
+    )
+    assert first == same
+    assert first.kendall_tau_b == other.kendall_tau_b
+    assert (first.ci_low, first.ci_high) != (other.ci_low, other.ci_high)
+
+
+def test_held_out_rows_are_resampled_by_group():
+    train, test = rated(sources=12), rated(sources=8, seed=1)
+    alone = Rated(test.rows, test.ratings, [str(number) for number in range(len(test))])
+    grouped, apart = (evaluate(Sides("file", train, side), TASK, COLUMNS).record.test for side in (test, alone))
+    assert (grouped.groups, apart.groups) == (8, 24)
+    assert grouped.ci_low != apart.ci_low
+
+
+def test_the_signature_names_what_the_numbers_depend_on_and_goes_with_the_metric(tmp_path):
+    done = evaluate(Sides("train_only", rated(sources=12), NONE, origin="data x sha256:1"), TASK, COLUMNS)
+    parts = done.record.signature.split(" | ")
+    assert parts[0].startswith("metricsmith ")
+    assert parts[1:7] == [
+        "data x sha256:1",
+        "36 training rows",
+        "PriorRidge r2 1/6, projected to fidelity 0.97",
+        "bank none, k 30",
+        "no model",
+        "seed 0",
+    ]
+    assert parts[7].startswith("metric ")
+    done.write(tmp_path)
+    assert load(tmp_path / "metric.json").settings.signature == done.record.signature
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (Options(sources=COLUMNS.sources, seed=5), "seed 5"),
+        (Options(sources=COLUMNS.sources, fit=FitOptions(n=1)), "PriorRidge r2 1/6, projected to n 1"),
+        (Options(sources=COLUMNS.sources, fit=FitOptions(regression="pls")), "TwoStagePLS n 5"),
+        (Options(sources=Sources(bank="none", columns=["good"], k=7)), "bank none, k 7"),
+    ],
+)
+def test_the_signature_follows_the_options(options, part):
+    done = evaluate(Sides("train_only", rated(sources=12), NONE), TASK, options)
+    assert part in done.record.signature.split(" | ")
