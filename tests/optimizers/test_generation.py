@@ -10,6 +10,7 @@ from planted import TASK, planted_rows
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate
 from metricsmith.programs import calls
+from metricsmith.records import Scale, Task
 
 ROWS = planted_rows(sources=8)
 
@@ -74,3 +75,32 @@ def test_without_axes_there_is_a_model_failure():
 def test_an_unknown_family_is_refused():
     with pytest.raises(OptionError, match="did you mean 'rubric'"):
         generate(ROWS, TASK, {"rubrik": 3})
+
+
+def test_the_model_is_told_how_many_axes_are_wanted_and_which_way_the_rating_points():
+    def asked(task):
+        with serve(scripted) as server, dspy.context(lm=server.lm()):
+            generate(ROWS, task, {"criterion": 2, "rubric": 1})
+        return server.prompts[0]
+
+    up, down = asked(TASK), asked(Task("Count errors.", "rating", Scale(1, 5, higher_is_better=False)))
+    assert "rating, from 1 to 5\n" in up
+    assert "rating, from 1 to 5, where lower is better\n" in down
+    assert up.rsplit("[[ ## count ## ]]", 1)[-1].split()[0] == "3"
+
+
+def test_more_axes_than_asked_for_are_cut_off():
+    # The scripted model always proposes fifteen.
+    generated, _ = made(counts={"criterion": 4})
+    assert [judge.settings.criterion for judge in generated.judges] == list(QUALITIES[:4])
+    assert generated.notes == ()
+
+
+def test_examples_follow_the_seed():
+    tied = [row.copy(rating=1.0 + 4.0 * (number % 2)) for number, row in enumerate(ROWS)]
+    prompts = []
+    for seed in (0, 0, 1):
+        with serve(scripted) as server, dspy.context(lm=server.lm()):
+            generate(tied, TASK, {"criterion": 1}, seed=seed)
+        prompts.append(server.prompts[0])
+    assert prompts[0] == prompts[1] != prompts[2]

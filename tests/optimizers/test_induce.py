@@ -258,3 +258,71 @@ def test_the_papers_configuration_is_named():
     metric = paper.compile(planted_rows()[:60], planted_rows()[60:])
     assert len(metric.components) == 5
     assert "PriorRidge, projected" in metric.record.baselines
+
+
+def columns_only(**options):
+    return AutoMetrics(bank="none", **options)
+
+
+def test_folds_follow_the_seed_and_keep_groups_whole():
+    first, same, other = (induce(table(), columns_only(seed=seed), cv=4).record for seed in (0, 0, 1))
+    predictions = [[row.prediction for row in record.data] for record in (first, same, other)]
+    assert predictions[0] == predictions[1] != predictions[2]
+    with pytest.raises(DataError, match="group"):
+        induce(table(sources=4), columns_only(), cv=5)
+
+
+def test_the_fraction_is_that_of_the_rows_held_out():
+    rows = induce(table(), columns_only(), fraction=0.5).record.rows
+    assert (rows["train"], rows["test"]) == (45, 45)
+
+
+def test_notes_of_the_table_reach_the_record():
+    assert any("'good'" in note or "good" in note for note in induce(table(), columns_only()).record.notes)
+
+
+def test_prior_columns_of_the_table_are_declared():
+    frame = read_table(
+        pd.DataFrame(
+            {
+                "output": [row.output for row in planted_rows()],
+                "rating": [row["rating"] for row in planted_rows()],
+                "group": [row.group for row in planted_rows()],
+                "good": [row["columns"]["good"] for row in planted_rows()],
+                "junk": [row["columns"]["junk"] for row in planted_rows()],
+            }
+        ),
+        target="rating",
+        metric_columns=["good", "junk"],
+        prior_columns=["good"],
+    )
+    record = induce(frame, columns_only()).record
+    assert "plain mean of declared judges" in record.baselines
+    assert "1 columns declared" in record.combiner
+
+
+def test_new_rows_are_read_as_the_training_rows_were():
+    rows = planted_rows()
+    frame = pd.DataFrame(
+        {
+            "answer": [row.output for row in rows],
+            "question": [row.input for row in rows],
+            "gold": [row.references[0] for row in rows],
+            "stars": [row["rating"] for row in rows],
+            "score [1-5]": [row["columns"]["good"] for row in rows],
+        }
+    )
+    named = {"output": "answer", "inputs": "question", "reference": "gold"}
+    first = read_table(frame, target="stars", metric_columns=["score [[]1-5]"], **named)
+    metric = induce(first, optimizer(bank="existing", n=6)).metric
+    assert {component.card.kind for component in metric.components} == {"bank", "column"}
+    again = read_table(frame, require_target=False, **metric.reading)
+    assert [judgement.raw for judgement in metric.judge_batch(again.rows)] == [
+        judgement.raw for judgement in metric.judge_batch(first.rows)
+    ]
+
+
+def test_the_optimizers_task_goes_before_the_tables():
+    task = type(TASK)("Other words.", "rating", TASK.scale)
+    assert induce(table(), AutoMetrics(task, bank="none")).metric.task == task
+    assert induce(table(), columns_only()).metric.task.description == TASK.description
