@@ -121,6 +121,12 @@ def _bleu(matches: Sequence[int], totals: Sequence[int], length: int, reference_
 
 def words_13a(text: str) -> list[str]:
     """Tokens as mteval-v13a, the scorer of the WMT campaigns, makes them; equal to sacrebleu's ``13a``."""
+    return list(_words_13a(text))
+
+
+# BLEU and iBLEU read the same texts.
+@lru_cache(maxsize=2048)
+def _words_13a(text: str) -> tuple[str, ...]:
     line = text.rstrip().replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
     if "&" in line:
         for entity, mark in _ENTITIES.items():
@@ -131,7 +137,7 @@ def words_13a(text: str) -> list[str]:
             tokens.append(piece)
         else:
             tokens.extend(_part_stops(piece))
-    return tokens
+    return tuple(tokens)
 
 
 @lru_cache(maxsize=65536)
