@@ -75,7 +75,7 @@ class JudgementFailed(MetricsmithError):
 
 
 class ModelFailure(MetricsmithError):
-    """The model or the network failed beyond what the run allows.
+    """The model, or the network on the way to it or to a data set, failed beyond what the run allows.
 
     Attributes
     ----------

@@ -94,6 +94,10 @@ class Task:
     target: str
     scale: Scale
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.scale, Scale):
+            raise OptionError(f"a task's scale is a Scale, not {self.scale!r}: write Scale(low, high), say Scale(1, 5)")
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

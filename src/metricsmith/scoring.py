@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from metricsmith.bank.base import BankMetric, judge_family
-from metricsmith.errors import ModelFailure
+from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import Metric
 from metricsmith.records import Judgement, Status, Usage
 
@@ -67,6 +67,8 @@ class ScoreTable:
     def select(self, names: Iterable[str]) -> ScoreTable:
         """The table of the named metrics, in the order given."""
         index = {name: position for position, name in enumerate(self.names)}
+        if len(index) < len(self.metrics):
+            raise OptionError("two metrics share a name, so that columns cannot be told apart by it; rename one")
         chosen = [index[name] for name in names]
         return ScoreTable(
             tuple(self.metrics[position] for position in chosen),
@@ -113,10 +115,15 @@ def score(
 
     Raises
     ------
+    OptionError
+        If something else than a metric is given.
     ModelFailure
         If more model judgements fail than `max_failure_rate` allows, as soon as that is certain; its
         ``judgements`` hold what was done.
     """
+    for metric in metrics:
+        if not isinstance(metric, Metric):
+            raise OptionError(f"{metric!r} is no metric; take one from the bank with default_bank().get(name)")
     judgements: list[list[Judgement | None]] = [[None] * len(rows) for _ in metrics]
     _score_in_batches(metrics, rows, judgements)
     jobs = [(j, i) for j, metric in enumerate(metrics) if metric.card.cost == "model" for i in range(len(rows))]

@@ -112,7 +112,7 @@ def test_score_and_explain_read_new_rows_as_the_old_ones(run, data, tmp_path):
     code, out, _ = run("explain", metric, new, "--row", "1-1")
     assert code == 0
     assert out.startswith("row 1-1: ")
-    assert "an average rated output" in out
+    assert "average in every component" in out
 
 
 def test_scores_of_training_rows_equal_those_in_the_table_of_scores(run, data, tmp_path):

@@ -79,9 +79,7 @@ def test_a_prior_helps_where_labels_are_few():
         values, ratings, names = data(rows=220, junk=40, seed=seed)
         with_prior = fitted(values[:20], ratings[:20], names, declared=["good0", "good1", "good2"])
         without = fitted(values[:20], ratings[:20], names)
-        taus = [
-            kendall_tau_b(model.rivals[FULL].predict(values[20:]), ratings[20:]) for model in (with_prior, without)
-        ]
+        taus = [kendall_tau_b(model.rivals[FULL].predict(values[20:]), ratings[20:]) for model in (with_prior, without)]
         gains.append(taus[0] - taus[1])
     assert np.mean(gains) > 0.02
 
@@ -98,7 +96,7 @@ def test_missing_and_infinite_scores_of_components_are_counted():
     values, ratings, names = data()
     values[3, 0], values[4, 0] = np.nan, np.inf
     result = fitted(values, ratings, names, options=FitOptions(n=9))
-    assert result.imputed == 2
+    assert result.imputed == {"good0": 2}
     assert np.isfinite(result.small.predict(values[:, result.positions])).all()
 
 

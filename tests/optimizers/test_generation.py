@@ -68,7 +68,7 @@ def test_an_axis_whose_rubric_fails_is_left_out_and_said():
 
 
 def test_without_axes_there_is_a_model_failure():
-    with pytest.raises(ModelFailure, match="proposed no axes"):
+    with pytest.raises(ModelFailure, match="request for criteria"):
         made(lambda prompt: {"axes": []})
 
 

@@ -16,6 +16,7 @@ from metricsmith.bank import bleu, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, ModelFailure, OptionError
+from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL
@@ -157,8 +158,27 @@ def test_cross_validation_tests_every_row_and_fits_on_all():
 
 
 def test_a_test_table_of_its_own_is_used_whole():
-    record = induce(table(), optimizer(), test=table(seed=7, sources=12)).record
+    record = induce(table(), optimizer(), test=table(seed=7, sources=12, first=100)).record
     assert (record.evaluation, record.rows["train"], record.rows["test"]) == ("file", 90, 36)
+
+
+def test_a_test_table_that_shares_rows_with_the_training_table_is_refused():
+    with pytest.raises(OptionError, match="stands in the training rows too"):
+        induce(table(), optimizer(), test=table())
+
+
+def test_without_groups_rows_of_one_input_count_as_one_group():
+    rows = [make_row(row.output, input=row.input, references=row.references, rating=row.rating) for row in planted_rows(sources=20)]
+    metric = optimizer(bank="existing").compile(rows[:45], rows[45:], task=TASK)
+    assert (metric.record.train.groups, metric.record.test.groups) == (15, 5)
+    with pytest.raises(OptionError, match="input .* stands in trainset and valset"):
+        optimizer().compile(rows[:44], rows[44:], task=TASK)
+
+
+def test_too_few_held_out_groups_are_called_too_few():
+    record = induce(table(sources=8), optimizer()).record
+    assert record.test.groups < 5
+    assert any("too few for an interval" in warning for warning in record.warnings)
 
 
 def test_without_test_rows_a_warning_comes_first():
@@ -246,10 +266,16 @@ def test_compile_refuses_what_makes_no_sense():
     rows = planted_rows()
     with pytest.raises(OptionError, match="needs a task"):
         optimizer().compile(rows)
-    with pytest.raises(OptionError, match="group 's0' is in trainset and valset"):
+    with pytest.raises(OptionError, match="group 's0' stands in trainset and valset"):
         optimizer().compile(rows, rows[:3], task=TASK)
     with pytest.raises(DataError, match="the scale runs from 1 to 5"):
         optimizer().compile([rows[0].copy(rating=9.0), *rows[1:]], task=TASK)
+    with pytest.raises(DataError, match="0 of 3 training rows have a rating"):
+        optimizer().compile([make_row("a"), make_row("b"), make_row("c")], task=TASK)
+    with pytest.raises(OptionError, match="not 'some words'"):
+        optimizer().compile(rows, task="some words")
+    with pytest.raises(OptionError, match="read_table"):
+        induce(pd.DataFrame())
 
 
 def test_the_papers_configuration_is_named():

@@ -91,11 +91,18 @@ def test_an_undefined_tau_gives_no_verdict_but_its_reason(make_record, rows, rea
 
 
 def test_a_baseline_that_does_as_well_is_a_caution(make_record):
-    for tau in (0.41, 0.6, -0.6):
+    for tau in (0.41, 0.6):
         result = judge(make_record, baselines={"Length": Agreement(72, 14, tau)})
         assert result.tone == "good"
         assert "Length" in result.cautions[0]
-    assert judge(make_record, baselines={"Length": Agreement(72, 14, 0.4)}).cautions == ()
+    for tau in (0.4, -0.6):  # baselines carry their training sign, so one that ranks backwards is no rival
+        assert judge(make_record, baselines={"Length": Agreement(72, 14, tau)}).cautions == ()
+
+
+def test_the_full_model_that_the_metric_abridges_is_no_rival(make_record):
+    blocks = {"full": Agreement(72, 14, 0.9), "Length": Agreement(72, 14, 0.1)}
+    assert judge(make_record, baselines=blocks, unabridged="full").cautions == ()
+    assert "(Length, .10)" in comparison(make_record(test=SURE, baselines=blocks, unabridged="full"))
 
 
 def test_cross_validation_says_how_rows_were_predicted(make_record):
@@ -104,7 +111,9 @@ def test_cross_validation_says_how_rows_were_predicted(make_record):
 
 def test_the_comparison_names_the_strongest_baseline_with_its_side(make_record):
     blocks = {"a": Agreement(9, 9, 0.2), "b": Agreement(9, 9, -0.5), "c": Agreement(9, 9)}
-    assert ".09 below the strongest baseline (b, −.50)" in comparison(make_record(test=SURE, baselines=blocks))
+    assert ".21 above the strongest baseline (a, .20)" in comparison(make_record(test=SURE, baselines=blocks))
+    stronger = {**blocks, "b": Agreement(9, 9, 0.5)}
+    assert ".09 below the strongest baseline (b, .50)" in comparison(make_record(test=SURE, baselines=stronger))
     assert ".21 above" in comparison(make_record(test=SURE, baselines={"a": blocks["a"]}))
     assert "level with" in comparison(make_record(test=SURE, baselines={"a": SURE}))
     assert comparison(make_record(test=SURE, baselines={"c": blocks["c"]})) == ""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metricsmith.correlation import batch_kendall_tau_b, batch_pearson, kendall_tau_b
 from metricsmith.errors import DataError, OptionError
-from metricsmith.resampling import group_bootstrap, mean_interval, wilson_interval
+from metricsmith.resampling import group_bootstrap, mean_interval, mean_test, wilson_interval
 
 NAN = math.nan
 
@@ -153,3 +153,24 @@ def test_overlapping_training_rows_widen_the_mean_interval():
 
 def test_one_value_has_no_interval():
     assert math.isnan(mean_interval([0.3]).low)
+
+
+def test_the_t_test_of_a_mean_agrees_with_its_interval():
+    values = [0.2, 0.3, 0.1, 0.4]
+    for level in (0.9, 0.95, 0.99):
+        interval = mean_interval(values, level=level, test_to_train=1 / 3)
+        assert (mean_test(values, test_to_train=1 / 3) < 1 - level) == (interval.low > 0)
+
+
+def test_the_t_test_equals_scipys_without_overlap():
+    from scipy.stats import ttest_1samp
+
+    values = [0.2, 0.3, -0.1, 0.4, 0.0]
+    assert mean_test(values) == pytest.approx(ttest_1samp(values, 0).pvalue)
+    assert mean_test([*values, math.nan]) == mean_test(values)
+
+
+def test_the_t_test_is_defined_where_it_can_be():
+    assert math.isnan(mean_test([0.3]))
+    assert mean_test([0.0, 0.0]) == 1.0
+    assert mean_test([0.3, 0.3]) == 0.0

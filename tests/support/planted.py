@@ -14,14 +14,16 @@ WORDS = (  # noqa: SIM905
 TASK = Task("Rewrite a public notice in plain words.", "rating", Scale(1, 5))
 
 
-def planted_rows(sources: int = 30, versions: int = 3, seed: int = 0, noise: float = 0.4, rated: bool = True):
+def planted_rows(
+    sources: int = 30, versions: int = 3, seed: int = 0, noise: float = 0.4, rated: bool = True, first: int = 0
+):
     """Rows whose rating falls with missing reference words and with padding.
 
     Every row brings two columns of its own: ``good`` (the planted quality with noise) and ``junk``.
     """
     random = np.random.default_rng(seed)
     rows = []
-    for source in range(sources):
+    for source in range(first, first + sources):
         reference = [*random.permutation(WORDS)[:14], f"source{source}"]
         for version in range(versions):
             lost, padding = int(random.integers(0, 10)), int(random.integers(0, 8))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Annotated
 
 import typer
 
@@ -15,16 +16,28 @@ from metricsmith.cli.demo import demo
 from metricsmith.cli.induce import induce
 from metricsmith.cli.score import explain, score
 from metricsmith.errors import InputError, MetricsmithError
+from metricsmith.version import __version__
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    help="Forge an automatic metric out of rated outputs, and find out how far it can be trusted.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Forge an automatic metric out of rated outputs, and find out how far it can be trusted."""
+    if show:
+        typer.echo(f"metricsmith {__version__}")
+        raise typer.Exit
+
+
 app.command()(demo)
 app.command()(induce)
 app.command()(score)

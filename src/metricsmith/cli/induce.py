@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from metricsmith.cli.model import ApiBase, Model, language_model
+from metricsmith.cli.paths import check_writable
 from metricsmith.cli.summary import summary
 from metricsmith.errors import DataError, OptionError
 
@@ -46,13 +47,16 @@ def induce(
     lm: Model = None,
     api_base: ApiBase = None,
     test: Annotated[
-        str,
-        typer.Option(metavar="FILE|FRACTION", help="Test rows: a file like DATA, or a share to hold out."),
-    ] = "0.3",
+        str | None,
+        typer.Option(metavar="FILE|FRACTION", help="Test rows: a file like DATA, or a share to hold out (0.3)."),
+    ] = None,
     cv: Annotated[int | None, typer.Option(metavar="K", help="Grouped K-fold cross-validation instead.")] = None,
     scale: Annotated[
         str | None, typer.Option(metavar="LOW:HIGH[:STEP]", help="The rating scale; by default inferred.")
     ] = None,
+    lower_is_better: Annotated[
+        bool, typer.Option("--lower-is-better", help="The rating counts something bad, such as errors.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Decides splits, ties and resampling.")] = 0,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where metric and report go.")] = Path("metricsmith-out"),
     dry_run: Annotated[
@@ -67,20 +71,24 @@ def induce(
     from metricsmith.optimizers.induce import induce as run
     from metricsmith.optimizers.induce import plan
 
+    optimizer = AutoMetrics(
+        bank=bank, k=k, n=n, regression=regression, lm=language_model(lm, api_base), seed=seed,
+        progress=not quiet and not as_json,
+    )  # fmt: skip
+    if test is not None and cv is not None:
+        raise OptionError("--cv and --test exclude each other: cross-validation tests on every row")
+    if not dry_run:
+        check_writable(out, "--out", folder=True)
     reading: dict[str, Any] = {
         "target": target, "task": _text(task), "output": output, "inputs": input or (), "reference": reference or (),
         "id": id, "group": group, "where": where or (), "metric_columns": metric_columns or (),
-        "prior_columns": prior_columns or (), "scale": scale,
+        "prior_columns": prior_columns or (), "scale": scale, "higher_is_better": False if lower_is_better else None,
     }  # fmt: skip
     table = read_table(data, **reading)
     fraction, test_table = _test_side(test, reading)
     if not quiet and not as_json:
         for note in table.notes:
             typer.echo(f"note: {note}", err=True)
-    optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, regression=regression, lm=language_model(lm, api_base), seed=seed,
-        progress=not quiet and not as_json,
-    )  # fmt: skip
     if dry_run:
         typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv))
         return
@@ -99,13 +107,21 @@ def _text(value: str) -> str:
     try:
         return Path(value[1:]).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as problem:
-        raise DataError(f"--task {value}: cannot read {value[1:]!r} as UTF-8 text: {problem}") from problem
+        raise DataError(
+            f"--task {value} cannot be read as UTF-8 text: {_reason(problem)}; name a text file"
+        ) from problem
 
 
-def _test_side(test: str, reading: dict[str, Any]) -> tuple[float, Any]:
+def _reason(problem: OSError | UnicodeDecodeError) -> str:
+    return (problem.strerror if isinstance(problem, OSError) else problem.reason) or str(problem)
+
+
+def _test_side(test: str | None, reading: dict[str, Any]) -> tuple[float, Any]:
     """A fraction to hold out, or a table of its own."""
     from metricsmith.datasets.table import read_table
 
+    if test is None:
+        return 0.3, None
     try:
         fraction = float(test)
     except ValueError:

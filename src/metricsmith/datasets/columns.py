@@ -147,6 +147,7 @@ def need_column(raw: RawTable, role: str) -> DataError:
         f"{raw.name}: no {role} column was named and none of the columns ({', '.join(list(raw.columns)[:20])}"
         f"{', ...' if len(raw.columns) > 20 else ''}) has a name that says so; recognised names are "
         f"{', '.join(SYNONYMS[role][:8])} ...: name the column with {_OPTIONS[role]}"
+        + (", or take columns of scores with metric_columns=... (--metric-columns)" if role == "output" else "")
     )
 
 

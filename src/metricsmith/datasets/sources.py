@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from metricsmith.datasets.formats import Parsed, frame_columns, parse_file, table_suffix
-from metricsmith.errors import DataError, nearest
+from metricsmith.errors import DataError, ModelFailure, nearest
 from metricsmith.metric import content_hash
 
 __all__ = ["RawTable", "load_hub", "open_source"]
@@ -109,18 +109,22 @@ def load_hub(name: str, load: Callable[[str], Any] | None = None) -> RawTable:
     Raises
     ------
     DataError
-        If it cannot be loaded: it does not exist, is private, or the network is down.
+        If it cannot be loaded: it does not exist or is private.
+    ModelFailure
+        If the hub cannot be reached.
     """
     # By name, because a type checker run in the root finds the link `datasets` instead of the library.
     loader = load or importlib.import_module("datasets").load_dataset
     try:
         data = loader(name)
+    except ConnectionError as error:
+        raise ModelFailure(
+            f"{name}: the Hugging Face hub cannot be reached ({type(error).__name__}); check the network, or give a file"
+        ) from error
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         raise DataError(
             f"{name}: cannot be loaded from the Hugging Face hub ({type(error).__name__}: {error}); an "
-            f"existing "
-            f"file or a public data set owner/name is needed: check the spelling and the network, or give a "
-            f"file"
+            "existing file or a public data set owner/name is needed: check the spelling, or give a file"
         ) from error
     return _from_object(name, data)
 

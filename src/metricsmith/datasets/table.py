@@ -118,6 +118,7 @@ def read_table(
     metric_columns: str | Sequence[str] = (),
     prior_columns: str | Sequence[str] = (),
     scale: Scale | str | None = None,
+    higher_is_better: bool | None = None,
     min_rated: int = 8,
     require_target: bool = True,
 ) -> Table:
@@ -151,6 +152,8 @@ def read_table(
         are declared to measure the target, and are candidates too.
     scale : Scale or str, optional
         The rating scale, as text ``LOW:HIGH[:STEP]``; inferred by default (`ratings.infer_scale`).
+    higher_is_better : bool, optional
+        The rating's direction; None keeps that of `scale`, which is up unless a `Scale` says otherwise.
     min_rated : int
         How many rated rows there must be, at least 1.
     require_target : bool
@@ -181,7 +184,7 @@ def read_table(
     guesses = guess_notes(raw, labels.columns)
     scores = read_scores(raw, candidates.names)
     return Table(
-        task=Task(task, columns.target or "", rating_scale),
+        task=Task(task, columns.target or "", _directed(rating_scale, higher_is_better)),
         rows=_rows(raw, labels, ratings, scores),
         ratings=ratings,
         columns=labels.columns,
@@ -191,6 +194,10 @@ def read_table(
         checksum=raw.checksum,
         name=raw.name,
     )
+
+
+def _directed(scale: Scale, higher_is_better: bool | None) -> Scale:
+    return scale if higher_is_better is None else replace(scale, higher_is_better=higher_is_better)
 
 
 def _many(value: str | Sequence[str] | None) -> tuple[str, ...]:

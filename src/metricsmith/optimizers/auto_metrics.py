@@ -12,7 +12,7 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.generation import DEFAULT_COUNTS
-from metricsmith.optimizers.induction import Options, Rated
+from metricsmith.optimizers.induction import Options, Rated, shared_source
 from metricsmith.optimizers.runs import Sides, evaluate
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.recommenders.base import Recommender
@@ -138,20 +138,25 @@ class AutoMetrics:
         Raises
         ------
         OptionError
-            If there is no task, or a group stands on both sides.
+            If there is no task, or a group, input or output stands on both sides.
         DataError
             If there are fewer than two rated training rows, or their ratings are constant.
         NeedsError, ModelFailure
             If judges are asked for and the model is missing or fails beyond the gate.
         """
         task = task or self.task
-        if task is None:
-            raise OptionError("AutoMetrics needs a task: pass task=Task(description, target, scale)")
+        if not isinstance(task, Task):
+            raise OptionError(f"AutoMetrics needs a task, not {task!r}: pass task=Task(description, target, scale)")
         rated, unrated = split_rated(trainset, task)
         train, test = Rated.of(rated, task.target), Rated.of(split_rated(valset or (), task)[0], task.target)
-        shared = {row["group"] for row in rated if "group" in row} & {row.get("group") for row in test.rows}
+        shared = shared_source(train, test)
         if shared:
-            raise OptionError(f"group {min(shared)!r} is in trainset and valset; keep each group on one side")
+            raise OptionError(f"{shared} stands in trainset and valset; keep rows of one source on one side")
+        if len(train) < 2:
+            raise DataError(
+                f"{len(train)} of {len(trainset)} training rows have a rating under {task.target!r}; build rows with "
+                f"make_row(output, ..., {task.target}=...)"
+            )
         kind = "file" if len(test) else "train_only"
         return evaluate(Sides(kind, train, test, unrated), task, self.options).metric
 

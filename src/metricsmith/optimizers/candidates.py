@@ -148,8 +148,13 @@ def gather(
     bank: list[Metric] = []
     if plan.existing:
         usable, unusable = (sources.metrics or default_bank()).usable(rows)
-        bank = [metric.fit(rows) for metric in usable]
+        bank = [metric.fit(rows) for metric in usable if metric.name not in sources.columns]
         notes += _left_out(unusable)
+        notes += [
+            f"the column {m.name!r} stands in for the bank metric of that name"
+            for m in usable
+            if m.name in sources.columns
+        ]
     columns: list[Metric] = [ColumnMetric(name) for name in sources.columns]
     pool = _unique([*columns, *judges, *bank])
     judges, bank = pool[len(columns) : len(columns) + len(judges)], pool[len(columns) + len(judges) :]

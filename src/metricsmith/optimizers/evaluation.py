@@ -43,12 +43,14 @@ def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Ex
         induced metric abridges.
     """
     fitted, train = induction.fitted, induction.train
-    result = {METRIC: fitted.small.predict(values[:, fitted.positions])}
+    result = {METRIC: induction.metric.predict(values[:, fitted.positions])}
     for label, model in fitted.rivals.items():
         result[label] = model.predict(values)
     single = best_single(induction)
     if single is not None:
-        result["best single candidate"] = single[1] * values[:, single[0]]
+        place, sign = single
+        centre = np.median(_present(induction.train_values[:, place]))
+        result["best single candidate"] = sign * np.where(np.isfinite(values[:, place]), values[:, place], centre)
     lengths, train_lengths = output_lengths(rows), output_lengths(train.rows)
     if np.isfinite(train_lengths).all():
         result["output length in words"] = _signed(train_lengths, train.ratings) * lengths
@@ -56,12 +58,22 @@ def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Ex
 
 
 def best_single(induction: Induction) -> tuple[int, float] | None:
-    """Position and sign of the candidate that agrees best with the training ratings; None if none is defined."""
-    taus = [kendall_tau_b(column, induction.train.ratings) for column in induction.train_values.T]
+    """Position and sign of the candidate that agrees best with the training ratings; None if none is defined.
+
+    Absolute tau-b counts by the share of rows on which the candidate has a value, so that one with a few
+    values cannot win by luck. As in the regressions, a missing score then counts as average.
+    """
+    ratings = induction.train.ratings
+    taus = np.array([kendall_tau_b(column, ratings) for column in induction.train_values.T])
+    shares = np.isfinite(induction.train_values).mean(axis=0)
     if not np.isfinite(taus).any():
         return None
-    best = int(np.nanargmax(np.abs(taus)))
+    best = int(np.nanargmax(np.abs(taus) * shares))
     return best, float(np.sign(taus[best]))
+
+
+def _present(column: FloatArray) -> FloatArray:
+    return column[np.isfinite(column)]
 
 
 def output_lengths(rows: Sequence[dspy.Example]) -> FloatArray:
@@ -99,6 +111,7 @@ def _refit(induction: Induction, rows: NDArray[Any], options: FitOptions) -> Fit
         judged=candidates.judged,
         higher_is_better=induction.metric.task.scale.higher_is_better,
         options=options,
+        unrated=induction.unrated_values,
         rivals=False,
     )
 

@@ -89,15 +89,15 @@ class Fitted:
         How the components are combined, in words.
     fidelity : float
         Correlation of `small` with the full model on the rows at hand; NaN where nothing was abridged.
-    imputed : int
-        Missing or infinite scores among the training rows of the components.
+    imputed : dict of str to int
+        Components with missing or infinite scores among the training rows, and how many.
     """
 
     small: LinearCombination
     rivals: dict[str, Rival]
     sentence: str
     fidelity: float = math.nan
-    imputed: int = 0
+    imputed: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -167,7 +167,11 @@ def fit(
         rivals={label: Rival(_oriented(model, sign)) for label, model in others.items()},
         sentence=chosen.sentence,
         fidelity=chosen.fidelity,
-        imputed=int((~np.isfinite(values[:, list(small.indices)])).sum()),
+        imputed={
+            name: count
+            for name, place in zip(small.names, small.indices, strict=True)
+            if (count := int((~np.isfinite(values[:, place])).sum()))
+        },
         notes=chosen.notes,
     )
 

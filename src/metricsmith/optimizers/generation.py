@@ -79,7 +79,7 @@ def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
         count=wanted,
     )
     if call.prediction is None:
-        raise ModelFailure(f"the model proposed no axes: {call.error}")
+        raise ModelFailure(f"the request for criteria to judge by failed: {call.error}")
     axes = call.prediction.axes
     notes = [] if len(axes) == wanted else [f"{wanted} axes were asked for, {len(axes)} distinct ones came back"]
     made, start = Generated(usage=call.usage, notes=tuple(notes)), 0

@@ -13,8 +13,9 @@ from metricsmith.datasets.splits import Split, folds, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.induction import Options, Rated
+from metricsmith.optimizers.induction import Options, Rated, shared_source
 from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
+from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task
 
 __all__ = ["Induced", "induce", "plan"]
@@ -53,9 +54,11 @@ def induce(
     NeedsError, ModelFailure
         If judges are asked for and the model is missing or fails beyond the gate.
     """
+    if not isinstance(table, Table):
+        raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     options, task = _configure(table, optimizer or AutoMetrics())
     done = evaluate(_sides(table, options, task, fraction, test, cv), task, options)
-    done.metric.settings.values["reading"] = _reading(table)
+    done.metric.settings.values["reading"] = _reading(table, done.metric)
     return done
 
 
@@ -112,6 +115,12 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
     elif test is not None:
         kind, how = "file", f"test {PurePath(test.name).name} sha256:{test.checksum}"
         held = Rated.of(test.subset(test.rated()).rows, task.target)
+        shared = shared_source(_named_groups(table, rated), _named_groups(test, held))
+        if shared:
+            raise OptionError(
+                f"{shared} of the test file {test.name} stands in the training rows too: what was fitted on cannot "
+                "test; leave such rows out (--where), or hold out a share instead (--test 0.3)"
+            )
     elif fraction:
         kind, how = "holdout", f"{fraction:g} held out by group"
         split = holdout(part.groups, part.texts, fraction=fraction, seed=options.seed, ratings=part.ratings)
@@ -120,13 +129,27 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
     return Sides(kind, train, held, unrated, parts, origin, table.notes)
 
 
-def _reading(table: Table) -> dict[str, Any]:
-    """How to read new rows in the same way."""
-    columns = table.columns
-    return {
-        "output": columns.output,
-        "inputs": list(columns.inputs),
-        "reference": list(columns.references),
-        "context": columns.context,
-        "metric_columns": [glob.escape(name) for name in table.metric_values],
+def _named_groups(table: Table, rated: Rated) -> Rated:
+    """The rows without the groups that nobody named: row numbers mean nothing in another file."""
+    if table.columns.group is not None:
+        return rated
+    return replace(rated, rows=[row.without("group") for row in rated.rows])
+
+
+def _reading(table: Table, metric: InducedMetric) -> dict[str, Any]:
+    """How to read new rows in the same way: the columns that the components look at, no others."""
+    columns, cards = table.columns, [component.card for component in metric.components]
+    judged = any(card.cost == "model" for card in cards)
+    needs = {need for card in cards for need in card.needs}
+    reading: dict[str, Any] = {
+        "metric_columns": [glob.escape(card.name) for card in cards if card.kind == "column"],
     }
+    if any(card.kind != "column" for card in cards):
+        reading["output"] = columns.output
+    if judged or "input" in needs:
+        reading["inputs"] = list(columns.inputs)
+    if judged or "references" in needs:
+        reading["reference"] = list(columns.references)
+    if judged:
+        reading["context"] = columns.context
+    return reading

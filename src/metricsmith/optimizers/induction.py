@@ -11,6 +11,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.metric import content_hash
 from metricsmith.optimizers.candidates import Candidates, Plan, Sources, gather
 from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
 from metricsmith.optimizers.stages import stage
@@ -21,7 +22,7 @@ from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Task
 from metricsmith.scoring import ScoreTable, score
 
-__all__ = ["Induction", "Options", "Rated", "induct"]
+__all__ = ["Induction", "Options", "Rated", "induct", "shared_source"]
 
 FloatArray = NDArray[np.float64]
 
@@ -79,12 +80,9 @@ class Rated:
 
     @classmethod
     def of(cls, rows: Sequence[dspy.Example], target: str) -> Rated:
-        """Read ratings and groups; a row without a group is a group of its own."""
-        return cls(
-            list(rows),
-            np.array([float(row[target]) for row in rows]),
-            [str(row.get("group", f"row {number}")) for number, row in enumerate(rows)],
-        )
+        """Read ratings and groups; rows without a group are grouped by their input, if they have one."""
+        ratings = np.array([float(row[target]) for row in rows], dtype=float)
+        return cls(list(rows), ratings, [_group(row, number) for number, row in enumerate(rows)])
 
     def take(self, indices: Sequence[int] | NDArray[np.intp]) -> Rated:
         """The rows at `indices`."""
@@ -95,13 +93,42 @@ class Rated:
         return len(self.rows)
 
 
+def _group(row: dspy.Example, number: int) -> str:
+    if row.get("group") is not None:
+        return str(row["group"])
+    return f"input {content_hash(row['input'])}" if row.get("input") else f"row {number}"
+
+
+def shared_source(train: Rated, test: Rated) -> str:
+    """What stands on both sides and must not: the same group (where rows name one), input or output.
+
+    Returns
+    -------
+    str
+        A description of the first such thing, empty if there is none.
+    """
+    for what in ("group", "input", "output"):
+        if what == "output" and any(row.get("input") for row in test.rows):
+            continue  # equal short answers to different inputs are no leak
+        seen = {row[what] for row in train.rows if row.get(what)}
+        for row in test.rows:
+            if row.get(what) in seen:
+                return f"{what} {str(row[what])[:60]!r}"
+    return ""
+
+
 @dataclass(frozen=True)
 class Induction:
-    """What a pass made: `table` covers the training rows first, then the others."""
+    """What a pass made.
+
+    `table` covers the training rows first, then the others; `unrated_values`, shape (u, m), are the unrated
+    rows that helped to choose the small model.
+    """
 
     train: Rated
     candidates: Candidates
     table: ScoreTable
+    unrated_values: FloatArray
     fitted: Fitted
     metric: InducedMetric
 
@@ -127,6 +154,8 @@ def induct(
     task: Task,
     options: Options,
     unrated: Sequence[dspy.Example] = (),
+    *,
+    plan: Plan | None = None,
 ) -> Induction:
     """Generate, retrieve, score and fit.
 
@@ -140,12 +169,13 @@ def induct(
         What and how.
     unrated : sequence of dspy.Example
         Rows without a rating. Where no candidate costs a model call they help to choose the small model.
+    plan : Plan, optional
+        Which sources to use; by default as the number of training rows decides.
     """
+    plan = plan or options.plan(train)
     with dspy.context(lm=options.lm) if options.lm is not None else nullcontext():
         with stage("finding candidates", options.progress):
-            candidates = gather(
-                train.rows, task, options.sources, options.plan(train), options.retriever(), seed=options.seed
-            )
+            candidates = gather(train.rows, task, options.sources, plan, options.retriever(), seed=options.seed)
         with stage("scoring rows", options.progress):
             table = score(
                 candidates.metrics,
@@ -174,4 +204,4 @@ def induct(
         best=[0.0] * len(components.metrics),
     )
     metric.settings.values["best"] = metric.best_contributions(components.values[: len(train)])
-    return Induction(train, candidates, table, fitted, metric)
+    return Induction(train, candidates, table, extra.values, fitted, metric)

@@ -19,6 +19,7 @@ from metricsmith.optimizers.induction import Induction, Rated
 from metricsmith.programs.induced import Explanation
 from metricsmith.records import Agreement, Judgement, Usage
 from metricsmith.report.record import Component, LearningPoint, RowRecord, RunRecord
+from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import tally
 
 __all__ = ["Evaluation", "record_run"]
@@ -170,13 +171,15 @@ def _rows(
                 output=str(row.get("output") or ""),
                 input=str(row.get("input") or ""),
                 values={part.name: part.judgement.raw for part in explanation.parts},
-                contributions={
-                    part.name: part.contribution for part in explanation.parts if math.isfinite(part.contribution)
-                },
+                contributions={} if held_out else _contributions(explanation),
                 feedback={part.name: part.judgement.feedback for part in explanation.parts if part.judgement.feedback},
             )
         )
     return records
+
+
+def _contributions(explanation: Explanation) -> dict[str, float]:
+    return {part.name: part.contribution for part in explanation.parts if part.judgement.ok}
 
 
 def _failures(judgements: Iterable[Judgement]) -> list[str]:
@@ -199,14 +202,26 @@ def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence
             "No held-out rows: every figure here comes from the rows that the metric was fitted to, "
             "and says nothing about new ones."
         )
+    elif test.groups < MINIMUM_GROUPS:
+        warnings.append(
+            f"{test.groups} held-out {'group is' if test.groups == 1 else 'groups are'} too few for an interval or a "
+            "p-value that means anything: cross-validate (--cv 5, cv=5), or name a finer group column."
+        )
+    elif math.isnan(test.kendall_tau_b):
+        warnings.append("On held-out rows the agreement is undefined: predictions or ratings do not vary there.")
     elif not test.p_value <= 0.05:
         warnings.append(
             f"On held-out rows the agreement with the raters cannot be told from chance (p = {test.p_value:.2f}): "
             "do not use this metric to choose or to optimise."
         )
-    elif not test.ci_low > 0:
+    elif not (test.ci_low > 0 or test.ci_high < 0):
         warnings.append("The 95% interval of the held-out tau-b includes 0: more rated groups are needed.")
-    if test.groups and test.groups < 10:
+    elif test.kendall_tau_b < 0:
+        warnings.append("On held-out rows the metric ranks against the raters: something is upside down.")
+    unpredicted = len(evaluation.test_rows) - test.n
+    if unpredicted > 0:
+        warnings.append(f"{unpredicted} held-out rows have no prediction and are left out of the metric's figures.")
+    if MINIMUM_GROUPS <= test.groups < 10:
         warnings.append(f"Only {test.groups} held-out groups: the interval is rough.")
     failed = sum(not judgement.ok and judgement.status != "skipped" for judgement in judgements)
     if failed:
@@ -218,7 +233,7 @@ def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence
     ]
     if better:
         warnings.append(f"On these held-out rows the metric does not beat: {', '.join(better)}.")
-    imputed = int(induction.fitted.imputed)
-    if imputed:
-        warnings.append(f"{imputed} training scores were missing or infinite and count as average.")
+    if induction.fitted.imputed:
+        missing = [f"{name} {count}" for name, count in induction.fitted.imputed.items()]
+        warnings.append(f"Missing or infinite training scores, which count as average: {', '.join(missing)}.")
     return warnings

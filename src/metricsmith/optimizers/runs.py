@@ -14,6 +14,7 @@ import numpy as np
 
 from metricsmith.agreement import agreement, agreement_over_folds
 from metricsmith.datasets.splits import Split
+from metricsmith.errors import DataError
 from metricsmith.optimizers.estimate import Load, estimate
 from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.induction import Induction, Options, Rated, induct
@@ -28,7 +29,7 @@ from metricsmith.version import __version__
 __all__ = ["Induced", "Sides", "estimate_run", "evaluate"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Induced:
     """An induced metric and the record of how it came about."""
 
@@ -36,11 +37,23 @@ class Induced:
     record: RunRecord
 
     def write(self, folder: str | PathLike[str]) -> None:
-        """Write ``metric.json``, ``report.html``, ``report.md``, ``report.json`` and ``scores.csv``."""
+        """Write ``metric.json``, ``report.html``, ``report.md``, ``report.json`` and ``scores.csv``.
+
+        Raises
+        ------
+        DataError
+            If the folder cannot be written to.
+        """
         target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        self.metric.save(target / "metric.json")
-        write_reports(self.record, target)
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            self.metric.save(target / "metric.json")
+            write_reports(self.record, target)
+        except OSError as problem:
+            raise DataError(f"cannot write to {target}: {problem.strerror}; name another folder") from problem
+
+    def __repr__(self) -> str:
+        return f"Induced(metric={self.metric!r}, tau-b {self.record.headline.kendall_tau_b:.3f})"
 
 
 @dataclass(frozen=True)
@@ -131,11 +144,12 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
 def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:
     """Repeat the whole pass inside every fold; the metric itself is fitted on all rows."""
     rated, by_fold = sides.train, []
+    plan = options.plan(rated)  # one procedure for all folds: the one that makes the saved metric
     judgements: list[Judgement] = []
     usage = Usage()
     for fold in sides.folds:
         held = rated.take(fold.test)
-        part = induct(rated.take(fold.train), held.rows, task, options)
+        part = induct(rated.take(fold.train), held.rows, task, options, plan=plan)
         by_fold.append(predictions(part, part.other_values, held.rows))
         judgements += part.table.flat()
         usage += part.candidates.usage
@@ -145,7 +159,6 @@ def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induct
             [predicted[label] for predicted in by_fold],
             [held.ratings for held in tests],
             [held.groups for held in tests],
-            seed=options.seed,
         )
         for label in by_fold[0]
         if all(label in predicted for predicted in by_fold)

@@ -179,7 +179,7 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         combination, sign = self.combination, 1.0 if self.task.scale.higher_is_better else -1.0
         values = table.values
         contributions = combination.contributions(values)
-        predictions = combination.predict(values)
+        predictions = self.predict(values)
         explanations = []
         for i in range(len(values)):
             parts = tuple(
@@ -191,6 +191,16 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
             )
         return explanations
 
+    def predict(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Predictions on the rating scale from component scores, shape (n, p) -> (n,).
+
+        Missing scores count as average; NaN where they carry more than half of the absolute weight.
+        """
+        combination = self.combination
+        weights = np.abs(combination.weights)
+        absent = np.where(np.isfinite(values), 0.0, weights).sum(axis=1) if len(weights) else np.zeros(len(values))
+        return np.where(absent > MOST_MISSING * weights.sum(), np.nan, combination.predict(values))
+
     @staticmethod
     def _part(judgement: Judgement, weight: float, contribution: float, best: float, sign: float) -> Part:
         if not judgement.ok:
@@ -201,8 +211,7 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
     def _prediction(self, raw: float, parts: tuple[Part, ...], run: int) -> Judgement:
         usage = sum((part.judgement.usage for part in parts), Usage())
         absent = [part for part in parts if not part.judgement.ok]
-        total = sum(abs(part.weight) for part in parts)
-        if absent and sum(abs(part.weight) for part in absent) > MOST_MISSING * total:
+        if math.isnan(raw):
             failed = next((part for part in absent if part.judgement.status is not Status.SKIPPED), absent[0])
             return Judgement(
                 self.name,

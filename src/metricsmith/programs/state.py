@@ -71,7 +71,9 @@ def read_state(path: str | PathLike[str]) -> dict[str, Any]:
     try:
         content = json.loads(source.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as problem:
-        raise StateError(f"{source} is not a readable metric file: {problem}") from problem
+        raise StateError(
+            f"{source} is not a readable metric file ({problem}); name the metric.json that `metricsmith induce` wrote"
+        ) from problem
     if not isinstance(content, dict) or "kind" not in content:
         raise StateError(f"{source} is not a metric file: it has no 'kind'; `metricsmith induce` writes one")
     if content.get("schema_version") != SCHEMA_VERSION:

@@ -55,7 +55,8 @@ def _head(record: RunRecord) -> list[str]:
     verdict = sentences.verdict(record)
     lines = [f"# {escape(record.title)} for {escape(record.task.target)} ({record.task.scale})", ""]
     if record.synthetic:
-        lines += [f"> **Synthetic data.** {escape(record.synthetic)}", ""]
+        mark = "" if record.synthetic.startswith("Synthetic data") else "**Synthetic data.** "
+        lines += [f"> {mark}{escape(record.synthetic)}", ""]
     if record.task.description:
         lines += [escape(record.task.description), ""]
     lines += [f"**{escape(verdict.sentence)}**", ""]
@@ -120,7 +121,7 @@ def _figures(block: Agreement) -> tuple[str, ...]:
 
 
 def _outlook(record: RunRecord) -> list[str]:
-    prospects = digest.outlook(record.headline) if record.tested else []
+    prospects = digest.outlook(record.headline) if record.tested and record.evaluation != "cv" else []
     lines = [sentences.prospect(prospects), ""] if prospects else []
     lines += [
         f"- fitted on {count(point.rows, 'row')}: tau-b {statistic(point.kendall_tau_b, 2)} "

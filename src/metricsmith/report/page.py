@@ -58,7 +58,7 @@ def render_html(record: RunRecord) -> str:
         thinned=max(0, len(digest.rated_rows(record)) - MOST_POINTS),
         beyond=beyond(_points(record), record.task.scale),
         disagreements=digest.disagreements(record),
-        outlook=digest.outlook(record.headline) if record.tested else [],
+        outlook=digest.outlook(record.headline) if record.tested and record.evaluation != "cv" else [],
         cards=digest.cards(record),
         costs=digest.costs(record),
         undefined=sentences.undefined_reasons(_blocks(record)),

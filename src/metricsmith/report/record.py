@@ -58,7 +58,8 @@ class RowRecord:
     `split` is ``train``, ``test`` or ``unrated``. `prediction` is on the rating scale, unclipped.
     `values` holds every component's raw number (None: no value), `contributions` the rating points
     that each adds, `feedback` the judges' reasons. Under cross-validation `prediction` of a rated row
-    is the one made while the row was held out.
+    is the one made while the row was held out, by another fit than the final one, so that it has no
+    `contributions`.
     """
 
     id: str
@@ -113,7 +114,8 @@ class RunRecord:
     combiner : str
         One sentence on how the components are combined.
     fidelity : float
-        Correlation of the small model with the full one on all scored rows; NaN if nothing was left out.
+        Correlation of the small model with the full one on the rows that it was chosen on (training and
+        unrated ones); NaN if nothing was left out.
     clipped_share : float
         Share of predictions outside the scale.
     learning : tuple of LearningPoint

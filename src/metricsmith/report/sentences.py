@@ -39,13 +39,14 @@ GLOSSARY = (
     ),
     (
         "95\u00a0% interval",
-        "is where tau-b would mostly fall if whole groups of rows were drawn again. "
-        "If it includes 0, these rows cannot tell the metric from chance.",
+        "holds the values of tau-b that fit these rows: from drawing whole groups again, or under cross-validation "
+        "from how the folds differ. If it includes 0, these rows cannot tell the metric from chance. It speaks of new "
+        "sources; for outputs of systems that were not rated here, expect less.",
     ),
     (
         "p",
-        "is how often shuffled predictions agree at least this well with the raters; "
-        "the shuffling respects groups. Small is good, .05 is the usual bar.",
+        "is how often chance alone would take the agreement this far from 0, either way: shuffled ratings, kept "
+        "together by group, or under cross-validation a t-test over folds. Small is good, .05 is the usual bar.",
     ),
     (
         "Group",
@@ -215,7 +216,7 @@ def stability(components: Iterable[Component]) -> str:
         f"refits, the rarest in {percent(min(shares))}."
     )
     if min(shares) < 0.8:
-        return f"{kept} They are interchangeable to that extent: others would do about as well. {caveat}"
+        return f"{kept} To that extent the choice is an accident of these rows. {caveat}"
     return (
         f"{kept} The choice is steady on these rows; "
         "that a component goes along with the ratings still does not show that raters look at it."
@@ -228,7 +229,7 @@ def fidelity(record: RunRecord) -> str:
     if math.isfinite(record.fidelity):
         sentences.append(
             f"These few components stand in for all candidates: their predictions correlate "
-            f"{statistic(record.fidelity)} with those of the full model."
+            f"{statistic(record.fidelity)} with those of the full model on the rows they were chosen on."
         )
     if record.clipped_share > 0:
         sentences.append(
@@ -244,7 +245,7 @@ def comparison(record: RunRecord) -> str:
     if best is None or not math.isfinite(own):
         return ""
     name, tau = best
-    gap = own - abs(tau)
+    gap = own - tau
     side = "above" if gap > 0 else "below"
     place = "level with" if f"{abs(gap):.2f}" == "0.00" else f"{statistic(abs(gap), 2)} {side}"
     return (
@@ -254,15 +255,15 @@ def comparison(record: RunRecord) -> str:
 
 
 def _best_baseline(record: RunRecord) -> tuple[str, float] | None:
-    """The strongest in either direction: a baseline that ranks backwards only needs its sign turned."""
+    """The strongest; baselines carry the sign that they have on the training rows."""
     rivals = {name: block.kendall_tau_b for name, block in record.baselines.items() if name != record.unabridged}
     known = [(one_line(name), tau) for name, tau in rivals.items() if math.isfinite(tau)]
-    return max(known, key=lambda item: abs(item[1]), default=None)
+    return max(known, key=lambda item: item[1], default=None)
 
 
 def _outdone(record: RunRecord) -> str:
     best = _best_baseline(record)
-    if best is None or abs(best[1]) < record.headline.kendall_tau_b:
+    if best is None or best[1] < record.headline.kendall_tau_b:
         return ""
     return f"A baseline does at least as well on the same rows: {best[0]}, tau-b {statistic(best[1], 2)}."
 

@@ -11,7 +11,7 @@ same result.
 """
 
 from metricsmith.resampling.draws import Groups, Statistic, resampled_rows
-from metricsmith.resampling.intervals import Interval, group_bootstrap, mean_interval, wilson_interval
+from metricsmith.resampling.intervals import Interval, group_bootstrap, mean_interval, mean_test, wilson_interval
 from metricsmith.resampling.multiplicity import benjamini_hochberg, holm
 from metricsmith.resampling.permutation import (
     MINIMUM_GROUPS,
@@ -32,6 +32,7 @@ __all__ = [
     "group_bootstrap",
     "holm",
     "mean_interval",
+    "mean_test",
     "paired_permutation_test",
     "permutation_null",
     "permutation_p_value",

@@ -23,7 +23,7 @@ from metricsmith.resampling.draws import (
     members_by_group,
 )
 
-__all__ = ["Interval", "group_bootstrap", "mean_interval", "wilson_interval"]
+__all__ = ["Interval", "group_bootstrap", "mean_interval", "mean_test", "wilson_interval"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,22 @@ def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> 
     return Interval(low, high, level)
 
 
+def mean_test(values: ArrayLike, *, test_to_train: float = 0.0) -> float:
+    """Two-sided p-value of Student's t-test that a mean is 0, for values whose training rows overlap.
+
+    Parameters and source as for `mean_interval`; NaN with fewer than two values. Values that are all equal
+    and not 0 have p 0, all 0 have p 1.
+    """
+    from scipy.special import stdtr
+
+    mean, error, m = _mean_error(values, test_to_train)
+    if m < 2:
+        return math.nan
+    if error == 0:
+        return 1.0 if mean == 0 else 0.0
+    return float(2 * stdtr(m - 1, -abs(mean) / error))
+
+
 def mean_interval(values: ArrayLike, *, level: float = 0.95, test_to_train: float = 0.0) -> Interval:
     """Student's t interval of a mean, widened for values whose training rows overlap.
 
@@ -168,12 +184,19 @@ def mean_interval(values: ArrayLike, *, level: float = 0.95, test_to_train: floa
     from scipy.special import stdtrit
 
     check_level(level)
-    values = np.asarray(values, dtype=float).ravel()
-    defined = values[~np.isnan(values)]
-    undefined = values.size - defined.size
-    if defined.size < 2:
+    undefined = int(np.isnan(np.asarray(values, dtype=float)).sum())
+    mean, error, m = _mean_error(values, test_to_train)
+    if m < 2:
         return Interval(math.nan, math.nan, level, 0, undefined)
-    error = float(defined.std(ddof=1)) * math.sqrt(1 / defined.size + test_to_train)
-    half = float(stdtrit(defined.size - 1, (1 + level) / 2)) * error
-    mean = float(defined.mean())
+    half = float(stdtrit(m - 1, (1 + level) / 2)) * error
     return Interval(mean - half, mean + half, level, 0, undefined)
+
+
+def _mean_error(values: ArrayLike, test_to_train: float) -> tuple[float, float, int]:
+    """Mean and its standard error over the defined values, and how many these are."""
+    numbers = np.asarray(values, dtype=float).ravel()
+    defined = numbers[~np.isnan(numbers)]
+    if defined.size < 2:
+        return math.nan, math.nan, defined.size
+    error = float(defined.std(ddof=1)) * math.sqrt(1 / defined.size + test_to_train)
+    return float(defined.mean()), error, defined.size
