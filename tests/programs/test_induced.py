@@ -112,7 +112,7 @@ def test_feedback_names_the_costliest_component_first():
 def test_judges_give_their_reasons_in_the_feedback():
     with dspy.context(lm=answers(2)):
         (judgement,) = judged_metric().judge_batch([make_row("text", columns={"good": 2.0})])
-    assert "plain_words = 2" in judgement.feedback
+    assert "plain_words = 2 (Short; more is better)" in judgement.feedback
     assert "because 2" in judgement.feedback
 
 
@@ -345,7 +345,7 @@ def test_the_async_twin_sees_the_callers_model_and_every_text():
 
 def verdict_level(verdict):
     """The judge's number, read back from the feedback."""
-    return float(verdict.feedback.split(" = ")[1].split(",")[0])
+    return float(verdict.feedback.split(" = ")[1].split()[0])
 
 
 def test_corpus_statistics_are_saved_with_the_metric(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import dspy
@@ -61,11 +61,11 @@ class Table:
     """
 
     task: Task
-    rows: list[dspy.Example]
-    ratings: NDArray[np.float64]
+    rows: list[dspy.Example] = field(repr=False)
+    ratings: NDArray[np.float64] = field(repr=False)
     columns: Columns
     notes: tuple[str, ...]
-    metric_values: dict[str, NDArray[np.float64]]
+    metric_values: dict[str, NDArray[np.float64]] = field(repr=False)
     prior: tuple[str, ...]
     checksum: str
     name: str

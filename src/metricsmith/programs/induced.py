@@ -30,13 +30,26 @@ MOST_MISSING = 0.5  # share of the absolute weight that may be missing before a 
 class Part:
     """What one component adds to one prediction.
 
-    `contribution` is in rating points, relative to an average rated output. `cost` is how many rating points
-    the row loses against the best value seen in training, never negative. Both are NaN where the component
-    has no value (`judgement.status` says why).
+    Parameters
+    ----------
+    name, meaning : str
+        The component, and what its number means.
+    weight : float
+        Rating points per standard deviation of the transformed column.
+    more_is_better : bool
+        Whether a higher raw number goes with better ratings.
+    contribution : float
+        Rating points, relative to a row that is average in every component; NaN without a value.
+    cost : float
+        Rating points by which the row stays behind the best training row, never negative; NaN without a value.
+    judgement : Judgement
+        The component's own; its status says why there is no value.
     """
 
     name: str
+    meaning: str
     weight: float
+    more_is_better: bool
     contribution: float
     cost: float
     judgement: Judgement
@@ -44,8 +57,11 @@ class Part:
     def __str__(self) -> str:
         if not self.judgement.ok:
             return f"{self.name}: no value ({self.judgement.error})"
-        reason = f": {self.judgement.feedback}" if self.judgement.feedback else ""
-        return f"{self.name} = {self.judgement.raw:.4g}, costs {self.cost:.2f} rating points{reason}"
+        meaning = f"{self.meaning.rstrip('.')}; " if self.meaning else ""
+        direction = "more is better" if self.more_is_better else "less is better"
+        behind = f"{self.cost:.2f} rating points behind the best rated example" if self.cost >= 0.005 else "no loss"
+        reason = f". {self.judgement.feedback}" if self.judgement.feedback else ""
+        return f"{self.name} = {self.judgement.raw:.4g} ({meaning}{direction}): {behind}{reason}"
 
 
 @dataclass(frozen=True)
@@ -156,15 +172,20 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
+        return self._verdict(dspy.Example(output=output, input=input, references=list(references), context=context))
+
+    async def aforward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """As `forward`, in a thread that sees the caller's DSPy context."""
         row = dspy.Example(output=output, input=input, references=list(references), context=context)
+        return await asyncio.to_thread(self._verdict, row)
+
+    def _verdict(self, row: dspy.Example) -> dspy.Prediction:
         judgement = self.judge_batch([row])[0]
         if not judgement.ok:
-            raise JudgementFailed(judgement.error, judgement.status)
+            raise JudgementFailed(judgement.error, judgement.status, judgement.usage)
         return dspy.Prediction(score=judgement.score, raw=judgement.raw, feedback=judgement.feedback)
-
-    async def aforward(self, **texts: Any) -> dspy.Prediction:
-        """As `forward`, in a thread that sees the caller's DSPy context."""
-        return await asyncio.to_thread(self.forward, **texts)
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """One judgement per row; equal to judging the rows one by one."""
@@ -183,8 +204,7 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         explanations = []
         for i in range(len(values)):
             parts = tuple(
-                self._part(column[i], weight, float(contributions[i, j]), self.settings.best[j], sign)
-                for j, (column, weight) in enumerate(zip(table.judgements, combination.weights, strict=True))
+                self._part(j, column[i], float(contributions[i, j]), sign) for j, column in enumerate(table.judgements)
             )
             explanations.append(
                 Explanation(self._prediction(float(predictions[i]), parts, run), combination.intercept, parts)
@@ -201,12 +221,18 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         absent = np.where(np.isfinite(values), 0.0, weights).sum(axis=1) if len(weights) else np.zeros(len(values))
         return np.where(absent > MOST_MISSING * weights.sum(), np.nan, combination.predict(values))
 
-    @staticmethod
-    def _part(judgement: Judgement, weight: float, contribution: float, best: float, sign: float) -> Part:
-        if not judgement.ok:
-            return Part(judgement.metric, float(weight), math.nan, math.nan, judgement)
-        cost = max(0.0, sign * (best - contribution))
-        return Part(judgement.metric, float(weight), contribution, cost, judgement)
+    def _part(self, place: int, judgement: Judgement, contribution: float, sign: float) -> Part:
+        component, weight = self.components[place], float(self.combination.weights[place])
+        known = judgement.ok
+        return Part(
+            name=component.name,
+            meaning=component.output.description,
+            weight=weight,
+            more_is_better=sign * weight > 0,
+            contribution=contribution if known else math.nan,
+            cost=max(0.0, sign * (self.settings.best[place] - contribution)) if known else math.nan,
+            judgement=judgement,
+        )
 
     def _prediction(self, raw: float, parts: tuple[Part, ...], run: int) -> Judgement:
         usage = sum((part.judgement.usage for part in parts), Usage())
@@ -234,6 +260,10 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy, GEPA included: score and feedback, costliest failing first."""
         return DSPyMetric(self, fields, success_at)
+
+    def __repr__(self) -> str:
+        names = ", ".join(component.name for component in self.components)
+        return f"InducedMetric({self.task.target} from {names or 'its mean alone'})"
 
     def fingerprint(self) -> str:
         """A hash of components, weights and scale."""

@@ -140,7 +140,7 @@ class RunRecord:
     usage: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    data: tuple[RowRecord, ...] = ()
+    data: tuple[RowRecord, ...] = field(default=(), repr=False)
     combiner: str = ""
     fidelity: float = math.nan
     clipped_share: float = 0.0
