@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import dspy
 import pytest
+from loopback import scripted, serve
 from planted import TASK, planted_rows
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import make_row
-from metricsmith.programs.generators.axes import contrast, distinct
-from metricsmith.programs.generators.rubrics import five
+from metricsmith.programs.generators.axes import AxesGenerator, contrast, distinct
+from metricsmith.programs.generators.rubrics import RubricGenerator, five
 from metricsmith.programs.tokens import estimate_tokens
 from metricsmith.records import Scale, Task
 from metricsmith.signatures.axes import Axis
@@ -74,3 +78,19 @@ def test_token_estimates_count_four_ascii_characters_or_one_other():
     assert estimate_tokens("") == 0
     assert estimate_tokens("a" * 40) == 10
     assert estimate_tokens("漢字") == 2
+
+
+@pytest.mark.parametrize(
+    ("generator", "inputs"),
+    [
+        (AxesGenerator(), {"task": "t", "rating": "r", "liked": "l", "disliked": "d", "count": 4}),
+        (RubricGenerator(), {"task": "t", "criterion": "c"}),
+    ],
+    ids=["axes", "rubric"],
+)
+def test_the_async_twin_of_a_generator_gives_the_same(generator, inputs):
+    with serve(scripted) as server, dspy.context(lm=server.lm()):
+        plain, twin = generator(**inputs), asyncio.run(generator.acall(**inputs))
+    assert twin.toDict() == plain.toDict()
+    assert server.prompts[0] == server.prompts[1]
+    assert len(plain.get("axes") or plain.get("levels")) == (4 if "count" in inputs else 5)

@@ -282,9 +282,15 @@ def test_a_judgement_costs_what_its_components_cost_whether_or_not_it_has_a_valu
 
 
 def test_a_model_failure_is_named_before_a_row_that_lacks_a_column():
+    judge = CriterionJudge(criterion="Plain words", meaning="Short.", task="Write.")
+    components = [ColumnMetric("good"), judge]
+    values = np.array([[1.0, 1.0], [2.0, 5.0]])
+    both = combination([component.name for component in components], [0.5, 0.5], values)
+    metric = InducedMetric(components=components, combination=both, task=TASK, best=[1.0, 1.0])
     with dspy.context(lm=answers(9, 9)):
-        (judgement,) = judged_metric().judge_batch([make_row("text")])
+        (judgement,) = metric.judge_batch([make_row("text")])
     assert judgement.status is Status.OUT_OF_RANGE
+    assert "plain_words" in judgement.error
 
 
 def test_a_call_without_a_value_raises_with_its_status():
