@@ -18,7 +18,7 @@ def test_the_first_example_prints_what_is_shown(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})  # noqa: S102
+        exec(compile(code, "README.md", "exec"), {})
     assert printed.getvalue() == shown
 
 

@@ -12,7 +12,7 @@ from loopback import scripted, serve
 from metricsmith.bank import bleu, cider
 from metricsmith.bank.base import Family
 from metricsmith.bank.column import ColumnMetric
-from metricsmith.errors import ModelFailure
+from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import DSPyMetric, make_row
 from metricsmith.programs import calls
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -196,3 +196,14 @@ def test_empty_references_are_none_and_such_rows_do_not_shift_the_others(referen
     assert [judgement.status for judgement in column] == [Status.OK, Status.SKIPPED, Status.OK]
     assert "no references" in column[1].error
     assert column[2].raw == metric.judge_batch([REFERENCED[1]])[0].raw
+
+
+def test_what_is_no_metric_is_refused():
+    with pytest.raises(OptionError, match=r"default_bank\(\)\.get"):
+        score(["rouge1_r"], ROWS)
+
+
+def test_columns_of_one_name_cannot_be_selected():
+    table = score([ColumnMetric("given"), ColumnMetric("given")], ROWS)
+    with pytest.raises(OptionError, match="share a name"):
+        table.select(["given"])

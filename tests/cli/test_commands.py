@@ -207,3 +207,53 @@ def test_a_judged_metric_asks_for_a_model_when_scoring(run, data, tmp_path, monk
         code, out, err = run("score", metric, data, *model)
         assert code == 0, err
     assert len(list(csv.DictReader(out.splitlines()))) == 60
+
+
+def test_a_place_that_cannot_be_written_is_code_2_before_any_work(run, data, tmp_path):
+    (tmp_path / "taken").write_text("")
+    code, out, err = run("induce", data, "--target", "rating", "--out", tmp_path / "taken")
+    assert (code, out) == (2, "")
+    assert err == f"error: --out {tmp_path / 'taken'} is a file; name a folder\n"
+
+
+def test_a_test_file_that_repeats_the_training_rows_is_code_2(run, data, tmp_path):
+    code, _, err = run("induce", data, "--target", "rating", "--test", data, "--out", tmp_path / "out", "--quiet")
+    assert code == 2
+    assert "stands in the training rows too" in err
+
+
+def test_cross_validation_and_a_test_share_exclude_each_other(run, data, tmp_path):
+    code, _, err = run("induce", data, "--target", "rating", "--cv", 3, "--test", 0.2, "--out", tmp_path / "out")
+    assert code == 2
+    assert "exclude each other" in err
+
+
+def test_scoring_asks_only_for_what_the_components_look_at(run, data, tmp_path):
+    out = tmp_path / "out"
+    run("induce", data, "--target", "rating", "--metric-columns", "mine", "--bank", "none", "--out", out, "--quiet")
+    (tmp_path / "new.csv").write_text("mine\n3.0\n1.0\n")
+    code, printed, err = run("score", out / "metric.json", tmp_path / "new.csv")
+    assert code == 0, err
+    assert len(printed.splitlines()) == 3
+
+
+def test_renamed_columns_can_be_named_when_scoring(run, data, tmp_path):
+    run("induce", data, "--target", "rating", "--out", tmp_path / "out", "--quiet")
+    renamed = tmp_path / "renamed.csv"
+    text = data.read_text("utf-8")
+    renamed.write_text(text.replace("rewrite", "fresh", 1).replace("reference", "gold_text", 1), "utf-8")
+    metric = tmp_path / "out" / "metric.json"
+    assert run("score", metric, renamed)[0] == 2
+    code, printed, err = run("score", metric, renamed, "--output", "fresh", "--reference", "gold_text")
+    assert code == 0, err
+    assert len(printed.splitlines()) == 61
+
+
+def test_a_rating_of_faults_counts_down(run, data, tmp_path):
+    arguments = ["induce", data, "--target", "rating", "--metric-columns", "mine", "--bank", "none", "--json"]
+    _, out, _ = run(*arguments, "--lower-is-better", "--out", tmp_path / "out")
+    assert json.loads(out)["task"]["scale"]["higher_is_better"] is False
+
+
+def test_the_version_is_printed(run):
+    assert run("--version")[:2] == (0, "metricsmith 0.1.0\n")

@@ -29,6 +29,6 @@ def test_explain_adds_up_and_names_the_costliest_part_first(run, own, induced, t
     first, *lines = out.splitlines()
     numbers = [float(line.split()[0]) for line in lines]
     assert sum(numbers) == pytest.approx(float(first.split()[2]), abs=0.005)
-    costs = [float(line.split("costs ")[1].split()[0]) for line in lines[1:]]
+    costs = [float(line.split("): ")[1].split()[0]) if "behind" in line else 0.0 for line in lines[1:]]
     assert costs == sorted(costs, reverse=True)
     assert len(costs) == 2

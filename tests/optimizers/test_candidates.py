@@ -189,3 +189,11 @@ def test_judges_of_one_name_are_numbered():
     names = [metric.name for metric in candidates.metrics]
     assert names == ["good", "good_2", "good_2_2", "other"]
     assert candidates.judged == {"good_2", "good_2_2", "other"}
+
+
+def test_a_column_named_like_a_bank_metric_stands_in_for_it():
+    rows = [row.copy(columns={"bleu": 1.0}) for row in ROWS]
+    candidates = pool(rows, columns=["bleu"])
+    named = [metric for metric in candidates.metrics if metric.name == "bleu"]
+    assert [metric.card.kind for metric in named] == ["column"]
+    assert "the column 'bleu' stands in for the bank metric of that name" in candidates.notes

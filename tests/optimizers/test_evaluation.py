@@ -8,7 +8,7 @@ import pytest
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.metric import make_row
 from metricsmith.optimizers.candidates import Sources
-from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
+from metricsmith.optimizers.evaluation import METRIC, best_single, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options, Rated, induct
 from metricsmith.records import Scale, Task
@@ -131,3 +131,42 @@ def test_a_learning_curve_takes_eight_groups(groups, points):
     done = induction(train, others)
     test = Rated.of(others, "rating")
     assert len(learning_curve(done, test, done.other_values, FitOptions(), 0)) == points
+
+
+def test_a_candidate_with_a_few_values_cannot_be_the_best_single_one_by_luck():
+    train = rows([3] * 12)
+    for number, row in enumerate(train):
+        row["columns"]["lucky"] = row["rating"] if number < 3 else float("nan")
+    done = induction(train)
+    position, sign = best_single(done)
+    assert (done.table.names[position], sign) == ("bad", -1.0)
+
+
+def test_a_missing_score_of_the_best_single_candidate_counts_as_average():
+    train = rows([3] * 12)
+    train[0]["columns"]["bad"] = float("nan")
+    done = induction(train)
+    found = predictions(done, done.train_values, train)["best single candidate"]
+    known = [-row["columns"]["bad"] for row in train[1:]]
+    assert found[0] == pytest.approx(np.median(known))
+
+
+def test_rows_that_the_metric_declines_have_no_prediction():
+    train, others = rows([3] * 12), rows([3] * 4, seed=1)
+    done = induction(train, others)
+    values = done.other_values.copy()
+    values[0] = np.nan
+    found = predictions(done, values, others)
+    assert np.isnan(found[METRIC][0])
+    assert np.isfinite(found[METRIC][1:]).all()
+
+
+def test_refits_see_the_unrated_rows_that_the_fit_saw():
+    train, test = rows([3] * 12), rows([3] * 6, seed=1)
+    unrated = [row.without("rating") for row in rows([1] * 40, seed=2)]
+    names = list(train[0]["columns"])
+    options = Options(sources=Sources(bank="none", columns=names))
+    done = induct(Rated.of(train, "rating"), test, TASK, options, unrated)
+    points = learning_curve(done, Rated.of(test, "rating"), done.other_values, options.fit, 0)
+    whole = kendall_tau_b(predictions(done, done.other_values, test)[METRIC], [row["rating"] for row in test])
+    assert points[-1].kendall_tau_b == pytest.approx(whole)

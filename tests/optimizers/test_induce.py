@@ -168,7 +168,10 @@ def test_a_test_table_that_shares_rows_with_the_training_table_is_refused():
 
 
 def test_without_groups_rows_of_one_input_count_as_one_group():
-    rows = [make_row(row.output, input=row.input, references=row.references, rating=row.rating) for row in planted_rows(sources=20)]
+    rows = [
+        make_row(row.output, input=row.input, references=row.references, rating=row.rating)
+        for row in planted_rows(sources=20)
+    ]
     metric = optimizer(bank="existing").compile(rows[:45], rows[45:], task=TASK)
     assert (metric.record.train.groups, metric.record.test.groups) == (15, 5)
     with pytest.raises(OptionError, match="input .* stands in trainset and valset"):
