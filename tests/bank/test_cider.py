@@ -57,9 +57,7 @@ def test_a_perfect_match_gives_10_however_short(text: str) -> None:
 def test_rare_words_count_more_than_common_ones() -> None:
     corpus = [make_row("x", references=[f"the {animal} sat"]) for animal in ("cat", "dog", "cow", "pig")]
     fitted = METRIC.fit(corpus)
-    rare, common = (
-        fitted.score(output, references="the zebra sat") for output in ("a zebra stood", "the gnu stood")
-    )
+    rare, common = (fitted.score(output, references="the zebra sat") for output in ("a zebra stood", "the gnu stood"))
     assert rare > 2 * common
 
 
@@ -90,8 +88,7 @@ def test_outputs_for_one_input_share_one_item() -> None:
 def test_several_references_are_averaged() -> None:
     statistics = document_frequencies(batch(("x", ["a b"]), ("x", ["c d"]), ("x", ["a e"])))
     both, first, second = (
-        scores(("a b", references), statistics=statistics)[0]
-        for references in (["a b", "c d"], ["a b"], ["c d"])
+        scores(("a b", references), statistics=statistics)[0] for references in (["a b", "c d"], ["a b"], ["c d"])
     )
     assert both == pytest.approx((first + second) / 2)
     assert scores(("a b", ["", "a b"]), statistics=statistics) == [first]

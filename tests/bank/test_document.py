@@ -44,9 +44,7 @@ def test_the_entry_writes_the_file_named(tmp_path: Path) -> None:
     assert target.read_text(encoding="utf-8") == bank_page(default_bank())
 
 
-def test_a_folder_that_is_not_there_ends_with_the_way_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_is_not_there_ends_with_the_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main([str(tmp_path / "nowhere" / "page.md")])
     assert stop.value.code == 2

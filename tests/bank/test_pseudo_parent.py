@@ -74,15 +74,11 @@ def by_definition(output: list[str], reference: list[str], table: set[str]) -> f
 
         if ours:
             found = {gram: min(1.0, theirs[gram] / count) for gram, count in ours.items()}
-            entailed = sum(
-                count * (found[gram] + (1 - found[gram]) * weight(gram)) for gram, count in ours.items()
-            )
+            entailed = sum(count * (found[gram] + (1 - found[gram]) * weight(gram)) for gram, count in ours.items())
             precisions.append(entailed / ours.total())
         if theirs:
             wanted = sum(count * weight(gram) for gram, count in theirs.items())
-            got = sum(
-                count * weight(gram) * min(1.0, ours[gram] / count) for gram, count in theirs.items()
-            )
+            got = sum(count * weight(gram) * min(1.0, ours[gram] / count) for gram, count in theirs.items())
             recalls.append(got / wanted if wanted else 1.0)
     if not precisions or not precisions[0]:
         return 0.0

@@ -137,9 +137,7 @@ def missing_needs(card: MetricCard, text: RowText) -> list[str]:
     return missing
 
 
-def judge_family(
-    metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *, run: int = 0
-) -> list[list[Judgement]]:
+def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *, run: int = 0) -> list[list[Judgement]]:
     """Judge rows by several outputs of one family and one set of statistics, computing shared work once.
 
     Returns
@@ -171,9 +169,7 @@ def _judgement(metric: BankMetric, gaps: list[str], numbers: Any, run: int) -> J
     return Judgement(metric.name, raw=raw, score=metric.output.score(raw), run=run)
 
 
-def best_reference(
-    batch: TextBatch, pair: Callable[[str, str], float], *, highest: bool = True
-) -> FloatArray:
+def best_reference(batch: TextBatch, pair: Callable[[str, str], float], *, highest: bool = True) -> FloatArray:
     """Score each output against each of its references and keep the best: shape (n,).
 
     Parameters

@@ -76,9 +76,7 @@ class Block:
 def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
     """Score each pair; the closest reference counts."""
     pairs = pair_up(batch)
-    values = [
-        charcut(output, reference) for output, reference in zip(pairs.outputs, pairs.references, strict=True)
-    ]
+    values = [charcut(output, reference) for output, reference in zip(pairs.outputs, pairs.references, strict=True)]
     return dict.fromkeys(outputs, pairs.best(np.array(values, dtype=float), highest=False))
 
 

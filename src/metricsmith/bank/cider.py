@@ -168,9 +168,7 @@ def document_frequencies(batch: TextBatch) -> dict[str, Any]:
     counts: Counter[str] = Counter()
     for document in documents:
         tokenised = [words(text.lower()) for text in document]
-        counts.update(
-            {gram for tokens in tokenised for order in range(1, ORDER + 1) for gram in _grams(tokens, order)}
-        )
+        counts.update({gram for tokens in tokenised for order in range(1, ORDER + 1) for gram in _grams(tokens, order)})
     frequencies = {gram: count for gram, count in sorted(counts.items()) if count > 1}
     return {"documents": len(documents), "frequencies": frequencies}
 

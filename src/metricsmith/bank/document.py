@@ -49,9 +49,7 @@ def bank_page(bank: MetricBank) -> str:
 
 def _line(card: MetricCard) -> str:
     names = ", ".join(f"`{output.name}`" for output in card.outputs)
-    better = " or ".join(
-        dict.fromkeys("higher" if output.higher_is_better else "lower" for output in card.outputs)
-    )
+    better = " or ".join(dict.fromkeys("higher" if output.higher_is_better else "lower" for output in card.outputs))
     needs = " and ".join(card.needs) or "the output only"
     return f"| [{card.name}](#{_anchor(card.name)}) | {names} | {needs} | {better} |"
 

@@ -48,8 +48,7 @@ CARD = MetricCard(
         "inputs in another language or notation",
     ),
     limits=(
-        "the input's words are taken as facts whatever their role: a swapped number from the input is "
-        "'supported'",
+        "the input's words are taken as facts whatever their role: a swapped number from the input is 'supported'",
         "a reference scores below 1 unless it uses every word of the input",
         "n-gram lengths that a text is too short for are left out",
         "follows the paper's formulas with lambda fixed at .5; autometrics-ai 0.1.0 weighs only the numerator "

@@ -92,9 +92,7 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
     return rouge(batch, outputs, rouge_tokens)
 
 
-def rouge(
-    batch: TextBatch, outputs: Sequence[str], tokenise: Callable[[str], list[str]]
-) -> Mapping[str, FloatArray]:
+def rouge(batch: TextBatch, outputs: Sequence[str], tokenise: Callable[[str], list[str]]) -> Mapping[str, FloatArray]:
     """The outputs of this card that `outputs` names, for texts as `tokenise` splits them, each text once."""
     pairs = pair_up(batch)
     kinds = list(dict.fromkeys(name.rsplit("_", 1)[0] for name in outputs))

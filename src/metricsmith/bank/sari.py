@@ -117,9 +117,7 @@ class _Texts:
 def _edits(grams: Grams, texts: _Texts) -> FloatArray:
     """Keep F1, add F1 and delete precision of one n-gram length: shape (n, 3)."""
     width = int(texts.places.max(initial=0)) + 1
-    keys = np.sort(
-        (texts.rows[grams.owners] * grams.different + grams.numbers) * width + texts.places[grams.owners]
-    )
+    keys = np.sort((texts.rows[grams.owners] * grams.different + grams.numbers) * width + texts.places[grams.owners])
     present = keys[np.diff(keys, prepend=-1) > 0]  # an n-gram occurs in a text or not, however often
     found = present // width
     entries = np.flatnonzero(np.diff(found, prepend=-1))  # where the next n-gram of a row begins
