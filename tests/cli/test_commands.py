@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.cli import main
 from metricsmith.programs import calls
 from planted import planted_rows
 
@@ -17,21 +15,6 @@ from planted import planted_rows
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
     monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["metricsmith", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return call
 
 
 def write_table(path, rows, rated=True):
