@@ -59,9 +59,15 @@ def test_references_and_inputs_can_be_named(run, own, tmp_path):
         "--reference", "gold", "--group", "bundle", "--id", "case", "--n", 2, "--out", tmp_path / "out",
     )  # fmt: skip
     assert code == 0, err
+    assert "guessed" not in err
     assert "left out because" not in (tmp_path / "out" / "report.md").read_text("utf-8")
     first = (tmp_path / "out" / "scores.csv").read_text("utf-8").splitlines()[1]
     assert first.startswith(("0-", "1-"))
+
+
+def test_rows_are_grouped_by_the_column_named(induced):
+    report, _, _ = induced("--group", "kind", "--test", 0)
+    assert report["train"]["groups"] == 2
 
 
 @pytest.mark.parametrize("share", ["1", "1.0", "-0.1", "nan", "inf"])
