@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from concurrent.futures import ThreadPoolExecutor
+
 import dspy
 import pytest
 
@@ -21,6 +24,9 @@ class Counting:
     def __init__(self, *scores):
         self.scores = list(scores)
         self.rows = []
+
+    def fingerprint(self):
+        return "counting"
 
     def judge_batch(self, rows, *, run=0):
         self.rows += rows
@@ -139,3 +145,35 @@ def test_a_column_is_a_metric_that_says_where_a_row_has_no_number():
     # A number of unknown range maps by .5 + .5 x / (|x| + 1): 2 -> .5 + .5 * 2 / 3 = 5/6.
     assert column.judge_batch(rows)[0].score == pytest.approx(5 / 6)
     assert column.fingerprint() != ColumnMetric("other").fingerprint()
+
+
+def test_the_examples_own_columns_reach_the_metric_and_a_new_outputs_do_not():
+    metric = ColumnMetric("good").as_metric()
+    row = make_row("text", columns={"good": 3.0})
+    assert metric(row).score == ColumnMetric("good").output.score(3.0)
+    assert metric(make_row("text", columns={"good": -3.0})).score < 0.5
+    with pytest.raises(JudgementFailed):
+        metric(row, dspy.Prediction(output="another text"))
+
+
+def test_a_changed_metric_is_asked_again():
+    counting = Counting(0.5, 0.6)
+    metric = DSPyMetric(counting)
+    assert metric(make_row("o")).score == 0.5
+    counting.fingerprint = lambda: "changed"
+    assert metric(make_row("o")).score == 0.6
+
+
+def test_threads_with_equal_texts_ask_once():
+    counting = Counting(0.5)
+    metric = DSPyMetric(counting)
+    with ThreadPoolExecutor(8) as pool:
+        scores = [verdict.score for verdict in pool.map(metric, [make_row("o")] * 8)]
+    assert scores == [0.5] * 8
+    assert len(counting.rows) == 1
+
+
+def test_the_callable_can_be_deep_copied():
+    metric = DSPyMetric(Counting(0.5), {"output": "answer"}, 0.7)
+    again = copy.deepcopy(metric)
+    assert (again.fields, again.success_at) == (metric.fields, 0.7)

@@ -6,9 +6,11 @@ and nothing else; there is no base class.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import threading
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -127,7 +129,8 @@ class DSPyMetric:
 
     Returns a `dspy.Prediction` with ``score`` in [0, 1] and ``feedback``. While DSPy bootstraps
     demonstrations (``trace`` given, ``pred_name`` not) it returns ``score >= success_at`` instead,
-    because a Prediction is always truthy. Equal texts are judged once (GEPA asks twice and pays twice).
+    because a Prediction is always truthy. Equal texts are judged once (GEPA asks twice and pays twice),
+    as long as the metric's instructions and settings stay the same.
 
     Parameters
     ----------
@@ -156,30 +159,42 @@ class DSPyMetric:
         self.failures = 0
         self._known: dict[str, Judgement] = {}
         self._lock = threading.Lock()
+        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DSPyMetric:
+        return DSPyMetric(copy.deepcopy(self.metric, memo), self.fields, self.success_at)
 
     def __call__(
         self, example: Any, pred: Any = None, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
     ) -> Any:
-        """Judge `pred` (or the example's own output)."""
-        judgement = self._judge(row_text(example, self.fields, pred))
+        """Judge `pred` (or the example's own output, with the columns that it brings along)."""
+        columns = example.get("columns") if pred is None else None
+        judgement = self._judge(row_text(example, self.fields, pred), columns)
         if judgement.score is None:
             with self._lock:
                 self.failures += 1
-            raise JudgementFailed(f"{self.metric.name}: {judgement.error}", judgement.status)
+            raise JudgementFailed(f"{self.metric.name}: {judgement.error}", judgement.status, judgement.usage)
         if trace is not None and pred_name is None:
             return judgement.score >= self.success_at
         return dspy.Prediction(score=judgement.score, feedback=judgement.feedback)
 
-    def _judge(self, text: RowText) -> Judgement:
-        key = content_hash(text.input, text.output, list(text.references), text.context)
+    def _judge(self, text: RowText, columns: Mapping[str, float] | None) -> Judgement:
+        """Judge once per text and state of the metric, also when several threads ask at the same time."""
+        key = content_hash(
+            self.metric.fingerprint(), text.input, text.output, list(text.references), text.context, columns
+        )
         with self._lock:
+            asking = self._asking[key]
+        with asking:
             known = self._known.get(key)
-        if known is None:
-            row = make_row(text.output, input=text.input, references=text.references, context=text.context)
-            known = self.metric.judge_batch([row])[0]
-            if known.ok:
-                with self._lock:
-                    known = self._known.setdefault(key, known)
+            if known is None:
+                labels = {"columns": columns} if columns else {}
+                row = make_row(
+                    text.output, input=text.input, references=text.references, context=text.context, **labels
+                )
+                known = self.metric.judge_batch([row])[0]
+                if known.ok:
+                    self._known[key] = known
         return known
 
 

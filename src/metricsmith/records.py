@@ -67,8 +67,8 @@ class Scale:
         return self.high - self.low
 
     def contains(self, value: float) -> bool:
-        """Whether `value` is finite and inside the scale, ends included."""
-        return math.isfinite(value) and self.low <= value <= self.high
+        """Whether `value` is inside the scale, ends included; False for NaN."""
+        return self.low <= value <= self.high
 
     def unit(self, raw: float) -> float:
         """Map a number on this scale to [0, 1], higher is better, clipped; NaN stays NaN."""

@@ -92,6 +92,7 @@ def score(
     max_failure_rate: float = 0.2,
     progress: bool = False,
     label: str = "scoring",
+    run: int = 0,
 ) -> ScoreTable:
     """Judge every row by every metric.
 
@@ -112,6 +113,8 @@ def score(
         Whether to draw a progress bar on standard error, if that is a terminal.
     label : str
         The bar's text.
+    run : int
+        Which repetition this is; judges keep repetitions apart in the cache.
 
     Raises
     ------
@@ -125,16 +128,16 @@ def score(
         if not isinstance(metric, Metric):
             raise OptionError(f"{metric!r} is no metric; take one from the bank with default_bank().get(name)")
     judgements: list[list[Judgement | None]] = [[None] * len(rows) for _ in metrics]
-    _score_in_batches(metrics, rows, judgements)
+    _score_in_batches(metrics, rows, judgements, run)
     jobs = [(j, i) for j, metric in enumerate(metrics) if metric.card.cost == "model" for i in range(len(rows))]
     with dspy.context(lm=lm) if lm is not None else nullcontext():
-        _score_concurrently(metrics, rows, jobs, judgements, concurrency, max_failure_rate, progress, label)
+        _score_concurrently(metrics, rows, jobs, judgements, concurrency, max_failure_rate, progress, label, run)
     done = tuple(tuple(judgement for judgement in column if judgement is not None) for column in judgements)
     return ScoreTable(tuple(metrics), done, len(rows))
 
 
 def _score_in_batches(
-    metrics: Sequence[Metric], rows: Sequence[dspy.Example], judgements: list[list[Judgement | None]]
+    metrics: Sequence[Metric], rows: Sequence[dspy.Example], judgements: list[list[Judgement | None]], run: int
 ) -> None:
     """Fill in what needs no model; a bank family (with one set of statistics) is computed once."""
     families: dict[tuple[int, int], list[int]] = {}
@@ -142,10 +145,10 @@ def _score_in_batches(
         if isinstance(metric, BankMetric):
             families.setdefault((id(metric.family), id(metric.statistics)), []).append(position)
         elif metric.card.cost != "model":
-            judgements[position] = list(metric.judge_batch(rows))
+            judgements[position] = list(metric.judge_batch(rows, run=run))
     for positions in families.values():
         members = [metric for p in positions if isinstance(metric := metrics[p], BankMetric)]
-        for position, column in zip(positions, judge_family(members, rows), strict=True):
+        for position, column in zip(positions, judge_family(members, rows, run=run), strict=True):
             judgements[position] = list(column)
 
 
@@ -158,9 +161,10 @@ def _score_concurrently(
     max_failure_rate: float,
     progress: bool,
     label: str,
+    run: int,
 ) -> None:
     """Run one-row jobs in threads that see the caller's DSPy context; stop once the gate is passed."""
-    bearable = int(max_failure_rate * len(jobs))
+    bearable = max_failure_rate * len(jobs) + 1e-9  # .29 x 100 is a little less than 29 in floats
     failures: list[Judgement] = []
     with (
         ThreadPoolExecutor(max(1, min(concurrency, len(jobs)))) as pool,
@@ -169,7 +173,7 @@ def _score_concurrently(
         waiting: dict[Future[list[Judgement]], tuple[int, int]] = {}
         for j, i in jobs:
             context = contextvars.copy_context()
-            waiting[pool.submit(context.run, metrics[j].judge_batch, [rows[i]])] = (j, i)
+            waiting[pool.submit(context.run, metrics[j].judge_batch, [rows[i]], run=run)] = (j, i)
         try:
             for future in as_completed(waiting):
                 j, i = waiting[future]
@@ -179,8 +183,15 @@ def _score_concurrently(
                     failures.append(judgement)
                 if len(failures) > bearable:
                     raise _too_many(failures, len(jobs), max_failure_rate, judgements)
+        except ModelFailure as problem:
+            problem.judgements = _answered(judgements)
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _answered(judgements: Sequence[Sequence[Judgement | None]]) -> list[Judgement]:
+    return [judgement for column in judgements for judgement in column if judgement is not None and judgement.ok]
 
 
 def _too_many(
@@ -190,12 +201,9 @@ def _too_many(
     judgements: Sequence[Sequence[Judgement | None]],
 ) -> ModelFailure:
     kinds = Counter(judgement.status.value for judgement in failures)
-    done = [judgement for column in judgements for judgement in column if judgement is not None and judgement.ok]
-    problem = ModelFailure(
+    return ModelFailure(
         f"{len(failures)} of {requested} model judgements failed "
         f"({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}), more than the "
-        f"{gate:.0%} that are allowed; the first: {failures[0].metric}: {failures[0].error}; {len(done)} were "
-        "answered and stand in DSPy's cache, so the same run goes on from there"
+        f"{gate:.0%} that are allowed; the first: {failures[0].metric}: {failures[0].error}; "
+        f"{len(_answered(judgements))} were answered and stand in DSPy's cache, so the same run goes on from there"
     )
-    problem.judgements = done
-    return problem

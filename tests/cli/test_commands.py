@@ -240,3 +240,16 @@ def test_a_rating_of_faults_counts_down(run, data, tmp_path):
 
 def test_the_version_is_printed(run):
     assert run("--version")[:2] == (0, "metricsmith 0.1.0\n")
+
+
+def test_scoring_with_a_broken_model_writes_what_there_is_and_is_code_3(run, data, tmp_path):
+    with serve(scripted) as server:
+        base = f"http://127.0.0.1:{server.port}/v1"
+        model = ["--lm", "openai/loopback", "--api-base", base]
+        run("induce", data, "--target", "rating", *model, "--out", tmp_path / "out", "--quiet")
+    with serve(scripted, always=400) as server:
+        model[-1] = f"http://127.0.0.1:{server.port}/v1"
+        code, _, err = run("score", tmp_path / "out" / "metric.json", data, *model, "--out", tmp_path / "scores.csv")
+    assert code == 3
+    assert "because the model failed" in err
+    assert len((tmp_path / "scores.csv").read_text("utf-8").splitlines()) == 61

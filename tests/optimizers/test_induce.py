@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import dspy
 import numpy as np
@@ -357,3 +358,45 @@ def test_the_optimizers_task_goes_before_the_tables():
     task = type(TASK)("Other words.", "rating", TASK.scale)
     assert induce(table(), AutoMetrics(task, bank="none")).metric.task == task
     assert induce(table(), columns_only()).metric.task.description == TASK.description
+
+
+def test_nothing_is_asked_where_nothing_can_be_learned():
+    rows = [row.copy(rating=3.0) for row in planted_rows(sources=4)]
+    with serve(scripted) as server, pytest.raises(DataError, match="nothing can be learned"):
+        optimizer(lm=server.lm(), bank="all").compile(rows, task=TASK)
+    assert server.requests == 0
+
+
+def test_a_negative_seed_is_refused():
+    with pytest.raises(OptionError, match="seed=-1"):
+        AutoMetrics(seed=-1)
+
+
+def test_the_estimate_counts_a_ranking_without_judges():
+    with serve(scripted) as server:
+        done = induce(table(), optimizer(lm=server.lm(), bank="existing", k=2))
+    assert done.record.usage["estimated"]["requests"] == done.record.usage["requests"] == server.requests == 1
+
+
+def test_no_judges_asked_for_means_no_request():
+    with serve(scripted) as server:
+        done = induce(table(), optimizer(lm=server.lm(), bank="all", generators={}))
+    assert (server.requests, done.record.usage["requests"]) == (0, 0)
+
+
+def test_failures_on_unrated_rows_meet_the_same_gate():
+    def answer(prompt):
+        return {"score": "none"} if "source900" in prompt.rsplit("## output ##", 1)[-1] else scripted(prompt)
+
+    frame = table(unrated=0)
+    extra = [row.copy(id=f"x{n}") for n, row in enumerate(planted_rows(sources=4, first=900, rated=False))]
+    rows = [row for row in extra if "source900" in row.output]
+    assert rows
+    joined = replace(
+        frame,
+        rows=[*frame.rows, *rows],
+        ratings=np.append(frame.ratings, [np.nan] * len(rows)),
+        metric_values={name: np.append(v, [np.nan] * len(rows)) for name, v in frame.metric_values.items()},
+    )
+    with serve(answer) as server, pytest.raises(ModelFailure, match="more than the 20%"):
+        induce(joined, optimizer(lm=server.lm(), bank="generated"))

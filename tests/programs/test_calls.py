@@ -158,3 +158,18 @@ def test_failed_tries_count_as_requests_of_the_call_that_succeeds():
         server.respond = lambda body: answer(body) if next(replies) == 200 else broken
         call = model_call(Ask(), question="q")
     assert (call.status, call.usage.requests, server.requests) == (Status.OK, 3, 3)
+
+
+def test_a_server_that_reports_no_usage_is_counted_and_a_cached_answer_is_not():
+    with serve(lambda prompt: {"answer": 3}) as server:
+        answer = server.respond
+
+        def silent(body):
+            status, content = answer(body)
+            content.pop("usage", None)
+            return status, content
+
+        server.respond = silent
+        with dspy.context(lm=server.lm()):
+            call = model_call(Ask(), question="q")
+    assert (call.usage.requests, call.usage.prompt_tokens, server.requests) == (1, 0, 1)

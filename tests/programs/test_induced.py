@@ -361,3 +361,10 @@ def test_corpus_statistics_are_saved_with_the_metric(tmp_path):
     again = load(tmp_path / "metric.json")
     assert again.components[0].statistics is not None
     assert [j.raw for j in again.judge_batch(ROWS[:3])] == [j.raw for j in metric.judge_batch(ROWS[:3])]
+
+
+def test_dspys_own_load_refers_a_metric_file_to_ours(tmp_path):
+    metric = bank_metric()
+    metric.save(tmp_path / "metric.json")
+    with pytest.raises(StateError, match=r"metricsmith\.load"):
+        metric.load(tmp_path / "metric.json")

@@ -237,3 +237,11 @@ def test_runs_are_numbered_and_sampled_apart(judge):
         dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
     assert [judgement.run for judgement in done] == [0, 1, 1]
     assert [judgement.usage.requests for judgement in done] == [1, 1, 0]
+
+
+@pytest.mark.parametrize("answer", ["9" * 400, "9" * 5000])
+def test_an_absurd_number_is_a_failure_and_no_crash(judge, answer):
+    lm = DummyLM([{"reasoning": "r", "score": answer}] * 2)
+    with dspy.context(lm=lm):
+        (judgement,) = judge.judge_batch([make_row("a")])
+    assert judgement.status in {Status.OUT_OF_RANGE, Status.UNPARSABLE}

@@ -63,7 +63,7 @@ class ColumnMetric:
 
     def _read(self, row: dspy.Example, run: int) -> Judgement:
         value = (row.get("columns") or {}).get(self.name)
-        if value is None or not math.isfinite(value):
+        if not isinstance(value, int | float) or not math.isfinite(value):
             return Judgement(self.name, status=Status.SKIPPED, error=f"no number in column {self.name!r}", run=run)
         return Judgement(self.name, float(value), self.output.score(float(value)), run=run)
 

@@ -30,7 +30,9 @@ CARD = MetricCard(
         "mean over sentences s of BLEU-3(s, the other sentences), uniform weights, an order without a match "
         "counted as .1 of a match (Chen and Cherry's method 1); a sentence sharing no word scores 0"
     ),
-    outputs=(Output("self_bleu", 0.0, 1.0, False, description="0 no shared words, near 1 sentences that repeat each other"),),
+    outputs=(
+        Output("self_bleu", 0.0, 1.0, False, description="0 no shared words, near 1 sentences that repeat each other"),
+    ),
     domains=("general text", "stories", "long-form answers"),
     tasks=("story generation", "summarisation", "dialogue", "long-form generation"),
     best_for=("detecting loops and template-like repetition in long outputs",),

@@ -14,7 +14,8 @@ import typer
 
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_writable
-from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.errors import DataError, ModelFailure, OptionError, nearest
+from metricsmith.records import Status
 
 if TYPE_CHECKING:
     from metricsmith.datasets.table import Table
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "score"]
 
+MOST_FAILED = 0.2  # share of rows that the model may fail on before the command counts as failed
+OWN_COLUMNS = {"id", "prediction", "score", "status", "error"}
 MetricFile = Annotated[Path, typer.Argument(metavar="METRIC.json", help="Written by `metricsmith induce`.")]
 Data = Annotated[str, typer.Argument(help="A table; columns are looked for under the names they had in training.")]
 Output = Annotated[str | None, typer.Option(metavar="COL", help="Column with the text to judge, if renamed.")]
@@ -58,6 +61,12 @@ def score(
         out.write_text(text, "utf-8")
         missing = sum(line["prediction"] is None for line in lines)
         typer.echo(f"{len(lines)} rows scored, {missing} without a prediction: {out}", err=True)
+    failed = [line for line in lines if line["status"] not in {Status.OK, Status.SKIPPED}]
+    if len(failed) > MOST_FAILED * len(lines):
+        raise ModelFailure(
+            f"{len(failed)} of {len(lines)} rows have no prediction because the model failed, the first: "
+            f"{failed[0]['error']}; the others are kept"
+        )
 
 
 def explain(
@@ -126,7 +135,10 @@ def _line(row_id: str, explanation: Explanation) -> Mapping[str, Any]:
         "score": prediction.score,
         "status": prediction.status.value,
         "error": prediction.error or "; ".join(missing),
-        **{part.name: part.judgement.raw for part in explanation.parts},
+        **{
+            part.name + (" (component)" if part.name in OWN_COLUMNS else ""): part.judgement.raw
+            for part in explanation.parts
+        },
     }
 
 

@@ -9,6 +9,7 @@ import dspy
 
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, OptionError
+from metricsmith.metric import content_hash
 from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.generation import DEFAULT_COUNTS
@@ -158,7 +159,11 @@ class AutoMetrics:
                 f"make_row(output, ..., {task.target}=...)"
             )
         kind = "file" if len(test) else "train_only"
-        return evaluate(Sides(kind, train, test, unrated), task, self.options).metric
+        contents = [row.toDict() for row in (*trainset, *(valset or ()))]
+        origin = f"{len(contents)} rows sha256:{content_hash(contents)} | scale {task.scale}"
+        left_out = len(valset or ()) - len(test)
+        notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
+        return evaluate(Sides(kind, train, test, unrated, (), origin, notes), task, self.options).metric
 
 
 def split_rated(rows: Sequence[dspy.Example], task: Task) -> tuple[list[dspy.Example], list[dspy.Example]]:

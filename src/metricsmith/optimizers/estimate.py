@@ -66,11 +66,12 @@ def estimate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
     text = sum(sum(map(estimate_tokens, shown(row_text(row)).values())) for row in rows) / len(rows)
     instruction = estimate_tokens(max(JudgeCriterion.instructions, JudgeRubric.instructions, key=len))
     judgements = judges * load.judged_rows
-    per_pass = ask + rubrics * RUBRIC_TOKENS + load.ranked_cards * CARD_TOKENS
+    asks = judges > 0
+    per_pass = asks * ask + rubrics * RUBRIC_TOKENS + load.ranked_cards * CARD_TOKENS
     prompt = load.passes * per_pass + int(judgements * (text + instruction + FRAME_TOKENS))
     completion = load.passes * (judges * 40 + rubrics * RUBRIC_TOKENS + load.ranked_cards * 8)
     completion += judgements * ANSWER_TOKENS
-    requests = load.passes * (1 + rubrics + bool(load.ranked_cards)) + judgements
+    requests = load.passes * (asks + rubrics + bool(load.ranked_cards)) + judgements
     return Usage(requests, prompt, completion, price(model, prompt, completion))
 
 

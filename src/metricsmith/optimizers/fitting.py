@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.regression import LinearCombination
 
-__all__ = ["FULL", "REGRESSIONS", "FitOptions", "Fitted", "Rival", "fit"]
+__all__ = ["FULL", "REGRESSIONS", "FitOptions", "Fitted", "Rival", "check_learnable", "fit"]
 
 FloatArray = NDArray[np.float64]
 REGRESSIONS = ("auto", "pls")
@@ -146,8 +146,7 @@ def fit(
     DataError
         If fewer than two rows are given or all ratings are equal.
     """
-    if len(ratings) < 2 or np.ptp(ratings) == 0:
-        raise DataError(f"{len(ratings)} rated training rows with one and the same rating: nothing can be learned")
+    check_learnable(ratings)
     sign = 1.0 if higher_is_better else -1.0
     work = _Work(values, sign * ratings, list(names), _places(declared, names), _places(judged, names), options)
     rows = values if unrated is None or not len(unrated) else np.vstack([values, unrated])
@@ -174,6 +173,12 @@ def fit(
         },
         notes=chosen.notes,
     )
+
+
+def check_learnable(ratings: FloatArray) -> None:
+    """Refuse ratings from which nothing can be learned, with a `DataError`."""
+    if len(ratings) < 2 or np.ptp(ratings) == 0:
+        raise DataError(f"{len(ratings)} rated training rows with one and the same rating: nothing can be learned")
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,8 @@ def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
         if name not in GENERATORS:
             raise OptionError(f"no judge family {name!r}{nearest(name, GENERATORS)}; there are {', '.join(GENERATORS)}")
     wanted = sum(counts.values())
+    if wanted == 0:
+        return Generated()
     examples = contrast(rows, task, seed=seed)
     call = model_call(
         AxesGenerator(),

@@ -125,7 +125,11 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
         kind, how = "holdout", f"{fraction:g} held out by group"
         split = holdout(part.groups, part.texts, fraction=fraction, seed=options.seed, ratings=part.ratings)
         train, held = rated.take(split.train), rated.take(split.test)
-    origin = f"data {PurePath(table.name).name} sha256:{table.checksum} | {how}"
+    columns = ", ".join(table.columns.used())
+    origin = (
+        f"data {PurePath(table.name).name} sha256:{table.checksum}, {len(table)} rows, columns {columns}, "
+        f"scale {task.scale} | {how}"
+    )
     return Sides(kind, train, held, unrated, parts, origin, table.notes)
 
 

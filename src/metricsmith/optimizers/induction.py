@@ -11,9 +11,10 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.errors import OptionError
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.candidates import Candidates, Plan, Sources, gather
-from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
+from metricsmith.optimizers.fitting import FitOptions, Fitted, check_learnable, fit
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.recommenders.base import Recommender
@@ -54,6 +55,10 @@ class Options:
     max_failure_rate: float = 0.2
     progress: bool = False
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise OptionError(f"seed={self.seed} must be 0 or more")
 
     @property
     def model(self) -> Any:
@@ -172,6 +177,7 @@ def induct(
     plan : Plan, optional
         Which sources to use; by default as the number of training rows decides.
     """
+    check_learnable(train.ratings)
     plan = plan or options.plan(train)
     with dspy.context(lm=options.lm) if options.lm is not None else nullcontext():
         with stage("finding candidates", options.progress):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -13,6 +13,7 @@ import dspy
 import numpy as np
 
 from metricsmith.agreement import agreement, agreement_over_folds
+from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets.splits import Split
 from metricsmith.errors import DataError
 from metricsmith.optimizers.estimate import Load, estimate
@@ -95,7 +96,12 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     signature = _signature(induction, options, sides.origin)
     metric.settings.values["signature"] = signature
     with dspy.context(lm=options.model):
-        unrated = metric.explain(sides.unrated, progress=options.progress) if sides.unrated else []
+        unrated = metric.explain(
+            sides.unrated,
+            progress=options.progress,
+            concurrency=options.concurrency,
+            max_failure_rate=options.max_failure_rate,
+        )
     metric.record = record_run(
         induction,
         evaluation,
@@ -112,12 +118,17 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
 
 def estimate_run(sides: Sides, task: Task, options: Options) -> Usage:
     """What the run will ask of the language model; nothing if nothing is generated."""
-    if not options.plan(sides.train).generated:
+    plan = options.plan(sides.train)
+    counts: Mapping[str, int] = options.sources.generators if plan.generated else {}
+    bank = (options.sources.metrics or default_bank()).usable(sides.train.rows)[0] if plan.existing else []
+    cards = sum(counts.values(), len({metric.card.name for metric in bank}))
+    ranked = options.model is not None and options.recommender is None and cards > options.sources.k
+    if not ranked and not counts:
         return Usage()
     passes = len(sides.folds) + 1
     judged = len(sides.train) * passes + len(sides.test) + len(sides.unrated)
-    model = getattr(options.model, "model", "")
-    return estimate(sides.train.rows, task, options.sources.generators, Load(passes, judged), model)
+    load = Load(passes, judged, ranked_cards=cards if ranked else 0)
+    return estimate(sides.train.rows, task, counts, load, getattr(options.model, "model", ""))
 
 
 def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:

@@ -87,6 +87,8 @@ def model_call(module: dspy.Module, /, *, tries: int = 3, parse_tries: int = 2, 
                 status, error = Status(problem.status), str(problem)
             except AdapterParseError as problem:
                 status, error = Status.UNPARSABLE, _unread(problem)
+            except (RecursionError, OverflowError) as problem:
+                status, error = Status.UNPARSABLE, f"the answer cannot be read: {_first_line(problem)}"
             except LMError as problem:
                 status, error = _transport_status(problem), _first_line(problem)
                 usage += Usage(requests=1)
@@ -141,7 +143,7 @@ def _spent(private: Any) -> Usage:
     total = Usage()
     for entry in private.history:
         tokens = entry.get("usage") or {}
-        if getattr(entry.get("response"), "cache_hit", False) or (not tokens and _cached(entry)):
+        if _cached(entry):
             continue
         total += Usage(
             1,
@@ -153,7 +155,9 @@ def _spent(private: Any) -> Usage:
 
 
 def _cached(entry: dict[str, Any]) -> bool:
-    return entry.get("cost") is None and entry.get("usage") == {}
+    """DSPy books no usage for an answer from its cache, though the answer itself knows its tokens."""
+    known = getattr(getattr(entry.get("response"), "usage", None), "total_tokens", None)
+    return not entry.get("usage") and known is not None
 
 
 def _timed(usage: Usage, started: float) -> Usage:

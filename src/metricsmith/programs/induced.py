@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import dspy
@@ -191,9 +192,25 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         """One judgement per row; equal to judging the rows one by one."""
         return [explanation.prediction for explanation in self.explain(rows, run=run)]
 
-    def explain(self, rows: Sequence[dspy.Example], *, run: int = 0, progress: bool = False) -> list[Explanation]:
-        """Predictions of n rows with what each component adds to them."""
-        return self.combine(score(self.components, rows, max_failure_rate=1.0, progress=progress), run=run)
+    def explain(
+        self,
+        rows: Sequence[dspy.Example],
+        *,
+        run: int = 0,
+        progress: bool = False,
+        concurrency: int = 16,
+        max_failure_rate: float = 1.0,
+    ) -> list[Explanation]:
+        """Predictions of n rows with what each component adds to them; options as for `scoring.score`."""
+        table = score(
+            self.components,
+            rows,
+            run=run,
+            progress=progress,
+            concurrency=concurrency,
+            max_failure_rate=max_failure_rate,
+        )
+        return self.combine(table, run=run)
 
     def combine(self, table: ScoreTable, *, run: int = 0) -> list[Explanation]:
         """Predict from component judgements already made; `table` has the components in order."""
@@ -281,6 +298,18 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
             super().save(path, **dspy_options)
         else:
             write_state(self.to_state(), path)
+
+    def load(self, path: str | PathLike[str], **dspy_options: Any) -> None:
+        """DSPy's own load; a file that `save` wrote is built by `metricsmith.load` instead.
+
+        Raises
+        ------
+        StateError
+            If `path` is such a file.
+        """
+        if Path(path).suffix == ".json" and '"kind": "induced"' in Path(path).read_text("utf-8")[:400]:
+            raise StateError(f"{path} holds a whole metric: build it with metricsmith.load(path)")
+        super().load(path, **dspy_options)
 
 
 def _formula(combination: LinearCombination) -> str:
