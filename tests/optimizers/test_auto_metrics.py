@@ -102,3 +102,8 @@ def test_the_papers_sizes_can_be_changed():
 def test_a_group_on_both_sides_is_refused_by_name():
     with pytest.raises(OptionError, match="group 's2'"):
         optimizer().compile(ROWS[:9], ROWS[8:])
+
+
+def test_a_negative_seed_is_refused():
+    with pytest.raises(OptionError, match="seed=-1"):
+        AutoMetrics(seed=-1)

@@ -367,11 +367,6 @@ def test_nothing_is_asked_where_nothing_can_be_learned():
     assert server.requests == 0
 
 
-def test_a_negative_seed_is_refused():
-    with pytest.raises(OptionError, match="seed=-1"):
-        AutoMetrics(seed=-1)
-
-
 def test_the_estimate_counts_a_ranking_without_judges():
     with serve(scripted) as server:
         done = induce(table(), optimizer(lm=server.lm(), bank="existing", k=2))

@@ -91,10 +91,9 @@ def read_scores(raw: RawTable, names: Sequence[str]) -> dict[str, NDArray[np.flo
                 values[index] = cell_number(cell)
             except ValueError as error:
                 raise DataError(
-                    f"{raw.place(index, name)}: {cell_text(cell)[:60]!r} is not a number; a metric column "
-                    f"may hold "
-                    f"numbers, true/false and blank cells: correct the cell, or narrow the pattern of "
-                    f"metric_columns (--metric-columns)"
+                    f"{raw.place(index, name)}: {cell_text(cell)[:60]!r} is not a number; a metric column may hold "
+                    f"numbers, true/false and blank cells: correct the cell, or narrow the pattern of metric_columns "
+                    f"(--metric-columns)"
                 ) from error
         scores[name] = values
     return scores
@@ -103,15 +102,13 @@ def read_scores(raw: RawTable, names: Sequence[str]) -> dict[str, NDArray[np.flo
 def _check_match(raw: RawTable, pattern: str, names: Sequence[str], option: str, target: str | None) -> None:
     if not names:
         raise OptionError(
-            f"{raw.name}: the pattern {pattern!r} of {option} matches none of the {len(raw.columns)} columns"
-            f"{nearest(pattern, raw.columns)}; patterns are case-sensitive and must fit the whole name, "
-            f"columns are "
-            f"{', '.join(list(raw.columns)[:12])}{', ...' if len(raw.columns) > 12 else ''}: change the "
+            f"{raw.name}: the pattern {pattern!r} of {option} matches none of the {len(raw.columns)} "
+            f"columns{nearest(pattern, raw.columns)}; patterns are case-sensitive and must fit the whole name, "
+            f"columns are {', '.join(list(raw.columns)[:12])}{', ...' if len(raw.columns) > 12 else ''}: change the "
             f"pattern"
         )
     if target is not None and target in names:
         raise OptionError(
-            f"{raw.name}: the pattern {pattern!r} of {option} matches the target column {target!r}; a "
-            f"rating cannot "
+            f"{raw.name}: the pattern {pattern!r} of {option} matches the target column {target!r}; a rating cannot "
             f"predict itself: narrow the pattern so that it matches scores only"
         )

@@ -181,9 +181,8 @@ def _check_target(raw: RawTable, named: Columns) -> None:
     texts = (named.output, *named.inputs, *named.references, named.context)
     if named.target and named.target in texts:
         raise OptionError(
-            f"{raw.name}: column {named.target!r} is named both as the target and as a text; a metric that "
-            f"reads "
-            f"the rating proves nothing: name another column for one of the two"
+            f"{raw.name}: column {named.target!r} is named both as the target and as a text; a metric that reads the "
+            f"rating proves nothing: name another column for one of the two"
         )
 
 

@@ -129,8 +129,7 @@ def _separated(path: Path, content: bytes, separator: str) -> Parsed:
     for number, (line, cells) in enumerate(rows[1:], 1):
         if len(cells) != len(header):
             raise DataError(
-                f"{path}, row {number} (line {line}) has {len(cells)} cells, seen {cells[:3]!r} ...; the "
-                f"header has "
+                f"{path}, row {number} (line {line}) has {len(cells)} cells, seen {cells[:3]!r} ...; the header has "
                 f"{len(header)} columns: quote cells that contain {found!r} or line breaks, or fill the row"
             )
     columns = {name: [cells[place] for _, cells in rows[1:]] for place, name in enumerate(header)}

@@ -116,8 +116,7 @@ def _texts(raw: RawTable, column: str) -> tuple[str, ...]:
 def _check_filled(raw: RawTable, column: str, values: tuple[str, ...], role: str) -> None:
     if not all(values):
         raise DataError(
-            f"{raw.place(values.index(''), column)}: the {role} is blank ({values.count('')} such rows); "
-            f"every row "
+            f"{raw.place(values.index(''), column)}: the {role} is blank ({values.count('')} such rows); every row "
             f"needs one in a column named with {role}=... (--{role}): fill it in, or do not name the column"
         )
 
@@ -128,8 +127,7 @@ def _check_unique(raw: RawTable, column: str, ids: tuple[str, ...]) -> None:
         if value in first:
             raise DataError(
                 f"{raw.place(index, column)}: the id {value[:60]!r} stands already in row "
-                f"{raw.numbers[first[value]]} ({len(set(ids))} values over {len(ids)} rows); ids named with "
-                f"id=... "
+                f"{raw.numbers[first[value]]} ({len(set(ids))} values over {len(ids)} rows); ids named with id=... "
                 f"(--id) must be unique: name another column, or give this one as the group"
             )
         first[value] = index

@@ -101,19 +101,15 @@ def read_ratings(raw: RawTable, column: str, scale: Scale | None = None) -> NDAr
             ratings[index] = parse_rating(cell)
         except ValueError as error:
             raise DataError(
-                f"{raw.place(index, column)}: {cell_text(cell)[:60]!r} is not a rating; allowed are finite "
-                f"numbers, "
-                f"true/false, stars and thumbs words (up/down, yes/no, good/bad, 👍/👎), or nothing: correct "
-                f"the "
-                f"cell or empty it"
+                f"{raw.place(index, column)}: {cell_text(cell)[:60]!r} is not a rating; allowed are finite numbers, "
+                f"true/false, stars and thumbs words (up/down, yes/no, good/bad, 👍/👎), or nothing: correct the cell "
+                f"or empty it"
             ) from error
         if scale is not None and not (math.isnan(ratings[index]) or scale.contains(ratings[index])):
             raise DataError(
-                f"{raw.place(index, column)}: the rating {cell_text(cell)!r} is outside the scale {scale}; "
-                f"ratings "
-                f"must be {scale.low:g} or more and {scale.high:g} or less: correct it, or give the scale "
-                f"that "
-                f"was used"
+                f"{raw.place(index, column)}: the rating {cell_text(cell)!r} is outside the scale {scale}; ratings "
+                f"must be {scale.low:g} or more and {scale.high:g} or less: correct it, or give the scale that was "
+                f"used"
             )
     _check_mixture(raw, column, cells, ratings)
     return ratings
@@ -170,8 +166,7 @@ def as_scale(scale: Scale | str) -> Scale:
         numbers = []
     if len(numbers) not in (2, 3):
         raise OptionError(
-            f"scale {scale!r} is not of the form LOW:HIGH or LOW:HIGH:STEP; allowed are numbers such as "
-            f"1:5:1 or "
+            f"scale {scale!r} is not of the form LOW:HIGH or LOW:HIGH:STEP; allowed are numbers such as 1:5:1 or "
             f"0:100: write the scale that the raters saw"
         )
     return Scale(numbers[0], numbers[1], numbers[2] if len(numbers) == 3 else None)
@@ -207,7 +202,6 @@ def _check_mixture(raw: RawTable, column: str, cells: Sequence[Any], ratings: ND
     if any(words) and odd:
         word = cell_text(cells[words.index(True)])
         raise DataError(
-            f"{raw.place(odd[0], column)}: the rating {cell_text(cells[odd[0]])!r} stands beside words such "
-            f"as "
+            f"{raw.place(odd[0], column)}: the rating {cell_text(cells[odd[0]])!r} stands beside words such as "
             f"{word!r}; beside words (which are 1 and 0) only 0 and 1 are allowed: use one kind of rating"
         )

@@ -182,9 +182,8 @@ def _one_split(name: str, source: Any) -> tuple[Any, tuple[str, ...]]:
         return source[splits[0]], ()
     if "train" not in splits:
         raise DataError(
-            f"{name}: several splits ({', '.join(splits)}) and none is called 'train'; one table is needed: "
-            f"load "
-            f"the split you mean with datasets.load_dataset(..., split=...)"
+            f"{name}: several splits ({', '.join(splits)}) and none is called 'train'; one table is needed: load the "
+            f"split you mean with datasets.load_dataset(..., split=...)"
         )
     return source["train"], (f"{name}: split 'train' of {', '.join(splits)} is read",)
 

@@ -220,9 +220,7 @@ def _varied(splits: Sequence[Split], ratings: Sequence[float] | NDArray[np.float
 def _check_groups(present: int, needed: int, purpose: str) -> None:
     if present < needed:
         raise DataError(
-            f"the rated rows form {present} group{'' if present == 1 else 's'}, too few for {purpose}; at "
-            f"least "
-            f"{needed} groups are needed, since rows of one group never sit on both sides: name a finer "
-            f"group column "
+            f"the rated rows form {present} group{'' if present == 1 else 's'}, too few for {purpose}; at least "
+            f"{needed} groups are needed, since rows of one group never sit on both sides: name a finer group column "
             f"with group=... (--group), rate rows of more sources, or ask for fewer folds"
         )

@@ -248,10 +248,8 @@ def _ratings(
         return unrated, given or infer_scale(unrated), ()
     if columns.target in _RESERVED:
         raise OptionError(
-            f"{raw.name}: the target column is called {columns.target!r}, a name that rows need for "
-            f"something "
-            f"else ({', '.join(sorted(_RESERVED))}); any other name is allowed: rename the column, say to "
-            f"'rating'"
+            f"{raw.name}: the target column is called {columns.target!r}, a name that rows need for something else "
+            f"({', '.join(sorted(_RESERVED))}); any other name is allowed: rename the column, say to 'rating'"
         )
     ratings = read_ratings(raw, columns.target, given)
     if require:
@@ -273,16 +271,13 @@ def _check_rated(raw: RawTable, column: str, ratings: NDArray[np.float64], min_r
     known = ratings[~np.isnan(ratings)]
     if known.size < max(min_rated, 1):
         raise DataError(
-            f"{raw.name}, column {column!r}: {known.size} of {len(ratings)} rows have a rating; at least "
-            f"{min_rated} "
-            f"are needed to fit and check a metric: rate more rows, or name another column with target=... "
-            f"(--target)"
+            f"{raw.name}, column {column!r}: {known.size} of {len(ratings)} rows have a rating; at least {min_rated} "
+            f"are needed to fit and check a metric: rate more rows, or name another column with target=... (--target)"
         )
     if known.min() == known.max():
         raise DataError(
             f"{raw.name}, column {column!r}: all {known.size} ratings are {known[0]:g} (first: "
-            f"{raw.place(int(np.flatnonzero(~np.isnan(ratings))[0]))}); ratings must differ for a metric to "
-            f"be "
+            f"{raw.place(int(np.flatnonzero(~np.isnan(ratings))[0]))}); ratings must differ for a metric to be "
             f"learned: rate better and worse outputs too, or name another column with target=... (--target)"
         )
 
