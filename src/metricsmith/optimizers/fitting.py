@@ -216,7 +216,7 @@ class _Work:
             how = "their plain mean, fitted in location and scale only, since all of them are declared to measure the target"
         elif self.declared:
             how += f", shrunk towards the mean of the {len(self.declared)} columns declared to measure the target"
-        sentence = f"{len(self.names)} candidates were combined by {how}; {len(small)} of them stand in for all."
+        sentence = f"{len(self.names)} candidates were combined by {how}."
         notes = ("the ratings do not rise with the declared judges' mean; their direction was kept",)
         return _Model(
             label="PriorRidge, projected",
