@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import dspy
 import numpy as np
 import pytest
@@ -76,22 +74,9 @@ def test_rows_without_what_a_metric_needs_are_skipped_and_do_not_count_against_t
 
 
 def test_judges_share_one_limit_of_concurrent_requests():
-    now, most, lock = 0, 0, threading.Lock()
-    barrier = threading.Event()
-
-    def slow(prompt):
-        nonlocal now, most
-        with lock:
-            now += 1
-            most = max(most, now)
-        barrier.wait(0.02)
-        with lock:
-            now -= 1
-        return scripted(prompt)
-
-    with serve(slow) as server:
+    with serve(scripted, delay=0.02) as server:
         score(JUDGES, ROWS[:10], lm=server.lm(), concurrency=4)
-    assert 2 <= most <= 4
+    assert 2 <= server.most_in_flight <= 4
 
 
 def test_threads_see_the_callers_context():

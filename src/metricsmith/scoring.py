@@ -91,7 +91,6 @@ def score(
     concurrency: int = 16,
     max_failure_rate: float = 0.2,
     progress: bool = False,
-    label: str = "scoring",
     run: int = 0,
 ) -> ScoreTable:
     """Judge every row by every metric.
@@ -111,8 +110,6 @@ def score(
         not count.
     progress : bool
         Whether to draw a progress bar on standard error, if that is a terminal.
-    label : str
-        The bar's text.
     run : int
         Which repetition this is; judges keep repetitions apart in the cache.
 
@@ -131,7 +128,7 @@ def score(
     _score_in_batches(metrics, rows, judgements, run)
     jobs = [(j, i) for j, metric in enumerate(metrics) if metric.card.cost == "model" for i in range(len(rows))]
     with dspy.context(lm=lm) if lm is not None else nullcontext():
-        _score_concurrently(metrics, rows, jobs, judgements, concurrency, max_failure_rate, progress, label, run)
+        _score_concurrently(metrics, rows, jobs, judgements, concurrency, max_failure_rate, progress, run)
     done = tuple(tuple(judgement for judgement in column if judgement is not None) for column in judgements)
     return ScoreTable(tuple(metrics), done, len(rows))
 
@@ -160,7 +157,6 @@ def _score_concurrently(
     concurrency: int,
     max_failure_rate: float,
     progress: bool,
-    label: str,
     run: int,
 ) -> None:
     """Run one-row jobs in threads that see the caller's DSPy context; stop once the gate is passed."""
@@ -168,7 +164,7 @@ def _score_concurrently(
     failures: list[Judgement] = []
     with (
         ThreadPoolExecutor(max(1, min(concurrency, len(jobs)))) as pool,
-        tqdm(total=len(jobs), desc=label, disable=None if progress and jobs else True, leave=False) as bar,
+        tqdm(total=len(jobs), desc="scoring", disable=None if progress and jobs else True, leave=False) as bar,
     ):
         waiting: dict[Future[list[Judgement]], tuple[int, int]] = {}
         for j, i in jobs:

@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 import ast
-import csv
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from metricsmith.bank.catalogue import default_bank
-from metricsmith.metric import make_row
-
-
-@cache
-def _read(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-@pytest.fixture
-def golden(shared_golden: Path) -> list[dict[str, str]]:
-    return _read(shared_golden / "simpeval_metric_scores.csv")
-
-
-def _scores(name: str, data: Path, count: int) -> np.ndarray:
-    rows = [
-        make_row(row["simple"], input=row["original"], references=ast.literal_eval(row["references"]))
-        for row in _read(data / "simpeval.csv")[:count]
-    ]
-    metric = default_bank().get(name).fit(rows)
-    return np.array([np.nan if judgement.raw is None else judgement.raw for judgement in metric.judge_batch(rows)])
+from simpeval import bank_scores, read_rows
 
 
 # Median and largest absolute difference over the golden rows; the same figures stand in the cards.
@@ -61,7 +38,7 @@ def test_difference_is_what_the_card_says(
     golden: list[dict[str, str]],
 ) -> None:
     theirs = factor * np.array([float(row[column]) for row in golden])
-    apart = np.abs(_scores(name, shared_data, len(golden)) - theirs)
+    apart = np.abs(bank_scores(name, shared_data, len(golden)) - theirs)
     assert np.median(apart) == pytest.approx(median, rel=0.05, abs=1e-6)
     assert apart.max() == pytest.approx(largest, rel=0.05, abs=1e-6)
 
@@ -70,8 +47,8 @@ def test_cider_tells_outputs_apart_where_the_reference_package_gives_0(
     shared_data: Path, golden: list[dict[str, str]]
 ) -> None:
     assert {float(row["CIDEr_n4_sig6.0"]) for row in golden} == {0.0}
-    ours = _scores("cider", shared_data, len(golden))
-    same = [row["simple"] in ast.literal_eval(row["references"]) for row in _read(shared_data / "simpeval.csv")]
+    ours = bank_scores("cider", shared_data, len(golden))
+    same = [row["simple"] in ast.literal_eval(row["references"]) for row in read_rows(shared_data / "simpeval.csv")]
     equal = np.array(same[: len(golden)])
     assert equal.sum() == 10
     assert np.allclose(ours[equal], 10)

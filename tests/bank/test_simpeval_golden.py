@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import csv
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from metricsmith.bank.catalogue import default_bank
-from metricsmith.metric import make_row
+from simpeval import bank_scores
 
 COLUMNS = {
     "levenshtein_distance": "LevenshteinDistance_min",
@@ -37,32 +33,12 @@ COLUMNS = {
 }
 
 
-@cache
-def _read(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-@pytest.fixture
-def golden(shared_golden: Path) -> list[dict[str, str]]:
-    return _read(shared_golden / "simpeval_metric_scores.csv")
-
-
-def _scores(name: str, data: Path, count: int) -> np.ndarray:
-    rows = [
-        make_row(row["simple"], input=row["original"], references=ast.literal_eval(row["references"]))
-        for row in _read(data / "simpeval.csv")[:count]
-    ]
-    judged = default_bank().get(name).judge_batch(rows)
-    return np.array([np.nan if judgement.raw is None else judgement.raw for judgement in judged])
-
-
 @pytest.mark.parametrize("name", COLUMNS)
 def test_metrics_with_a_public_backend_equal_its_value(
     name: str, shared_data: Path, golden: list[dict[str, str]]
 ) -> None:
     expected = [float(row[COLUMNS[name]]) for row in golden]
-    np.testing.assert_allclose(_scores(name, shared_data, len(golden)), expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(bank_scores(name, shared_data, len(golden)), expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +48,7 @@ def test_metrics_with_a_public_backend_equal_its_value(
 def test_own_tokens_move_a_metric_as_far_as_its_card_says(
     name: str, column: str, mean: float, largest: float, shared_data: Path, golden: list[dict[str, str]]
 ) -> None:
-    apart = np.abs(_scores(name, shared_data, len(golden)) - [float(row[column]) for row in golden])
+    apart = np.abs(bank_scores(name, shared_data, len(golden)) - [float(row[column]) for row in golden])
     assert apart.mean() == pytest.approx(mean, rel=0.03)
     assert apart.max() == pytest.approx(largest, rel=0.03)
 
@@ -81,7 +57,7 @@ def test_self_bleu_differs_where_there_is_one_sentence_and_little_elsewhere(
     shared_data: Path, golden: list[dict[str, str]]
 ) -> None:
     theirs = np.array([float(row["SelfBLEU__patched"]) for row in golden])
-    ours = _scores("self_bleu", shared_data, len(golden))
+    ours = bank_scores("self_bleu", shared_data, len(golden))
     undefined = np.isnan(ours)
     assert undefined.sum() == 29
     assert set(theirs[undefined]) == {1.0}  # the worst value, for text that cannot repeat itself

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 
 import pytest
 from loopback import scripted, serve
@@ -102,19 +101,7 @@ def test_the_gate_for_failures_is_the_callers(gate, stops):
 
 
 def test_no_more_requests_are_in_flight_than_asked_for():
-    now, most, lock, pause = 0, 0, threading.Lock(), threading.Event()
-
-    def slow(prompt):
-        nonlocal now, most
-        with lock:
-            now += 1
-            most = max(most, now)
-        pause.wait(0.01)
-        with lock:
-            now -= 1
-        return scripted(prompt)
-
-    with serve(slow) as server:
+    with serve(scripted, delay=0.01) as server:
         sources = Sources(bank="generated", generators={"criterion": 2})
         induct(rated(TRAIN[:9]), [], TASK, Options(sources=sources, lm=server.lm(), concurrency=2))
-    assert most == 2
+    assert server.most_in_flight == 2

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,7 +37,10 @@ class Loopback:
     malformed: float = 0.0
     always: int = 0
     seed: int = 0
+    delay: float = 0.0
     port: int = 0
+    in_flight: int = 0
+    most_in_flight: int = 0
     prompts: list[str] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     malformed_sent: int = 0
@@ -105,8 +109,13 @@ def serve(answer: Answer, **faults: Any) -> Iterator[Loopback]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            with loopback.lock:
+                loopback.in_flight += 1
+                loopback.most_in_flight = max(loopback.most_in_flight, loopback.in_flight)
+            time.sleep(loopback.delay)
             status, content = loopback.respond(body)
             with loopback.lock:
+                loopback.in_flight -= 1
                 loopback.statuses[status] += 1
             payload = json.dumps(content).encode()
             self.send_response(status)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -117,7 +116,7 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
 
 
 def estimate_run(sides: Sides, task: Task, options: Options) -> Usage:
-    """What the run will ask of the language model; nothing if nothing is generated."""
+    """What the run will ask of the language model; nothing if nothing is generated or ranked."""
     plan = options.plan(sides.train)
     counts: Mapping[str, int] = options.sources.generators if plan.generated else {}
     bank = (options.sources.metrics or default_bank()).usable(sides.train.rows)[0] if plan.existing else []
@@ -201,6 +200,6 @@ def _signature(induction: Induction, options: Options, origin: str) -> str:
         f"bank {options.sources.bank}, k {options.sources.k}",
         f"model {model}" if model else "no model",
         f"seed {options.seed}",
-        f"metric {hashlib.sha256(induction.metric.fingerprint().encode()).hexdigest()[:12]}",
+        f"metric {induction.metric.fingerprint()}",
     ]
     return " | ".join(part for part in parts if part)

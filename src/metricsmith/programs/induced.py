@@ -221,7 +221,8 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         explanations = []
         for i in range(len(values)):
             parts = tuple(
-                self._part(j, column[i], float(contributions[i, j]), sign) for j, column in enumerate(table.judgements)
+                self._part(j, weight, column[i], float(contributions[i, j]), sign)
+                for j, (column, weight) in enumerate(zip(table.judgements, combination.weights, strict=True))
             )
             explanations.append(
                 Explanation(self._prediction(float(predictions[i]), parts, run), combination.intercept, parts)
@@ -238,9 +239,8 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         absent = np.where(np.isfinite(values), 0.0, weights).sum(axis=1) if len(weights) else np.zeros(len(values))
         return np.where(absent > MOST_MISSING * weights.sum(), np.nan, combination.predict(values))
 
-    def _part(self, place: int, judgement: Judgement, contribution: float, sign: float) -> Part:
-        component, weight = self.components[place], float(self.combination.weights[place])
-        known = judgement.ok
+    def _part(self, place: int, weight: float, judgement: Judgement, contribution: float, sign: float) -> Part:
+        component, known = self.components[place], judgement.ok
         return Part(
             name=component.name,
             meaning=component.output.description,
