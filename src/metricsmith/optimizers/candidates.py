@@ -140,12 +140,12 @@ def gather(
     Columns are always kept: they are already paid for.
     """
     notes, usage = list(plan.notes), Usage()
-    judges: list[Metric] = []
+    judges: list[Judge] = []
     if plan.generated:
         made = generate(rows, task, sources.generators, seed=seed)
         judges, usage = list(made.judges), made.usage
         notes += made.notes
-    bank: list[Metric] = []
+    bank: list[BankMetric] = []
     if plan.existing:
         usable, unusable = (sources.metrics or default_bank()).usable(rows)
         bank = [metric.fit(rows) for metric in usable if metric.name not in sources.columns]
@@ -155,11 +155,9 @@ def gather(
             for m in usable
             if m.name in sources.columns
         ]
-    columns: list[Metric] = [ColumnMetric(name) for name in sources.columns]
-    pool = _unique([*columns, *judges, *bank])
-    judges, bank = pool[len(columns) : len(columns) + len(judges)], pool[len(columns) + len(judges) :]
+    _name_apart(judges, {*sources.columns, *(metric.name for metric in bank)})
     chosen, recommended_notes, recommended_usage = _retrieve([*judges, *bank], task, sources.k, recommender)
-    metrics = (*columns, *chosen)
+    metrics = (*map(ColumnMetric, sources.columns), *chosen)
     if not metrics:
         raise OptionError("there is no candidate metric: give output text, --metric-columns, or another --bank")
     declared = {metric.name for metric in chosen if isinstance(metric, Judge)} | set(sources.prior_columns)
@@ -192,19 +190,14 @@ def _card_key(metric: Metric) -> str:
     return metric.card.name if isinstance(metric, BankMetric) else metric.name
 
 
-def _unique(pool: Sequence[Metric]) -> list[Metric]:
-    """Give a judge whose name is taken a numbered one; bank metrics and columns keep theirs."""
-    taken = {metric.name for metric in pool if not isinstance(metric, Judge)}
-    unique: list[Metric] = []
-    for metric in pool:
-        if isinstance(metric, Judge):
-            name, number = metric.name, 2
-            while name in taken:
-                name, number = f"{metric.name}_{number}", number + 1
-            taken.add(name)
-            metric.settings.values["name"] = name
-        unique.append(metric)
-    return unique
+def _name_apart(judges: Sequence[Judge], taken: set[str]) -> None:
+    """Number the judges whose name is taken, by others or by an earlier judge."""
+    for judge in judges:
+        name, number = judge.name, 2
+        while name in taken:
+            name, number = f"{judge.name}_{number}", number + 1
+        taken.add(name)
+        judge.settings.values["name"] = name
 
 
 def _left_out(unusable: Sequence[tuple[str, str]]) -> list[str]:
