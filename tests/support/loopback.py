@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,6 +39,7 @@ class Loopback:
     delay: float = 0.0
     port: int = 0
     in_flight: int = 0
+    pause: threading.Event = field(default_factory=threading.Event)  # never set: tests replace `time.sleep`
     most_in_flight: int = 0
     prompts: list[str] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
@@ -112,7 +112,7 @@ def serve(answer: Answer, **faults: Any) -> Iterator[Loopback]:
             with loopback.lock:
                 loopback.in_flight += 1
                 loopback.most_in_flight = max(loopback.most_in_flight, loopback.in_flight)
-            time.sleep(loopback.delay)
+            loopback.pause.wait(loopback.delay)
             status, content = loopback.respond(body)
             with loopback.lock:
                 loopback.in_flight -= 1
