@@ -7,26 +7,30 @@
     │   ├── DataError              a file, row or column cannot be used
     │   ├── OptionError            an argument has no meaning here
     │   ├── NeedsError             a metric lacks what it needs (references, an extra, a language model)
-    │   └── StateError             a saved object cannot be read back
+    │   ├── StateError             a saved object cannot be read back
+    │   └── StoreError             a store of judgements cannot be opened, read or written
     ├── JudgementFailed            one model judgement has no value; carries its status
-    └── ModelFailure               the model or network failed beyond the gate (CLI exit code 3)
+    ├── ModelFailure               the model or network failed beyond the gate (CLI exit code 3)
+    └── Interrupted                somebody pressed Ctrl-C; a KeyboardInterrupt too (CLI exit code 130)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
 __all__ = [
     "DataError",
     "InputError",
+    "Interrupted",
     "JudgementFailed",
     "MetricsmithError",
     "ModelFailure",
     "NeedsError",
     "OptionError",
     "StateError",
+    "StoreError",
     "nearest",
 ]
 
@@ -55,6 +59,18 @@ class StateError(InputError, ValueError):
     """A saved object cannot be read back."""
 
 
+class StoreError(InputError):
+    """A store of judgements cannot be opened, read or written.
+
+    Attributes
+    ----------
+    table : ScoreTable or None
+        What was finished when writing failed in the middle of a run (`metricsmith.scoring.ScoreTable`).
+    """
+
+    table: Any = None
+
+
 class JudgementFailed(MetricsmithError):
     """One judgement has no value.
 
@@ -79,11 +95,23 @@ class ModelFailure(MetricsmithError):
 
     Attributes
     ----------
-    judgements : sequence
-        The judgements that were finished by then.
+    table : ScoreTable or None
+        What was finished by then (`metricsmith.scoring.ScoreTable`), where rows were being scored.
     """
 
-    judgements: Sequence[object] = ()
+    table: Any = None
+
+
+class Interrupted(MetricsmithError, KeyboardInterrupt):
+    """Scoring was interrupted from the keyboard.
+
+    Attributes
+    ----------
+    table : ScoreTable
+        What was finished by then; what was not asked for has status ``skipped``.
+    """
+
+    table: Any = None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import dspy
+import numpy as np
+from numpy.typing import NDArray
 
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.records import Judgement, MetricCard, Output
 
-__all__ = ["DSPyMetric", "Metric", "RowText", "content_hash", "make_row", "row_text"]
+__all__ = ["Asker", "Composite", "DSPyMetric", "Metric", "RowText", "content_hash", "make_row", "row_text"]
 
 
 @runtime_checkable
@@ -50,6 +52,51 @@ class Metric(Protocol):
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state with its ``kind``, from which `metricsmith.load` builds an equal metric."""
+
+
+@runtime_checkable
+class Composite(Protocol):
+    """A metric that asks nothing itself: its number follows from those of its parts.
+
+    The scoring engine judges the parts (each once, however many metrics share it) and puts them together.
+    """
+
+    def parts(self, run: int) -> Sequence[tuple[Metric, int]]:
+        """The p metrics that repetition `run` rests on, each with the repetition of its own to take."""
+
+    def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Raw numbers from those of the parts, shape (n, p) -> (n,); NaN in for a missing part, NaN out for none."""
+
+    def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
+        """The judgement of one row from those of its p parts; its usage is the sum of theirs."""
+
+
+@runtime_checkable
+class Asker(Protocol):
+    """Who sends the request that answers for one metric, or for several at once.
+
+    A metric that costs model calls names its asker in the attribute ``asker``: a judge names itself, the
+    members of a panel name their panel.
+    """
+
+    def fingerprint(self) -> str:
+        """A hash of everything that changes the answer, the language model aside."""
+
+    def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
+        """Judge one row by the given metrics of this asker, once for each of `runs`.
+
+        With one run this is one request (retries and repairs aside); with several, one request carries them
+        all where the provider takes ``n``.
+
+        Returns
+        -------
+        list of list of Judgement
+            ``result[j][r]`` is metric j in ``runs[r]``; failures are judgements too, never exceptions. What a
+            request cost stands in exactly one of the judgements that it answered.
+        """
+
+    def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
+        """The chat messages that `ask` sends for `row`, for estimates and tests."""
 
 
 @dataclass(frozen=True, slots=True)

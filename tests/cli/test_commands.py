@@ -8,7 +8,7 @@ import json
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.programs import calls
+from metricsmith.scoring import calls
 from planted import planted_rows
 
 

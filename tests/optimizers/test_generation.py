@@ -9,7 +9,7 @@ from planted import TASK, planted_rows
 
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate
-from metricsmith.programs import calls
+from metricsmith.scoring import calls
 from metricsmith.records import Scale, Task
 
 ROWS = planted_rows(sources=8)

@@ -22,7 +22,7 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induce import induce, plan
-from metricsmith.programs import calls
+from metricsmith.scoring import calls
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
 

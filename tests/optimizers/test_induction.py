@@ -14,7 +14,7 @@ from metricsmith.metric import make_row
 from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options, Rated, induct
-from metricsmith.programs import calls
+from metricsmith.scoring import calls
 
 TRAIN, OTHERS = planted_rows(sources=12), planted_rows(sources=4, seed=1)
 COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))

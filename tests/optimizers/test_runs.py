@@ -12,7 +12,7 @@ from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options, Rated
 from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
-from metricsmith.programs import calls
+from metricsmith.scoring import calls
 from metricsmith.programs.loading import load
 
 COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))

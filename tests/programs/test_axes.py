@@ -13,7 +13,7 @@ from metricsmith.errors import JudgementFailed
 from metricsmith.metric import make_row
 from metricsmith.programs.generators.axes import AxesGenerator, contrast, distinct
 from metricsmith.programs.generators.rubrics import RubricGenerator, five
-from metricsmith.programs.tokens import estimate_tokens
+from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.records import Scale, Task
 from metricsmith.signatures.axes import Axis
 

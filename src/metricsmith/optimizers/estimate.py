@@ -13,7 +13,7 @@ from metricsmith.metric import row_text
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.programs.generators.axes import contrast
 from metricsmith.programs.texts import shown
-from metricsmith.programs.tokens import estimate_tokens
+from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.records import Task, Usage
 from metricsmith.signatures.axes import ProposeAxes
 from metricsmith.signatures.judgement import JudgeCriterion, JudgeRubric

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import dspy
 
 from metricsmith.errors import ModelFailure, OptionError, nearest
-from metricsmith.programs.calls import Call, model_call
+from metricsmith.scoring.calls import Call, model_call
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.judges.base import Judge

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metricsmith.errors import JudgementFailed, NeedsError, OptionError
 from metricsmith.programs.recommenders.language_model import LMRecommender, fit_cards
-from metricsmith.programs.tokens import estimate_tokens
+from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.records import MetricCard, Output, Scale, Task
 
 TASK = Task("Rewrite notices in plain words.", "simplicity", Scale(1, 5))

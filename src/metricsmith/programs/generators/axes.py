@@ -13,7 +13,7 @@ from metricsmith.errors import JudgementFailed
 from metricsmith.metric import row_text
 from metricsmith.programs.judges.base import slug
 from metricsmith.programs.texts import shown
-from metricsmith.programs.tokens import estimate_tokens
+from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.records import Status, Task
 from metricsmith.signatures.axes import Axis, ProposeAxes
 

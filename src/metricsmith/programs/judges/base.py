@@ -9,7 +9,7 @@ import dspy
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import DSPyMetric, RowText, content_hash, row_text
-from metricsmith.programs.calls import model_call
+from metricsmith.scoring.calls import model_call
 from metricsmith.programs.state import Settings
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status

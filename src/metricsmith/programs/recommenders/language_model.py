@@ -9,12 +9,12 @@ from typing import Any
 import dspy
 
 from metricsmith.errors import OptionError
-from metricsmith.programs.calls import model_call
+from metricsmith.scoring.calls import model_call
 from metricsmith.programs.recommenders.base import Recommendation, check_pool, unscored
 from metricsmith.programs.recommenders.names import match_names
 from metricsmith.programs.state import Settings
 from metricsmith.programs.texts import fence
-from metricsmith.programs.tokens import estimate_tokens
+from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.records import MetricCard, Task
 from metricsmith.signatures.ranking import RankMetrics
 

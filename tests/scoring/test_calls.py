@@ -7,8 +7,8 @@ import pytest
 
 from loopback import serve
 from metricsmith.errors import ModelFailure, NeedsError
-from metricsmith.programs import calls
-from metricsmith.programs.calls import model_call
+from metricsmith.scoring import calls
+from metricsmith.scoring.calls import model_call
 from metricsmith.records import Status
 
 

@@ -12,7 +12,7 @@ from metricsmith.bank.base import Family
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import DSPyMetric, make_row
-from metricsmith.programs import calls
+from metricsmith.scoring import calls
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
 from metricsmith.scoring import score, tally

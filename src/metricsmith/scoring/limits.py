@@ -1,0 +1,100 @@
+"""What a run may spend and how fast it may go: plain values that the caller chooses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Literal, Self
+
+from metricsmith.errors import OptionError
+
+__all__ = ["Budget", "Concurrency"]
+
+MOST = 64  # requests in flight: more gained nothing on two cores, and threads cost memory
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A hard stop; what is not asked for by then has status ``budget``.
+
+    Requests are counted before they are sent and never overshot. Tokens and dollars are known only
+    afterwards, so these may be overshot by what was in flight when the limit was met.
+
+    Parameters
+    ----------
+    requests : int, optional
+        Requests to the model, retries included.
+    tokens : int, optional
+        Prompt and completion tokens together.
+    usd : float, optional
+        US dollars; needs a model whose price is known.
+    seconds : float, optional
+        Wall-clock time from the start; no request is sent and no retry is waited for beyond it.
+
+    Raises
+    ------
+    OptionError
+        If a limit is negative or NaN.
+    """
+
+    requests: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            if value is not None and not value >= 0:
+                raise OptionError(f"a budget of {value} {limit.name} has no meaning; give 0 or more, or None for no limit")
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """How many requests may be in flight, and how many may start in a minute.
+
+    The number in flight adapts between `low` and `high`: it rises by one per round of answers and falls by
+    half when the server throttles, or by a fifth when answers take ever longer. ``low == high`` fixes it.
+
+    Parameters
+    ----------
+    low, high : int
+        ``1 <= low <= high``.
+    requests_per_minute, tokens_per_minute : float, optional
+        The provider's ceilings; requests are spread evenly under them.
+
+    Raises
+    ------
+    OptionError
+        If the bounds are not in order, or a ceiling is not above 0.
+    """
+
+    low: int = 1
+    high: int = MOST
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.low <= self.high:
+            raise OptionError(f"concurrency from {self.low} to {self.high} has no meaning; give 1 <= low <= high")
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            ceiling = getattr(self, name)
+            if ceiling is not None and not (math.isfinite(ceiling) and ceiling > 0):
+                raise OptionError(f"{name}={ceiling} must be above 0, or None for no ceiling")
+
+    @classmethod
+    def of(cls, value: Literal["auto"] | int | Concurrency) -> Self | Concurrency:
+        """Read what `score` takes: ``"auto"`` (adapt), a whole number (fixed) or the bounds themselves.
+
+        Raises
+        ------
+        OptionError
+            For anything else.
+        """
+        if isinstance(value, Concurrency):
+            return value
+        if value == "auto":
+            return cls()
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
+            return cls(value, value)
+        raise OptionError(f"concurrency={value!r} must be 'auto', a whole number from 1, or Concurrency(low, high)")
