@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 import dspy
 
 from metricsmith.errors import JudgementFailed
-from metricsmith.metric import DSPyMetric, RowText, content_hash, row_text
-from metricsmith.scoring.calls import model_call
+from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, row_text
+from metricsmith.scoring.calls import Call, model_call
 from metricsmith.programs.state import Settings
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
@@ -82,17 +82,30 @@ class Judge(dspy.Module):  # type: ignore[misc]
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """Judge rows one after the other on the model in force; `scoring.score` does it concurrently."""
-        return [self._judge_row(row_text(row), run) for row in rows]
+        return [self.ask([self], row, [run])[0][0] for row in rows]
 
-    def _judge_row(self, text: RowText, run: int) -> Judgement:
-        call = model_call(
-            self,
-            run=run,
-            output=text.output,
-            input=text.input,
-            references=text.references,
-            context=text.context,
-        )
+    @property
+    def asker(self) -> Self:
+        """A judge sends its own requests."""
+        return self
+
+    def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
+        """Judge one row once for each of `runs`; `metrics` holds this judge alone."""
+        text = row_text(row)
+        inputs = {
+            "output": text.output, "input": text.input, "references": text.references, "context": text.context,
+        }  # fmt: skip
+        calls = [model_call(self, run=run, **inputs) for run in runs]
+        judgements = [self._judgement(call, run) for call, run in zip(calls, runs, strict=True)]
+        return [judgements for _ in metrics]
+
+    def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
+        """The chat messages that `ask` sends for `row`."""
+        inputs = {**self.question(), **shown(row_text(row))}
+        messages: list[dict[str, Any]] = dspy.ChatAdapter().format(self.judge.signature, self.judge.demos, inputs)
+        return messages
+
+    def _judgement(self, call: Call, run: int) -> Judgement:
         if call.prediction is None:
             return Judgement(self.name, status=call.status, error=call.error, run=run, usage=call.usage)
         verdict = call.prediction
