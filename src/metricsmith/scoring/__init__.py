@@ -1,5 +1,8 @@
 """Metrics x rows -> a table of judgements, with nothing lost on the way."""
 
-from metricsmith.scoring.engine import ScoreTable, score, tally
+from metricsmith.scoring.callables import CallableMetric
+from metricsmith.scoring.engine import ascore, score
+from metricsmith.scoring.limits import Budget, Concurrency
+from metricsmith.scoring.table import Coverage, ScoreTable, tally
 
-__all__ = ["ScoreTable", "score", "tally"]
+__all__ = ["Budget", "CallableMetric", "Concurrency", "Coverage", "ScoreTable", "ascore", "score", "tally"]

@@ -1,0 +1,273 @@
+"""The one place that hands out work, books what comes back, and decides when to stop."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import chain, islice
+from os import PathLike
+
+import dspy
+import numpy as np
+from tqdm import tqdm
+
+from metricsmith.errors import Interrupted, ModelFailure, StoreError
+from metricsmith.records import Judgement, Status, Usage
+from metricsmith.scoring import flow as flows
+from metricsmith.scoring.batches import batches
+from metricsmith.scoring.flow import Flow
+from metricsmith.scoring.jobs import jobs
+from metricsmith.scoring.plan import Plan
+from metricsmith.scoring.results import PENDING, Results
+from metricsmith.scoring.table import ScoreTable
+from metricsmith.scoring.workers import Done, Job, Workers
+from metricsmith.store import Entry, Key, Store
+
+__all__ = ["Coordinator"]
+
+HASTE = 1.0  # seconds that an interrupted run waits for answers that are on their way
+PATIENCE = 60.0  # the same, where the run itself decided to stop: those answers are paid for
+POLL = 0.1  # seconds between two looks at what another process is working on
+RENEWAL = 15.0  # seconds after which claims are renewed while answers are slow to come
+ENTRIES_AT_A_TIME = 1_000
+
+logger = logging.getLogger("metricsmith.scoring")
+
+
+class Coordinator:
+    """One run: a plan, its results so far, and the jobs that are out.
+
+    Parameters
+    ----------
+    plan : Plan
+    rows : list of dspy.Example
+    store : path, Store or None
+    flow : Flow
+        The limits that every request passes; `shared` if they belong to a run around this one.
+    window : int
+        Jobs that may be out, or answered and not yet stored: what a killed process loses at most.
+    max_failure_rate, progress, batch_n
+        As for `score`.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        rows: list[dspy.Example],
+        *,
+        store: str | PathLike[str] | Store | None,
+        flow: Flow,
+        shared: bool,
+        window: int,
+        max_failure_rate: float,
+        progress: bool,
+        batch_n: bool,
+    ) -> None:
+        self.plan, self.flow, self.shared = plan, flow, shared
+        self.store = store if store is None or isinstance(store, Store) else Store(store)
+        self.results = Results(plan, rows, self.store)
+        self.table = ScoreTable(plan.metrics, plan.columns, self.results)
+        self.window, self.progress, self.batch_n = window, progress, batch_n
+        self.max_failure_rate = max_failure_rate
+        self.requested = len(plan.asked) * len(rows)
+        self.failures: list[Judgement] = []
+        self.workers = Workers(window)
+        self.first = {place: self.results.keys.first(self.results.whole[place]) for place in plan.asked}
+        self._unwritten: list[tuple[int, int, Judgement]] = []
+        self._unreported = 0
+        self._cut = ""  # why nothing more is asked
+        self._cut_status = Status.SKIPPED
+        self._written = time.monotonic()
+
+    def hurry(self, reason: str) -> None:
+        """Ask nothing more, from any thread; what is on its way is waited for, but not for long."""
+        self._cut = self._cut or reason
+        if not self.shared:
+            self.flow.stop(reason)
+
+    def finish(self) -> ScoreTable:
+        """Run to the end, or to the error that ends it."""
+        try:
+            with nullcontext() if self.shared else flows.use(self.flow):
+                self._run()
+        except KeyboardInterrupt as interrupt:
+            self._wind_up("the run was interrupted", HASTE)
+            done = self.requested - int((self.results.codes[self.plan.asked] == PENDING).sum())
+            stop = Interrupted(f"interrupted with {done} of {self.requested} model judgements finished")
+            stop.table = self._closed()
+            raise stop from interrupt
+        except (ModelFailure, StoreError) as problem:
+            self._wind_up(str(problem), PATIENCE, store=not isinstance(problem, StoreError))
+            problem.table = self._closed()
+            raise
+        finally:
+            self.workers.close()
+            self.results.detach()
+        return self._closed()
+
+    def _run(self) -> None:
+        self.results.recall()
+        left = int((self.results.codes[self.plan.asked] == PENDING).sum())
+        silent = None if self.progress and left else True
+        with tqdm(total=left, desc="scoring", unit="judgement", disable=silent, leave=False) as bar:
+            for batch in batches(self.results):
+                self._book(batch)
+                self._write([])
+            self._ask(bar)
+            self._follow()
+
+    def _ask(self, bar: tqdm[None]) -> None:
+        """Hand out jobs as long as there are any, and book what comes back."""
+        coming = jobs(self.plan, self.results.rows, self.results.codes, self.first, self.batch_n)
+        elsewhere: deque[Job] = deque()  # another process is working on these
+        while True:
+            wanted = [] if self._cut else list(islice(self._due(coming, elsewhere), self.window - self.workers.out))
+            for job, ours in zip(wanted, self._write(wanted), strict=True):
+                if not ours:
+                    elsewhere.append(job)
+                elif self._unknown(job):
+                    self.workers.submit(job)
+            bar.update(self._unreported)
+            self._unreported = 0
+            if not self.workers.out and (self._cut or not elsewhere):
+                if self._cut or not wanted:
+                    return
+                continue
+            self._collect(POLL if elsewhere else RENEWAL)
+
+    def _due(self, coming: Iterator[Job], elsewhere: deque[Job]) -> Iterator[Job]:
+        """What may be finished elsewhere by now, then new jobs."""
+        again = [elsewhere.popleft() for _ in range(len(elsewhere))]
+        return chain((job for job in again if self._unknown(job)), coming)
+
+    def _unknown(self, job: Job) -> bool:
+        """Whether a job is still to be done, after a look at what another process may have stored."""
+        if self.store is not None:
+            self.results.recall_row(job.number)
+        codes = self.results.codes
+        return any(place is not None and codes[place, job.number] == PENDING for run in job.places for place in run)
+
+    def _collect(self, seconds: float) -> None:
+        """Wait for finished jobs and book them; the first error among them is raised when all are booked."""
+        done = self.workers.collect(seconds) if self.workers.out else time.sleep(seconds) or []
+        if self._cut and self.workers.out:
+            done += self.workers.drain(HASTE)
+        problem = self._book_done(done)
+        if problem is not None:
+            raise problem
+        if self.flow.hopeless and not self.shared:
+            raise ModelFailure(f"the server refuses to work: {self.flow.hopeless}")
+        if len(self.failures) > self.max_failure_rate * self.requested + 1e-9:  # .29 x 100 is a little less than 29
+            raise self._too_many()
+        if self.store is not None and time.monotonic() - self._written > RENEWAL:
+            self.store.renew()
+            self._written = time.monotonic()
+
+    def _book_done(self, done: list[Done]) -> BaseException | None:
+        problem = None
+        for one in done:
+            problem = problem or one.problem
+            if one.problem is None:
+                self._book(_verdicts(one))
+        return problem
+
+    def _book(self, verdicts: list[tuple[int, int, Judgement]]) -> None:
+        """Enter judgements, log failures, and set aside what the store is to keep."""
+        for place, row, judgement in verdicts:
+            if judgement.status is Status.BUDGET or (judgement.status is Status.SKIPPED and self.flow.stopped):
+                self._cut = self._cut or judgement.error
+                self._cut_status = judgement.status
+                self.results.spent[place] += judgement.usage  # what was tried before the run was cut short
+                continue
+            self.results.enter(place, row, judgement)
+            self._unreported += 1
+            if place in self.results.numbers:
+                self._unwritten.append((place, row, judgement))
+            if not judgement.ok and judgement.status is not Status.SKIPPED:
+                self.failures.append(judgement)
+                logger.warning(
+                    "row %s, metric %s, run %d: %s: %s",
+                    self.results.rows[row].get("id", row), judgement.metric, judgement.run, judgement.status.value,
+                    judgement.error,
+                )  # fmt: skip
+
+    def _write(self, wanted: list[Job]) -> list[bool]:
+        """Make what is finished durable and claim what is wanted, in one transaction; True for what is ours."""
+        if self.store is None:
+            self._unwritten.clear()
+            return [True] * len(wanted)
+        claims = [(number, key) for number, job in enumerate(wanted) if (key := self._claim(job)) is not None]
+        ours = [True] * len(wanted)
+        if self._unwritten or claims:
+            entries = [
+                Entry(self.results.key(place, row), str(self.results.rows[row].get("id", "")), judgement)
+                for place, row, judgement in self._unwritten
+            ]
+            granted = self.store.exchange(entries, [key for _, key in claims])
+            self._unwritten.clear()
+            self._written = time.monotonic()
+            for (number, _), held in zip(claims, granted, strict=True):
+                ours[number] = held
+        return ours
+
+    def _claim(self, job: Job) -> Key | None:
+        """The key that stands for a job among processes; None if a store does not keep what comes of it."""
+        place = next(place for run in job.places for place in run if place is not None)
+        return self.results.key(place, job.number) if place in self.results.numbers else None
+
+    def _follow(self) -> None:
+        """Give rows that say the same as an earlier one its judgements; they cost nothing."""
+        codes = self.results.codes
+        for place in self.plan.asked:
+            first = self.first[place]
+            for row in np.flatnonzero((codes[place] == PENDING) & (codes[place, first] != PENDING)).tolist():
+                judgement = self.results.judgement(place, int(first[row]))
+                self._book([(place, row, replace(judgement, usage=Usage()))])
+                if len(self._unwritten) >= ENTRIES_AT_A_TIME:
+                    self._write([])
+        self._write([])
+
+    def _wind_up(self, reason: str, seconds: float, *, store: bool = True) -> None:
+        """Stop asking and keep what still comes in within `seconds`."""
+        self.hurry(reason)
+        if not store:
+            self.store = None
+        self._book_done(self.workers.drain(seconds))
+        self._write([])
+        self._follow()
+
+    def _closed(self) -> ScoreTable:
+        """The table, with a status for everything."""
+        self.results.close(self._cut, self._cut_status)
+        return self.table
+
+    def _too_many(self) -> ModelFailure:
+        kinds = Counter(judgement.status.value for judgement in self.failures)
+        first = self.failures[0]
+        kept = "in the store" if self.store is not None else "in DSPy's cache"
+        answered = int((self.results.codes[self.plan.asked] == 0).sum())
+        return ModelFailure(
+            f"{len(self.failures)} of {self.requested} model judgements failed "
+            f"({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}), more than the "
+            f"{self.max_failure_rate:.0%} that are allowed; the first: {first.metric}: {first.error}; "
+            f"{answered} were answered and stand {kept}, so the same run goes on from there"
+        )
+
+
+def _verdicts(done: Done) -> list[tuple[int, int, Judgement]]:
+    """Slot, row and judgement of what a job was wanted for; the cost of what was not goes to the first of them."""
+    verdicts, stray = [], Usage()
+    for judgements, places in zip(done.judgements, done.job.places, strict=True):
+        for judgement, place in zip(judgements, places, strict=True):
+            if place is None:
+                stray += judgement.usage
+            else:
+                verdicts.append((place, done.job.number, judgement))
+    if stray != Usage():
+        place, row, judgement = verdicts[0]
+        verdicts[0] = (place, row, replace(judgement, usage=judgement.usage + stray))
+    return verdicts

@@ -1,0 +1,244 @@
+"""What has to be judged: every metric and repetition once, however many columns of the table rest on it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import dspy
+
+from metricsmith.bank.base import BankMetric
+from metricsmith.errors import NeedsError, OptionError
+from metricsmith.metric import Asker, Composite, DSPyMetric, Metric, content_hash, row_text
+from metricsmith.records import Judgement
+from metricsmith.scoring.callables import CallableMetric
+from metricsmith.scoring.models import check_sampling, identity
+
+__all__ = ["Alone", "Combined", "Group", "Node", "Plan", "Slot", "content_key", "plan", "row_key"]
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One metric in one repetition.
+
+    Parameters
+    ----------
+    metric : Metric
+    run : int
+    fingerprint : str
+        Of the metric, and of the language model where one is asked.
+    storable : bool
+        Whether a store may keep its judgements: not for columns of the data themselves, nor for callables that
+        do not say when they change.
+    """
+
+    metric: Metric
+    run: int
+    fingerprint: str
+    storable: bool
+
+
+@dataclass(frozen=True)
+class Combined:
+    """A composite metric in one repetition, over the nodes of its parts."""
+
+    metric: Any  # Metric and Composite
+    run: int
+    parts: tuple[Node, ...]
+
+
+Node = int | Combined  # a slot's place, or what is made of slots
+
+
+@dataclass(frozen=True)
+class Group:
+    """The slots that one asker answers, by repetition."""
+
+    asker: Asker
+    by_run: dict[int, list[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Slots, and how the m x r columns of the table are made of them.
+
+    Parameters
+    ----------
+    metrics : tuple of Metric
+        The m metrics of the table.
+    slots : tuple of Slot
+        S slots, no two alike.
+    columns : tuple of tuple of Node
+        ``columns[j][r]`` is metric j in repetition r.
+    groups : tuple of Group
+        Askers with their slots; slots that need no asker are in `families`.
+    families : tuple of tuple of int
+        Slots that are computed on this machine; those of one tuple share their work.
+    """
+
+    metrics: tuple[Metric, ...]
+    slots: tuple[Slot, ...]
+    columns: tuple[tuple[Node, ...], ...]
+    groups: tuple[Group, ...]
+    families: tuple[tuple[int, ...], ...]
+
+    @property
+    def asked(self) -> list[int]:
+        """Places of the slots that an asker answers."""
+        return sorted(place for group in self.groups for places in group.by_run.values() for place in places)
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The asker of a metric that names none: one row and one repetition at a time."""
+
+    metric: Metric
+
+    def fingerprint(self) -> str:
+        """The metric's own."""
+        return self.metric.fingerprint()
+
+    def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
+        """Judge one row once for each of `runs`."""
+        judgements = [self.metric.judge_batch([row], run=run)[0] for run in runs]
+        return [judgements for _ in metrics]
+
+    def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
+        """None: what such a metric sends is not known beforehand."""
+        return []
+
+
+def plan(metrics: Sequence[Any], runs: int = 1) -> Plan:
+    """Expand metrics into slots.
+
+    Parameters
+    ----------
+    metrics : sequence
+        Metrics, composites, `DSPyMetric` or plain callables as DSPy's Evaluate takes them.
+    runs : int
+        Repetitions, at least 1. What is computed on this machine is computed once.
+
+    Raises
+    ------
+    OptionError
+        If something cannot judge, `runs` is below 1, or repetitions would come out of one frozen sample.
+    NeedsError
+        If a language model is needed and none is in force.
+    """
+    if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
+        raise OptionError(f"runs={runs!r} must be a whole number from 1")
+    return _Builder().build([as_metric(metric) for metric in metrics], runs)
+
+
+def as_metric(value: Any) -> Metric:
+    """The metric itself, the one inside a `DSPyMetric`, or a wrapper for a callable."""
+    if isinstance(value, DSPyMetric):
+        return value.metric
+    if isinstance(value, Metric):
+        return value
+    if callable(value) and not isinstance(value, type):
+        return CallableMetric(value)
+    raise OptionError(f"{value!r} is no metric; take one from the bank with default_bank().get(name)")
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.slots: list[Slot] = []
+        self.places: dict[tuple[str, int], int] = {}
+        self.fingerprints: dict[int, str] = {}
+
+    def build(self, metrics: Sequence[Metric], runs: int) -> Plan:
+        columns = tuple(tuple(self._node(metric, run) for run in range(runs)) for metric in metrics)
+        return Plan(tuple(metrics), tuple(self.slots), columns, self._groups(), self._families())
+
+    def _node(self, metric: Metric, run: int) -> Node:
+        if isinstance(metric, Composite):
+            return Combined(metric, run, tuple(self._node(part, part_run) for part, part_run in metric.parts(run)))
+        modelled = is_model(metric)
+        run = run if modelled else 0
+        key = (self._fingerprint(metric, modelled), run)
+        if key not in self.places:
+            if run and modelled:
+                _check_repeatable(metric)
+            self.places[key] = len(self.slots)
+            self.slots.append(Slot(metric, run, key[0], _storable(metric)))
+        return self.places[key]
+
+    def _fingerprint(self, metric: Metric, modelled: bool) -> str:
+        """Computed once per object: a judge's takes a dump of its whole state."""
+        if id(metric) not in self.fingerprints:
+            parts = [metric.name, metric.fingerprint()]
+            if modelled:
+                model = model_of(metric)
+                if model is None and "model" in metric.card.needs:
+                    raise NeedsError(
+                        f"{metric.name} needs a language model and none is set: pass lm=dspy.LM('provider/model') or "
+                        "call dspy.configure(lm=...)"
+                    )
+                parts.append(identity(model) if model is not None else {})
+            self.fingerprints[id(metric)] = content_hash(*parts)
+        return self.fingerprints[id(metric)]
+
+    def _groups(self) -> tuple[Group, ...]:
+        groups: dict[str, Group] = {}
+        for place, slot in enumerate(self.slots):
+            if is_model(slot.metric):
+                asker = asker_of(slot.metric)
+                key = slot.fingerprint if isinstance(asker, Alone) else asker.fingerprint()
+                groups.setdefault(key, Group(asker)).by_run.setdefault(slot.run, []).append(place)
+        return tuple(groups.values())
+
+    def _families(self) -> tuple[tuple[int, ...], ...]:
+        families: dict[tuple[int, int], list[int]] = {}
+        for place, slot in enumerate(self.slots):
+            metric = slot.metric
+            if isinstance(metric, BankMetric):
+                families.setdefault((id(metric.family), id(metric.statistics)), []).append(place)
+            elif not is_model(metric):
+                families[-1, place] = [place]
+        return tuple(map(tuple, families.values()))
+
+
+def is_model(metric: Metric) -> bool:
+    """Whether judging waits for somebody else: then rows are judged concurrently, one by one."""
+    return metric.card.cost == "model"
+
+
+def asker_of(metric: Metric) -> Asker:
+    """Who sends the request for a metric."""
+    asker = getattr(metric, "asker", None)
+    return asker if isinstance(asker, Asker) else Alone(metric)
+
+
+def model_of(metric: Metric) -> Any:
+    """The language model that the metric's asker has of its own, or the one in force."""
+    asker = getattr(metric, "asker", metric)
+    predictors: Iterable[Any] = asker.predictors() if isinstance(asker, dspy.Module) else ()
+    own = [predictor.lm for predictor in predictors if predictor.lm is not None]
+    return own[0] if own else dspy.settings.lm
+
+
+def _check_repeatable(metric: Metric) -> None:
+    model = model_of(metric)
+    if model is not None and "model" in metric.card.needs:
+        check_sampling(model)
+
+
+def _storable(metric: Metric) -> bool:
+    return bool(getattr(metric, "storable", True))
+
+
+def content_key(row: dspy.Example) -> str:
+    """A hash of the four texts of a row, 32 hex digits: what a judgement depends on."""
+    text = row_text(row)
+    content = json.dumps([text.input, text.output, text.references, text.context])
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def row_key(row: dspy.Example, content: str) -> str:
+    """The row's place in a store: its content and, where it has one, its id."""
+    row_id = row.get("id")
+    return content if row_id is None else f"{content} {row_id}"

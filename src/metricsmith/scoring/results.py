@@ -1,0 +1,169 @@
+"""What is known of every slot and row: numbers in arrays, whole judgements in a store or in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.errors import StoreError
+from metricsmith.metric import content_hash
+from metricsmith.records import Judgement, Status, Usage
+from metricsmith.scoring.plan import Plan, content_key, row_key
+from metricsmith.store import Key, Store
+
+__all__ = ["CODES", "PENDING", "Keys", "Results"]
+
+STATUSES = tuple(Status)
+CODES = {status: code for code, status in enumerate(STATUSES)}
+PENDING = -1
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The rows' hashes, each computed once and only when first needed."""
+
+    rows: Sequence[dspy.Example]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Of the four texts of each row."""
+        return [content_key(row) for row in self.rows]
+
+    @cached_property
+    def wholes(self) -> list[str]:
+        """Of every field of each row."""
+        return [content_hash(row.toDict()) for row in self.rows]
+
+    def contents(self, whole: bool) -> list[str]:
+        """Rows with equal entries here get equal judgements."""
+        return self.wholes if whole else self.texts
+
+    def row(self, place: int, whole: bool) -> str:
+        """The key of a row in a store."""
+        return row_key(self.rows[place], self.contents(whole)[place])
+
+    def first(self, whole: bool) -> NDArray[np.intp]:
+        """For each row, the place of the first one with the same content, shape (n,)."""
+        seen: dict[str, int] = {}
+        places = (seen.setdefault(key, place) for place, key in enumerate(self.contents(whole)))
+        return np.fromiter(places, dtype=np.intp, count=len(self.rows))
+
+
+class Results:
+    """Judgements of S slots on n rows.
+
+    Parameters
+    ----------
+    plan : Plan
+    rows : sequence of dspy.Example
+    store : Store, optional
+        Where whole judgements are; without one they are kept in memory.
+
+    Attributes
+    ----------
+    values : float array, shape (S, n)
+        Raw numbers; NaN where there is none.
+    codes : int8 array, shape (S, n)
+        Status by its place in `records.Status`, -1 while nothing is known.
+    spent : list of Usage
+        What this run paid for each slot.
+    reused : int array, shape (S,)
+        How many judgements of each slot came from the store.
+    """
+
+    def __init__(self, plan: Plan, rows: Sequence[dspy.Example], store: Store | None) -> None:
+        shape = (len(plan.slots), len(rows))
+        self.plan, self.rows, self.store = plan, rows, store
+        self.keys = Keys(rows)
+        self.values = np.full(shape, np.nan)
+        self.codes = np.full(shape, PENDING, dtype=np.int8)
+        self.spent = [Usage() for _ in plan.slots]
+        self.reused = np.zeros(len(plan.slots), dtype=np.int64)
+        self.undone = ""
+        self.whole = [bool(getattr(slot.metric, "reads_whole_row", False)) for slot in plan.slots]
+        self.numbers: dict[int, int] = {}  # slot -> the metric's number in the store
+        if store is not None:
+            for place, slot in enumerate(plan.slots):
+                if slot.storable:
+                    self.numbers[place] = store.metric(slot.fingerprint, slot.metric.name)
+        self._kept: dict[int, list[Judgement | None]] = {
+            place: [None] * len(rows) for place in range(len(plan.slots)) if place not in self.numbers
+        }
+        self._reading = [  # per kind of row key: from the store's number and repetition to the slot
+            (whole, {
+                (number, plan.slots[place].run): place
+                for place, number in self.numbers.items() if self.whole[place] is whole
+            })
+            for whole in (False, True)
+        ]  # fmt: skip
+
+    def recall(self) -> None:
+        """Take over everything that the store knows already; failures there are asked again."""
+        for row in range(len(self.rows)):
+            self.recall_row(row)
+
+    def recall_row(self, row: int) -> None:
+        """Take over what the store knows of one row."""
+        for whole, places in self._reading:
+            if not places or self.store is None:
+                continue
+            for number, run, status, raw in self.store.read(self.keys.row(row, whole)):
+                place = places.get((number, run))
+                if place is not None and status in _SETTLED and self.codes[place, row] == PENDING:
+                    self.codes[place, row] = CODES[status]
+                    self.values[place, row] = np.nan if raw is None else raw
+                    self.reused[place] += 1
+
+    def key(self, place: int, row: int) -> Key:
+        """Where the store keeps a judgement."""
+        return Key(self.keys.row(row, self.whole[place]), self.numbers[place], self.plan.slots[place].run)
+
+    def enter(self, place: int, row: int, judgement: Judgement) -> None:
+        """Book one finished judgement."""
+        self.codes[place, row] = CODES[judgement.status]
+        self.values[place, row] = np.nan if judgement.raw is None else judgement.raw
+        self.spent[place] += judgement.usage
+        if place in self._kept:
+            self._kept[place][row] = judgement
+
+    def close(self, reason: str, status: Status) -> None:
+        """Give everything that is still unknown a status; `reason` says why it was not asked for."""
+        self.undone = reason
+        self.codes[self.codes == PENDING] = CODES[status]
+
+    def judgement(self, place: int, row: int) -> Judgement:
+        """The whole judgement, from memory or from the store.
+
+        Raises
+        ------
+        StoreError
+            If the store no longer holds it.
+        """
+        slot, status = self.plan.slots[place], STATUSES[self.codes[place, row]]
+        found = self._kept[place][row] if place in self._kept else self._stored(place, row)
+        if found is not None and found.status is status:
+            return found if found.metric == slot.metric.name else replace(found, metric=slot.metric.name)
+        if status in _NOT_ASKED:
+            return Judgement(slot.metric.name, status=status, error=self.undone, run=slot.run)
+        raise StoreError(
+            f"{self.store} does not hold the judgement of row {self.rows[row].get('id', row)!r} by {slot.metric.name} "
+            "any more: it was pruned or changed since; run score again"
+        )
+
+    def detach(self) -> None:
+        """The run is over: release the store's claims; judgements are read from it as they are asked for."""
+        if self.store is not None:
+            self.store.release()
+
+    def _stored(self, place: int, row: int) -> Judgement | None:
+        key = self.key(place, row)
+        return None if self.store is None else self.store.judgement(key.row, key.metric, key.run)
+
+
+_SETTLED = frozenset({Status.OK, Status.SKIPPED})
+_NOT_ASKED = frozenset({Status.BUDGET, Status.SKIPPED})

@@ -1,0 +1,285 @@
+"""The table of judgements: numbers at hand, whole records on demand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.errors import OptionError, nearest
+from metricsmith.metric import Metric
+from metricsmith.records import Judgement, Status, Usage
+from metricsmith.scoring.plan import Combined, Node
+from metricsmith.scoring.results import CODES, STATUSES, Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Coverage", "ScoreTable", "tally"]
+
+FloatArray = NDArray[np.float64]
+LINES_AT_A_TIME = 10_000
+
+
+def tally(judgements: Iterable[Judgement]) -> dict[str, int]:
+    """Count judgements by status; ``requested`` is the sum of all others."""
+    return _counts(Counter(judgement.status for judgement in judgements))
+
+
+def _counts(counts: Counter[Status]) -> dict[str, int]:
+    return {"requested": counts.total(), **{status.value: counts[status] for status in Status}}
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How far one metric got.
+
+    Parameters
+    ----------
+    metric : str
+    counts : dict of str to int
+        ``requested``, and as many by each status; they add up.
+    reused : int
+        How many judgements came from the store, of those that the metric rests on.
+    usage : Usage
+        What this run paid for it. What several metrics share stands with the first of them.
+    """
+
+    metric: str
+    counts: dict[str, int]
+    reused: int
+    usage: Usage
+
+    @property
+    def share(self) -> float:
+        """Share of the requested judgements that have a number, in [0, 1]; NaN if none was requested."""
+        return self.counts["ok"] / self.counts["requested"] if self.counts["requested"] else float("nan")
+
+
+class ScoreTable:
+    """Judgements of m metrics on n rows in r repetitions.
+
+    Numbers and statuses are arrays; a whole judgement is read when it is asked for, from the store if there
+    is one. A table with a store needs its file as long as judgements are read.
+
+    Parameters
+    ----------
+    metrics : tuple of Metric
+    nodes : tuple of tuple of Node
+        ``nodes[j][r]`` says of which slots metric j in repetition r is made.
+    results : Results
+        What is known of the slots.
+    """
+
+    def __init__(self, metrics: Sequence[Metric], nodes: Sequence[Sequence[Node]], results: Results) -> None:
+        self.metrics = tuple(metrics)
+        self._nodes = tuple(map(tuple, nodes))
+        self._results = results
+        self._values: FloatArray | None = None
+        self._codes: NDArray[np.int8] | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The metrics' names, in column order."""
+        return tuple(metric.name for metric in self.metrics)
+
+    @property
+    def rows(self) -> Sequence[dspy.Example]:
+        """The rows that were judged."""
+        return self._results.rows
+
+    @property
+    def runs(self) -> int:
+        """Number of repetitions r; 0 where there are no metrics."""
+        return len(self._nodes[0]) if self._nodes else 0
+
+    @property
+    def values(self) -> FloatArray:
+        """Raw numbers, shape (n, m, r); NaN where there is none."""
+        if self._values is None:
+            self._values = self._stack([[self._numbers(node) for node in nodes] for nodes in self._nodes], float)
+        return self._values
+
+    @property
+    def statuses(self) -> NDArray[np.int8]:
+        """How each judgement ended, shape (n, m, r), by place in `records.Status`."""
+        if self._codes is None:
+            self._codes = self._stack([[self._status_codes(node) for node in nodes] for nodes in self._nodes], np.int8)
+        return self._codes
+
+    def run(self, run: int = 0) -> FloatArray:
+        """Raw numbers of one repetition, shape (n, m)."""
+        return self.values[:, :, run] if self.metrics else np.empty((len(self.rows), 0))
+
+    @property
+    def usage(self) -> Usage:
+        """What this run paid, over all metrics; judgements from a store cost nothing again."""
+        places = dict.fromkeys(place for nodes in self._nodes for node in nodes for place in _places(node))
+        return sum((self._results.spent[place] for place in places), Usage())
+
+    def judgement(self, row: int, metric: int, run: int = 0) -> Judgement:
+        """One whole judgement.
+
+        Parameters
+        ----------
+        row, metric, run : int
+            Places, counted from 0.
+
+        Raises
+        ------
+        StoreError
+            If the store that holds it was changed since.
+        """
+        return self._judge(self._nodes[metric][run], row)
+
+    def column(self, metric: int, run: int = 0) -> list[Judgement]:
+        """All n judgements of one metric in one repetition."""
+        return [self.judgement(row, metric, run) for row in range(len(self.rows))]
+
+    def flat(self) -> list[Judgement]:
+        """Every judgement, metric by metric, repetition by repetition, row by row."""
+        return [
+            self.judgement(row, metric, run)
+            for metric in range(len(self.metrics))
+            for run in range(self.runs)
+            for row in range(len(self.rows))
+        ]
+
+    def counts(self) -> dict[str, int]:
+        """Judgements by status, over the whole table; ``requested`` is the sum of all others."""
+        return _tally(self.statuses)
+
+    def coverage(self) -> list[Coverage]:
+        """How far each metric got, in column order."""
+        seen: set[int] = set()
+        lines = []
+        for j, nodes in enumerate(self._nodes):
+            places = dict.fromkeys(place for node in nodes for place in _places(node))
+            usage = sum((self._results.spent[place] for place in places if place not in seen), Usage())
+            seen |= set(places)
+            reused = int(sum(self._results.reused[place] for place in places))
+            lines.append(Coverage(self.names[j], _tally(self.statuses[:, j]), reused, usage))
+        return lines
+
+    def select(self, names: Iterable[str]) -> ScoreTable:
+        """The table of the named metrics, in the order given.
+
+        Raises
+        ------
+        OptionError
+            If a name is not in the table, or stands there twice.
+        """
+        index = {name: position for position, name in enumerate(self.names)}
+        if len(index) < len(self.metrics):
+            raise OptionError("two metrics share a name, so that columns cannot be told apart by it; rename one")
+        chosen = []
+        for name in names:
+            if name not in index:
+                raise OptionError(f"no column {name!r}{nearest(name, index)} in the table; it has {', '.join(index)}")
+            chosen.append(index[name])
+        return ScoreTable(
+            [self.metrics[place] for place in chosen], [self._nodes[place] for place in chosen], self._results
+        )
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One plain record a judgement, row by row; what `to_pandas` and `to_parquet` hold."""
+        for i, row in enumerate(self.rows):
+            row_id = str(row.get("id", i))
+            for j, name in enumerate(self.names):
+                for run in range(self.runs):
+                    yield _record(i, row_id, name, run, self.judgement(i, j, run))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One line a judgement: row, id, metric, run, status, raw, score, feedback, error and what it cost.
+
+        ``cost`` is US dollars and missing where the price is unknown; a judgement from a store brings what it
+        cost when it was made.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(list(self.records()), columns=[*_record(0, "", "", 0, Judgement("", 0.0))])
+        return frame.astype({"raw": float, "score": float, "cost": float})
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Write what `to_pandas` shows, a piece at a time, so that memory stays bounded.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        text, whole, real = pa.string(), pa.int64(), pa.float64()
+        types = {"row": whole, "run": whole, "requests": whole, "prompt_tokens": whole, "completion_tokens": whole,
+                 "raw": real, "score": real, "cost": real, "seconds": real}  # fmt: skip
+        schema = pa.schema([(name, types.get(name, text)) for name in _record(0, "", "", 0, Judgement("", 0.0))])
+        lines = self.records()
+        with pq.ParquetWriter(path, schema) as writer:
+            while piece := list(islice(lines, LINES_AT_A_TIME)):
+                writer.write_table(pa.Table.from_pylist(piece, schema))
+
+    def __repr__(self) -> str:
+        return f"ScoreTable({len(self.rows)} rows, {len(self.metrics)} metrics, {self.runs} runs)"
+
+    def _stack(self, columns: Sequence[Sequence[NDArray[Any]]], dtype: Any) -> NDArray[Any]:
+        """From [m][r] arrays of n to one of shape (n, m, r)."""
+        table = np.empty((len(self.rows), len(self.metrics), self.runs), dtype=dtype)
+        for j, column in enumerate(columns):
+            for run, numbers in enumerate(column):
+                table[:, j, run] = numbers
+        return table
+
+    def _numbers(self, node: Node) -> FloatArray:
+        if isinstance(node, int):
+            return self._results.values[node]
+        parts = [self._numbers(part) for part in node.parts]
+        matrix = np.stack(parts, axis=1) if parts else np.empty((len(self.rows), 0))
+        numbers: FloatArray = node.metric.combined(matrix)
+        return numbers
+
+    def _status_codes(self, node: Node) -> NDArray[np.int8]:
+        """A composite is asked for its verdict only where it has no number."""
+        if isinstance(node, int):
+            return self._results.codes[node]
+        codes = np.full(len(self.rows), CODES[Status.OK], dtype=np.int8)
+        for row in np.flatnonzero(~np.isfinite(self._numbers(node))):
+            codes[row] = CODES[self._judge(node, int(row)).status]
+        return codes
+
+    def _judge(self, node: Node, row: int) -> Judgement:
+        if isinstance(node, int):
+            return self._results.judgement(node, row)
+        verdict: Judgement = node.metric.verdict([self._judge(part, row) for part in node.parts], node.run)
+        return verdict
+
+
+def _places(node: Node) -> Iterator[int]:
+    if isinstance(node, Combined):
+        for part in node.parts:
+            yield from _places(part)
+    else:
+        yield node
+
+
+def _tally(codes: NDArray[np.int8]) -> dict[str, int]:
+    numbers = np.bincount(codes.ravel(), minlength=len(STATUSES))
+    return _counts(Counter({status: int(count) for status, count in zip(STATUSES, numbers, strict=True)}))
+
+
+def _record(place: int, row_id: str, metric: str, run: int, judgement: Judgement) -> dict[str, Any]:
+    usage = judgement.usage
+    return {
+        "row": place, "id": row_id, "metric": metric, "run": run, "status": judgement.status.value,
+        "raw": judgement.raw, "score": judgement.score, "feedback": judgement.feedback, "error": judgement.error,
+        "requests": usage.requests, "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens, "cost": usage.cost, "seconds": usage.seconds,
+    }  # fmt: skip
