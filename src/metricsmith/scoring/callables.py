@@ -103,7 +103,9 @@ class CallableMetric:
         try:
             raw = float(number)
         except (TypeError, ValueError, OverflowError):
-            return self._failed(Status.UNPARSABLE, f"{self._name} returned {str(number)[:100]!r}, no number", run, usage)
+            return self._failed(
+                Status.UNPARSABLE, f"{self._name} returned {str(number)[:100]!r}, no number", run, usage
+            )
         low, high = self._output.low, self._output.high
         if not math.isfinite(raw):
             return self._failed(Status.UNPARSABLE, f"{self._name} returned {raw}", run, usage)

@@ -76,7 +76,7 @@ class Coordinator:
         self.requested = len(plan.asked) * len(rows)
         self.failures: list[Judgement] = []
         self.workers = Workers(window)
-        self.first = {place: self.results.keys.first(self.results.whole[place]) for place in plan.asked}
+        self.first = self.results.first()
         self._unwritten: list[tuple[int, int, Judgement]] = []
         self._unreported = 0
         self._cut = ""  # why nothing more is asked

@@ -46,7 +46,9 @@ class Budget:
         for limit in fields(self):
             value = getattr(self, limit.name)
             if value is not None and not value >= 0:
-                raise OptionError(f"a budget of {value} {limit.name} has no meaning; give 0 or more, or None for no limit")
+                raise OptionError(
+                    f"a budget of {value} {limit.name} has no meaning; give 0 or more, or None for no limit"
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,11 @@ class Results:
             for whole in (False, True)
         ]  # fmt: skip
 
+    def first(self) -> dict[int, NDArray[np.intp]]:
+        """For each slot that an asker answers, the first row with the same content, shape (n,)."""
+        by_kind = {whole: self.keys.first(whole) for whole in {self.whole[place] for place in self.plan.asked}}
+        return {place: by_kind[self.whole[place]] for place in self.plan.asked}
+
     def recall(self) -> None:
         """Take over everything that the store knows already; failures there are asked again."""
         for row in range(len(self.rows)):
