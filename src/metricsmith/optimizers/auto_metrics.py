@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from os import PathLike
+from typing import Any, Literal, Self
 
 import dspy
 
@@ -18,6 +19,8 @@ from metricsmith.optimizers.runs import Sides, evaluate
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.records import Task
+from metricsmith.scoring import Concurrency
+from metricsmith.store import Store
 
 __all__ = ["AutoMetrics"]
 
@@ -76,7 +79,8 @@ class AutoMetrics:
         metrics: MetricBank | None = None,
         recommender: Recommender | None = None,
         lm: Any = None,
-        concurrency: int = 16,
+        concurrency: Literal["auto"] | int | Concurrency = "auto",
+        store: str | PathLike[str] | Store | None = None,
         max_failure_rate: float = 0.2,
         progress: bool = False,
         generated_only_below: int = 80,
@@ -97,6 +101,7 @@ class AutoMetrics:
             recommender=recommender,
             lm=lm,
             concurrency=concurrency,
+            store=store,
             max_failure_rate=max_failure_rate,
             progress=progress,
             seed=seed,

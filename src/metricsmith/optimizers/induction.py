@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from os import PathLike
+from typing import Any, Literal
 
 import dspy
 import numpy as np
@@ -21,7 +22,8 @@ from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Task
-from metricsmith.scoring import ScoreTable, score
+from metricsmith.scoring import Concurrency, ScoreTable, score
+from metricsmith.store import Store
 
 __all__ = ["Induction", "Options", "Rated", "induct", "shared_source"]
 
@@ -42,7 +44,7 @@ class Options:
         None: BM25, then the language model's ranking where there is one.
     lm : dspy.LM, optional
         None takes the one in force, if any.
-    concurrency, max_failure_rate, progress
+    concurrency, store, max_failure_rate, progress
         As for `scoring.score`.
     seed : int
     """
@@ -51,7 +53,8 @@ class Options:
     fit: FitOptions = field(default_factory=FitOptions)
     recommender: Recommender | None = None
     lm: Any = None
-    concurrency: int = 16
+    concurrency: Literal["auto"] | int | Concurrency = "auto"
+    store: str | PathLike[str] | Store | None = None
     max_failure_rate: float = 0.2
     progress: bool = False
     seed: int = 0
@@ -59,6 +62,16 @@ class Options:
     def __post_init__(self) -> None:
         if self.seed < 0:
             raise OptionError(f"seed={self.seed} must be 0 or more")
+
+    @property
+    def scoring(self) -> dict[str, Any]:
+        """The options of `scoring.score`."""
+        return {
+            "concurrency": self.concurrency,
+            "store": self.store,
+            "max_failure_rate": self.max_failure_rate,
+            "progress": self.progress,
+        }
 
     @property
     def model(self) -> Any:
@@ -140,12 +153,12 @@ class Induction:
     @property
     def train_values(self) -> FloatArray:
         """Candidate scores of the training rows, shape (n, m)."""
-        return self.table.values[: len(self.train)]
+        return self.table.run()[: len(self.train)]
 
     @property
     def other_values(self) -> FloatArray:
         """Candidate scores of the other rows."""
-        return self.table.values[len(self.train) :]
+        return self.table.run()[len(self.train) :]
 
     @property
     def components(self) -> ScoreTable:
@@ -186,21 +199,19 @@ def induct(
             table = score(
                 candidates.metrics,
                 [*train.rows, *others],
-                concurrency=options.concurrency,
-                max_failure_rate=options.max_failure_rate,
-                progress=options.progress,
+                **options.scoring,
             )
-            extra = score(candidates.metrics, [] if candidates.costly else unrated)
+            extra = score(candidates.metrics, [] if candidates.costly else unrated, progress=False)
     with stage("fitting", options.progress):
         fitted = fit(
-            table.values[: len(train)],
+            table.run()[: len(train)],
             train.ratings,
             table.names,
             declared=candidates.declared,
             judged=candidates.judged,
             higher_is_better=task.scale.higher_is_better,
             options=options.fit,
-            unrated=extra.values,
+            unrated=extra.run(),
         )
     components = table.select(fitted.small.names)
     metric = InducedMetric(
@@ -209,5 +220,5 @@ def induct(
         task=task,
         best=[0.0] * len(components.metrics),
     )
-    metric.settings.values["best"] = metric.best_contributions(components.values[: len(train)])
-    return Induction(train, candidates, table, extra.values, fitted, metric)
+    metric.settings.values["best"] = metric.best_contributions(components.run()[: len(train)])
+    return Induction(train, candidates, table, extra.run(), fitted, metric)

@@ -129,7 +129,7 @@ def _usage(usage: Usage, estimated: Usage, seconds: float) -> dict[str, Any]:
 
 def _components(induction: Induction, evaluation: Evaluation) -> tuple[Component, ...]:
     """Components by falling absolute weight, each with its own correlation on either side."""
-    values, cut = induction.components.values, len(induction.train)
+    values, cut = induction.components.run(), len(induction.train)
     ratings, test_ratings = induction.train.ratings, evaluation.test_rows.ratings
     components = [
         Component(

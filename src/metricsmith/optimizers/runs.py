@@ -97,9 +97,7 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     with dspy.context(lm=options.model):
         unrated = metric.explain(
             sides.unrated,
-            progress=options.progress,
-            concurrency=options.concurrency,
-            max_failure_rate=options.max_failure_rate,
+            **options.scoring,
         )
     metric.record = record_run(
         induction,

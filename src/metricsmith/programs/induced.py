@@ -198,36 +198,51 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         *,
         run: int = 0,
         progress: bool = False,
-        concurrency: int = 16,
         max_failure_rate: float = 1.0,
+        **options: Any,
     ) -> list[Explanation]:
         """Predictions of n rows with what each component adds to them; options as for `scoring.score`."""
         table = score(
-            self.components,
-            rows,
-            run=run,
-            progress=progress,
-            concurrency=concurrency,
-            max_failure_rate=max_failure_rate,
+            self.components, rows, first_run=run, progress=progress, max_failure_rate=max_failure_rate, **options
         )
         return self.combine(table, run=run)
 
     def combine(self, table: ScoreTable, *, run: int = 0) -> list[Explanation]:
         """Predict from component judgements already made; `table` has the components in order."""
+        columns = [table.column(j) for j in range(len(table.metrics))]
+        judgements = [[column[i] for column in columns] for i in range(len(table.rows))]
+        return self._explain(table.run(), judgements, run)
+
+    def _explain(
+        self, values: NDArray[np.float64], judgements: Sequence[Sequence[Judgement]], run: int
+    ) -> list[Explanation]:
+        """n explanations from component scores, shape (n, p), and the judgements that they come from."""
         combination, sign = self.combination, 1.0 if self.task.scale.higher_is_better else -1.0
-        values = table.values
         contributions = combination.contributions(values)
         predictions = self.predict(values)
         explanations = []
-        for i in range(len(values)):
+        for i, row in enumerate(judgements):
             parts = tuple(
-                self._part(j, weight, column[i], float(contributions[i, j]), sign)
-                for j, (column, weight) in enumerate(zip(table.judgements, combination.weights, strict=True))
+                self._part(j, weight, judgement, float(contributions[i, j]), sign)
+                for j, (judgement, weight) in enumerate(zip(row, combination.weights, strict=True))
             )
             explanations.append(
                 Explanation(self._prediction(float(predictions[i]), parts, run), combination.intercept, parts)
             )
         return explanations
+
+    def parts(self, run: int) -> list[tuple[Metric, int]]:
+        """The components, all in repetition `run`."""
+        return [(component, run) for component in self.components]
+
+    def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`predict`, under the name by which the scoring engine knows it."""
+        return self.predict(values)
+
+    def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
+        """One row's prediction from its components' judgements."""
+        values = np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
+        return self._explain(values.reshape(1, len(parts)), [parts], run)[0].prediction
 
     def predict(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Predictions on the rating scale from component scores, shape (n, p) -> (n,).

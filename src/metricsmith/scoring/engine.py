@@ -21,7 +21,7 @@ from metricsmith.scoring import flow as flows
 from metricsmith.scoring.coordinator import Coordinator
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency
-from metricsmith.scoring.plan import plan
+from metricsmith.scoring.plan import Plan, plan
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Store
 
@@ -36,6 +36,7 @@ def score(
     *,
     lm: Any = None,
     runs: int = 1,
+    first_run: int = 0,
     concurrency: Literal["auto"] | int | Concurrency = "auto",
     store: str | PathLike[str] | Store | None = None,
     budget: Budget | None = None,
@@ -56,6 +57,8 @@ def score(
         The language model for judges; None takes the one in force. A judge with a model of its own keeps it.
     runs : int
         r repetitions, each an independent sample; more than one needs a temperature above .15.
+    first_run : int
+        Number of the first repetition.
     concurrency : "auto", int or Concurrency
         How many model requests may be in flight, over all metrics together.
     store : path or Store, optional
@@ -90,7 +93,7 @@ def score(
         On Ctrl-C, within two seconds; ``table`` holds what was done.
     """
     with _model(lm):
-        run = _coordinator(metrics, rows, runs, concurrency, store, budget, max_failure_rate, progress, batch_n)
+        run = _coordinator(plan(metrics, runs, first_run), rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
         return run.finish()
 
 
@@ -100,6 +103,7 @@ async def ascore(
     *,
     lm: Any = None,
     runs: int = 1,
+    first_run: int = 0,
     concurrency: Literal["auto"] | int | Concurrency = "auto",
     store: str | PathLike[str] | Store | None = None,
     budget: Budget | None = None,
@@ -113,7 +117,7 @@ async def ascore(
     store.
     """
     with _model(lm):
-        run = _coordinator(metrics, rows, runs, concurrency, store, budget, max_failure_rate, progress, batch_n)
+        run = _coordinator(plan(metrics, runs, first_run), rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
         work = asyncio.ensure_future(asyncio.to_thread(run.finish))
     try:
         return await asyncio.shield(work)
@@ -130,9 +134,8 @@ def _model(lm: Any) -> Any:
 
 
 def _coordinator(
-    metrics: Sequence[Any],
+    chart: Plan,
     rows: Sequence[dspy.Example],
-    runs: int,
     concurrency: Literal["auto"] | int | Concurrency,
     store: str | PathLike[str] | Store | None,
     budget: Budget | None,
@@ -147,7 +150,7 @@ def _coordinator(
     if outer is not None and budget is not None:
         raise OptionError("a run inside another one shares its budget: give budget= to the outer one alone")
     return Coordinator(
-        plan(metrics, runs),
+        chart,
         list(rows),
         store=store,
         flow=outer or Flow(bounds, budget),

@@ -69,6 +69,8 @@ class Plan:
     ----------
     metrics : tuple of Metric
         The m metrics of the table.
+    runs : range
+        The r repetitions.
     slots : tuple of Slot
         S slots, no two alike.
     columns : tuple of tuple of Node
@@ -80,6 +82,7 @@ class Plan:
     """
 
     metrics: tuple[Metric, ...]
+    runs: range
     slots: tuple[Slot, ...]
     columns: tuple[tuple[Node, ...], ...]
     groups: tuple[Group, ...]
@@ -111,7 +114,7 @@ class Alone:
         return []
 
 
-def plan(metrics: Sequence[Any], runs: int = 1) -> Plan:
+def plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> Plan:
     """Expand metrics into slots.
 
     Parameters
@@ -120,6 +123,8 @@ def plan(metrics: Sequence[Any], runs: int = 1) -> Plan:
         Metrics, composites, `DSPyMetric` or plain callables as DSPy's Evaluate takes them.
     runs : int
         Repetitions, at least 1. What is computed on this machine is computed once.
+    first_run : int
+        Number of the first repetition, at least 0.
 
     Raises
     ------
@@ -130,7 +135,9 @@ def plan(metrics: Sequence[Any], runs: int = 1) -> Plan:
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise OptionError(f"runs={runs!r} must be a whole number from 1")
-    return _Builder().build([as_metric(metric) for metric in metrics], runs)
+    if first_run < 0:
+        raise OptionError(f"first_run={first_run} must be 0 or more")
+    return _Builder().build([as_metric(metric) for metric in metrics], range(first_run, first_run + runs))
 
 
 def as_metric(value: Any) -> Metric:
@@ -150,9 +157,9 @@ class _Builder:
         self.places: dict[tuple[str, int], int] = {}
         self.fingerprints: dict[int, str] = {}
 
-    def build(self, metrics: Sequence[Metric], runs: int) -> Plan:
-        columns = tuple(tuple(self._node(metric, run) for run in range(runs)) for metric in metrics)
-        return Plan(tuple(metrics), tuple(self.slots), columns, self._groups(), self._families())
+    def build(self, metrics: Sequence[Metric], runs: range) -> Plan:
+        columns = tuple(tuple(self._node(metric, run) for run in runs) for metric in metrics)
+        return Plan(tuple(metrics), runs, tuple(self.slots), columns, self._groups(), self._families())
 
     def _node(self, metric: Metric, run: int) -> Node:
         if isinstance(metric, Composite):

@@ -193,8 +193,8 @@ class ScoreTable:
         for i, row in enumerate(self.rows):
             row_id = str(row.get("id", i))
             for j, name in enumerate(self.names):
-                for run in range(self.runs):
-                    yield _record(i, row_id, name, run, self.judgement(i, j, run))
+                for run, number in enumerate(self._results.plan.runs):
+                    yield _record(i, row_id, name, number, self.judgement(i, j, run))
 
     def to_pandas(self) -> pd.DataFrame:
         """One line a judgement: row, id, metric, run, status, raw, score, feedback, error and what it cost.
