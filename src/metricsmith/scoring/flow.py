@@ -1,0 +1,307 @@
+"""The one limit that every model request of a run passes: how many at once, how fast, and how far.
+
+The number in flight follows the server: additive increase, multiplicative decrease (Chiu and Jain 1989), with
+a slow start. Congestion shows as throttling, or as answers that take more than twice as long as they can.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import Enum
+from statistics import median
+
+from metricsmith.errors import JudgementFailed
+from metricsmith.records import Status, Usage
+from metricsmith.scoring.limits import Budget, Concurrency
+
+__all__ = ["Clock", "Flow", "Outcome", "Ticket", "in_force", "use"]
+
+START = 8  # requests in flight at first
+UNPROVEN = 4  # the same, until the server has answered once: a wrong key burns four requests, not sixty-four
+PATIENCE_AFTER_SUCCESS = 5  # times as many refusals in a row are borne once there was an answer
+SHRINK, EASE = 0.5, 0.8  # what is left of the limit after throttling, and after slow answers
+SLOW = 2.0  # times the quickest round
+FORGETTING = 1.02  # the quickest round counts for a little less with every round
+SMALLEST_ROUND = 8  # answers whose median says something
+
+
+class Outcome(Enum):
+    """How one request ended, as far as the flow is concerned."""
+
+    ANSWERED = "answered"
+    THROTTLED = "throttled"  # 429, 503
+    FAILED = "failed"  # other 5xx, transport, time-out
+    HOPELESS = "hopeless"  # 400, 401, 402, 403, 404: no retry can help
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """The right to send one request: when it was given, in which epoch of the limit, and what it reserves."""
+
+    started: float
+    epoch: int
+    tokens: float
+
+
+class Clock:
+    """Time, and waiting for it; tests put another one in its place."""
+
+    def now(self) -> float:
+        """Seconds on a clock that never goes back."""
+        return time.monotonic()
+
+    def wait(self, condition: threading.Condition, seconds: float | None) -> None:
+        """Wait for a notification, at most `seconds`."""
+        condition.wait(seconds)
+
+    def pause(self, halted: threading.Event, seconds: float) -> bool:
+        """Wait for `seconds`, or until `halted` is set: then True."""
+        return halted.wait(seconds)
+
+
+class Flow:
+    """Admits requests one by one; shared by all threads of a run.
+
+    Parameters
+    ----------
+    concurrency : Concurrency
+        Bounds of the number in flight, and ceilings per minute.
+    budget : Budget, optional
+        What may be spent; the time counts from here.
+    hopeless_in_a_row : int
+        How many requests in a row the server may refuse for good before the flow stops, as long as it has
+        answered none; five times as many once it has.
+    clock : Clock, optional
+
+    Attributes
+    ----------
+    spent : Usage
+        Requests admitted, and tokens and dollars of those that ended. ``seconds`` is not kept.
+    in_flight : int
+    stopped : str
+        Why nothing is admitted any more; empty while the flow runs.
+    hopeless : str
+        The server's words, once it has refused too often; otherwise empty.
+    """
+
+    def __init__(
+        self,
+        concurrency: Concurrency,
+        budget: Budget | None = None,
+        *,
+        hopeless_in_a_row: int = UNPROVEN,
+        clock: Clock | None = None,
+    ) -> None:
+        self.concurrency, self.budget = concurrency, budget or Budget()
+        self.spent = Usage()
+        self.in_flight = 0
+        self.stopped = self.hopeless = ""
+        self._clock = clock or Clock()
+        self._condition = threading.Condition(threading.Lock())
+        self._halted = threading.Event()
+        self._deadline = None if self.budget.seconds is None else self._clock.now() + self.budget.seconds
+        self._hopeless_in_a_row, self._refused = hopeless_in_a_row, 0
+        self._pace = _Pace(concurrency)
+        self._answered = False
+        self._ended = 0  # requests whose tokens and cost are known
+        self._reserved = 0.0
+        self._next_start = self._next_tokens = self._clock.now()
+
+    @property
+    def limit(self) -> int:
+        """How many requests may be in flight now."""
+        return self._pace.limit if self._answered else min(self._pace.limit, UNPROVEN)
+
+    def enter(self) -> Ticket:
+        """Wait until a request may be sent, and count it.
+
+        Raises
+        ------
+        JudgementFailed
+            With status ``budget`` if the budget is spent, with ``skipped`` if the flow was stopped.
+        """
+        with self._condition:
+            while (wait := self._wait()) != 0:
+                self._clock.wait(self._condition, wait)
+            now = self._clock.now()
+            tokens = self._mean_tokens()
+            self.in_flight += 1
+            self.spent += Usage(requests=1)
+            self._reserved += tokens
+            ceilings = self.concurrency
+            if ceilings.requests_per_minute is not None:
+                self._next_start = max(now, self._next_start) + 60 / ceilings.requests_per_minute
+            if ceilings.tokens_per_minute is not None:
+                self._next_tokens = max(now, self._next_tokens) + tokens * 60 / ceilings.tokens_per_minute
+            return Ticket(now, self._pace.epoch, tokens)
+
+    def leave(self, ticket: Ticket, outcome: Outcome, usage: Usage, message: str = "") -> None:
+        """Book how a request ended and let others go.
+
+        Parameters
+        ----------
+        ticket : Ticket
+            From `enter`.
+        outcome : Outcome
+        usage : Usage
+            Tokens and dollars; ``requests`` 0 for an answer from a cache, which takes the counted one back.
+        message : str
+            The server's own words, where it refused.
+        """
+        with self._condition:
+            before = self.limit
+            self.spent += Usage(usage.requests - 1, usage.prompt_tokens, usage.completion_tokens, usage.cost)
+            self._reserved -= ticket.tokens
+            self._ended += usage.requests > 0
+            if self.concurrency.tokens_per_minute is not None:
+                stray = usage.prompt_tokens + usage.completion_tokens - ticket.tokens
+                self._next_tokens += stray * 60 / self.concurrency.tokens_per_minute
+            self._answered = self._answered or outcome is Outcome.ANSWERED
+            if usage.requests:
+                self._pace.learn(ticket, outcome, self._clock.now() - ticket.started, full=self.in_flight >= before)
+            self.in_flight -= 1
+            self._judge(outcome, usage, message)
+            self._condition.notify(max(1, 1 + self.limit - before))
+
+    def pause(self, seconds: float) -> bool:
+        """Wait before a retry.
+
+        Returns
+        -------
+        bool
+            False at once if the pause would pass the time budget, or as soon as the flow is stopped.
+        """
+        if self._deadline is not None and self._clock.now() + seconds > self._deadline:
+            return False
+        return not self._clock.pause(self._halted, seconds)
+
+    def stop(self, reason: str) -> None:
+        """Admit nothing more and wake everybody who waits."""
+        with self._condition:
+            self._stop(reason)
+
+    def _stop(self, reason: str) -> None:
+        self.stopped = self.stopped or reason
+        self._halted.set()
+        self._condition.notify_all()
+
+    def _judge(self, outcome: Outcome, usage: Usage, message: str) -> None:
+        """Stop where going on makes no sense."""
+        if outcome is Outcome.ANSWERED:
+            self._refused = 0
+            if self.budget.usd is not None and usage.cost is None and usage.prompt_tokens:
+                self._stop(
+                    "the price of the model is unknown, so that a budget in dollars cannot be kept; give tokens instead"
+                )
+        elif outcome is Outcome.HOPELESS:
+            self._refused += 1
+            if self._refused >= self._hopeless_in_a_row * (PATIENCE_AFTER_SUCCESS if self._answered else 1):
+                self.hopeless = message
+                self._stop(f"the server refuses to work: {message}")
+
+    def _wait(self) -> float | None:
+        """0 to go now, seconds to wait at most, None to wait for others; raises where there is nothing to wait for."""
+        if self.stopped:
+            raise JudgementFailed(f"not asked: {self.stopped}", Status.SKIPPED)
+        now = self._clock.now()
+        left = None if self._deadline is None else self._deadline - now
+        spent = self._overspent(left)
+        if spent:
+            self._condition.notify_all()  # the others are to know it too
+            raise JudgementFailed(f"not asked: the budget of {spent} is spent", Status.BUDGET)
+        if self.in_flight >= self.limit or (self.in_flight and self._might_overspend()):
+            return left
+        until = max(self._next_start - now, self._next_tokens - now)
+        return 0 if until <= 0 else until if left is None else min(until, left)
+
+    def _overspent(self, seconds_left: float | None) -> str:
+        """Which part of the budget is used up, in words; empty if none is."""
+        budget, tokens = self.budget, self.spent.prompt_tokens + self.spent.completion_tokens
+        if budget.requests is not None and self.spent.requests >= budget.requests:
+            return f"{budget.requests} requests"
+        if budget.tokens is not None and tokens >= budget.tokens:
+            return f"{budget.tokens} tokens"
+        if budget.usd is not None and (self.spent.cost or 0.0) >= budget.usd:
+            return f"{budget.usd:g} US dollars"
+        return f"{budget.seconds:g} seconds" if seconds_left is not None and seconds_left <= 0 else ""
+
+    def _might_overspend(self) -> bool:
+        """Whether one more request, at what the others cost on average, could pass the tokens or dollars left."""
+        budget, coming = self.budget, self.in_flight + 1
+        tokens = self.spent.prompt_tokens + self.spent.completion_tokens
+        if budget.tokens is not None and tokens + coming * self._mean_tokens() > budget.tokens:
+            return True
+        cost = self.spent.cost or 0.0
+        return budget.usd is not None and cost + coming * cost / max(1, self._ended) > budget.usd
+
+    def _mean_tokens(self) -> float:
+        return (self.spent.prompt_tokens + self.spent.completion_tokens) / max(1, self._ended)
+
+
+class _Pace:
+    """The adaptive limit."""
+
+    def __init__(self, bounds: Concurrency) -> None:
+        self.bounds = bounds
+        self.epoch = 0  # rises with every decrease; what started before one does not cause another
+        self._limit = float(bounds.high if bounds.low == bounds.high else max(bounds.low, min(START, bounds.high)))
+        self._slow_start = True
+        self._round: list[float] = []
+        self._quickest = float("inf")
+
+    @property
+    def limit(self) -> int:
+        return int(self._limit)
+
+    def learn(self, ticket: Ticket, outcome: Outcome, seconds: float, *, full: bool) -> None:
+        """Adapt to one ended request; `full`: the limit was in use."""
+        if self.bounds.low == self.bounds.high or ticket.epoch < self.epoch:
+            return
+        if outcome is Outcome.THROTTLED:
+            self._shrink(SHRINK)
+        elif outcome is Outcome.ANSWERED:
+            if full:
+                self._limit = min(self.bounds.high, self._limit + (1.0 if self._slow_start else 1.0 / self._limit))
+            self._time(seconds)
+        elif outcome is Outcome.FAILED:
+            self._time(seconds)
+
+    def _time(self, seconds: float) -> None:
+        """Compare each round's median with the quickest so far."""
+        self._round.append(seconds)
+        if len(self._round) < max(SMALLEST_ROUND, self.limit):
+            return
+        middle = median(self._round)
+        self._round.clear()
+        self._quickest = min(self._quickest * FORGETTING, middle)
+        if middle > SLOW * self._quickest:
+            self._shrink(EASE)
+
+    def _shrink(self, share: float) -> None:
+        self._limit = max(float(self.bounds.low), self._limit * share)
+        self._slow_start = False
+        self.epoch += 1
+        self._round.clear()
+
+
+_FLOW: ContextVar[Flow | None] = ContextVar("metricsmith_flow", default=None)
+
+
+def in_force() -> Flow | None:
+    """The flow of the run around us, if there is one."""
+    return _FLOW.get()
+
+
+@contextmanager
+def use(flow: Flow) -> Iterator[Flow]:
+    """Put `flow` in force for a block, and for threads that copy the context inside it."""
+    token = _FLOW.set(flow)
+    try:
+        yield flow
+    finally:
+        _FLOW.reset(token)
