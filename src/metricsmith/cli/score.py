@@ -6,20 +6,43 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from metricsmith.cli.limits import (
+    Bounds,
+    MaxRequests,
+    MaxSeconds,
+    MaxTokens,
+    MaxUsd,
+    RequestsPerMinute,
+    StoreFile,
+    TokensPerMinute,
+    budget,
+    concurrency,
+    cost_line,
+)
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_writable
-from metricsmith.errors import DataError, ModelFailure, OptionError, nearest
+from metricsmith.errors import (
+    DataError,
+    Interrupted,
+    MetricsmithError,
+    ModelFailure,
+    OptionError,
+    StoreError,
+    nearest,
+)
 from metricsmith.records import Status
 
 if TYPE_CHECKING:
     from metricsmith.datasets.table import Table
     from metricsmith.programs.induced import Explanation, InducedMetric
+    from metricsmith.scoring import ScoreTable
 
 __all__ = ["explain", "score"]
 
@@ -45,15 +68,34 @@ def score(
     where: Where = None,
     lm: Model = None,
     api_base: ApiBase = None,
+    store: StoreFile = None,
+    bounds: Bounds = "auto",
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    max_usd: MaxUsd = None,
+    max_seconds: MaxSeconds = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it will cost; send nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
 ) -> None:
     """Score every row of a table."""
     if out is not None:
         check_writable(out, "--out", folder=False)
+    if store is not None:
+        check_writable(store, "--store", folder=False)
     named = {"output": output, "inputs": input, "reference": reference, "id": id, "where": where}
     induced, table = _open(metric, data, named)
-    explanations = _explain(induced, table.rows, lm, api_base, progress=out is not None)
-    lines = [_line(row["id"], explanation) for row, explanation in zip(table.rows, explanations, strict=True)]
+    with _model(induced, lm, api_base):
+        if dry_run:
+            typer.echo(_estimated(induced, table.rows, store))
+            return
+        judged, problem = _judge(
+            induced, table.rows, store, progress=out is not None,
+            concurrency=concurrency(bounds, requests_per_minute, tokens_per_minute),
+            budget=budget(max_requests, max_tokens, max_usd, max_seconds),
+        )  # fmt: skip
+    lines = [_line(row["id"], part) for row, part in zip(table.rows, induced.combine(judged), strict=True)]
     text = _json_lines(lines) if as_json else _csv(lines)
     if out is None:
         typer.echo(text, nl=False)
@@ -61,7 +103,12 @@ def score(
         out.write_text(text, "utf-8")
         missing = sum(line["prediction"] is None for line in lines)
         typer.echo(f"{len(lines)} rows scored, {missing} without a prediction: {out}", err=True)
-    failed = [line for line in lines if line["status"] not in {Status.OK, Status.SKIPPED}]
+    if isinstance(problem, Interrupted):
+        typer.echo(f"error: {problem}", err=True)
+        raise typer.Exit(130)
+    if problem is not None:
+        raise problem
+    failed = [line for line in lines if line["status"] not in {Status.OK, Status.SKIPPED, Status.BUDGET}]
     if len(failed) > MOST_FAILED * len(lines):
         raise ModelFailure(
             f"{len(failed)} of {len(lines)} rows have no prediction because the model failed, the first: "
@@ -88,7 +135,8 @@ def explain(
             f"{data} has no row with id {row!r}{nearest(row, table.ids)}; ids run from {table.ids[0]!r} to "
             f"{table.ids[-1]!r}"
         )
-    (explanation,) = _explain(induced, found, lm, api_base, progress=False)
+    with _model(induced, lm, api_base):
+        (explanation,) = induced.explain(found)
     prediction, scale = explanation.prediction, induced.task.scale
     if prediction.raw is None:
         typer.echo(f"row {row}: no prediction ({prediction.error})")
@@ -113,16 +161,44 @@ def _open(path: Path, data: str, named: Mapping[str, Any]) -> tuple[InducedMetri
     return metric, read_table(data, require_target=False, **reading)
 
 
-def _explain(
-    metric: InducedMetric, rows: list[Any], lm: str | None, api_base: str | None, *, progress: bool
-) -> list[Explanation]:
+def _model(metric: InducedMetric, lm: str | None, api_base: str | None) -> AbstractContextManager[Any]:
+    """The language model in force, if the metric asks one."""
     import dspy
 
     model = language_model(lm, api_base)
     if model is None and "model" in metric.card.needs:
         raise OptionError("the metric has components that need a language model: name one with --lm MODEL")
-    with dspy.context(lm=model):
-        return metric.explain(rows, progress=progress)
+    return dspy.context(lm=model)  # type: ignore[no-any-return]
+
+
+def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -> str:
+    from metricsmith.scoring.estimate import estimate
+
+    return cost_line("estimated", estimate(metric.components, rows, store=store))
+
+
+def _judge(
+    metric: InducedMetric, rows: Sequence[Any], store: Path | None, **options: Any
+) -> tuple[ScoreTable, MetricsmithError | None]:
+    """The components' judgements, and the error that cut the run short; what was finished by then is kept."""
+    from metricsmith.scoring import score
+
+    asks = "model" in metric.card.needs
+    if asks:
+        typer.echo(_estimated(metric, rows, store), err=True)
+    problem: MetricsmithError | None = None
+    try:
+        table = score(metric.components, rows, store=store, max_failure_rate=1.0, **options)
+    except (ModelFailure, StoreError, Interrupted) as stop:
+        if stop.table is None:
+            raise
+        table, problem = stop.table, stop
+    if asks:
+        typer.echo(cost_line("actual", table.usage), err=True)
+    left = table.counts()["budget"]
+    if left:
+        typer.echo(f"{left} judgements were left undone; run the command again with a larger budget", err=True)
+    return table, problem
 
 
 def _line(row_id: str, explanation: Explanation) -> Mapping[str, Any]:
