@@ -29,9 +29,9 @@ def short_pauses(monkeypatch):
 def test_values_have_a_row_per_row_and_a_column_per_metric():
     with serve(scripted) as server:
         table = score([ColumnMetric("given"), *JUDGES], ROWS, lm=server.lm())
-    assert table.values.shape == (40, 4)
+    assert table.values.shape == (40, 4, 1)
     assert table.names == ("given", "clear", "short", "kind")
-    np.testing.assert_array_equal(table.values[:, 0], np.arange(40))
+    np.testing.assert_array_equal(table.values[:, 0, 0], np.arange(40))
     assert set(np.unique(table.values[:, 1:])) <= {1, 2, 3, 4, 5}
 
 
@@ -43,9 +43,9 @@ def test_every_judgement_is_accounted_for_under_faults():
     assert counts["transport"] > 0
     assert counts["unparsable"] > 0
     assert table.usage.requests == server.requests
-    for column in table.judgements:
-        for judgement in column:
-            assert (judgement.raw is None) == (judgement.status is not Status.OK)
+    assert counts == table.counts()
+    for judgement in table.flat():
+        assert (judgement.raw is None) == (judgement.status is not Status.OK)
     assert np.isnan(table.values).sum() == 120 - counts["ok"]
 
 
@@ -64,7 +64,11 @@ def test_too_many_failures_stop_the_run_and_keep_what_was_done():
     ):
         score(JUDGES, ROWS, lm=server.lm(), concurrency=2)
     assert server.requests < 240
-    assert all(judgement.ok for judgement in caught.value.judgements)
+    counts = caught.value.table.counts()
+    assert counts["requested"] == 120
+    assert counts["ok"] > 0
+    assert counts["skipped"] > 0  # never asked for
+    assert caught.value.table.usage.requests == server.requests
 
 
 def test_rows_without_what_a_metric_needs_are_skipped_and_do_not_count_against_the_gate():
@@ -81,12 +85,13 @@ def test_judges_share_one_limit_of_concurrent_requests():
 
 def test_threads_see_the_callers_context():
     with serve(scripted) as server, dspy.context(lm=server.lm()):
-        assert score(JUDGES, ROWS[:2]).values.shape == (2, 3)
+        assert score(JUDGES, ROWS[:2]).values.shape == (2, 3, 1)
 
 
 def test_no_rows_and_no_metrics_give_empty_tables():
-    assert score([], ROWS).values.shape == (40, 0)
-    assert score([ColumnMetric("given")], []).values.shape == (0, 1)
+    assert score([], ROWS).values.shape == (40, 0, 0)
+    assert score([], ROWS).run().shape == (40, 0)
+    assert score([ColumnMetric("given")], []).values.shape == (0, 1, 1)
 
 
 def test_select_keeps_the_order_asked_for():
@@ -135,7 +140,9 @@ def test_what_was_done_before_the_gate_is_kept():
     model = Model(*[Status.OK] * 5, *[Status.TRANSPORT] * 5)
     with pytest.raises(ModelFailure) as caught:
         score([model], ROWS[:10], concurrency=1, max_failure_rate=0.2)
-    assert [judgement.status for judgement in caught.value.judgements] == [Status.OK] * 5
+    column = caught.value.table.column(0)
+    assert [judgement.status for judgement in column[:5]] == [Status.OK] * 5
+    assert sum(judgement.status is Status.TRANSPORT for judgement in column) == 3
 
 
 def test_a_row_that_a_model_metric_skips_does_not_count_against_the_gate():
@@ -177,7 +184,7 @@ def test_corpus_statistics_leave_out_rows_without_what_the_metric_needs():
 def test_empty_references_are_none_and_such_rows_do_not_shift_the_others(references):
     metric = bleu.FAMILY.metrics()[0]
     rows = [REFERENCED[0], make_row("text", references=references), REFERENCED[1]]
-    (column,) = score([metric], rows).judgements
+    column = score([metric], rows).column(0)
     assert [judgement.status for judgement in column] == [Status.OK, Status.SKIPPED, Status.OK]
     assert "no references" in column[1].error
     assert column[2].raw == metric.judge_batch([REFERENCED[1]])[0].raw
