@@ -21,7 +21,8 @@ class CallableMetric:
     """Wraps ``function(example, pred, ...)``, which returns a number, a bool or a Prediction with ``score``.
 
     `example` is the row, `pred` a Prediction with the row's own fields. A function that raises, returns no
-    number, or returns NaN gives a failed judgement and never a number.
+    number, or returns NaN gives a failed judgement and never a number. Requests that the function sends itself
+    are its own affair: no budget counts them.
 
     Parameters
     ----------

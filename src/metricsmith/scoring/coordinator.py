@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import chain, islice
 from os import PathLike
+from typing import Any
 
 import dspy
 import numpy as np
@@ -32,6 +33,7 @@ __all__ = ["Coordinator"]
 HASTE = 1.0  # seconds that an interrupted run waits for answers that are on their way
 PATIENCE = 60.0  # the same, where the run itself decided to stop: those answers are paid for
 POLL = 0.1  # seconds between two looks at what another process is working on
+TICK = 0.5  # seconds after which a waiting run looks whether it is to stop
 RENEWAL = 15.0  # seconds after which claims are renewed while answers are slow to come
 ENTRIES_AT_A_TIME = 1_000
 
@@ -81,11 +83,13 @@ class Coordinator:
         self._unreported = 0
         self._cut = ""  # why nothing more is asked
         self._cut_status = Status.SKIPPED
+        self._hurried = False
         self._written = time.monotonic()
 
     def hurry(self, reason: str) -> None:
         """Ask nothing more, from any thread; what is on its way is waited for, but not for long."""
         self._cut = self._cut or reason
+        self._hurried = True
         if not self.shared:
             self.flow.stop(reason)
 
@@ -120,7 +124,7 @@ class Coordinator:
             self._ask(bar)
             self._follow()
 
-    def _ask(self, bar: tqdm[None]) -> None:
+    def _ask(self, bar: Any) -> None:
         """Hand out jobs as long as there are any, and book what comes back."""
         coming = jobs(self.plan, self.results.rows, self.results.codes, self.first, self.batch_n)
         elsewhere: deque[Job] = deque()  # another process is working on these
@@ -133,11 +137,11 @@ class Coordinator:
                     self.workers.submit(job)
             bar.update(self._unreported)
             self._unreported = 0
-            if not self.workers.out and (self._cut or not elsewhere):
-                if self._cut or not wanted:
-                    return
-                continue
-            self._collect(POLL if elsewhere else RENEWAL)
+            if not self.workers.out and (self._cut or not (wanted or elsewhere)):
+                return None
+            self._collect(POLL if elsewhere else TICK)
+            if self._hurried:
+                return self._wind_up(self._cut, HASTE)
 
     def _due(self, coming: Iterator[Job], elsewhere: deque[Job]) -> Iterator[Job]:
         """What may be finished elsewhere by now, then new jobs."""
@@ -153,10 +157,7 @@ class Coordinator:
 
     def _collect(self, seconds: float) -> None:
         """Wait for finished jobs and book them; the first error among them is raised when all are booked."""
-        done = self.workers.collect(seconds) if self.workers.out else time.sleep(seconds) or []
-        if self._cut and self.workers.out:
-            done += self.workers.drain(HASTE)
-        problem = self._book_done(done)
+        problem = self._book_done(self.workers.collect(seconds))
         if problem is not None:
             raise problem
         if self.flow.hopeless and not self.shared:

@@ -21,7 +21,8 @@ from metricsmith.scoring import flow as flows
 from metricsmith.scoring.coordinator import Coordinator
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency
-from metricsmith.scoring.plan import Plan, plan
+from metricsmith.scoring.models import price
+from metricsmith.scoring.plan import Plan, model_of, plan
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Store
 
@@ -146,6 +147,8 @@ def _coordinator(
     """Check the options and put the run together; a run inside another one shares its limits."""
     if not 0 <= max_failure_rate <= 1:
         raise OptionError(f"max_failure_rate={max_failure_rate} must be a share from 0 to 1")
+    if budget is not None and budget.usd is not None:
+        _check_prices(chart)
     bounds, outer = Concurrency.of(concurrency), flows.in_force()
     if outer is not None and budget is not None:
         raise OptionError("a run inside another one shares its budget: give budget= to the outer one alone")
@@ -160,3 +163,11 @@ def _coordinator(
         progress=progress,
         batch_n=batch_n,
     )
+
+
+def _check_prices(chart: Plan) -> None:
+    """A budget in dollars needs models with a price."""
+    for place in chart.asked:
+        model = getattr(model_of(chart.slots[place].metric), "model", None)
+        if model is not None and price(model, 1, 1) is None:
+            raise OptionError(f"the price of {model} is unknown, so that usd= cannot be kept; give Budget(tokens=...)")
