@@ -139,7 +139,7 @@ class Coordinator:
             self._unreported = 0
             if not self.workers.out and (self._cut or not (wanted or elsewhere)):
                 return None
-            self._collect(POLL if elsewhere else TICK)
+            self._collect(POLL if elsewhere else TICK if self.workers.out else 0.0)
             if self._hurried:
                 return self._wind_up(self._cut, HASTE)
 

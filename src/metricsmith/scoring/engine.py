@@ -94,7 +94,8 @@ def score(
         On Ctrl-C, within two seconds; ``table`` holds what was done.
     """
     with _model(lm):
-        run = _coordinator(plan(metrics, runs, first_run), rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
+        chart = plan(metrics, runs, first_run)
+        run = _coordinator(chart, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
         return run.finish()
 
 
@@ -118,7 +119,8 @@ async def ascore(
     store.
     """
     with _model(lm):
-        run = _coordinator(plan(metrics, runs, first_run), rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
+        chart = plan(metrics, runs, first_run)
+        run = _coordinator(chart, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
         work = asyncio.ensure_future(asyncio.to_thread(run.finish))
     try:
         return await asyncio.shield(work)
