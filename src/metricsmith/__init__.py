@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metricsmith.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from metricsmith.aggregation import OutlierRule, drop_outliers, rrwa
     from metricsmith.bank.catalogue import MetricBank, default_bank
     from metricsmith.datasets.table import Table, read_table
     from metricsmith.errors import (
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.runs import Induced
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
+    from metricsmith.programs.judges.repeated import Repeated
     from metricsmith.programs.judges.rubric import RubricJudge
     from metricsmith.programs.loading import load
     from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from metricsmith.scoring import ScoreTable, score
 
 _HOMES = {
+    "aggregation": ("OutlierRule", "drop_outliers", "rrwa"),
     "bank.catalogue": ("MetricBank", "default_bank"),
     "datasets.table": ("Table", "read_table"),
     "errors": (
@@ -49,6 +52,7 @@ _HOMES = {
     "optimizers.runs": ("Induced",),
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),
+    "programs.judges.repeated": ("Repeated",),
     "programs.judges.rubric": ("RubricJudge",),
     "programs.loading": ("load",),
     "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
@@ -62,9 +66,9 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Agreement", "AutoMetrics", "CriterionJudge", "DSPyMetric", "DataError", "Induced", "InducedMetric", "InputError",
     "Judgement", "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
-    "ModelFailure", "NeedsError", "OptionError", "Output", "PriorRidge", "RubricJudge", "RunRecord", "Scale",
-    "ScoreTable", "StateError", "Status", "Table", "Task", "TwoStagePLS", "Usage", "default_bank",
-    "induce", "load", "make_row", "project", "read_table", "score", "write_reports",
+    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "PriorRidge", "Repeated", "RubricJudge",
+    "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Table", "Task", "TwoStagePLS", "Usage", "default_bank",
+    "drop_outliers", "induce", "load", "make_row", "project", "read_table", "rrwa", "score", "write_reports",
 ]  # fmt: skip
 
 

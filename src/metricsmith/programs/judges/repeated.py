@@ -1,0 +1,267 @@
+"""One judge asked several times, its answers combined into one number."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.aggregation import AGGREGATES, TWO_SIGMA, Aggregate, OutlierRule, aggregate_name, drop_outliers, rrwa
+from metricsmith.errors import JudgementFailed, OptionError, StateError
+from metricsmith.metric import DSPyMetric, Metric, content_hash, make_row
+from metricsmith.programs.state import Settings
+from metricsmith.records import Judgement, MetricCard, Output, Usage
+from metricsmith.scoring import ascore, score
+
+__all__ = ["Repeated"]
+
+
+class Repeated(dspy.Module):  # type: ignore[misc]
+    """A judge's runs on one row, combined (GEMBA-MQM V2, section 4 and appendix A.2).
+
+    ``raw`` stays on the judge's own scale and ``score`` follows from it as the judge's does. The feedback says
+    how many runs the number rests on and gives the reasons of the run nearest to it; of several equally near
+    ones it is the first. A run that failed is missing, never a number; with fewer than `min_runs` left the
+    whole judgement fails, with the status that most of the failed runs have.
+
+    Parameters
+    ----------
+    judge : Metric
+        Who judges each run: a judge, a panel's member, an induced metric. Model judges need a temperature
+        above .15. A metric without a model gives the same number in every run.
+    runs : int
+        How many times, at least 1.
+    aggregate : callable or str
+        A function of `metricsmith.aggregation.AGGREGATES`, or its name. Where the judge's number is better
+        when lower, it sees the number with its sign turned.
+    name : str, optional
+        Column name; by default made of the judge's name, the aggregate and `runs`.
+    outliers : OutlierRule or None
+        Which runs to leave out; its ``low`` side is always the worse one. None keeps all.
+    min_runs : int, optional
+        How many runs must have a number, outliers included; from 1 to `runs`, by default half of them, rounded
+        up.
+
+    Raises
+    ------
+    OptionError
+        If `judge` is no metric or another argument has no meaning.
+
+    Examples
+    --------
+    >>> from metricsmith import CriterionJudge
+    >>> judge = CriterionJudge(criterion="Keeps the facts", meaning="Nothing is lost.", task="Rewrite notices.")
+    >>> Repeated(judge).name
+    'keeps_the_facts_rrwa_10'
+    """
+
+    def __init__(
+        self,
+        judge: Metric,
+        runs: int = 10,
+        aggregate: Aggregate | str = rrwa,
+        name: str | None = None,
+        *,
+        outliers: OutlierRule | None = TWO_SIGMA,
+        min_runs: int | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(judge, type) or not isinstance(judge, Metric):
+            raise OptionError(f"{judge!r} is no metric that could be repeated; give a judge, say a CriterionJudge")
+        _check_count("runs", runs, None)
+        known = aggregate_name(aggregate)
+        least = (runs + 1) // 2 if min_runs is None else min_runs
+        _check_count("min_runs", least, runs)
+        if outliers is not None and not isinstance(outliers, OutlierRule):
+            raise OptionError(f"outliers={outliers!r} must be an OutlierRule, say OutlierRule(sided='low'), or None")
+        self.judge = judge
+        self.settings = Settings(
+            name=name or f"{judge.name}_{known}_{runs}",
+            judge=judge.name,
+            runs=runs,
+            aggregate=known,
+            outliers=None if outliers is None else asdict(outliers),
+            min_runs=least,
+        )
+
+    @property
+    def name(self) -> str:
+        """Column name."""
+        return str(self.settings.name)
+
+    @property
+    def runs(self) -> int:
+        """How many runs one judgement takes."""
+        return int(self.settings.runs)
+
+    @property
+    def min_runs(self) -> int:
+        """How many of them must have a number."""
+        return int(self.settings.min_runs)
+
+    @property
+    def outliers(self) -> OutlierRule | None:
+        """Which runs are left out."""
+        return None if self.settings.outliers is None else OutlierRule(**self.settings.outliers)
+
+    @property
+    def output(self) -> Output:
+        """The judge's range and direction."""
+        own = self.judge.output
+        return replace(own, name=self.name, description=f"{own.description} ({self._manner})".strip())
+
+    @property
+    def card(self) -> MetricCard:
+        """The judge's card with what repeating changes; costs are those of one run."""
+        own = self.judge.card
+        rule = self.outliers
+        left_out = "no run is left out" if rule is None else f"without runs beyond {rule.k:g} sd ({rule.sided} sided)"
+        return replace(
+            own,
+            name=f"{own.name} ({self._manner})",
+            summary=f"{own.summary} Judged {self.runs} times; the number is the {self.settings.aggregate} of the runs.",
+            formula=f"{self.settings.aggregate} over {self.runs} runs, {left_out}, of: {own.formula}",
+            outputs=(self.output,),
+            limits=(*own.limits, f"Costs {self.runs} runs a row; what a judge gets wrong every time stays wrong"),
+            related=(*own.related, self.judge.name),
+            papers=(*own.papers, "GEMBA-MQM V2, section 4 and appendix A.2 (repeated runs)"),
+        )
+
+    @property
+    def _manner(self) -> str:
+        return f"{self.settings.aggregate} of {self.runs} runs"
+
+    def forward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
+        row = make_row(output, input=input, references=references, context=context)
+        return _prediction(self.judge_batch([row])[0])
+
+    async def aforward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """As `forward`, without blocking the event loop."""
+        row = make_row(output, input=input, references=references, context=context)
+        table = await ascore([self], [row], progress=False, max_failure_rate=1.0)
+        return _prediction(table.judgement(0, 0))
+
+    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
+        """One judgement per row; the judge's runs are asked concurrently, on the model in force."""
+        return score([self], rows, first_run=run, progress=False, max_failure_rate=1.0).column(0)
+
+    def parts(self, run: int) -> list[tuple[Metric, int]]:
+        """The judge in its repetitions ``run * runs`` to ``run * runs + runs - 1``.
+
+        Raises
+        ------
+        StateError
+            If DSPy loaded settings of another judge, or with an aggregate that this version does not know.
+        """
+        if self.settings.aggregate not in AGGREGATES:
+            raise StateError(
+                f"the loaded state names the aggregate {self.settings.aggregate!r}; this version knows "
+                f"{', '.join(AGGREGATES)}; load it with the version that saved it"
+            )
+        if self.settings.judge != self.judge.name:
+            raise StateError(
+                f"the loaded state repeats the judge {self.settings.judge!r}, but this is {self.judge.name!r}; "
+                "repeat that judge, or use metricsmith.load on a file that holds it"
+            )
+        return [(self.judge, run * self.runs + place) for place in range(self.runs)]
+
+    def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Aggregates of the runs, shape (n, runs) -> (n,); NaN where fewer than `min_runs` have a number."""
+        values = np.asarray(values, dtype=float)
+        sign = 1.0 if self.judge.output.higher_is_better else -1.0
+        numbers = sign * np.asarray(AGGREGATES[self.settings.aggregate](sign * values, outliers=self.outliers))
+        enough = np.isfinite(values).sum(axis=1) >= self.min_runs
+        return np.where(enough, numbers + 0.0, np.nan)  # adding 0 turns -0 into 0
+
+    def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
+        """One row's judgement from those of its runs; see the class for feedback and failure."""
+        usage = sum((part.usage for part in parts), Usage())
+        values = np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
+        raw = float(self.combined(values)[0])
+        failed = [part for part in parts if not part.ok]
+        if np.isnan(raw):
+            status = Counter(part.status for part in failed).most_common(1)[0][0]
+            first = next(part for part in failed if part.status is status)
+            error = (
+                f"{len(parts) - len(failed)} of {len(parts)} runs gave a number and {self.min_runs} are needed; "
+                f"the first that is {status}: {first.error}"
+            )
+            return Judgement(self.name, status=status, error=error, run=run, usage=usage)
+        feedback = self._feedback(parts, self._kept(values)[0], raw, run)
+        return Judgement(self.name, raw, self.output.score(raw), feedback, run=run, usage=usage)
+
+    def _kept(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The runs that the aggregate rests on, on the judge's scale, NaN in the place of all others."""
+        rule = self.outliers
+        if rule is None:
+            return values
+        sign = 1.0 if self.judge.output.higher_is_better else -1.0
+        return sign * drop_outliers(sign * values, rule.k, rule.sided, rule.ddof)
+
+    def _feedback(self, parts: Sequence[Judgement], kept: NDArray[np.float64], raw: float, run: int) -> str:
+        count, failed = int(np.isfinite(kept).sum()), sum(not part.ok for part in parts)
+        outlying = len(parts) - failed - count
+        absent = [f"{failed} failed"] * bool(failed) + [f"{outlying} left out as outlying"] * bool(outlying)
+        rests = f"{raw:.4g} is the {self.settings.aggregate} of {count} of {len(parts)} runs"
+        rests += f" ({', '.join(absent)})" if absent else ""
+        place = int(np.nanargmin(np.abs(kept - raw)))
+        if not parts[place].feedback:
+            return f"{rests}."
+        number = run * self.runs + place
+        return f"{rests}; run {number}, the nearest, gave {kept[place]:.4g}: {parts[place].feedback}"
+
+    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
+        """The five-argument callable for DSPy."""
+        return DSPyMetric(self, fields, success_at)
+
+    def fingerprint(self) -> str:
+        """A hash of the judge and of everything that changes how its runs are combined."""
+        values = {key: value for key, value in self.settings.values.items() if key not in ("name", "judge")}
+        return content_hash("repeated", self.judge.fingerprint(), values)
+
+    def to_state(self) -> dict[str, Any]:
+        """The judge's state and the settings; the aggregate stands there by name."""
+        return {"kind": "repeated", "settings": self.settings.dump_state(), "judge": self.judge.to_state()}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], judge: Metric) -> Repeated:
+        """Build from `to_state`'s result and the judge that its ``judge`` describes.
+
+        Raises
+        ------
+        StateError
+            If the settings are not usable, such as an aggregate that this version does not know.
+        """
+        values = state["settings"]
+        try:
+            rule = None if values["outliers"] is None else OutlierRule(**values["outliers"])
+            return cls(
+                judge, values["runs"], values["aggregate"], values["name"], outliers=rule, min_runs=values["min_runs"]
+            )
+        except OptionError as problem:
+            raise StateError(f"the saved repeated judge cannot be built: {problem}") from problem
+
+    def __repr__(self) -> str:
+        return f"Repeated({self.name}: {self._manner} of {self.judge.name})"
+
+
+def _check_count(option: str, value: int, high: int | None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (high is not None and value > high):
+        allowed = "a whole number from 1" if high is None else f"a whole number from 1 to runs, here {high}"
+        raise OptionError(f"{option}={value!r} must be {allowed}")
+
+
+def _prediction(judgement: Judgement) -> dspy.Prediction:
+    if not judgement.ok:
+        raise JudgementFailed(judgement.error, judgement.status, judgement.usage)
+    return dspy.Prediction(score=judgement.score, raw=judgement.raw, feedback=judgement.feedback)
