@@ -248,4 +248,6 @@ def content_key(row: dspy.Example) -> str:
 def row_key(row: dspy.Example, content: str) -> str:
     """The row's place in a store: its content and, where it has one, its id."""
     row_id = row.get("id")
-    return content if row_id is None else f"{content} {row_id}"
+    if row_id is None:
+        return content
+    return f"{content} {row_id}".encode("utf-8", "backslashreplace").decode("utf-8")  # files hold no lone surrogates
