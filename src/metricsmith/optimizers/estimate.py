@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import dspy
 
@@ -13,12 +11,13 @@ from metricsmith.metric import row_text
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.programs.generators.axes import contrast
 from metricsmith.programs.texts import shown
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.records import Task, Usage
+from metricsmith.scoring.models import price
+from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import ProposeAxes
 from metricsmith.signatures.judgement import JudgeCriterion, JudgeRubric
 
-__all__ = ["Load", "estimate", "price"]
+__all__ = ["Load", "estimate"]
 
 ANSWER_TOKENS = 120  # two to four sentences of reasons and a number
 FRAME_TOKENS = 350  # what DSPy's chat adapter writes around the fields of a judge's signature
@@ -73,16 +72,3 @@ def estimate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
     completion += judgements * ANSWER_TOKENS
     requests = load.passes * (asks + rubrics + bool(load.ranked_cards)) + judgements
     return Usage(requests, prompt, completion, price(model, prompt, completion))
-
-
-def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """US dollars by litellm's price list as installed, None for a model that it does not know."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise its import asks the network
-    import litellm
-
-    entry: Mapping[str, Any] = litellm.model_cost.get(model) or litellm.model_cost.get(model.split("/", 1)[-1]) or {}
-    if "input_cost_per_token" not in entry:
-        return None
-    return float(
-        prompt_tokens * entry["input_cost_per_token"] + completion_tokens * entry.get("output_cost_per_token", 0.0)
-    )

@@ -1,71 +1,117 @@
-"""What is known of a language model: what tells its answers apart, how it samples, what it costs."""
+"""What identifies a language model, whether it can repeat itself, what it costs, and what must not be told of it."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from metricsmith.errors import OptionError
 
 __all__ = ["check_sampling", "identity", "price", "redact"]
 
-COOLEST = 0.15  # at or below this temperature repetitions are one answer over and over
+LOWEST_TEMPERATURE = 0.15  # DSPy replaces what is not above it, when several answers are wanted, by its own choice
 
-# Settings that say how to reach the model and how to keep book, and change no answer. Whatever is not named
-# here counts as sampling, so that an unknown setting can make a judgement be asked again but never be stale.
-CONNECTION = frozenset({
-    "api_key", "api_base", "base_url", "api_version", "headers", "extra_headers", "timeout", "organization",
-    "project", "num_retries", "max_retries", "rollout_id", "cache", "metadata", "user", "n", "prompt_cache",
-    "aws_access_key_id", "aws_secret_access_key", "aws_session_token", "aws_region_name", "vertex_credentials",
-    "vertex_project", "vertex_location", "azure_ad_token",
+# Where the model is reached, who pays, and how DSPy and the provider keep books. Whatever is not in here counts
+# as sampling: a setting that we do not know asks for one judgement too many, never for one too few.
+ASIDE = frozenset({
+    "api_base", "api_version", "azure_ad_token_provider", "base_url", "cache", "callbacks", "client", "extra_headers",
+    "headers", "http_client", "input_cost_per_token", "max_retries", "metadata", "num_retries", "organization",
+    "output_cost_per_token", "project", "prompt_cache", "request_timeout", "rollout_id", "service_tier", "store",
+    "timeout", "user", "aws_region_name", "vertex_location", "vertex_project",
 })  # fmt: skip
-KEYS = re.compile(r"\b[sp]k-[A-Za-z0-9_\-*]{6,}|\b[Bb]earer\s+\S+")
+SECRET = re.compile(r"(?:^|_)(?:key|key_id|token|secret|password|credentials?)$")
+# A word with a digit or an asterisk in it, or a long one, is a key where one may be expected; "task-based" is not.
+TOKEN = r"(?=[^\s'\",;]*[0-9*]|[^\s'\",;]{20})[^\s'\",;]{6,}"
+KEY = re.compile(
+    rf"\b(?:sk|pk|rk|gsk|hf|xai|pplx|ghp)[-_]{TOKEN}|\b(?:AIza|AKIA|eyJ){TOKEN}"
+    rf"|(?<=\bbearer )\s*{TOKEN}|(?<=api[-_ ]key)(\W*(?:provided)?\W*){TOKEN}",
+    re.IGNORECASE,
+)
+SHORTEST_KEY = 8  # api_key="none" is no secret, and the word may stand in a message
 
 
 def identity(lm: Any) -> dict[str, Any]:
-    """What tells one model's answers from another's: name, kind and sampling parameters, JSON-ready.
+    """Everything about a language model that changes its answers, in JSON's types.
 
-    The address is not among them: a server that moves keeps its judgements.
+    Parameters
+    ----------
+    lm : dspy.LM or other DSPy model
+
+    Returns
+    -------
+    dict
+        ``model``, ``model_type``, ``sampling`` (every setting that was given and is not an address, a secret or
+        bookkeeping) and, for a custom engine or another class than `dspy.LM`, what that is. Equal models give
+        equal results in every process; secrets are not in it.
     """
+    kind = f"{type(lm).__module__}.{type(lm).__qualname__}"
     settings: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}
-    sampling = {name: settings[name] for name in sorted(settings) if name not in CONNECTION}
-    return {
-        "model": str(getattr(lm, "model", type(lm).__name__)),
-        "model_type": str(getattr(lm, "model_type", "")),
-        **{name: _plain(value) for name, value in sampling.items() if value is not None},
+    known: dict[str, Any] = {
+        "model": str(getattr(lm, "model", kind)),
+        "model_type": str(getattr(lm, "model_type", "chat")),
+        "sampling": {
+            name: _plain(value)
+            for name, value in sorted(settings.items())
+            if value is not None and name not in ASIDE and not SECRET.search(name)
+        },
     }
+    if kind != "dspy.clients.lm.LM":
+        known["class"] = kind
+    engine = getattr(lm, "engine", "auto")
+    if not isinstance(engine, str):
+        known["engine"] = _plain(engine)
+    if getattr(lm, "use_developer_role", False):
+        known["use_developer_role"] = True
+    return known
 
 
 def _plain(value: Any) -> Any:
-    """The value itself if JSON can hold it, its class or text otherwise; never an address in memory."""
-    if value is None or isinstance(value, bool | int | float | str):
+    """`value` in JSON's types, the same in every process: never an address in memory, never a set's order."""
+    if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, Mapping):
         return {str(key): _plain(value[key]) for key in sorted(value, key=str)}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, type) or callable(value):
-        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
-    text = repr(value)
-    return type(value).__qualname__ if " at 0x" in text else text
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, map(_plain, value)))
+    if isinstance(value, type) and hasattr(value, "model_json_schema"):
+        return _plain(value.model_json_schema())
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    named = value if isinstance(value, type) or hasattr(value, "__qualname__") else type(value)
+    name = f"{named.__module__}.{named.__qualname__}"
+    dump = getattr(value, "dump_state", None)
+    return [name, _plain(dump())] if callable(dump) and named is type(value) else name
 
 
-def check_sampling(lm: Any) -> None:
-    """Refuse a model that would give one answer over and over.
+def check_sampling(lm: Any, runs: int | None = None) -> None:
+    """Make sure that repetitions of one request are independent samples.
+
+    Parameters
+    ----------
+    lm : dspy.LM or other DSPy model
+    runs : int, optional
+        How many samples are wanted, for the message.
 
     Raises
     ------
     OptionError
-        Unless a temperature above .15 is set on the model.
+        If the model's temperature is not set, or not above 0.15.
     """
     temperature = (getattr(lm, "kwargs", None) or {}).get("temperature")
-    if temperature is None or not temperature > COOLEST:
-        raise OptionError(
-            f"repeated runs need independent samples, but {getattr(lm, 'model', lm)} has temperature={temperature}; "
-            f"set one above {COOLEST} on it, say dspy.LM(..., temperature=1.0)"
-        )
+    if isinstance(temperature, int | float) and temperature > LOWEST_TEMPERATURE:
+        return
+    wanted = "repeated runs need" if runs is None else f"runs={runs} needs"
+    seen = "not set" if temperature is None else repr(temperature)
+    model = getattr(lm, "model", type(lm).__name__)
+    raise OptionError(
+        f"{wanted} independent samples, and the temperature of {model} is {seen}; it must be set above "
+        f"{LOWEST_TEMPERATURE}: dspy.LM({str(model)!r}, temperature=1.0)"
+    )
 
 
 def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
@@ -82,8 +128,25 @@ def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | Non
 
 
 def redact(text: str, lm: Any = None) -> str:
-    """`text` without the model's key and without whatever else looks like a key."""
-    key = (getattr(lm, "kwargs", None) or {}).get("api_key")
-    if isinstance(key, str) and len(key) > 4:
-        text = text.replace(key, "[key]")
-    return KEYS.sub("[key]", text)
+    """`text` without the model's secrets and without anything that looks like a key.
+
+    Parameters
+    ----------
+    text : str
+        For example a server's error message; some repeat the key that they refuse.
+    lm : dspy.LM or other DSPy model, optional
+        Whose secrets are known by value.
+    """
+    for secret in _secrets(getattr(lm, "kwargs", None) or {}):
+        text = text.replace(secret, "[key]")
+    return KEY.sub(lambda found: f"{found[1] or ''}[key]", text)
+
+
+def _secrets(settings: Mapping[str, Any]) -> list[str]:
+    values = [value for name, value in settings.items() if SECRET.search(name)]
+    for name in ("headers", "extra_headers"):
+        headers = settings.get(name)
+        if isinstance(headers, Mapping):
+            values += [part for value in headers.values() for part in (value, str(value).split()[-1:])]
+    flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    return sorted({item for item in flat if isinstance(item, str) and len(item) >= SHORTEST_KEY}, key=len, reverse=True)
