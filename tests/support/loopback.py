@@ -1,35 +1,78 @@
 """An OpenAI-compatible server on the loopback interface, with faults on request.
 
-What it answers is a function of the prompt; whether a request fails is a seeded function of the
-request's content and of how often that content was asked for, never of arrival order.
+What it answers is a function of the prompt; whether and how a request fails is a seeded function of the
+request's content and of how often that content was asked for, never of arrival order. One event loop in a
+thread of its own serves all connections; answers are computed in it and must not block.
+
+As a program it serves benchmarks from a process of its own, and tells its port in one line of JSON:
+``python tests/support/loopback.py --delay 0.05``. ``GET /stats`` returns what it counted.
 """
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import hashlib
+import inspect
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-import dspy
+from faults import ANSWERS, CODES, Fault, Faults, Odd, draw, spoil, written
+from wire import Connection
 
-Answer = Callable[[str], dict[str, Any]]
+if TYPE_CHECKING:
+    import dspy
+
+Answer = Callable[..., dict[str, Any]]
 
 
-def draw(content: str, attempt: int, seed: int) -> float:
-    """A number in [0, 1) that depends on its arguments alone."""
-    digest = hashlib.sha256(f"{seed}|{attempt}|{content}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64
+class Seen(NamedTuple):
+    """One request: which content, which attempt at it, what it met, and how many choices it asked for."""
+
+    content: str
+    attempt: int
+    fault: Fault | None
+    n: int
 
 
 @dataclass
 class Loopback:
-    """A running server and what it saw."""
+    """A running server and what it saw.
+
+    Parameters
+    ----------
+    answer : callable
+        From the prompt, and from the choice's number if it takes two arguments, to the fields of the answer.
+    server_errors, malformed : float
+        Shares of requests that meet a status 500, and small talk instead of an answer.
+    always : int
+        A status that every request meets.
+    seed : int
+    delay : float
+        Seconds before each answer.
+    script : Faults
+        Any other faults.
+    keep : bool
+        Whether prompts and the log are kept; benchmarks turn it off.
+
+    Attributes
+    ----------
+    prompts : list of str
+    log : list of Seen
+    statuses : Counter of int
+        By HTTP status; 0 where no answer was given.
+    faults : Counter of Fault
+    wrong : list of Exception
+        What the callable raised; such a request meets a status 500.
+    """
 
     answer: Answer
     server_errors: float = 0.0
@@ -37,22 +80,43 @@ class Loopback:
     always: int = 0
     seed: int = 0
     delay: float = 0.0
+    script: Faults = field(default_factory=Faults)
+    keep: bool = True
     port: int = 0
     in_flight: int = 0
-    pause: threading.Event = field(default_factory=threading.Event)  # never set: tests replace `time.sleep`
     most_in_flight: int = 0
     prompts: list[str] = field(default_factory=list)
+    log: list[Seen] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
-    malformed_sent: int = 0
+    faults: Counter[Fault] = field(default_factory=Counter)
     attempts: Counter[str] = field(default_factory=Counter)
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    tokens: Counter[str] = field(default_factory=Counter)
+    wrong: list[Exception] = field(default_factory=list)
+    connections: set[Connection] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        required = [
+            parameter
+            for parameter in inspect.signature(self.answer).parameters.values()
+            if parameter.default is parameter.empty and parameter.kind <= parameter.POSITIONAL_OR_KEYWORD
+        ]
+        self.by_choice = len(required) > 1
+        self.texts: dict[str, str] = {}
 
     @property
     def requests(self) -> int:
+        """Requests that were answered, or dropped."""
         return sum(self.statuses.values())
+
+    @property
+    def malformed_sent(self) -> int:
+        """Small talk sent instead of an answer."""
+        return self.faults[Fault.CHATTER]
 
     def lm(self, **settings: Any) -> dspy.LM:
         """A DSPy language model that talks to this server."""
+        import dspy
+
         return dspy.LM(
             "openai/loopback",
             api_base=f"http://127.0.0.1:{self.port}/v1",
@@ -61,83 +125,173 @@ class Loopback:
             **settings,
         )
 
-    def respond(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        prompt = "\n".join(message_text(message) for message in body["messages"])
-        with self.lock:
-            attempt = self.attempts[prompt]
-            self.attempts[prompt] += 1
+    def stats(self) -> dict[str, Any]:
+        """Counts so far."""
+        return {
+            "requests": self.requests,
+            "most_in_flight": self.most_in_flight,
+            "contents": len(self.attempts),
+            "statuses": {str(status): count for status, count in self.statuses.items()},
+            "faults": {str(fault): count for fault, count in self.faults.items()},
+            **self.tokens,
+        }
+
+    def take(self, body: dict[str, Any]) -> tuple[float, Callable[[], tuple[int, dict[str, Any] | Odd]]]:
+        """A request has come in: how long to wait, and what to do then."""
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        wait = self.delay
+        if self.script.tail or self.script.rates or self.script.script:
+            content, text = self._content(body["messages"])
+            attempt = self.attempts[content]
+            wait = self.script.delay(wait, text, attempt, self.seed)
+            if self.script.pick(text, attempt, self.seed, body.get("n") or 1) is Fault.SLOW:
+                wait += self.script.slow
+
+        def finish() -> tuple[int, dict[str, Any] | Odd]:
+            try:
+                status, content = self.respond(body)
+            except Exception as problem:
+                self.wrong.append(problem)
+                status, content = 500, _error(500, f"the test's answer raised {problem!r}")
+            self.in_flight -= 1
+            self.statuses[0 if isinstance(content, Odd) and content.sent == 0 else status] += 1
+            return status, content
+
+        return wait, finish
+
+    def respond(self, body: dict[str, Any]) -> tuple[int, Any]:
+        """Status and content for one request; tests may put another function here."""
+        messages, n = body["messages"], body.get("n") or 1
+        content, asked = self._content(messages)
+        prompt = asked if len(messages) == 1 else "\n".join(map(message_text, messages))
+        attempt = self.attempts[content]
+        self.attempts[content] += 1
+        self.texts.setdefault(content, asked)
+        fault = self._fault(asked, attempt, n)
+        if self.keep:
             self.prompts.append(prompt)
+            self.log.append(Seen(content, attempt, fault, n))
+        if fault is not None:
+            self.faults[fault] += 1
         if self.always:
-            return self.always, {"error": {"message": f"always {self.always}", "type": "x", "code": "x"}}
-        chance = draw(prompt, attempt, self.seed)
-        if chance < self.server_errors:
-            return 500, {"error": {"message": "planted failure", "type": "server_error", "code": "planted"}}
-        text = "".join(f"[[ ## {name} ## ]]\n{as_text(value)}\n\n" for name, value in self.answer(prompt).items())
-        if chance < self.server_errors + self.malformed:
-            with self.lock:
-                self.malformed_sent += 1
-            text = "I would rather talk about the weather."
-        else:
-            text += "[[ ## completed ## ]]"
-        usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
+            return self.always, _error(self.always, f"always {self.always}")
+        if fault in CODES:
+            code, words = CODES[fault]
+            if fault is not Fault.RETRY_AFTER:
+                return code, _error(code, words)
+            payload = json.dumps(_error(code, words)).encode()
+            return code, Odd(payload, (("retry-after", f"{self.script.retry_after:g}"),))
+        return 200, self._answered(body["model"], prompt, n, fault)
+
+    def _content(self, messages: list[dict[str, Any]]) -> tuple[str, str]:
+        """The content that a request counts for, and its text: its own, or that of the request it goes on from."""
+        digest, hashes = hashlib.sha256(), []
+        for message in messages:
+            digest.update(json.dumps(message).encode())
+            hashes.append(digest.copy().hexdigest()[:16])
+        for known in reversed(hashes):
+            if known in self.texts:
+                return known, self.texts[known]
+        return hashes[-1], "\n".join(map(message_text, messages))
+
+    def _fault(self, prompt: str, attempt: int, n: int) -> Fault | None:
+        if self.always:
+            return None
+        if self.server_errors or self.malformed:
+            chance = draw(prompt, attempt, self.seed)
+            if chance < self.server_errors:
+                return Fault.ERROR_500
+            if chance < self.server_errors + self.malformed:
+                return Fault.CHATTER
+        return self.script.pick(prompt, attempt, self.seed, n)
+
+    def _answered(self, model: str, prompt: str, n: int, fault: Fault | None) -> dict[str, Any] | Odd:
+        spoken = fault if fault in ANSWERS else None
+        texts = []
+        for choice in range(n):
+            fields = self.answer(prompt, choice) if self.by_choice else self.answer(prompt)
+            spoilt = fault is Fault.ONE_MALFORMED and choice == n // 2
+            texts.append(written(fields, Fault.CHATTER if spoilt else spoken))
+        usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": sum(len(text) // 4 for text in texts)}
+        self.tokens.update(usage)
         usage["total_tokens"] = sum(usage.values())
-        message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        return 200, {
-            "id": "1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": [choice],
-            "usage": usage,
+        choices = [
+            {"index": index, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+            for index, text in enumerate(texts)
+        ]
+        content = {
+            "id": "1", "object": "chat.completion", "created": 1, "model": model, "choices": choices, "usage": usage,
         }  # fmt: skip
+        return (
+            content
+            if fault is spoken or fault in (Fault.SLOW, Fault.ONE_MALFORMED)
+            else spoil(fault, content, self.script)
+        )
 
 
 def message_text(message: dict[str, Any]) -> str:
     content = message["content"]
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or ())
 
 
-def as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _error(status: int, words: str) -> dict[str, Any]:
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return {"error": {"message": words, "type": kind, "code": str(status)}}
+
+
+async def listen(loopback: Loopback, port: int = 0) -> asyncio.Server:
+    """Start to serve in the loop that runs."""
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Connection(loopback, loop), "127.0.0.1", port, backlog=1024)
+    loopback.port = server.sockets[0].getsockname()[1]
+    return server
 
 
 @contextmanager
 def serve(answer: Answer, **faults: Any) -> Iterator[Loopback]:
-    """Run a server for the length of a block."""
+    """Run a server for the length of a block, in a thread of its own."""
     loopback = Loopback(answer, **faults)
+    ready, finished, loop = threading.Event(), asyncio.Event(), asyncio.new_event_loop()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = 1 << 16  # head and body in one packet: no wait for a delayed acknowledgement
+    async def main() -> None:
+        server = await listen(loopback)
+        ready.set()
+        await finished.wait()
+        server.close()
+        while loopback.connections:
+            for connection in tuple(loopback.connections):
+                connection.abort()
+            await asyncio.sleep(0)
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            with loopback.lock:
-                loopback.in_flight += 1
-                loopback.most_in_flight = max(loopback.most_in_flight, loopback.in_flight)
-            loopback.pause.wait(loopback.delay)
-            status, content = loopback.respond(body)
-            with loopback.lock:
-                loopback.in_flight -= 1
-                loopback.statuses[status] += 1
-            payload = json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(payload)))
-            self.end_headers()
-            self.wfile.write(payload)
+    def run() -> None:
+        try:
+            loop.run_until_complete(main())
+        finally:
+            loop.close()
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    loopback.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread = threading.Thread(target=run, daemon=True, name="loopback")
     thread.start()
+    ready.wait(10)
     try:
         yield loopback
     finally:
-        server.shutdown()
-        server.server_close()
+        loop.call_soon_threadsafe(finished.set)
         thread.join()
+
+
+@contextmanager
+def apart(*options: str) -> Iterator[int]:
+    """Run `scripted` in a process of its own for the length of a block; gives the port."""
+    command = [sys.executable, __file__, "--follow", *options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield json.loads(process.stdout.readline())["port"]
+        finally:
+            process.stdin.close()
+            process.wait(10)
 
 
 QUALITIES = (
@@ -163,3 +317,40 @@ def scripted(prompt: str) -> dict[str, Any]:
     length = sum(map(len, words)) / max(1, len(words))
     level = 6.5 - length / 2 - len(words) / 200 + 3 * (draw(prompt, 0, 99) - 0.5)
     return {"reasoning": f"Mean word length {length:.1f}.", "score": str(min(5, max(1, round(level))))}
+
+
+def main() -> None:
+    """Serve until killed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--tail", type=float, default=0.0, help="shape of a Pareto distribution of the delay")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--fault", action="append", default=[], metavar="NAME=RATE", help="for example THROTTLED=0.1")
+    parser.add_argument("--follow", action="store_true", help="end when standard input is closed")
+    options = parser.parse_args()
+    rates = {Fault[name]: float(rate) for name, rate in (text.split("=") for text in options.fault)}
+    script = Faults(rates, tail=options.tail)
+    loopback = Loopback(scripted, delay=options.delay, seed=options.seed, script=script, keep=False)
+
+    async def run() -> None:
+        server = await listen(loopback, options.port)
+        sys.stdout.write(json.dumps({"port": loopback.port}) + "\n")
+        sys.stdout.flush()
+        async with server:
+            await server.serve_forever()
+
+    if options.follow:
+        threading.Thread(target=_end_with, args=(sys.stdin.buffer,), daemon=True).start()
+    with suppress(KeyboardInterrupt):
+        asyncio.run(run())
+
+
+def _end_with(parent: BinaryIO) -> None:
+    """End this process when the one that started it has gone, however it went."""
+    parent.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
