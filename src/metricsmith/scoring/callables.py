@@ -48,7 +48,7 @@ class CallableMetric:
         version: str | None = None,
     ) -> None:
         self.function = function
-        self._name = name or getattr(function, "__name__", type(function).__name__)
+        self._name = name or str(getattr(function, "__name__", type(function).__name__))
         self._output = output or Output(self._name, low=None, high=None, half=1.0)
         self.version = version
         self.storable = version is not None

@@ -79,7 +79,7 @@ def _estimate(group: Group, results: Results, first: Mapping[int, NDArray[np.int
     rows = np.flatnonzero(asked.any(axis=0))
     requests = int(asked.any(axis=0).sum() if batch_n else asked.sum())
     sample = rows[np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(int)] if len(rows) else rows
-    lengths = [_prompt_tokens(group, results.rows[row]) for row in sample]
+    lengths = [_prompt_tokens(group, results.rows[int(row)]) for row in sample]
     if not requests or not any(lengths):
         return Usage(requests if any(lengths) else 0, cost=0.0)
     prompt = round(requests * float(np.mean(lengths)))

@@ -252,6 +252,7 @@ class _Pace:
         self._limit = float(bounds.high if bounds.low == bounds.high else max(bounds.low, min(START, bounds.high)))
         self._slow_start = True
         self._round: list[float] = []
+        self._round_size = max(SMALLEST_ROUND, self.limit)
         self._quickest = float("inf")
 
     @property
@@ -274,10 +275,10 @@ class _Pace:
     def _time(self, seconds: float) -> None:
         """Compare each round's median with the quickest so far."""
         self._round.append(seconds)
-        if len(self._round) < max(SMALLEST_ROUND, self.limit):
+        if len(self._round) < self._round_size:
             return
         middle = median(self._round)
-        self._round.clear()
+        self._new_round()
         self._quickest = min(self._quickest * FORGETTING, middle)
         if middle > SLOW * self._quickest:
             self._shrink(EASE)
@@ -286,7 +287,11 @@ class _Pace:
         self._limit = max(float(self.bounds.low), self._limit * share)
         self._slow_start = False
         self.epoch += 1
+        self._new_round()
+
+    def _new_round(self) -> None:
         self._round.clear()
+        self._round_size = max(SMALLEST_ROUND, self.limit)
 
 
 _FLOW: ContextVar[Flow | None] = ContextVar("metricsmith_flow", default=None)

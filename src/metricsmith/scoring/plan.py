@@ -177,7 +177,7 @@ class _Builder:
     def _fingerprint(self, metric: Metric, modelled: bool) -> str:
         """Computed once per object: a judge's takes a dump of its whole state."""
         if id(metric) not in self.fingerprints:
-            parts = [metric.name, metric.fingerprint()]
+            parts: list[Any] = [metric.name, metric.fingerprint()]
             if modelled:
                 model = model_of(metric)
                 if model is None and "model" in metric.card.needs:

@@ -104,14 +104,18 @@ class ScoreTable:
     def values(self) -> FloatArray:
         """Raw numbers, shape (n, m, r); NaN where there is none."""
         if self._values is None:
-            self._values = self._stack([[self._numbers(node) for node in nodes] for nodes in self._nodes], float)
+            self._values = np.empty((len(self.rows), len(self.metrics), self.runs))
+            for (j, run), node in self._cells():
+                self._values[:, j, run] = self._numbers(node)
         return self._values
 
     @property
     def statuses(self) -> NDArray[np.int8]:
         """How each judgement ended, shape (n, m, r), by place in `records.Status`."""
         if self._codes is None:
-            self._codes = self._stack([[self._status_codes(node) for node in nodes] for nodes in self._nodes], np.int8)
+            self._codes = np.empty((len(self.rows), len(self.metrics), self.runs), dtype=np.int8)
+            for (j, run), node in self._cells():
+                self._codes[:, j, run] = self._status_codes(node)
         return self._codes
 
     def run(self, run: int = 0) -> FloatArray:
@@ -230,17 +234,15 @@ class ScoreTable:
     def __repr__(self) -> str:
         return f"ScoreTable({len(self.rows)} rows, {len(self.metrics)} metrics, {self.runs} runs)"
 
-    def _stack(self, columns: Sequence[Sequence[NDArray[Any]]], dtype: Any) -> NDArray[Any]:
-        """From [m][r] arrays of n to one of shape (n, m, r)."""
-        table = np.empty((len(self.rows), len(self.metrics), self.runs), dtype=dtype)
-        for j, column in enumerate(columns):
-            for run, numbers in enumerate(column):
-                table[:, j, run] = numbers
-        return table
+    def _cells(self) -> Iterator[tuple[tuple[int, int], Node]]:
+        for j, nodes in enumerate(self._nodes):
+            for run, node in enumerate(nodes):
+                yield (j, run), node
 
     def _numbers(self, node: Node) -> FloatArray:
         if isinstance(node, int):
-            return self._results.values[node]
+            slot: FloatArray = self._results.values[node]
+            return slot
         parts = [self._numbers(part) for part in node.parts]
         matrix = np.stack(parts, axis=1) if parts else np.empty((len(self.rows), 0))
         numbers: FloatArray = node.metric.combined(matrix)
@@ -249,7 +251,8 @@ class ScoreTable:
     def _status_codes(self, node: Node) -> NDArray[np.int8]:
         """A composite is asked for its verdict only where it has no number."""
         if isinstance(node, int):
-            return self._results.codes[node]
+            slot: NDArray[np.int8] = self._results.codes[node]
+            return slot
         codes = np.full(len(self.rows), CODES[Status.OK], dtype=np.int8)
         for row in np.flatnonzero(~np.isfinite(self._numbers(node))):
             codes[row] = CODES[self._judge(node, int(row)).status]
