@@ -19,12 +19,13 @@ NAN = math.nan
 TABLE_1 = [-50, -11, -6, -6, -11, -6, -6, -55, -6, -11]  # GEMBA-MQM V2, table 1: negated MQM of ten runs
 CASES = json.loads((Path(__file__).parent / "golden" / "rrwa.json").read_text("utf-8"))["cases"]
 
-RULES = st.none() | st.builds(
+SOME_RULE = st.builds(
     OutlierRule,
     k=st.sampled_from([1.0, 1.5, 2.0, 3.0]),
     sided=st.sampled_from(["both", "low", "high"]),
     ddof=st.sampled_from([0, 1]),
 )
+RULES = st.none() | SOME_RULE
 AGGREGATE = pytest.mark.parametrize("aggregate", [rrwa, mean])
 EIGHTHS = st.integers(-800, 800).map(lambda number: number / 8)
 ROWS = st.lists(EIGHTHS, min_size=1, max_size=14)
@@ -41,10 +42,8 @@ def kept_slowly(scores, rule):
     bound = Fraction(rule.k) ** 2 * sum((score - centre) ** 2 for score in present) / (len(present) - rule.ddof)
     sides = {"both": (-1, 1), "low": (-1,), "high": (1,)}[rule.sided]
     return [
-        score
-        for score in present
-        if not ((score - centre) ** 2 > bound and (1 if score > centre else -1) in sides)
-    ]  # fmt: skip
+        score for score in present if not ((score - centre) ** 2 > bound and (1 if score > centre else -1) in sides)
+    ]
 
 
 def slowly(aggregate, scores, rule):
@@ -113,6 +112,17 @@ def test_no_run_out_of_five_or_fewer_can_be_beyond_two_standard_deviations(runs)
         assert not np.isnan(drop_outliers([0.3] * (runs - 1) + [odd])).any()
 
 
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [0, -1, -1, -1, -1, -2, -2, -2, -2],  # mean -4/3, variance (16 + 4 + 16) / 81 = 4/9: 0 is 2 sd above
+        [1, 1, 1, 2, 4, 4, 4, 7],  # mean 3, variance (12 + 1 + 3 + 16) / 8 = 4: 7 is 2 sd above
+    ],
+)
+def test_a_run_exactly_two_standard_deviations_away_stays(scores):
+    np.testing.assert_array_equal(drop_outliers(scores), scores)
+
+
 @pytest.mark.parametrize("shift", [0.0, 0.1, 1 / 3, -7.7])
 def test_a_run_on_the_bound_itself_stays_whatever_the_rounding(shift):
     # One of five: exactly 2 sd from the mean. One of ten: exactly 3 sd.
@@ -128,6 +138,14 @@ def test_a_lone_clean_run_is_dropped_by_the_two_sided_rule_and_kept_by_the_low_o
     assert rrwa(scores) == -6
     assert rrwa(scores, outliers=OutlierRule(sided="high")) == -6
     assert rrwa(scores, outliers=OutlierRule(sided="low")) == pytest.approx(-3.951497, abs=1e-6)
+
+
+def test_ranks_are_counted_among_the_kept_runs_alone():
+    # Mean -15/6 = -2.5, variance 155/6 - 2.5 x 2.5 = 19.58, 1.05 sd = 4.65: 5 (7.5 away) and -10 (7.5) go.
+    # Of -1, -2, -3, -4 the weights are 1, 1/2, 1/3 and 1/4: -(1 + 1 + 1 + 1) / (25/12) = -48/25.
+    scores = [5, -1, -2, -3, -4, -10]
+    assert np.flatnonzero(np.isnan(drop_outliers(scores, k=1.05))).tolist() == [0, 5]
+    assert rrwa(scores, outliers=OutlierRule(1.05)) == pytest.approx(-48 / 25)
 
 
 def test_a_lone_bad_run_is_kept_by_the_high_rule():
@@ -162,7 +180,7 @@ def test_equal_to_exact_fractions_computed_run_by_run(aggregate, scores, rule):
     np.testing.assert_allclose(aggregate(scores, outliers=rule), slowly(aggregate, scores, rule), rtol=1e-12, atol=0)
 
 
-@given(scores=WITH_GAPS, rule=RULES.filter(bool))
+@given(scores=WITH_GAPS, rule=SOME_RULE)
 @HALTING
 def test_the_same_runs_are_dropped_as_by_exact_fractions(scores, rule):
     dropped = drop_outliers(scores, rule.k, rule.sided, rule.ddof)
@@ -240,6 +258,13 @@ def test_no_run_at_all_gives_nan(aggregate, rule):
     np.testing.assert_array_equal(aggregate([[NAN, NAN], [NAN, -2.0]], outliers=rule), [NAN, -2.0])
     np.testing.assert_array_equal(aggregate(np.empty((3, 0)), outliers=rule), [NAN] * 3)
     assert aggregate(np.empty((0, 4)), outliers=rule).shape == (0,)
+
+
+@AGGREGATE
+@pytest.mark.parametrize("value", [5e-324, -1.7976931348623157e308])
+def test_the_smallest_and_the_largest_number_survive(aggregate, value):
+    assert aggregate([value] * 3) == value
+    assert abs(aggregate([value, -value, NAN], outliers=None)) <= abs(value)
 
 
 def test_one_row_gives_a_plain_number():
