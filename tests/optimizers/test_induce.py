@@ -241,7 +241,8 @@ def test_under_faults_it_ends_says_what_failed_and_enters_no_failure_as_a_number
 
 def test_the_estimate_covers_an_undisturbed_run():
     done, server = with_model()
-    assert server.requests <= done.record.usage["estimated"]["requests"] <= server.requests + 3 * 15
+    estimated = done.record.usage["estimated"]["requests"]
+    assert server.requests <= estimated <= 1.1 * server.requests  # equal texts are judged once
 
 
 def test_a_broken_model_stops_the_run():

@@ -70,7 +70,7 @@ def test_costs_are_measured_from_the_best_training_row():
     straight = Options(sources=COLUMNS.sources, fit=FitOptions(regression="pls", n=2))  # z-scores know no ceiling
     first, second = induct(rated(), OTHERS, TASK, straight), induct(rated(), splendid, TASK, straight)
     assert first.metric.settings.best == second.metric.settings.best
-    assert first.metric.settings.best == first.metric.best_contributions(first.components.values[: len(TRAIN)])
+    assert first.metric.settings.best == first.metric.best_contributions(first.components.run()[: len(TRAIN)])
 
 
 def test_unrated_rows_are_not_judged_for_the_fit_where_judging_costs():
@@ -78,7 +78,7 @@ def test_unrated_rows_are_not_judged_for_the_fit_where_judging_costs():
         options = Options(sources=Sources(bank="generated", generators={"criterion": 2}), lm=server.lm())
         done = induct(rated(), [], TASK, options, unrated=OTHERS)
     assert server.requests == 1 + 2 * len(TRAIN)
-    assert done.table.rows == len(TRAIN)
+    assert len(done.table.rows) == len(TRAIN)
 
 
 def stubborn(prompt):

@@ -113,7 +113,7 @@ def test_judgements_and_usage_of_the_folds_are_counted_with_the_rest(induction):
         Judgement("j", status=Status.REFUSED, error="no", usage=Usage(2, 20, 0, None)),
         Judgement("j", status=Status.SKIPPED, error="row has no input"),
     )
-    done = record(induction, judgements=folds, usage=Usage(4, 40, 8, 0.5))
+    done = record(induction, judgements=folds, usage=Usage(7, 70, 13, 0.75))
     # 50 rows by two columns, and the three of the folds.
     assert done.judgements == {
         "requested": 103, "ok": 101, "unparsable": 0, "out_of_range": 0, "refused": 1, "transport": 0, "budget": 0,

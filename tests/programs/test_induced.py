@@ -36,7 +36,7 @@ def combination(names, weights, values):
 
 
 def induced(components, weights, rows=ROWS, task=TASK):
-    values = score(components, rows).values
+    values = score(components, rows, progress=False).run()
     names = [component.name for component in components]
     metric = InducedMetric(
         components=components, combination=combination(names, weights, values), task=task, best=[0.0] * len(names)

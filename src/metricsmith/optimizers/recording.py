@@ -24,10 +24,12 @@ from metricsmith.scoring import tally
 
 __all__ = ["Evaluation", "record_run"]
 
+NOTHING = Usage()
+
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was found out on rows that the fit has not seen.
+    """What was found out on rows that the fit has not seen, with the judgements and the cost of the folds.
 
     `held_out_predictions` are those of the training rows, each made while its row was held out
     (cross-validation); empty otherwise.
@@ -55,6 +57,7 @@ def record_run(
     seconds: float,
     seed: int,
     notes: Sequence[str] = (),
+    unrated_usage: Usage = NOTHING,
 ) -> RunRecord:
     """Put the record together."""
     train = induction.train
@@ -77,7 +80,7 @@ def record_run(
     ]
     raws = [row.prediction for row in data if row.prediction is not None]
     scale = induction.metric.task.scale
-    usage = induction.candidates.usage + sum((judgement.usage for judgement in judgements), Usage()) + evaluation.usage
+    usage = induction.candidates.usage + induction.table.usage + evaluation.usage + unrated_usage
     return RunRecord(
         task=induction.metric.task,
         signature=signature,

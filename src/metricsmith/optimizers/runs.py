@@ -24,6 +24,7 @@ from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Judgement, Task, Usage
 from metricsmith.report.record import RunRecord
 from metricsmith.report.write import write_reports
+from metricsmith.scoring import score
 from metricsmith.version import __version__
 
 __all__ = ["Induced", "Sides", "estimate_run", "evaluate"]
@@ -95,20 +96,18 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     signature = _signature(induction, options, sides.origin)
     metric.settings.values["signature"] = signature
     with dspy.context(lm=options.model):
-        unrated = metric.explain(
-            sides.unrated,
-            **options.scoring,
-        )
+        unrated = score(metric.components, sides.unrated, **options.scoring)
     metric.record = record_run(
         induction,
         evaluation,
         sides.unrated,
-        unrated,
+        metric.combine(unrated),
         signature=signature,
         estimated=estimate_run(sides, task, options),
         seconds=time.perf_counter() - started,
         seed=options.seed,
         notes=sides.notes,
+        unrated_usage=unrated.usage,
     )
     return Induced(metric, metric.record)
 
@@ -160,7 +159,7 @@ def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induct
         part = induct(rated.take(fold.train), held.rows, task, options, plan=plan)
         by_fold.append(predictions(part, part.other_values, held.rows))
         judgements += part.table.flat()
-        usage += part.candidates.usage
+        usage += part.candidates.usage + part.table.usage
     tests = [rated.take(fold.test) for fold in sides.folds]
     blocks = {
         label: agreement_over_folds(

@@ -26,7 +26,7 @@ UNPROVEN = 4  # the same, until the server has answered once: a wrong key burns 
 PATIENCE_AFTER_SUCCESS = 5  # times as many refusals in a row are borne once there was an answer
 SHRINK, EASE = 0.5, 0.8  # what is left of the limit after throttling, and after slow answers
 SLOW = 2.0  # times the quickest round
-FORGETTING = 1.02  # the quickest round counts for a little less with every round
+FORGETTING = 1.001  # the quickest round counts for a little less with every round, so that a run can slow down
 SMALLEST_ROUND = 8  # answers whose median says something
 
 
