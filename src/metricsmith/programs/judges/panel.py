@@ -1,0 +1,367 @@
+"""Several criteria of one row judged in one request, and each of them a metric of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Self
+
+import dspy
+
+from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
+from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, row_text
+from metricsmith.programs.judges.base import LEVELS, PROMPT_VERSION, Judge
+from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criteria_text, labels, read_items
+from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.programs.state import Settings
+from metricsmith.programs.texts import shown
+from metricsmith.records import Judgement, MetricCard, Output
+from metricsmith.scoring.calls import Call, model_call
+from metricsmith.signatures.panel import JudgePanel
+
+__all__ = ["Panel", "PanelMember", "join_panels"]
+
+KINDS: Mapping[str, type[Judge]] = {kind.kind: kind for kind in (CriterionJudge, RubricJudge)}
+VERSION = 1  # raise it when the way that criteria are shown or answers are read changes
+
+
+class Panel(dspy.Module):  # type: ignore[misc]
+    """One model call that rates a row on all criteria of several judges.
+
+    Every request carries all criteria, so that a member's number means the same whichever members are wanted.
+    A criterion that the answer leaves out, names twice or gives no number on the scale fails alone and is put
+    once more to the judge that it comes from (`ask`; a plain call of the panel leaves it out). An answer of
+    which nothing can be used, after the repair that every model call gets, fails for all criteria.
+
+    The prompt holds task and criteria first and the row last, so that a provider's prefix cache can serve all
+    rows. DSPy's optimisers see one predictor, `judge`: instructions and demonstrations that the single judges
+    were given are used where those are asked alone, and nowhere else.
+
+    Parameters
+    ----------
+    judges : sequence of CriterionJudge or RubricJudge
+        At least one, with distinct names. They are copied, without a language model of their own.
+    task : str
+        What the outputs are made for; by default what all judges say.
+
+    Raises
+    ------
+    OptionError
+        If there is no judge, another kind of judge, a name given twice, or no task that all agree on.
+
+    Examples
+    --------
+    >>> clear = CriterionJudge(criterion="Clear", meaning="Easy to follow.", task="Rewrite notices.")
+    >>> short = CriterionJudge(criterion="Short", meaning="No word too many.", task="Rewrite notices.")
+    >>> [member.name for member in Panel([clear, short]).members()]
+    ['clear', 'short']
+    """
+
+    kind = "panel"
+
+    def __init__(self, judges: Sequence[CriterionJudge | RubricJudge], task: str = "") -> None:
+        super().__init__()
+        _check(judges)
+        self.settings = Settings(task=task or _common_task(judges), judges=[judge.to_state() for judge in judges])
+        self.judge = dspy.Predict(JudgePanel)
+
+    @property
+    def names(self) -> list[str]:
+        """The members' names, in the order in which the model is asked."""
+        return [str(_values(state)["name"]) for state in self.settings.judges]
+
+    @property
+    def judges(self) -> list[Judge]:
+        """Copies of the single judges."""
+        return [_build(state) for state in self.settings.judges]
+
+    def members(self) -> list[PanelMember]:
+        """One metric for each criterion."""
+        return [PanelMember(self, name) for name in self.names]
+
+    def question(self) -> Mapping[str, str]:
+        """The signature's inputs that are the same for every row."""
+        return {"task": str(self.settings.task), "criteria": criteria_text(self._criteria())}
+
+    def forward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """Judge one row.
+
+        Returns
+        -------
+        dspy.Prediction
+            ``score`` in [0, 1] is the mean over the criteria that have a number, ``raw`` maps each member's
+            name to its number from 1 to 5 or None, ``verdicts`` to its `Verdict`, and ``feedback`` is one
+            line for each.
+
+        Raises
+        ------
+        JudgementFailed
+            If no criterion has a number.
+        """
+        text = RowText(output, input, tuple(references), context)
+        return self._read(self.judge(**self.question(), **shown(text)))
+
+    async def aforward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """As `forward`, asynchronously."""
+        text = RowText(output, input, tuple(references), context)
+        return self._read(await self.judge.acall(**self.question(), **shown(text)))
+
+    def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
+        """Judge one row by some of the members, once for each of `runs`.
+
+        One request answers for all members; its cost stands in the judgement of the first of `metrics`. What
+        asking a criterion again alone costs stands in that criterion's own judgement.
+        """
+        text = row_text(row)
+        inputs: dict[str, Any] = {
+            "output": text.output, "input": text.input, "references": text.references, "context": text.context,
+        }  # fmt: skip
+        calls = [model_call(self, run=run, **inputs) for run in runs]
+        by_run = [self._judgements(metrics, call, row, run) for call, run in zip(calls, runs, strict=True)]
+        return [list(judgements) for judgements in zip(*by_run, strict=True)]
+
+    def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
+        """The chat messages that `ask` sends for `row`."""
+        inputs = {**self.question(), **shown(row_text(row))}
+        messages: list[dict[str, Any]] = dspy.ChatAdapter().format(self.judge.signature, self.judge.demos, inputs)
+        return messages
+
+    def single(self, name: str) -> Judge:
+        """The judge that the member called `name` comes from; not to be changed, since others hold it too.
+
+        Raises
+        ------
+        StateError
+            If the panel has no such member.
+        """
+        for state in self.settings.judges:
+            if _values(state)["name"] == name:
+                return _shared(json.dumps(state))
+        known = self.names
+        raise StateError(
+            f"the panel has no member {name!r}{nearest(name, known)}; it has {', '.join(known)}; take members from "
+            "the panel's members(), or use metricsmith.load on a file that holds them"
+        )
+
+    def fingerprint(self) -> str:
+        """A hash of the instruction, the demonstrations, the task and all judges."""
+        return content_hash(self.kind, PROMPT_VERSION, VERSION, self.dump_state())
+
+    def to_state(self) -> dict[str, Any]:
+        """JSON-ready state from which `from_state` builds an equal panel; holds no model and no key."""
+        content: dict[str, Any] = self.dump_state()
+        content["judge"]["lm"] = None
+        return {"kind": self.kind, "state": content}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Build a panel from `to_state`'s result."""
+        settings = state["state"]["settings"]
+        panel = cls([_build(judge) for judge in settings["judges"]], settings["task"])
+        panel.load_state(dict(state["state"]))
+        return panel
+
+    def _criteria(self) -> list[Criterion]:
+        values = [_values(state) for state in self.settings.judges]
+        names = labels([str(value["criterion"]) for value in values])
+        return [
+            Criterion(label, str(value["meaning"]), tuple(value.get("levels", ())))
+            for label, value in zip(names, values, strict=True)
+        ]
+
+    def _read(self, answer: Any) -> dspy.Prediction:
+        """Check every criterion of the answer; `JudgementFailed` if none has a number."""
+        wanted = [criterion.label for criterion in self._criteria()]
+        verdicts = dict(zip(self.names, read_items(answer.items, wanted, LEVELS), strict=True))
+        valid = [verdict.raw for verdict in verdicts.values() if verdict.raw is not None]
+        if not valid:
+            first = next(iter(verdicts.values()))
+            raise JudgementFailed(f"none of the {len(wanted)} criteria has a number: {first.error}", first.status)
+        return dspy.Prediction(
+            score=sum(map(LEVELS.unit, valid)) / len(valid),
+            raw={name: verdict.raw for name, verdict in verdicts.items()},
+            feedback="\n".join(_line(name, verdict) for name, verdict in verdicts.items()),
+            verdicts=verdicts,
+        )
+
+    def _judgements(self, metrics: Sequence[Metric], call: Call, row: dspy.Example, run: int) -> list[Judgement]:
+        """One judgement for each of `metrics` out of one call; what fails alone is asked again alone."""
+        judgements = []
+        for metric in metrics:
+            if call.prediction is None:
+                judgement = Judgement(metric.name, status=call.status, error=call.error, run=run)
+            elif (verdict := call.prediction.verdicts[metric.name]).raw is None:
+                judgement = self._alone(metric.name, verdict, row, run)
+            else:
+                score = LEVELS.unit(verdict.raw)
+                judgement = Judgement(metric.name, float(verdict.raw), score, verdict.reason, run=run)
+            judgements.append(judgement)
+        if judgements:
+            judgements[0] = replace(judgements[0], usage=call.usage + judgements[0].usage)
+        return judgements
+
+    def _alone(self, name: str, verdict: Verdict, row: dspy.Example, run: int) -> Judgement:
+        """Put one criterion to its own judge, on the panel's model."""
+        judge = self.single(name)
+        with dspy.context(lm=self.judge.lm) if self.judge.lm is not None else nullcontext():
+            judgement = judge.ask([judge], row, [run])[0][0]
+        if judgement.ok:
+            return judgement
+        return replace(judgement, error=f"{verdict.error}; asked again alone: {judgement.error}")
+
+    def __repr__(self) -> str:
+        return f"Panel({', '.join(self.names)})"
+
+
+class PanelMember(dspy.Module):  # type: ignore[misc]
+    """One criterion of a panel as a metric; made by `Panel.members`.
+
+    Parameters
+    ----------
+    panel : Panel
+        Who asks; it stands in the attribute ``asker``.
+    name : str
+        Of the judge among the panel's.
+
+    Raises
+    ------
+    StateError
+        If the panel has no such judge, which loading another panel's state may bring about later, too.
+    """
+
+    kind = "panel_member"
+
+    def __init__(self, panel: Panel, name: str) -> None:
+        super().__init__()
+        self.asker = panel
+        self.settings = Settings(name=name)
+        panel.single(name)
+
+    @property
+    def name(self) -> str:
+        """The single judge's name."""
+        return str(self.settings.name)
+
+    @property
+    def output(self) -> Output:
+        """Whole numbers from 1 to 5, higher is better."""
+        return self.asker.single(self.name).output
+
+    @property
+    def card(self) -> MetricCard:
+        """The single judge's card, with what it means to be asked together with others."""
+        own, others = self.asker.single(self.name).card, len(self.asker.names) - 1
+        return replace(
+            own,
+            kind=self.kind,
+            summary=f"{own.summary} It is asked in one request with {others} other criteria.",
+            limits=(
+                *own.limits,
+                f"Every request carries all {others + 1} criteria of its panel, however few of them are wanted",
+                "A model that rates many criteria at once may let one colour the next",
+            ),
+            related=(*own.related, *(name for name in self.asker.names if name != self.name)),
+        )
+
+    def forward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
+        return self._own(self.asker(output=output, input=input, references=references, context=context))
+
+    async def aforward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """As `forward`, asynchronously."""
+        return self._own(await self.asker.acall(output=output, input=input, references=references, context=context))
+
+    def _own(self, answer: dspy.Prediction) -> dspy.Prediction:
+        verdict = answer.verdicts[self.name]
+        if verdict.raw is None:
+            raise JudgementFailed(verdict.error, verdict.status)
+        return dspy.Prediction(score=LEVELS.unit(verdict.raw), raw=verdict.raw, feedback=verdict.reason)
+
+    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
+        """Judge rows one after the other; `scoring.score` asks for all members of a panel together."""
+        return [self.asker.ask([self], row, [run])[0][0] for row in rows]
+
+    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
+        """The five-argument callable for DSPy."""
+        return DSPyMetric(self, fields, success_at)
+
+    def fingerprint(self) -> str:
+        """A hash of the whole panel and of which member this is."""
+        return content_hash(self.kind, self.asker.fingerprint(), self.name)
+
+    def to_state(self) -> dict[str, Any]:
+        """JSON-ready state: the whole panel's, and the member's name."""
+        return {"kind": self.kind, "name": self.name, "panel": self.asker.to_state()}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Build a member, with a panel of its own, from `to_state`'s result."""
+        return cls(Panel.from_state(state["panel"]), state["name"])
+
+    def __repr__(self) -> str:
+        return f"PanelMember({self.name}, one of {len(self.asker.names)})"
+
+
+def join_panels(metrics: Iterable[Metric]) -> None:
+    """Let members of equal panels share one panel, as they did before they were saved; changes them in place."""
+    first: dict[str, Panel] = {}
+    for metric in metrics:
+        modules = metric.named_sub_modules(PanelMember) if isinstance(metric, dspy.Module) else ()
+        for _, member in modules:
+            member.asker = first.setdefault(member.asker.fingerprint(), member.asker)
+
+
+def _check(judges: Sequence[Any]) -> None:
+    if not judges:
+        raise OptionError("a panel needs at least one judge: give CriterionJudge or RubricJudge objects")
+    for judge in judges:
+        if type(judge) not in KINDS.values():
+            raise OptionError(f"{judge!r} cannot sit on a panel; CriterionJudge and RubricJudge objects can")
+    names = [judge.name for judge in judges]
+    for name in names:
+        if names.count(name) > 1:
+            raise OptionError(f"{names.count(name)} judges of the panel are called {name!r}; give one another name=")
+
+
+def _common_task(judges: Sequence[Any]) -> str:
+    tasks = list(dict.fromkeys(str(judge.settings.task) for judge in judges))
+    if len(tasks) > 1:
+        raise OptionError(
+            f"the panel's judges were made for {len(tasks)} tasks, the first two: {tasks[:2]}; pass task="
+        )
+    return tasks[0]
+
+
+def _values(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings inside a single judge's state."""
+    values: Mapping[str, Any] = state["state"]["settings"]
+    return values
+
+
+def _build(state: Mapping[str, Any]) -> Judge:
+    if state["kind"] not in KINDS:
+        raise StateError(f"a panel holds a judge of kind {state['kind']!r}; this version knows {', '.join(KINDS)}")
+    return KINDS[state["kind"]].from_state(state)
+
+
+@lru_cache(maxsize=256)
+def _shared(state: str) -> Judge:
+    return _build(json.loads(state))
+
+
+def _line(name: str, verdict: Verdict) -> str:
+    if verdict.raw is None:
+        return f"{name}: no value ({verdict.error})"
+    return f"{name} = {verdict.raw}: {verdict.reason}" if verdict.reason else f"{name} = {verdict.raw}"
