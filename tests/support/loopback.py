@@ -47,6 +47,8 @@ class Seen(NamedTuple):
 class Loopback:
     """A running server and what it saw.
 
+    What a request meets is settled and booked when it comes in; the response goes out after the delay.
+
     Parameters
     ----------
     answer : callable
@@ -101,6 +103,7 @@ class Loopback:
             if parameter.default is parameter.empty and parameter.kind <= parameter.POSITIONAL_OR_KEYWORD
         ]
         self.by_choice = len(required) > 1
+        self.wait = 0.0  # seconds until the response that is being made goes out
         self.texts: dict[str, str] = {}
 
     @property
@@ -136,29 +139,22 @@ class Loopback:
             **self.tokens,
         }
 
-    def take(self, body: dict[str, Any]) -> tuple[float, Callable[[], tuple[int, dict[str, Any] | Odd]]]:
-        """A request has come in: how long to wait, and what to do then."""
+    def take(self, body: dict[str, Any]) -> tuple[float, int, dict[str, Any] | Odd]:
+        """A request has come in: how many seconds to wait, and what to send then, which `leave` is told of."""
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        wait = self.delay
-        if self.script.tail or self.script.rates or self.script.script:
-            content, text = self._content(body["messages"])
-            attempt = self.attempts[content]
-            wait = self.script.delay(wait, text, attempt, self.seed)
-            if self.script.pick(text, attempt, self.seed, body.get("n") or 1) is Fault.SLOW:
-                wait += self.script.slow
+        self.wait = self.delay
+        try:
+            status, content = self.respond(body)
+        except Exception as problem:
+            self.wrong.append(problem)
+            status, content = 500, _error(500, f"the test's answer raised {problem!r}")
+        return self.wait, status, content
 
-        def finish() -> tuple[int, dict[str, Any] | Odd]:
-            try:
-                status, content = self.respond(body)
-            except Exception as problem:
-                self.wrong.append(problem)
-                status, content = 500, _error(500, f"the test's answer raised {problem!r}")
-            self.in_flight -= 1
-            self.statuses[0 if isinstance(content, Odd) and content.sent == 0 else status] += 1
-            return status, content
-
-        return wait, finish
+    def leave(self, status: int, content: dict[str, Any] | Odd) -> None:
+        """A response goes out."""
+        self.in_flight -= 1
+        self.statuses[0 if isinstance(content, Odd) and content.sent == 0 else status] += 1
 
     def respond(self, body: dict[str, Any]) -> tuple[int, Any]:
         """Status and content for one request; tests may put another function here."""
@@ -169,6 +165,8 @@ class Loopback:
         self.attempts[content] += 1
         self.texts.setdefault(content, asked)
         fault = self._fault(asked, attempt, n)
+        self.wait = self.script.delay(self.delay, asked, attempt, self.seed)
+        self.wait += self.script.slow if fault is Fault.SLOW else 0.0
         if self.keep:
             self.prompts.append(prompt)
             self.log.append(Seen(content, attempt, fault, n))

@@ -51,11 +51,16 @@ class Connection(asyncio.Protocol):
 
     def handle(self, body: bytes) -> None:
         """Answer one request, now or when its time has come."""
-        wait, finish = self.loopback.take(json.loads(body))
+        wait, status, content = self.loopback.take(json.loads(body))
         if wait > 0:
-            self.loop.call_later(wait, lambda: self.write(*finish()))
+            self.loop.call_later(wait, self.finish, status, content)
         else:
-            self.write(*finish())
+            self.finish(status, content)
+
+    def finish(self, status: int, content: dict[str, Any] | Odd) -> None:
+        """Book the response and send it."""
+        self.loopback.leave(status, content)
+        self.write(status, content)
 
     def write(self, status: int, content: dict[str, Any] | Odd) -> None:
         """Send a response, or as much of it as is to be sent."""
