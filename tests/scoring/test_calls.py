@@ -7,9 +7,10 @@ import pytest
 
 from loopback import serve
 from metricsmith.errors import ModelFailure, NeedsError
+from metricsmith.records import Status
 from metricsmith.scoring import calls
 from metricsmith.scoring.calls import model_call
-from metricsmith.records import Status
+from metricsmith.scoring.flow import Flow
 
 
 class Ask(dspy.Module):
@@ -49,7 +50,7 @@ def test_an_unparsable_answer_is_asked_for_once_more_and_then_fails():
     assert (call.prediction, call.status, server.requests) == (None, Status.UNPARSABLE, 2)
 
 
-@pytest.mark.parametrize(("status", "requests"), [(500, 3), (429, 3), (400, 1)])
+@pytest.mark.parametrize(("status", "requests"), [(500, 5), (429, 5), (400, 1)])
 def test_only_what_may_pass_is_tried_again(status, requests):
     with serve(lambda prompt: {}, always=status) as server, dspy.context(lm=server.lm()):
         call = model_call(Ask(), question="q")
@@ -72,7 +73,7 @@ def test_a_dead_server_is_a_transport_failure():
         lm = server.lm()
     with dspy.context(lm=lm):
         call = model_call(Ask(), question="q")
-    assert (call.status, call.usage.requests) == (Status.TRANSPORT, 3)
+    assert (call.status, call.usage.requests) == (Status.TRANSPORT, 5)
 
 
 def test_without_a_model_the_error_says_what_to_do():
@@ -129,13 +130,16 @@ def test_a_filtered_request_is_a_refusal_and_not_tried_again():
     assert "not allowed" in call.error
 
 
-def test_pauses_between_tries_double_and_none_follows_the_last(monkeypatch):
+def test_pauses_double_with_jitter_up_to_a_limit_and_none_follows_the_last(monkeypatch):
     pauses = []
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.5)
-    monkeypatch.setattr(calls.time, "sleep", pauses.append)
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 4.0)
+    monkeypatch.setattr(Flow, "pause", lambda flow, seconds: pauses.append(seconds) or True)
     with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()):
-        model_call(Ask(), tries=4, question="q")
-    assert pauses == [0.5, 1.0, 2.0]
+        model_call(Ask(), tries=6, question="q")
+    wanted = [4.0, 8.0, 16.0, 30.0, 30.0]
+    assert len(pauses) == len(wanted)
+    assert all(0.5 * most <= pause <= most for pause, most in zip(pauses, wanted, strict=True))
+    assert len({pause / most for pause, most in zip(pauses, wanted, strict=True)}) > 1
 
 
 def test_time_is_measured_and_cost_follows_the_models_price():

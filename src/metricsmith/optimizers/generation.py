@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 import dspy
 
 from metricsmith.errors import ModelFailure, OptionError, nearest
-from metricsmith.scoring.calls import Call, model_call
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Task, Usage
+from metricsmith.scoring.calls import Call, model_call
 from metricsmith.signatures.axes import Axis
 
 __all__ = ["DEFAULT_COUNTS", "GENERATORS", "Family", "Generated", "generate"]
 
 # AutoMetrics, section 3.1: 10 single-criterion and 5 rubric judges.
 DEFAULT_COUNTS: Mapping[str, int] = {"criterion": 10, "rubric": 5}
-TRIES = 4  # a lost generation request costs a whole judge, or all of them: try harder than for one judgement
+PARSE_TRIES = 4  # a lost generation request costs a whole judge, or all of them: try harder than for one judgement
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,7 @@ def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
     examples = contrast(rows, task, seed=seed)
     call = model_call(
         AxesGenerator(),
-        tries=TRIES,
-        parse_tries=TRIES,
+        parse_tries=PARSE_TRIES,
         task=task.description,
         rating=f"{task.target}, from {task.scale}" + ("" if task.scale.higher_is_better else ", where lower is better"),
         liked=examples.liked,
@@ -105,7 +104,7 @@ def _rubric_judges(axes: Sequence[Axis], task: Task) -> Generated:
 
     def write(axis: Axis) -> Call:
         criterion = f"{axis.name}: {axis.meaning}"
-        return model_call(RubricGenerator(), tries=TRIES, parse_tries=TRIES, task=task.description, criterion=criterion)
+        return model_call(RubricGenerator(), parse_tries=PARSE_TRIES, task=task.description, criterion=criterion)
 
     with ThreadPoolExecutor(len(axes)) as pool:
         futures = [pool.submit(contextvars.copy_context().run, write, axis) for axis in axes]

@@ -1,41 +1,42 @@
 """One model call, with every request counted: the only place where a model may fail.
 
-DSPy's own retries and its fallback to a second adapter are off in here, so that our count of requests
-is what the server saw. A failure becomes a status; what no retry can mend (a wrong key, an unknown
-model) stops the run with the server's own words.
+Every request passes the flow of the run around it (`metricsmith.scoring.flow`). DSPy's own retries and its
+fallback to a second adapter are off in here, so that our count of requests is what the server saw. A failure
+becomes a status; which failures are tried again is told in `metricsmith.scoring.faults`.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import dspy
-from dspy.utils.exceptions import (
-    AdapterParseError,
-    LMAuthError,
-    LMBillingError,
-    LMConfigurationError,
-    LMError,
-    LMUnsupportedModelError,
-    is_retryable_lm_error,
-)
+from dspy.utils.exceptions import AdapterParseError, LMError
 
 from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError
 from metricsmith.records import Status, Usage
+from metricsmith.scoring.adapters import Channel, Repair, complaint, whole
+from metricsmith.scoring.faults import delay, fault, one_line, refusal, unread, words
+from metricsmith.scoring.flow import Flow, Outcome, in_force
+from metricsmith.scoring.limits import Concurrency
 
 __all__ = ["Call", "model_call"]
 
-HOPELESS = (LMAuthError, LMBillingError, LMConfigurationError, LMUnsupportedModelError)
+TRIES = 5  # requests that fail on their way, before the call fails
+PARSE_TRIES = 2  # unusable answers, before the call fails: one repair
 FIRST_PAUSE = 0.5  # seconds before the second try of a transport failure; doubles from there
+TIMEOUT = 120.0  # seconds without a byte, for models that name no time-out
+WITHOUT_LIMIT = Concurrency(10_000, 10_000)
+REPAIRABLE = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
 _threads = threading.local()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Call:
     """How a call ended: `prediction` is None unless `status` is ok."""
 
@@ -51,106 +52,227 @@ class Call:
         return self.prediction
 
 
-def model_call(module: dspy.Module, /, *, tries: int = 3, parse_tries: int = 2, run: int = 0, **inputs: Any) -> Call:
+def model_call(
+    module: dspy.Module, /, *, tries: int = TRIES, parse_tries: int = PARSE_TRIES, run: int = 0, **inputs: Any
+) -> Call:
     """Call a module on the language model in force and account for every request.
+
+    At most ``tries + parse_tries - 1`` requests are sent: a request that fails on its way is sent again after a
+    pause, and an unusable answer is shown to the model with what is wrong with it. Refusals, wrong keys and the
+    like are not asked again. Without a flow in force the call has no limit but its own.
 
     Parameters
     ----------
     module : dspy.Module
-        Makes one language-model request per call.
+        Makes one language-model request per call. Its predictors' own models come before the one in force.
     tries : int
-        Requests at most in all; transport failures and server errors are tried again after a pause.
+        How many requests may fail on their way (time-outs, 429, 5xx, broken responses) before the call fails.
     parse_tries : int
-        How many unusable answers are borne before the call counts as failed.
+        How many unusable answers are borne before the call fails.
     run : int
         Repetition number; runs after the first get their own place in the cache.
     **inputs
         The module's inputs.
+
+    Returns
+    -------
+    Call
+        ``usage`` has every request that was sent, also for a call that failed.
 
     Raises
     ------
     NeedsError
         If no language model is set.
     ModelFailure
-        If no retry can help: wrong key, no credit, unknown model.
+        Without a flow in force: if no retry can help (wrong key, no credit, unknown model).
     """
-    module, lm = _detached(module)
-    started, usage, unusable = time.perf_counter(), Usage(), 0
-    status, error = Status.TRANSPORT, ""
-    for attempt in range(tries):
-        with _private(lm, fresh=attempt > 0, run=run) as private:
-            try:
-                prediction = module(**inputs)
-            except HOPELESS as problem:
-                raise ModelFailure(f"the model refuses to work: {_first_line(problem)}") from problem
-            except JudgementFailed as problem:
-                status, error = Status(problem.status), str(problem)
-            except AdapterParseError as problem:
-                status, error = Status.UNPARSABLE, _unread(problem)
-            except (RecursionError, OverflowError) as problem:
-                status, error = Status.UNPARSABLE, f"the answer cannot be read: {_first_line(problem)}"
-            except LMError as problem:
-                status, error = _transport_status(problem), _first_line(problem)
-                usage += Usage(requests=1)
-                if not is_retryable_lm_error(problem):
-                    break
-                if attempt + 1 < tries:
-                    time.sleep(FIRST_PAUSE * 2**attempt)
-                continue
-            else:
-                usage += _spent(private)
-                return Call(prediction, Status.OK, "", _timed(usage, started))
-            usage += _spent(private)
-            unusable += 1
+    return converse(module, inputs, tries=tries, parse_tries=parse_tries, run=run)
+
+
+def converse(
+    module: dspy.Module,
+    inputs: dict[str, Any],
+    *,
+    tries: int = TRIES,
+    parse_tries: int = PARSE_TRIES,
+    run: int = 0,
+    repair: Repair | None = None,
+) -> Call:
+    """`model_call`, which may start with the repair of an answer that is known already."""
+    lm, flow = _model(module), in_force()
+    alone = flow is None
+    flow = flow or Flow(WITHOUT_LIMIT)
+    started, usage, lost, unusable = time.perf_counter(), Usage(), 0, 0
+    while True:
+        private = partial(private_copy, fresh=repair is not None, run=run)
+        try:
+            answer = ask(module, inputs, Channel(private(lm), private, repair), flow)
+        except NotAdmitted as stopped:
+            return Call(None, stopped.status, str(stopped), _timed(usage, started))
+        usage += answer.usage
+        if answer.status is Status.OK:
+            break
+        if answer.stopping and alone:
+            raise ModelFailure(f"the model refuses to work: {answer.error}") from answer.problem
+        if answer.repair is not None:
+            repair, unusable = answer.repair, unusable + 1
             if unusable >= parse_tries:
                 break
-    return Call(None, status, error, _timed(usage, started))
+        elif answer.again:
+            lost += 1
+            if lost >= tries or not flow.pause(delay(answer.problem, lost, FIRST_PAUSE)):
+                break
+        else:
+            break
+    return Call(answer.prediction, answer.status, answer.error, _timed(usage, started))
 
 
-def _detached(module: dspy.Module) -> tuple[dspy.Module, Any]:
-    """The module without a model of its own, and the model to use (its own before the one in force)."""
-    own = [predictor.lm for _, predictor in module.named_predictors() if predictor.lm is not None]
-    if own:
-        module = module.deepcopy()
-        module.set_lm(None)
-    lm = own[0] if own else dspy.settings.lm
-    if lm is None:
-        raise NeedsError("no language model is set: pass lm=dspy.LM('provider/model') or call dspy.configure(lm=...)")
-    return module, lm
+class NotAdmitted(Exception):
+    """The flow admits no more requests; not to be mixed up with what a module raises."""
+
+    def __init__(self, message: str, status: Status) -> None:
+        super().__init__(message)
+        self.status = status
 
 
-@contextmanager
-def _private(lm: Any, *, fresh: bool, run: int) -> Iterator[Any]:
-    """Put a copy of `lm` in force that this thread alone uses: no retries, its own history."""
-    copies: dict[tuple[int, bool, int], tuple[Any, Any]] = _threads.__dict__.setdefault("copies", {})
-    key = (id(lm), fresh, run)
-    if key not in copies:
-        settings: dict[str, Any] = {"num_retries": 0}
-        if fresh:
-            settings["cache"] = False  # a cached unusable answer would come back unchanged
-        if run:
-            settings["rollout_id"] = run
-        copies[key] = (lm, lm.copy(**settings))
-    private = copies[key][1]
-    private.history.clear()
-    adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
-    with dspy.context(lm=private, adapter=adapter, disable_history=False, max_history_size=100):
-        yield private
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one request brought.
+
+    `again` says that it failed on its way and may be sent again, `stopping` that no other can do better,
+    `repair` that the model may do better when it sees what it wrote.
+    """
+
+    status: Status
+    usage: Usage
+    prediction: Any = None
+    error: str = ""
+    outcome: Outcome = Outcome.ANSWERED
+    problem: Any = None
+    again: bool = False
+    stopping: bool = False
+    repair: Repair | None = None
 
 
-def _spent(private: Any) -> Usage:
-    """What the requests in this copy's history cost; an answer from the cache costs nothing."""
-    total = Usage()
-    for entry in private.history:
-        tokens = entry.get("usage") or {}
-        if _cached(entry):
-            continue
-        total += Usage(
-            1,
-            int(tokens.get("prompt_tokens") or 0),
-            int(tokens.get("completion_tokens") or 0),
-            entry.get("cost"),
+def ask(module: dspy.Module, inputs: dict[str, Any], channel: Channel, flow: Flow) -> Answer:
+    """Run the module once, its request through `channel` and admitted by `flow`.
+
+    Raises
+    ------
+    NotAdmitted
+        If the flow is stopped or its budget spent.
+    """
+    try:
+        ticket = flow.enter()
+    except JudgementFailed as stopped:
+        raise NotAdmitted(one_line(str(stopped)), Status(stopped.status)) from stopped
+    answer = None
+    try:
+        with dspy.context(lm=channel.lm, adapter=channel, disable_history=False):
+            answer = _run(module, inputs, channel)
+    finally:
+        if answer is None:  # an error that is none of the model's
+            flow.leave(ticket, Outcome.FAILED, spent(channel))
+        else:
+            flow.leave(ticket, answer.outcome, answer.usage, answer.error)
+    return answer
+
+
+def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answer:
+    try:
+        prediction = module(**inputs)
+    except JudgementFailed as problem:
+        return unusable(channel, Status(problem.status), one_line(str(problem)), one_line(str(problem)))
+    except AdapterParseError as problem:
+        return unusable(channel, Status.UNPARSABLE, unread(problem), complaint(problem), fields_of(problem))
+    except (RecursionError, OverflowError) as problem:
+        error = f"the answer cannot be read: {words(problem, channel.lm)}"
+        return unusable(channel, Status.UNPARSABLE, error, "it cannot be read")
+    except LMError as problem:
+        cause = fault(problem)
+        usage = spent(channel) + Usage(requests=int(cause.sent))
+        error = words(problem, channel.lm)
+        return Answer(
+            cause.status, usage, None, error, cause.outcome, problem, again=cause.again, stopping=cause.stopping
         )
+    return Answer(Status.OK, spent(channel), prediction)
+
+
+def unusable(
+    channel: Channel, status: Status, error: str, complaint: str, fields: Sequence[str] | None = None, choice: int = 0
+) -> Answer:
+    """An answer that came and is of no use: a refusal, or one that may be repaired.
+
+    `fields` are those that could not be read; None if they could, for what can be read is no refusal.
+    """
+    usage = spent(channel)
+    entry = channel.entries[-1] if channel.entries else None
+    if entry is None or status not in REPAIRABLE:
+        return Answer(status, usage, error=error)
+    outputs = entry.get("outputs") or []
+    output = outputs[choice] if choice < len(outputs) else None
+    text = whole(str((output.get("text") if isinstance(output, dict) else output) or ""))
+    if fields is not None and (said := refusal(entry.get("response"), choice, text, fields)):
+        return Answer(Status.REFUSED, usage, error=one_line(f"the model refuses: {said}"))
+    return Answer(status, usage, error=error, repair=Repair(entry.get("messages") or [], text, complaint))
+
+
+def fields_of(problem: AdapterParseError) -> list[str]:
+    """The fields that could not be read."""
+    return list(problem.signature.output_fields)
+
+
+def _model(module: dspy.Module) -> Any:
+    """The model in force, or one that the module has of its own."""
+    if dspy.settings.lm is not None:
+        return dspy.settings.lm
+    for _, predictor in module.named_predictors():
+        if predictor.lm is not None:
+            return predictor.lm
+    raise NeedsError("no language model is set: pass lm=dspy.LM('provider/model') or call dspy.configure(lm=...)")
+
+
+def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any) -> Any:
+    """A copy of `lm` that this thread alone uses, without retries; made anew when the model's settings change.
+
+    Parameters
+    ----------
+    lm : dspy.LM or other DSPy model
+    fresh : bool
+        Whether answers from DSPy's cache are out of the question.
+    run : int
+        Repetition number.
+    **settings
+        What else the copy has of its own.
+    """
+    copies: WeakKeyDictionary[Any, tuple[Any, dict[Any, Any]]] = _threads.__dict__.setdefault(
+        "copies", WeakKeyDictionary()
+    )
+    now = (lm.model, lm.cache, lm.kwargs, lm.callbacks)
+    known = copies.get(lm)
+    if known is None or known[0] != now:
+        known = copies[lm] = ((lm.model, lm.cache, dict(lm.kwargs), list(lm.callbacks)), {})
+    key = (fresh, run, *settings.items())
+    if key not in known[1]:
+        own: dict[str, Any] = {"num_retries": 0, **settings}
+        if isinstance(getattr(lm, "engine", None), str) and lm.kwargs.get("timeout") is None:
+            own["timeout"] = TIMEOUT
+        if fresh:
+            own["cache"] = False
+        if run:
+            own.setdefault("rollout_id", run)
+        known[1][key] = lm.copy(**own)
+    return known[1][key]
+
+
+def spent(channel: Channel) -> Usage:
+    """What the answered requests of a channel cost; an answer from the cache costs nothing."""
+    total = Usage()
+    for entry in channel.entries:
+        if not _cached(entry):
+            tokens = entry.get("usage") or {}
+            asked, answered = (max(0, int(tokens.get(kind) or 0)) for kind in ("prompt_tokens", "completion_tokens"))
+            total += Usage(1, asked, answered, entry.get("cost"))
     return total
 
 
@@ -161,21 +283,4 @@ def _cached(entry: dict[str, Any]) -> bool:
 
 
 def _timed(usage: Usage, started: float) -> Usage:
-    return usage + Usage(seconds=time.perf_counter() - started)
-
-
-def _transport_status(problem: LMError) -> Status:
-    refused = getattr(problem, "provider_code", None) in {"content_filter", "content_policy_violation"}
-    return Status.REFUSED if refused else Status.TRANSPORT
-
-
-def _unread(problem: AdapterParseError) -> str:
-    """What was wanted and what came."""
-    fields = ", ".join(problem.signature.output_fields)
-    answer = " ".join(str(problem.lm_response).split())
-    return f"no {fields} in the answer {answer[:120]!r}{'...' if len(answer) > 120 else ''}"
-
-
-def _first_line(problem: Exception) -> str:
-    text = str(problem).strip()
-    return text.splitlines()[0][:300] if text else type(problem).__name__
+    return replace(usage, seconds=time.perf_counter() - started)

@@ -1,0 +1,188 @@
+"""DSPy adapters for one call: they send through a private model, show an answer again, keep and replay choices.
+
+All of them write and read the chat form of `dspy.ChatAdapter`, without its fallback to JSON, which would send
+requests that nobody counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+from dspy.adapters.chat_adapter import FieldInfoWithName
+from dspy.adapters.utils import translate_field_type
+from dspy.utils.exceptions import AdapterParseError
+
+from metricsmith.scoring.faults import field_headers
+
+__all__ = ["Channel", "ChoicesChannel", "Repair", "Replay", "complaint"]
+
+LONGEST_ANSWER = 4_000  # characters of an unusable answer that the model is shown again
+
+# DSPy wraps these two in every subclass so that callbacks fire; the plain functions keep them from firing twice.
+_format: Callable[..., list[dict[str, Any]]] = getattr(dspy.ChatAdapter.format, "__wrapped__", dspy.ChatAdapter.format)
+_parse: Callable[..., dict[str, Any]] = getattr(dspy.ChatAdapter.parse, "__wrapped__", dspy.ChatAdapter.parse)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """An unusable answer: the messages that it answers, its text, and what is wrong with it."""
+
+    messages: list[dict[str, Any]]
+    answer: str
+    complaint: str
+
+
+class Channel(dspy.ChatAdapter):  # type: ignore[misc]
+    """The chat adapter of one call.
+
+    Parameters
+    ----------
+    lm : dspy.LM
+        The private copy that is in force.
+    private : callable
+        Gives a private copy of a model that a predictor has of its own.
+    repair : Repair, optional
+        To be shown when the request that it answers is written again.
+
+    Attributes
+    ----------
+    entries : list of dict
+        DSPy's history of the requests that went through here and were answered.
+    """
+
+    def __init__(self, lm: Any, private: Callable[[Any], Any], repair: Repair | None = None) -> None:
+        super().__init__(use_json_adapter_fallback=False)
+        self.lm, self.private, self.repair = lm, private, repair
+        self.entries: list[dict[str, Any]] = []
+        lm.update_history = self.entries.append
+
+    def __call__(
+        self,
+        lm: Any,
+        lm_kwargs: dict[str, Any],
+        signature: type[dspy.Signature],
+        demos: list[dict[str, Any]],
+        inputs: dict[str, Any],
+    ) -> list[dict[str, Any]]:
+        """Send one request on a private copy of `lm`."""
+        if lm is not self.lm:
+            lm = self.lm = self.private(lm)
+        lm.update_history = self.entries.append
+        answers: list[dict[str, Any]] = super().__call__(lm, lm_kwargs, signature, demos, inputs)
+        return answers
+
+    def format(
+        self, signature: type[dspy.Signature], demos: list[dict[str, Any]], inputs: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Write the messages, followed by the unusable answer and its correction where these are its messages."""
+        messages = _format(self, signature, demos, inputs)
+        if self.repair is None or messages != self.repair.messages:
+            return messages
+        answer = self.repair.answer
+        cut = answer[:LONGEST_ANSWER] + (" [...]" if len(answer) > LONGEST_ANSWER else "")
+        shown = [{"role": "assistant", "content": cut}] if cut.strip() else []  # some servers take no empty turn
+        return [*messages, *shown, {"role": "user", "content": self._correction(signature, self.repair.complaint)}]
+
+    def _correction(self, signature: type[dspy.Signature], complaint: str) -> str:
+        form = self.format_field_with_value(
+            {
+                FieldInfoWithName(name=name, info=info): translate_field_type(name, info)
+                for name, info in signature.output_fields.items()
+            }
+        )
+        return (
+            f"This answer cannot be used: {complaint}. Answer the request above once more, with nothing before, "
+            f"between or after the fields, in exactly this form:\n\n{form}\n\n[[ ## completed ## ]]"
+        )
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Read the fields; half characters, which no file can hold, become question marks."""
+        return _parse(self, signature, whole(completion))
+
+    def _call_postprocess(
+        self,
+        processed_signature: type[dspy.Signature],
+        original_signature: type[dspy.Signature],
+        outputs: list[Any],
+        lm: Any,
+        lm_kwargs: dict[str, Any],
+    ) -> list[dict[str, Any]]:
+        if not outputs:
+            raise AdapterParseError("ChatAdapter", original_signature, "", "There is no answer in the response.")
+        values: list[dict[str, Any]] = super()._call_postprocess(
+            processed_signature, original_signature, outputs, lm, lm_kwargs
+        )
+        return values
+
+
+class ChoicesChannel(Channel):
+    """One request for several answers, each of which is read on its own.
+
+    Attributes
+    ----------
+    choices : list
+        For each answer its fields, or what was raised when it was read.
+    """
+
+    def __init__(self, lm: Any, private: Callable[[Any], Any]) -> None:
+        super().__init__(lm, private)
+        self.choices: list[dict[str, Any] | Exception] = []
+
+    def _call_postprocess(
+        self,
+        processed_signature: type[dspy.Signature],
+        original_signature: type[dspy.Signature],
+        outputs: list[Any],
+        lm: Any,
+        lm_kwargs: dict[str, Any],
+    ) -> list[dict[str, Any]]:
+        def read(output: Any) -> dict[str, Any] | Exception:
+            try:
+                return super(ChoicesChannel, self)._call_postprocess(
+                    processed_signature, original_signature, [output], lm, lm_kwargs
+                )[0]
+            except (AdapterParseError, RecursionError, OverflowError) as problem:
+                return problem
+
+        self.choices = [read(output) for output in outputs]
+        first = next((choice for choice in self.choices if isinstance(choice, dict)), None)
+        if first is None:
+            raise next(
+                (problem for problem in self.choices if isinstance(problem, Exception)),
+                AdapterParseError("ChatAdapter", original_signature, "", "There is no answer in the response."),
+            )
+        return [dict(first)]
+
+
+class Replay(dspy.ChatAdapter):  # type: ignore[misc]
+    """Gives fields that are known already, and sends nothing."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        super().__init__(use_json_adapter_fallback=False)
+        self.fields = fields
+
+    def __call__(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+        """Answer without a request."""
+        return [dict(self.fields)]
+
+
+def whole(text: str) -> str:
+    """`text` with a question mark for each half of a surrogate pair, which UTF-8 cannot write."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def complaint(problem: AdapterParseError) -> str:
+    """What is wrong with an answer, in words for the model that gave it."""
+    answer, fields = str(problem.lm_response or ""), problem.signature.output_fields
+    if not answer.strip() or answer in ("None", "{'text': None}"):
+        return "it is empty"
+    unreadable = re.match(r"Failed to parse field (\w+) with value", str(problem))
+    if unreadable and unreadable[1] in fields:
+        wanted = getattr(fields[unreadable[1]].annotation, "__name__", str(fields[unreadable[1]].annotation))
+        return f"the field {unreadable[1]} does not hold what it must hold ({wanted})"
+    missing = [name for name, header in zip(fields, field_headers(fields), strict=True) if header not in answer]
+    return f"it lacks {', '.join(missing)}" if missing else "its fields cannot be told apart"

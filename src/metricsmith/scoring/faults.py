@@ -1,0 +1,208 @@
+"""What a failed request means: whose fault it is, whether to ask again, and what may be told of it.
+
+What DSPy 3.4 raises was found out with a server that speaks raw sockets; "native" is DSPy's own client,
+"litellm" the one that carries several answers in a request.
+
+=====================================  =======================  =======================  =====================
+the server                             native                   litellm                  here
+=====================================  =======================  =======================  =====================
+cuts before or within head or body     LMTransportError         LMServerError 500        asked again
+hangs beyond the time-out              LMTransportError         LMTimeoutError 408       asked again
+sends what is not HTTP, or bad gzip    LMTransportError         LMServerError 500        asked again
+200, JSON truncated, empty, not UTF-8  LMProviderError 200      LMServerError 500        asked again
+200, an HTML page                      LMProviderError 200      LMServerError 500        asked again
+200, JSON that is no object, too deep  LMUnexpectedError        LMServerError 500        asked again
+200, token counts that are no counts   LMUnexpectedError        LMServerError 500        asked again
+200, an error object                   LMServerError            LMUnexpectedError        asked again
+500, 501, 502                          LMServerError            LMServerError            asked again
+408, 504                               LMTimeoutError           LMTimeoutError           asked again
+429, 503, 529                          LMRateLimit-, -Server-   LMRateLimit-, -Server-   asked again, throttled
+429 with code insufficient_quota       LMBillingError           LMBillingError           hopeless
+401, 403; 402                          LMAuth-; LMBillingError  LMAuth-; LMBillingError  hopeless
+400, 404, 405, 409, 422, 451           LMInvalidRequest-, ...   LMInvalidRequest-, ...   hopeless
+400 with code content_filter           LMInvalidRequestError    LMInvalidRequestError    refused
+400, context length; 413               ContextWindow-, ...      ContextWindow-, ...      failed, this row alone
+200, ``choices: []``                   AdapterParseError        no output at all         repaired
+200, content null or empty             AdapterParseError        AdapterParseError        repaired
+200, 50 MB of text                     AdapterParseError, 1 s   AdapterParseError        repaired, cut
+200, finish_reason content_filter      AdapterParseError        AdapterParseError        refused
+200, a ``refusal``                     AdapterParseError        AdapterParseError        refused
+=====================================  =======================  =======================  =====================
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dspy.utils.exceptions import (
+    AdapterParseError,
+    ContextWindowExceededError,
+    LMAuthError,
+    LMBillingError,
+    LMConfigurationError,
+    LMError,
+    LMInvalidRequestError,
+    LMProviderError,
+    LMRateLimitError,
+    LMUnexpectedError,
+    LMUnsupportedFeatureError,
+    LMUnsupportedModelError,
+    is_retryable_lm_error,
+)
+
+from metricsmith.records import Status
+from metricsmith.scoring.flow import Outcome
+from metricsmith.scoring.models import redact
+
+__all__ = ["Fault", "delay", "fault", "field_headers", "one_line", "refusal", "unread", "words"]
+
+LONGEST_TEXT = 300  # characters of an error message
+LONGEST_PAUSE = 30.0  # seconds, where the server names none
+REFUSALS = frozenset({"content_filter", "content_policy_violation"})  # codes of providers
+LOCAL = (LMConfigurationError, LMUnsupportedFeatureError)  # raised before anything is sent
+STOPPING = (LMAuthError, LMBillingError, LMUnsupportedModelError, *LOCAL)  # no request of this run can succeed
+PASSING = frozenset({408, 425, 429})  # the 4xx that may pass
+THROTTLING = frozenset({429, 503, 529})
+
+# How a refusal in plain English opens: an apology, or that one cannot, will not or may not, and what.
+UNABLE = (
+    r"i (?:can't|cannot|can not|won't|will not|must decline|have to decline|am unable|am not able|am not comfortable)"
+    r"(?: to)?"
+)
+DEED = (
+    r"(?:help|assist|comply|provide|fulfill?|rate|evaluate|judge|score|assess|answer|respond|do (?:this|that|so)"
+    r"|engage|discuss|continue|complete|participate|process|review|share|generate|create|write|say|this|that|with)"
+)
+OPENINGS = re.compile(
+    rf"(?:(?:i am |i'm )?(?:very |so |really )?sorry|i apologi[sz]e|unfortunately|as an ai[^.]{{0,40}}?)?\W{{0,3}}"
+    rf"(?:but |however )?{UNABLE} {DEED}\b"
+    r"|(?:i am |i'm )(?:very |so |really )?sorry\W{1,3}but\b"
+    r"|(?:this|your|the) (?:request|content) (?:violates|goes against|is against)\b"
+)
+_chance = random.Random()  # of its own, so that a caller's seed means what it meant before
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What follows from a request that brought no answer.
+
+    Parameters
+    ----------
+    status : Status
+    outcome : Outcome
+        What the flow is told.
+    again : bool
+        Whether the same request may succeed later.
+    sent : bool
+        Whether a request left this machine.
+    stopping : bool
+        Whether no request of this run can succeed.
+    """
+
+    status: Status
+    outcome: Outcome
+    again: bool = False
+    sent: bool = True
+    stopping: bool = False
+
+
+def fault(problem: LMError) -> Fault:
+    """Classify what DSPy raised for one request; the table above."""
+    http = problem.status
+    if problem.provider_code in REFUSALS:
+        return Fault(Status.REFUSED, Outcome.ANSWERED)
+    if isinstance(problem, ContextWindowExceededError) or http == 413:
+        return Fault(Status.TRANSPORT, Outcome.ANSWERED)  # the row is too long; key, model and server are all right
+    if isinstance(problem, STOPPING) or http == 404:
+        return Fault(Status.TRANSPORT, Outcome.HOPELESS, sent=not isinstance(problem, LOCAL), stopping=True)
+    if isinstance(problem, LMInvalidRequestError) or (http and 400 <= http < 500 and http not in PASSING):
+        return Fault(Status.TRANSPORT, Outcome.HOPELESS)
+    if isinstance(problem, LMRateLimitError) or http in THROTTLING:
+        return Fault(Status.TRANSPORT, Outcome.THROTTLED, again=True)
+    again = is_retryable_lm_error(problem) or isinstance(problem, LMUnexpectedError | LMProviderError)
+    return Fault(Status.TRANSPORT, Outcome.FAILED, again)
+
+
+def delay(problem: LMError, tries: int, first: float) -> float:
+    """Seconds to wait before the next try: the server's wish, or `first` doubled per try, with jitter."""
+    wish: float | None = problem.retry_after
+    wish = _litellm_wish(problem) if wish is None else wish
+    if wish is not None and wish > 0:
+        return wish
+    return min(LONGEST_PAUSE, first * 2.0 ** (tries - 1)) * _chance.uniform(0.5, 1.0)
+
+
+def _litellm_wish(problem: BaseException) -> float | None:
+    """Retry-After as litellm keeps it, which DSPy does not look for."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        headers = getattr(cause, "litellm_response_headers", None)
+        if headers is not None:
+            try:
+                return float(headers.get("retry-after"))
+            except (TypeError, ValueError):
+                return None
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def refusal(response: Any, choice: int, answer: str, fields: Iterable[str]) -> str:
+    """The words of a refusal, for an answer that could not be used; empty if it is none.
+
+    Parameters
+    ----------
+    response : object
+        As DSPy's history keeps it, from its native client or from litellm.
+    choice : int
+        Which of several answers.
+    answer : str
+        Its text.
+    fields : iterable of str
+        The fields that were asked for: an answer that has one of them is a try, not a refusal.
+    """
+    choices = _get(response, "choices")
+    part = choices[choice] if isinstance(choices, list) and choice < len(choices) else response
+    message = _get(part, "message")
+    said = _get(message, "refusal") or _get(_get(message, "provider_specific_fields"), "refusal")
+    for piece in _get(message, "parts") or ():
+        said = said or (_get(piece, "text") if _get(piece, "type") == "refusal" else None)
+    if said:
+        return one_line(str(said))
+    if _get(part, "finish_reason") == "content_filter":
+        return one_line(answer) or "the answer was filtered"
+    opening = answer[:200].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lstrip(" \n\t\"'*#>-").lower()
+    opening = opening.replace("i'm ", "i am ")
+    if OPENINGS.match(opening) and not any(header in answer for header in field_headers(fields)):
+        return one_line(answer)
+    return ""
+
+
+def field_headers(fields: Iterable[str]) -> list[str]:
+    """The lines that DSPy's chat form puts before each field."""
+    return [f"[[ ## {name} ## ]]" for name in fields]
+
+
+def _get(thing: Any, name: str) -> Any:
+    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+
+
+def unread(problem: AdapterParseError) -> str:
+    """What was wanted and what came."""
+    fields = ", ".join(problem.signature.output_fields)
+    answer = " ".join(str(problem.lm_response)[:1000].split())
+    return f"no {fields[:120]} in the answer {answer[:120]!r}{'...' if len(answer) > 120 else ''}"
+
+
+def words(problem: BaseException, lm: Any) -> str:
+    """The server's own words: one line, without secrets."""
+    text = str(problem).strip()[: 10 * LONGEST_TEXT]
+    return one_line(redact(text.splitlines()[0], lm)) if text else type(problem).__name__
+
+
+def one_line(text: str) -> str:
+    """`text` on one line, at most 300 characters."""
+    return " ".join(text[: 2 * LONGEST_TEXT].split())[:LONGEST_TEXT]
