@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.runs import Induced
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
+    from metricsmith.programs.judges.panel import Panel
     from metricsmith.programs.judges.repeated import Repeated
     from metricsmith.programs.judges.rubric import RubricJudge
     from metricsmith.programs.loading import load
@@ -52,6 +53,7 @@ _HOMES = {
     "optimizers.runs": ("Induced",),
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),
+    "programs.judges.panel": ("Panel",),
     "programs.judges.repeated": ("Repeated",),
     "programs.judges.rubric": ("RubricJudge",),
     "programs.loading": ("load",),
@@ -66,9 +68,10 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Agreement", "AutoMetrics", "CriterionJudge", "DSPyMetric", "DataError", "Induced", "InducedMetric", "InputError",
     "Judgement", "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
-    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "PriorRidge", "Repeated", "RubricJudge",
-    "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Table", "Task", "TwoStagePLS", "Usage", "default_bank",
-    "drop_outliers", "induce", "load", "make_row", "project", "read_table", "rrwa", "score", "write_reports",
+    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated",
+    "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Table", "Task", "TwoStagePLS", "Usage",
+    "default_bank", "drop_outliers", "induce", "load", "make_row", "project", "read_table", "rrwa", "score",
+    "write_reports",
 ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from metricsmith.errors import StateError, nearest
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.panel import PanelMember, join_panels
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.state import read_state
@@ -57,8 +58,10 @@ def from_state(state: Mapping[str, Any]) -> Metric:
 
 def _induced(state: Mapping[str, Any]) -> Metric:
     task = state["task"]
+    components = [from_state(component) for component in state["components"]]
+    join_panels(components)
     return InducedMetric(
-        components=[from_state(component) for component in state["components"]],
+        components=components,
         combination=LinearCombination.from_dict(state["combination"]),
         task=Task(task["description"], task["target"], Scale(**task["scale"])),
         best=state["best"],
@@ -76,6 +79,7 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Metric]] = {
     "bank": _bank,
     "column": lambda state: ColumnMetric(state["name"]),
     "criterion_judge": CriterionJudge.from_state,
+    "panel_member": PanelMember.from_state,
     "repeated": lambda state: Repeated.from_state(state, from_state(state["judge"])),
     "rubric_judge": RubricJudge.from_state,
 }
