@@ -16,10 +16,12 @@ from dspy.adapters.chat_adapter import FieldInfoWithName
 from dspy.adapters.utils import translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 
+from metricsmith.scoring.chat import Chat
 from metricsmith.scoring.faults import field_headers
 
-__all__ = ["Channel", "ChoicesChannel", "Repair", "Replay", "complaint"]
+__all__ = ["UNREADABLE", "Channel", "ChoicesChannel", "Repair", "Replay", "complaint"]
 
+UNREADABLE = (AdapterParseError, RecursionError, OverflowError)  # what reading an answer may raise
 LONGEST_ANSWER = 4_000  # characters of an unusable answer that the model is shown again
 
 # DSPy wraps these two in every subclass so that callbacks fire; the plain functions keep them from firing twice.
@@ -36,7 +38,7 @@ class Repair:
     complaint: str
 
 
-class Channel(dspy.ChatAdapter):  # type: ignore[misc]
+class Channel(Chat):
     """The chat adapter of one call.
 
     Parameters
@@ -55,7 +57,7 @@ class Channel(dspy.ChatAdapter):  # type: ignore[misc]
     """
 
     def __init__(self, lm: Any, private: Callable[[Any], Any], repair: Repair | None = None) -> None:
-        super().__init__(use_json_adapter_fallback=False)
+        super().__init__()
         self.lm, self.private, self.repair = lm, private, repair
         self.entries: list[dict[str, Any]] = []
         lm.update_history = self.entries.append
@@ -145,7 +147,7 @@ class ChoicesChannel(Channel):
                 return super(ChoicesChannel, self)._call_postprocess(
                     processed_signature, original_signature, [output], lm, lm_kwargs
                 )[0]
-            except (AdapterParseError, RecursionError, OverflowError) as problem:
+            except UNREADABLE as problem:
                 return problem
 
         self.choices = [read(output) for output in outputs]
