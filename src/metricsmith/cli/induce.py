@@ -44,6 +44,9 @@ def induce(
     regression: Annotated[str, typer.Option(help="auto (PriorRidge) or pls (the paper's).")] = "auto",
     n: Annotated[int | None, typer.Option("--n", help="How many components; by default as many as are needed.")] = None,
     k: Annotated[int, typer.Option("--k", help="How many metrics retrieval keeps.")] = 30,
+    panel: Annotated[
+        bool, typer.Option("--panel", help="Ask all generated judges in one request a row, which is cheaper.")
+    ] = False,
     lm: Model = None,
     api_base: ApiBase = None,
     test: Annotated[
@@ -72,7 +75,7 @@ def induce(
     from metricsmith.optimizers.induce import plan
 
     optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, regression=regression, lm=language_model(lm, api_base), seed=seed,
+        bank=bank, k=k, n=n, regression=regression, panel=panel, lm=language_model(lm, api_base), seed=seed,
         progress=not quiet and not as_json,
     )  # fmt: skip
     if test is not None and cv is not None:

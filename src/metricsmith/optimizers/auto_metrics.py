@@ -56,10 +56,13 @@ class AutoMetrics:
         By default BM25, then the language model's ranking where there is one.
     lm : dspy.LM, optional
         By default the one in force; without any, nothing is generated.
-    concurrency, max_failure_rate, progress
+    concurrency, store, max_failure_rate, progress
         As for `score`.
     generated_only_below : int
         With a language model and fewer rated training rows than this, only judges are candidates.
+    panel : bool
+        Whether all generated judges are asked in one request a row (`Panel`), which is cheaper, instead of
+        each in one of its own. A metric that keeps only some of them still asks for all.
     seed : int
         Decides ties, examples, splits and resampling.
     """
@@ -84,6 +87,7 @@ class AutoMetrics:
         max_failure_rate: float = 0.2,
         progress: bool = False,
         generated_only_below: int = 80,
+        panel: bool = False,
         seed: int = 0,
     ) -> None:
         self.task = task
@@ -96,6 +100,7 @@ class AutoMetrics:
                 metrics=metrics,
                 k=k,
                 generated_only_below=generated_only_below,
+                panel=panel,
             ),
             fit=FitOptions(regression=regression, n=n, fidelity=fidelity, seed=seed),
             recommender=recommender,

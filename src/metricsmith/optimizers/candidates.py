@@ -14,6 +14,9 @@ from metricsmith.errors import JudgementFailed, NeedsError, OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate
 from metricsmith.programs.judges.base import Judge
+from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.panel import Panel, PanelMember
+from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.records import MetricCard, Task, Usage
@@ -45,6 +48,8 @@ class Sources:
     k : int
         How many metrics (cards) retrieval keeps.
     generated_only_below : int
+    panel : bool
+        Whether the generated judges that retrieval keeps are asked together, in one request a row.
     """
 
     bank: str = "auto"
@@ -54,6 +59,7 @@ class Sources:
     metrics: MetricBank | None = None
     k: int = 30
     generated_only_below: int = GENERATED_ONLY_BELOW
+    panel: bool = False
 
     def __post_init__(self) -> None:
         if self.bank not in BANKS:
@@ -117,8 +123,13 @@ class Candidates:
 
     @property
     def judged(self) -> frozenset[str]:
-        """Names of the generated judges."""
-        return frozenset(metric.name for metric in self.metrics if isinstance(metric, Judge))
+        """Names of the generated judges, alone or on a panel."""
+        return frozenset(metric.name for metric in self.metrics if _is_judge(metric))
+
+    @property
+    def panel(self) -> Panel | None:
+        """The panel that the generated judges sit on, if they do."""
+        return next((metric.asker for metric in self.metrics if isinstance(metric, PanelMember)), None)
 
     @property
     def costly(self) -> bool:
@@ -157,11 +168,26 @@ def gather(
         ]
     _name_apart(judges, {*sources.columns, *(metric.name for metric in bank)})
     chosen, recommended_notes, recommended_usage = _retrieve([*judges, *bank], task, sources.k, recommender)
+    if sources.panel:
+        chosen = _seated(chosen, task)
     metrics = (*map(ColumnMetric, sources.columns), *chosen)
     if not metrics:
         raise OptionError("there is no candidate metric: give output text, --metric-columns, or another --bank")
-    declared = {metric.name for metric in chosen if isinstance(metric, Judge)} | set(sources.prior_columns)
+    declared = {metric.name for metric in chosen if _is_judge(metric)} | set(sources.prior_columns)
     return Candidates(metrics, frozenset(declared), (*notes, *recommended_notes), usage + recommended_usage)
+
+
+def _is_judge(metric: Metric) -> bool:
+    return isinstance(metric, Judge | PanelMember)
+
+
+def _seated(chosen: Sequence[Metric], task: Task) -> list[Metric]:
+    """Put the judges on one panel; its members take their places under their names."""
+    judges = [metric for metric in chosen if isinstance(metric, CriterionJudge | RubricJudge)]
+    if not judges:
+        return list(chosen)
+    members = {member.name: member for member in Panel(judges, task.description).members()}
+    return [members[metric.name] if metric in judges else metric for metric in chosen]
 
 
 def _retrieve(

@@ -16,6 +16,7 @@ from metricsmith.scoring.models import price
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import ProposeAxes
 from metricsmith.signatures.judgement import JudgeCriterion, JudgeRubric
+from metricsmith.signatures.panel import JudgePanel
 
 __all__ = ["Load", "estimate"]
 
@@ -23,6 +24,8 @@ ANSWER_TOKENS = 120  # two to four sentences of reasons and a number
 FRAME_TOKENS = 350  # what DSPy's chat adapter writes around the fields of a judge's signature
 RUBRIC_TOKENS = 250
 CARD_TOKENS = 600
+CRITERION_TOKENS = 30  # a criterion's name and meaning
+ITEM_TOKENS = 70  # a panel's answer on one criterion: its name, one or two sentences, a number
 
 
 @dataclass(frozen=True)
@@ -37,11 +40,14 @@ class Load:
         Rows that every judge reads, over all passes.
     ranked_cards : int
         Cards that the model ranks in each pass; 0 if it ranks none.
+    panel : bool
+        Whether one request a row carries all judges.
     """
 
     passes: int
     judged_rows: int
     ranked_cards: int = 0
+    panel: bool = False
 
 
 def estimate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], load: Load, model: str) -> Usage:
@@ -62,13 +68,23 @@ def estimate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
     rubrics = sum(count * GENERATORS[name].requests_each for name, count in counts.items())
     examples = contrast(rows, task)
     ask = estimate_tokens(ProposeAxes.instructions + examples.liked + examples.disliked) + FRAME_TOKENS
-    text = sum(sum(map(estimate_tokens, shown(row_text(row)).values())) for row in rows) / len(rows)
-    instruction = estimate_tokens(max(JudgeCriterion.instructions, JudgeRubric.instructions, key=len))
-    judgements = judges * load.judged_rows
+    judging = _judging(rows, judges, rubrics, load)
     asks = judges > 0
     per_pass = asks * ask + rubrics * RUBRIC_TOKENS + load.ranked_cards * CARD_TOKENS
-    prompt = load.passes * per_pass + int(judgements * (text + instruction + FRAME_TOKENS))
+    prompt = load.passes * per_pass + judging.prompt_tokens
     completion = load.passes * (judges * 40 + rubrics * RUBRIC_TOKENS + load.ranked_cards * 8)
-    completion += judgements * ANSWER_TOKENS
-    requests = load.passes * (asks + rubrics + bool(load.ranked_cards)) + judgements
+    completion += judging.completion_tokens
+    requests = load.passes * (asks + rubrics + bool(load.ranked_cards)) + judging.requests
     return Usage(requests, prompt, completion, price(model, prompt, completion))
+
+
+def _judging(rows: Sequence[dspy.Example], judges: int, rubrics: int, load: Load) -> Usage:
+    """What all judges cost on all judged rows, each by itself or on one panel."""
+    text = sum(sum(map(estimate_tokens, shown(row_text(row)).values())) for row in rows) / len(rows)
+    if load.panel and judges:
+        criteria = judges * CRITERION_TOKENS + rubrics * RUBRIC_TOKENS
+        prompt = text + estimate_tokens(JudgePanel.instructions) + FRAME_TOKENS + criteria
+        return Usage(load.judged_rows, int(load.judged_rows * prompt), load.judged_rows * judges * ITEM_TOKENS)
+    instruction = estimate_tokens(max(JudgeCriterion.instructions, JudgeRubric.instructions, key=len))
+    judgements = judges * load.judged_rows
+    return Usage(judgements, int(judgements * (text + instruction + FRAME_TOKENS)), judgements * ANSWER_TOKENS)

@@ -76,11 +76,12 @@ def plan(
     chosen, usage = options.plan(sides.train), estimate_run(sides, task, options)
     cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
     judges = sum(options.sources.generators.values()) if chosen.generated else 0
+    together = " asked together" if options.sources.panel and judges else ""
     return "\n".join(
         [
             f"rows: {len(sides.train)} train, {len(sides.test)} test, {len(sides.unrated)} unrated",
             f"source: {sides.origin}",
-            f"candidates: {judges} generated judges, {'the' if chosen.existing else 'no'} bank metrics, "
+            f"candidates: {judges} generated judges{together}, {'the' if chosen.existing else 'no'} bank metrics, "
             f"{len(options.sources.columns)} columns; retrieval keeps at most {options.sources.k} judges and metrics",
             *chosen.notes,
             f"requests: {usage.requests}, prompt tokens: {usage.prompt_tokens}, completion tokens: "

@@ -17,8 +17,9 @@ from metricsmith.optimizers.evaluation import METRIC, best_single, predictions
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induction import Induction, Rated
 from metricsmith.programs.induced import Explanation
+from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from metricsmith.records import Agreement, Judgement, Usage
-from metricsmith.report.record import Component, LearningPoint, RowRecord, RunRecord
+from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
 from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import tally
 
@@ -106,7 +107,14 @@ def record_run(
         clipped_share=sum(not scale.contains(raw) for raw in raws) / len(raws) if raws else 0.0,
         learning=evaluation.learning,
         failures=tuple(_failures(judgements)),
+        panel=_panel(induction),
     )
+
+
+def _panel(induction: Induction) -> PanelTokens | None:
+    """Prompt tokens of the panel and of its judges one by one, over the rows that they read."""
+    panel = induction.candidates.panel
+    return None if panel is None else tokens_per_row(panel, induction.table.rows)
 
 
 def _single_note(induction: Induction) -> list[str]:

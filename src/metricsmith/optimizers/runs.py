@@ -123,7 +123,7 @@ def estimate_run(sides: Sides, task: Task, options: Options) -> Usage:
         return Usage()
     passes = len(sides.folds) + 1
     judged = len(sides.train) * passes + len(sides.test) + len(sides.unrated)
-    load = Load(passes, judged, ranked_cards=cards if ranked else 0)
+    load = Load(passes, judged, ranked_cards=cards if ranked else 0, panel=options.sources.panel)
     return estimate(sides.train.rows, task, counts, load, getattr(options.model, "model", ""))
 
 
@@ -194,7 +194,7 @@ def _signature(induction: Induction, options: Options, origin: str) -> str:
         origin,
         f"{len(induction.train)} training rows",
         options.fit.label,
-        f"bank {options.sources.bank}, k {options.sources.k}",
+        f"bank {options.sources.bank}, k {options.sources.k}{', panel' if options.sources.panel else ''}",
         f"model {model}" if model else "no model",
         f"seed {options.seed}",
         f"metric {induction.metric.fingerprint()}",

@@ -157,6 +157,7 @@ def _costs(record: RunRecord) -> list[str]:
         if number
     ]
     lines += [f"Judgements: {'; '.join(ended) or 'none'}.", ""]
+    lines += [sentences.panel(record), ""] if record.panel is not None else []
     return lines + [f"- {escape(excerpt(line, 300))}" for line in record.failures] + [""]
 
 

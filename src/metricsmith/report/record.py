@@ -14,7 +14,7 @@ from typing import Any
 
 from metricsmith.records import Agreement, MetricCard, Task, Usage
 
-__all__ = ["SCHEMA_VERSION", "Component", "LearningPoint", "RowRecord", "RunRecord", "jsonable"]
+__all__ = ["SCHEMA_VERSION", "Component", "LearningPoint", "PanelTokens", "RowRecord", "RunRecord", "jsonable"]
 
 SCHEMA_VERSION = 1
 
@@ -26,7 +26,7 @@ class Component:
     Parameters
     ----------
     name, kind : str
-        The column's name; ``bank``, ``criterion_judge``, ``rubric_judge`` or ``column``.
+        The column's name; ``bank``, ``criterion_judge``, ``rubric_judge``, ``panel_member`` or ``column``.
     weight : float
         Rating points that one standard deviation of the (transformed) column adds.
     direction : str
@@ -84,6 +84,23 @@ class LearningPoint:
     high: float
 
 
+@dataclass(frozen=True, slots=True)
+class PanelTokens:
+    """What a panel's prompts take beside those of its judges asked one by one; answers are not counted.
+
+    Parameters
+    ----------
+    criteria : int
+        How many judges sit on it.
+    joint, single : float
+        Estimated prompt tokens a row: of the one joint request, and of one request for each judge.
+    """
+
+    criteria: int
+    joint: float
+    single: float
+
+
 @dataclass(frozen=True)
 class RunRecord:
     """A finished induction.
@@ -126,6 +143,8 @@ class RunRecord:
         is no rival: it costs every candidate.
     synthetic : str
         Non-empty for synthetic data: the sentence that says so, shown wherever the results show.
+    panel : PanelTokens, optional
+        Where the generated judges were asked together.
     """
 
     task: Task
@@ -149,6 +168,7 @@ class RunRecord:
     unabridged: str = ""
     synthetic: str = ""
     title: str = "Induced metric"
+    panel: PanelTokens | None = None
 
     @property
     def tested(self) -> bool:
@@ -192,6 +212,8 @@ class RunRecord:
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
+        if self.panel is not None:
+            content["panel"] = asdict(self.panel)
         return dict(jsonable(content))
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "comparison",
     "direction",
     "fidelity",
+    "panel",
     "prospect",
     "stability",
     "undefined_reasons",
@@ -71,6 +72,7 @@ KINDS = {
     "bank": "bank metric",
     "criterion_judge": "single-criterion judge",
     "rubric_judge": "rubric judge",
+    "panel_member": "criterion of a panel",
     "column": "column of the data",
     "induced": "induced metric",
 }
@@ -237,6 +239,21 @@ def fidelity(record: RunRecord) -> str:
             "they are held at its end when used as a score."
         )
     return " ".join(sentences)
+
+
+def panel(record: RunRecord) -> str:
+    """What asking all judges together saves in prompt tokens; empty without a panel."""
+    tokens = record.panel
+    if tokens is None:
+        return ""
+    if not (math.isfinite(tokens.joint) and tokens.joint > 0 and math.isfinite(tokens.single)):
+        return f"One request a row asked for all {count(tokens.criteria)} criteria of the panel."
+    return (
+        f"One request a row asked for all {count(tokens.criteria)} criteria of the panel: about "
+        f"{count(round(tokens.joint))} prompt tokens a row, where the same judges one by one take about "
+        f"{count(round(tokens.single))} ({tokens.single / tokens.joint:.1f} times as many). Both are estimates at "
+        "four characters a token, answers not counted."
+    )
 
 
 def comparison(record: RunRecord) -> str:
