@@ -18,11 +18,12 @@ __all__ = ["GOOD", "HOPELESS", "PASSING", "REFUSED", "UNUSABLE", "End", "expecte
 TRIES = 5
 LONGEST = TRIES + 1  # requests for one answer
 
-GOOD = frozenset({None, Fault.SLOW, Fault.PROSE, Fault.GIGANTIC, Fault.TWO_CHOICES})
+GOOD = frozenset({None, Fault.SLOW, Fault.PROSE, Fault.GIGANTIC})
 PASSING = frozenset(
     {
         Fault.THROTTLED, Fault.RETRY_AFTER, Fault.ERROR_500, Fault.ERROR_502, Fault.ERROR_503, Fault.HANG,
-        Fault.CUT_BEFORE, Fault.CUT_WITHIN, Fault.TRUNCATED, Fault.EMPTY_BODY, Fault.HTML, Fault.NO_CHOICES,
+        Fault.CUT_BEFORE, Fault.CUT_WITHIN, Fault.TRUNCATED, Fault.EMPTY_BODY, Fault.HTML,
+        Fault.TWO_CHOICES,  # DSPy's client reads none of them
     }
 )  # fmt: skip
 HOPELESS = frozenset({Fault.BAD_REQUEST, Fault.WRONG_KEY, Fault.FORBIDDEN, Fault.UNKNOWN})
@@ -35,6 +36,7 @@ UNUSABLE = {
     Fault.GIGANTIC_NUMBER: Status.UNPARSABLE,  # Python reads no more than 4,300 digits
     Fault.EMPTY: Status.UNPARSABLE,
     Fault.NULL: Status.UNPARSABLE,
+    Fault.NO_CHOICES: Status.UNPARSABLE,  # a well-formed response without an answer in it
     Fault.CHATTER: Status.UNPARSABLE,
     Fault.OUT_OF_RANGE: Status.OUT_OF_RANGE,
 }
