@@ -17,7 +17,7 @@ from dspy.adapters.utils import translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.scoring.chat import Chat
-from metricsmith.scoring.faults import field_headers
+from metricsmith.scoring.failures import field_headers
 
 __all__ = ["UNREADABLE", "Channel", "ChoicesChannel", "Repair", "Replay", "complaint"]
 
@@ -116,7 +116,7 @@ class Channel(Chat):
         if not outputs:
             raise AdapterParseError("ChatAdapter", original_signature, "", "There is no answer in the response.")
         values: list[dict[str, Any]] = super()._call_postprocess(
-            processed_signature, original_signature, outputs, lm, lm_kwargs
+            processed_signature, original_signature, outputs[:1], lm, lm_kwargs
         )
         return values
 

@@ -1,39 +1,40 @@
-"""One model call, with every request counted: the only place where a model may fail.
+"""Model calls, with every request counted: the only place where a model may fail.
 
 Every request passes the flow of the run around it (`metricsmith.scoring.flow`). DSPy's own retries and its
 fallback to a second adapter are off in here, so that our count of requests is what the server saw. A failure
-becomes a status; which failures are tried again is told in `metricsmith.scoring.faults`.
+becomes a status; which failures are tried again is told in `metricsmith.scoring.failures`.
 """
 
 from __future__ import annotations
 
-import threading
+import logging
 import time
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError, LMError
 
 from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError
 from metricsmith.records import Status, Usage
-from metricsmith.scoring.adapters import Channel, Repair, complaint, whole
-from metricsmith.scoring.faults import delay, fault, one_line, refusal, unread, words
-from metricsmith.scoring.flow import Flow, Outcome, in_force
+from metricsmith.scoring.adapters import Channel, ChoicesChannel, Repair, Replay
+from metricsmith.scoring.failures import delay, one_line, rejects_choices
+from metricsmith.scoring.flow import Flow, in_force
 from metricsmith.scoring.limits import Concurrency
+from metricsmith.scoring.models import offline_prices
+from metricsmith.scoring.requests import Answer, NotAdmitted, ask, private_copy, unread_answer, unusable
 
-__all__ = ["Call", "model_call"]
+__all__ = ["Call", "model_call", "model_calls"]
 
 TRIES = 5  # requests that fail on their way, before the call fails
 PARSE_TRIES = 2  # unusable answers, before the call fails: one repair
 FIRST_PAUSE = 0.5  # seconds before the second try of a transport failure; doubles from there
-TIMEOUT = 120.0  # seconds without a byte, for models that name no time-out
 WITHOUT_LIMIT = Concurrency(10_000, 10_000)
-REPAIRABLE = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
-_threads = threading.local()
+_one_at_a_time: WeakSet[Any] = WeakSet()  # models whose servers give one answer per request only
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,201 +87,179 @@ def model_call(
     ModelFailure
         Without a flow in force: if no retry can help (wrong key, no credit, unknown model).
     """
-    return converse(module, inputs, tries=tries, parse_tries=parse_tries, run=run)
+    return _converse(module, inputs, run, tries, parse_tries)
 
 
-def converse(
+def model_calls(
     module: dspy.Module,
-    inputs: dict[str, Any],
+    /,
+    runs: Sequence[int],
     *,
     tries: int = TRIES,
     parse_tries: int = PARSE_TRIES,
-    run: int = 0,
-    repair: Repair | None = None,
-) -> Call:
-    """`model_call`, which may start with the repair of an answer that is known already."""
-    lm, flow = _model(module), in_force()
-    alone = flow is None
-    flow = flow or Flow(WITHOUT_LIMIT)
-    started, usage, lost, unusable = time.perf_counter(), Usage(), 0, 0
-    while True:
-        private = partial(private_copy, fresh=repair is not None, run=run)
-        try:
-            answer = ask(module, inputs, Channel(private(lm), private, repair), flow)
-        except NotAdmitted as stopped:
-            return Call(None, stopped.status, str(stopped), _timed(usage, started))
-        usage += answer.usage
-        if answer.status is Status.OK:
-            break
-        if answer.stopping and alone:
-            raise ModelFailure(f"the model refuses to work: {answer.error}") from answer.problem
-        if answer.repair is not None:
-            repair, unusable = answer.repair, unusable + 1
-            if unusable >= parse_tries:
-                break
-        elif answer.again:
-            lost += 1
-            if lost >= tries or not flow.pause(delay(answer.problem, lost, FIRST_PAUSE)):
-                break
-        else:
-            break
-    return Call(answer.prediction, answer.status, answer.error, _timed(usage, started))
+    **inputs: Any,
+) -> list[Call]:
+    """`model_call` for several repetitions, carried by one request where the provider takes ``n``.
 
-
-class NotAdmitted(Exception):
-    """The flow admits no more requests; not to be mixed up with what a module raises."""
-
-    def __init__(self, message: str, status: Status) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one request brought.
-
-    `again` says that it failed on its way and may be sent again, `stopping` that no other can do better,
-    `repair` that the model may do better when it sees what it wrote.
-    """
-
-    status: Status
-    usage: Usage
-    prediction: Any = None
-    error: str = ""
-    outcome: Outcome = Outcome.ANSWERED
-    problem: Any = None
-    again: bool = False
-    stopping: bool = False
-    repair: Repair | None = None
-
-
-def ask(module: dspy.Module, inputs: dict[str, Any], channel: Channel, flow: Flow) -> Answer:
-    """Run the module once, its request through `channel` and admitted by `flow`.
-
-    Raises
-    ------
-    NotAdmitted
-        If the flow is stopped or its budget spent.
-    """
-    try:
-        ticket = flow.enter()
-    except JudgementFailed as stopped:
-        raise NotAdmitted(one_line(str(stopped)), Status(stopped.status)) from stopped
-    answer = None
-    try:
-        with dspy.context(lm=channel.lm, adapter=channel, disable_history=False):
-            answer = _run(module, inputs, channel)
-    finally:
-        if answer is None:  # an error that is none of the model's
-            flow.leave(ticket, Outcome.FAILED, spent(channel))
-        else:
-            flow.leave(ticket, answer.outcome, answer.usage, answer.error)
-    return answer
-
-
-def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answer:
-    try:
-        prediction = module(**inputs)
-    except JudgementFailed as problem:
-        return unusable(channel, Status(problem.status), one_line(str(problem)), one_line(str(problem)))
-    except AdapterParseError as problem:
-        return unusable(channel, Status.UNPARSABLE, unread(problem), complaint(problem), fields_of(problem))
-    except (RecursionError, OverflowError) as problem:
-        error = f"the answer cannot be read: {words(problem, channel.lm)}"
-        return unusable(channel, Status.UNPARSABLE, error, "it cannot be read")
-    except LMError as problem:
-        cause = fault(problem)
-        usage = spent(channel) + Usage(requests=int(cause.sent))
-        error = words(problem, channel.lm)
-        return Answer(
-            cause.status, usage, None, error, cause.outcome, problem, again=cause.again, stopping=cause.stopping
-        )
-    return Answer(Status.OK, spent(channel), prediction)
-
-
-def unusable(
-    channel: Channel, status: Status, error: str, complaint: str, fields: Sequence[str] | None = None, choice: int = 0
-) -> Answer:
-    """An answer that came and is of no use: a refusal, or one that may be repaired.
-
-    `fields` are those that could not be read; None if they could, for what can be read is no refusal.
-    """
-    usage = spent(channel)
-    entry = channel.entries[-1] if channel.entries else None
-    if entry is None or status not in REPAIRABLE:
-        return Answer(status, usage, error=error)
-    outputs = entry.get("outputs") or []
-    output = outputs[choice] if choice < len(outputs) else None
-    text = whole(str((output.get("text") if isinstance(output, dict) else output) or ""))
-    if fields is not None and (said := refusal(entry.get("response"), choice, text, fields)):
-        return Answer(Status.REFUSED, usage, error=one_line(f"the model refuses: {said}"))
-    return Answer(status, usage, error=error, repair=Repair(entry.get("messages") or [], text, complaint))
-
-
-def fields_of(problem: AdapterParseError) -> list[str]:
-    """The fields that could not be read."""
-    return list(problem.signature.output_fields)
-
-
-def _model(module: dspy.Module) -> Any:
-    """The model in force, or one that the module has of its own."""
-    if dspy.settings.lm is not None:
-        return dspy.settings.lm
-    for _, predictor in module.named_predictors():
-        if predictor.lm is not None:
-            return predictor.lm
-    raise NeedsError("no language model is set: pass lm=dspy.LM('provider/model') or call dspy.configure(lm=...)")
-
-
-def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any) -> Any:
-    """A copy of `lm` that this thread alone uses, without retries; made anew when the model's settings change.
+    Every answer is read on its own, and the module runs once more for each. Answers that do not come, or cannot
+    be used, are asked for singly, the latter as a repair. Where the server takes no ``n``, or the model is a
+    custom engine, every run is a request of its own.
 
     Parameters
     ----------
-    lm : dspy.LM or other DSPy model
-    fresh : bool
-        Whether answers from DSPy's cache are out of the question.
-    run : int
-        Repetition number.
-    **settings
-        What else the copy has of its own.
+    module : dspy.Module
+        Makes one language-model request per call.
+    runs : sequence of int
+        Repetition numbers, all different.
+    tries, parse_tries, **inputs
+        As for `model_call`; `parse_tries` holds for each run.
+
+    Returns
+    -------
+    list of Call
+        In the order of `runs`. What the shared request cost stands in the first.
+
+    Raises
+    ------
+    NeedsError, ModelFailure
+        As `model_call` raises them.
     """
-    copies: WeakKeyDictionary[Any, tuple[Any, dict[Any, Any]]] = _threads.__dict__.setdefault(
-        "copies", WeakKeyDictionary()
+    lm = _model_of(module)
+    if len(runs) < 2 or not _takes_choices(lm):
+        return [_converse(module, inputs, run, tries, parse_tries) for run in runs]
+    offline_prices()
+    line, channels = _Line(module, inputs, tries), []
+    settings: dict[str, Any] = {"engine": "litellm", "n": len(runs)}
+    if list(runs) != list(range(len(runs))):
+        settings["rollout_id"] = zlib.crc32(repr(list(runs)).encode())
+    private: Callable[[Any], Any] = partial(private_copy, **settings)
+
+    def channel() -> Channel:
+        channels.append(ChoicesChannel(private(lm), private))
+        return channels[-1]
+
+    try:
+        answer = line.ask(channel)
+    except NotAdmitted as stopped:
+        return line.all_failed(runs, stopped.status, str(stopped))
+    rejected = rejects_choices(answer.problem)
+    if answer.problem is not None and not rejected:
+        return line.all_failed(runs, answer.status, answer.error)
+    choices = channels[-1].choices if len(channels[-1].entries) == 1 else []
+    shared = line.cost()
+    calls = [
+        _settle(module, inputs, run, channels[-1], place, tries, parse_tries)
+        if place < len(choices)
+        else _converse(module, inputs, run, tries, parse_tries)
+        for place, run in enumerate(runs)
+    ]
+    if rejected and lm not in _one_at_a_time and any(call.status is Status.OK for call in calls):
+        _log.warning("%s takes no n, so that every run is a request of its own: %s", lm.model, answer.error)
+        _one_at_a_time.add(lm)
+    return [replace(calls[0], usage=shared + calls[0].usage), *calls[1:]]
+
+
+def _settle(
+    module: dspy.Module,
+    inputs: dict[str, Any],
+    run: int,
+    channel: ChoicesChannel,
+    place: int,
+    tries: int,
+    parse_tries: int,
+) -> Call:
+    """The call that one of several answers ends, or begins if it needs repair."""
+    fields = channel.choices[place]
+    if isinstance(fields, Exception):
+        answer = unread_answer(channel, fields, place)
+    else:
+        try:
+            with dspy.context(lm=channel.lm, adapter=Replay(fields)):
+                return Call(module(**inputs), Status.OK, "", Usage())
+        except JudgementFailed as problem:
+            error = one_line(str(problem))
+            answer = unusable(channel, Status(problem.status), error, error, None, place)
+    if answer.repair is None or parse_tries < 2:
+        return Call(None, answer.status, answer.error, Usage())
+    return _converse(module, inputs, run, tries, parse_tries - 1, answer.repair)
+
+
+def _converse(
+    module: dspy.Module,
+    inputs: dict[str, Any],
+    run: int,
+    tries: int,
+    parse_tries: int,
+    repair: Repair | None = None,
+) -> Call:
+    """One request, its retries and repairs; it may begin with the repair of an answer that is known already."""
+    lm, line = dspy.settings.lm or _model_of(module), _Line(module, inputs, tries)
+    try:
+        for _ in range(max(1, parse_tries)):
+            private = partial(private_copy, fresh=repair is not None, run=run)
+            answer = line.ask(lambda private=private, repair=repair: Channel(private(lm), private, repair))  # type: ignore[misc]
+            repair = answer.repair
+            if repair is None:
+                break
+    except NotAdmitted as stopped:
+        return Call(None, stopped.status, str(stopped), line.cost())
+    return Call(answer.prediction, answer.status, answer.error, line.cost())
+
+
+class _Line:
+    """The requests of one call, and what they cost."""
+
+    def __init__(self, module: dspy.Module, inputs: dict[str, Any], tries: int) -> None:
+        self.module, self.inputs, self.tries = module, inputs, tries
+        outer = in_force()
+        self.alone = outer is None
+        self.flow = outer or Flow(WITHOUT_LIMIT)
+        self.usage, self.lost, self.started = Usage(), 0, time.perf_counter()
+
+    def ask(self, channel: Callable[[], Channel]) -> Answer:
+        """Send a request until it is answered, cannot be, or has failed too often; each through a new channel.
+
+        Raises
+        ------
+        NotAdmitted
+            If the flow is stopped or its budget spent.
+        ModelFailure
+            Without a flow in force, if no request can succeed.
+        """
+        while True:
+            answer = ask(self.module, self.inputs, channel(), self.flow)
+            self.usage += answer.usage
+            if answer.stopping and self.alone:
+                raise ModelFailure(f"the model refuses to work: {answer.error}") from answer.problem
+            self.lost += answer.again
+            if not answer.again or self.lost >= self.tries:
+                return answer
+            if not self.flow.pause(delay(answer.problem, self.lost, FIRST_PAUSE)):
+                return answer
+
+    def cost(self) -> Usage:
+        """What all requests so far cost, and how long they took."""
+        return replace(self.usage, seconds=time.perf_counter() - self.started)
+
+    def all_failed(self, runs: Sequence[int], status: Status, error: str) -> list[Call]:
+        """The same failure for every run, with the cost in the first."""
+        return [Call(None, status, error, Usage() if place else self.cost()) for place in range(len(runs))]
+
+
+def _model_of(module: dspy.Module) -> Any:
+    """The model that the module's first predictor will use."""
+    own = next((predictor.lm for _, predictor in module.named_predictors() if predictor.lm is not None), None)
+    lm = own or dspy.settings.lm
+    if lm is None:
+        raise NeedsError("no language model is set: pass lm=dspy.LM('provider/model') or call dspy.configure(lm=...)")
+    return lm
+
+
+def _takes_choices(lm: Any) -> bool:
+    """Whether several answers may come with one request: only through litellm, and only for chat."""
+    return (
+        isinstance(lm, dspy.LM)
+        and getattr(lm, "engine", None) in ("auto", "litellm")
+        and lm.model_type == "chat"
+        and lm not in _one_at_a_time
     )
-    now = (lm.model, lm.cache, lm.kwargs, lm.callbacks)
-    known = copies.get(lm)
-    if known is None or known[0] != now:
-        known = copies[lm] = ((lm.model, lm.cache, dict(lm.kwargs), list(lm.callbacks)), {})
-    key = (fresh, run, *settings.items())
-    if key not in known[1]:
-        own: dict[str, Any] = {"num_retries": 0, **settings}
-        if isinstance(getattr(lm, "engine", None), str) and lm.kwargs.get("timeout") is None:
-            own["timeout"] = TIMEOUT
-        if fresh:
-            own["cache"] = False
-        if run:
-            own.setdefault("rollout_id", run)
-        known[1][key] = lm.copy(**own)
-    return known[1][key]
-
-
-def spent(channel: Channel) -> Usage:
-    """What the answered requests of a channel cost; an answer from the cache costs nothing."""
-    total = Usage()
-    for entry in channel.entries:
-        if not _cached(entry):
-            tokens = entry.get("usage") or {}
-            asked, answered = (max(0, int(tokens.get(kind) or 0)) for kind in ("prompt_tokens", "completion_tokens"))
-            total += Usage(1, asked, answered, entry.get("cost"))
-    return total
-
-
-def _cached(entry: dict[str, Any]) -> bool:
-    """DSPy books no usage for an answer from its cache, though the answer itself knows its tokens."""
-    known = getattr(getattr(entry.get("response"), "usage", None), "total_tokens", None)
-    return not entry.get("usage") and known is not None
-
-
-def _timed(usage: Usage, started: float) -> Usage:
-    return replace(usage, seconds=time.perf_counter() - started)

@@ -10,7 +10,7 @@ from typing import Any
 
 from metricsmith.errors import OptionError
 
-__all__ = ["check_sampling", "identity", "price", "redact"]
+__all__ = ["check_sampling", "identity", "offline_prices", "price", "redact"]
 
 LOWEST_TEMPERATURE = 0.15  # DSPy replaces what is not above it, when several answers are wanted, by its own choice
 
@@ -116,7 +116,7 @@ def check_sampling(lm: Any, runs: int | None = None) -> None:
 
 def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
     """US dollars by litellm's price list as installed, None for a model that it does not know."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise its import asks the network
+    offline_prices()
     import litellm
 
     entry: Mapping[str, Any] = litellm.model_cost.get(model) or litellm.model_cost.get(model.split("/", 1)[-1]) or {}
@@ -125,6 +125,11 @@ def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | Non
     return float(
         prompt_tokens * entry["input_cost_per_token"] + completion_tokens * entry.get("output_cost_per_token", 0.0)
     )
+
+
+def offline_prices() -> None:
+    """Keep litellm, which asks the network for prices when it is imported, to the list that it brings along."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 
 def redact(text: str, lm: Any = None) -> str:

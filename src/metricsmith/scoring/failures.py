@@ -17,9 +17,9 @@ sends what is not HTTP, or bad gzip    LMTransportError         LMServerError 50
 500, 501, 502                          LMServerError            LMServerError            asked again
 408, 504                               LMTimeoutError           LMTimeoutError           asked again
 429, 503, 529                          LMRateLimit-, -Server-   LMRateLimit-, -Server-   asked again, throttled
-429 with code insufficient_quota       LMBillingError           LMBillingError           hopeless
-401, 403; 402                          LMAuth-; LMBillingError  LMAuth-; LMBillingError  hopeless
-400, 404, 405, 409, 422, 451           LMInvalidRequest-, ...   LMInvalidRequest-, ...   hopeless
+429 with code insufficient_quota       LMBillingError           LMBillingError           hopeless, stopping
+401, 402, 403, 404                     LMAuth-, LMBilling-,...  the same, or LMInvalid-  hopeless, stopping
+400, 405, 409, 422, 451                LMInvalidRequest-, ...   LMInvalidRequest-, ...   hopeless
 400 with code content_filter           LMInvalidRequestError    LMInvalidRequestError    refused
 400, context length; 413               ContextWindow-, ...      ContextWindow-, ...      failed, this row alone
 200, ``choices: []``                   AdapterParseError        no output at all         repaired
@@ -58,13 +58,14 @@ from metricsmith.records import Status
 from metricsmith.scoring.flow import Outcome
 from metricsmith.scoring.models import redact
 
-__all__ = ["Fault", "delay", "fault", "field_headers", "one_line", "refusal", "unread", "words"]
+__all__ = ["Failure", "delay", "failure", "field_headers", "one_line", "refusal", "rejects_choices", "unread", "words"]
 
 LONGEST_TEXT = 300  # characters of an error message
 LONGEST_PAUSE = 30.0  # seconds, where the server names none
 REFUSALS = frozenset({"content_filter", "content_policy_violation"})  # codes of providers
 LOCAL = (LMConfigurationError, LMUnsupportedFeatureError)  # raised before anything is sent
 STOPPING = (LMAuthError, LMBillingError, LMUnsupportedModelError, *LOCAL)  # no request of this run can succeed
+STOPPING_CODES = frozenset({401, 402, 403, 404})
 PASSING = frozenset({408, 425, 429})  # the 4xx that may pass
 THROTTLING = frozenset({429, 503, 529})
 
@@ -87,7 +88,7 @@ _chance = random.Random()  # of its own, so that a caller's seed means what it m
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Failure:
     """What follows from a request that brought no answer.
 
     Parameters
@@ -110,21 +111,29 @@ class Fault:
     stopping: bool = False
 
 
-def fault(problem: LMError) -> Fault:
+def failure(problem: LMError) -> Failure:
     """Classify what DSPy raised for one request; the table above."""
     http = problem.status
     if problem.provider_code in REFUSALS:
-        return Fault(Status.REFUSED, Outcome.ANSWERED)
+        return Failure(Status.REFUSED, Outcome.ANSWERED)
     if isinstance(problem, ContextWindowExceededError) or http == 413:
-        return Fault(Status.TRANSPORT, Outcome.ANSWERED)  # the row is too long; key, model and server are all right
-    if isinstance(problem, STOPPING) or http == 404:
-        return Fault(Status.TRANSPORT, Outcome.HOPELESS, sent=not isinstance(problem, LOCAL), stopping=True)
+        return Failure(Status.TRANSPORT, Outcome.ANSWERED)  # the row is too long; key, model and server are all right
+    if isinstance(problem, STOPPING) or http in STOPPING_CODES:
+        return Failure(Status.TRANSPORT, Outcome.HOPELESS, sent=not isinstance(problem, LOCAL), stopping=True)
     if isinstance(problem, LMInvalidRequestError) or (http and 400 <= http < 500 and http not in PASSING):
-        return Fault(Status.TRANSPORT, Outcome.HOPELESS)
+        return Failure(Status.TRANSPORT, Outcome.HOPELESS)
     if isinstance(problem, LMRateLimitError) or http in THROTTLING:
-        return Fault(Status.TRANSPORT, Outcome.THROTTLED, again=True)
+        return Failure(Status.TRANSPORT, Outcome.THROTTLED, again=True)
     again = is_retryable_lm_error(problem) or isinstance(problem, LMUnexpectedError | LMProviderError)
-    return Fault(Status.TRANSPORT, Outcome.FAILED, again)
+    return Failure(Status.TRANSPORT, Outcome.FAILED, again)
+
+
+def rejects_choices(problem: BaseException | None) -> bool:
+    """Whether a request for several answers may have failed because it asked for several."""
+    if isinstance(problem, LMUnsupportedFeatureError):
+        return True
+    asked_wrongly = isinstance(problem, LMInvalidRequestError) and problem.status in (400, 422)
+    return asked_wrongly and failure(problem).outcome is Outcome.HOPELESS
 
 
 def delay(problem: LMError, tries: int, first: float) -> float:

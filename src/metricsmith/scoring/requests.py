@@ -1,0 +1,172 @@
+"""One request: admitted by the flow, sent on a private copy of the model, read, and counted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError, LMError
+
+from metricsmith.errors import JudgementFailed
+from metricsmith.records import Status, Usage
+from metricsmith.scoring.adapters import UNREADABLE, Channel, ChoicesChannel, Repair, complaint, whole
+from metricsmith.scoring.failures import failure, one_line, refusal, rejects_choices, unread, words
+from metricsmith.scoring.flow import Flow, Outcome
+
+__all__ = ["Answer", "NotAdmitted", "ask", "private_copy", "spent", "unread_answer", "unusable"]
+
+TIMEOUT = 120.0  # seconds without a byte, for models that name no time-out
+REPAIRABLE = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
+_threads = threading.local()
+
+
+class NotAdmitted(Exception):
+    """The flow admits no more requests; not to be mixed up with what a module raises."""
+
+    def __init__(self, message: str, status: Status) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one request brought.
+
+    `again` says that it failed on its way and may be sent again, `stopping` that no other can do better,
+    `repair` that the model may do better when it sees what it wrote.
+    """
+
+    status: Status
+    usage: Usage
+    prediction: Any = None
+    error: str = ""
+    outcome: Outcome = Outcome.ANSWERED
+    problem: Any = None
+    again: bool = False
+    stopping: bool = False
+    repair: Repair | None = None
+
+
+def ask(module: dspy.Module, inputs: dict[str, Any], channel: Channel, flow: Flow) -> Answer:
+    """Run the module once, its request through `channel` and admitted by `flow`.
+
+    Raises
+    ------
+    NotAdmitted
+        If the flow is stopped or its budget spent.
+    """
+    try:
+        ticket = flow.enter()
+    except JudgementFailed as stopped:
+        raise NotAdmitted(one_line(str(stopped)), Status(stopped.status)) from stopped
+    answer = None
+    try:
+        with dspy.context(lm=channel.lm, adapter=channel, disable_history=False):
+            answer = _run(module, inputs, channel)
+    finally:
+        if answer is None:  # an error that is none of the model's
+            flow.leave(ticket, Outcome.FAILED, spent(channel))
+        else:
+            flow.leave(ticket, answer.outcome, answer.usage, answer.error)
+    return answer
+
+
+def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answer:
+    try:
+        prediction = module(**inputs)
+    except JudgementFailed as problem:
+        return unusable(channel, Status(problem.status), one_line(str(problem)), one_line(str(problem)))
+    except UNREADABLE as problem:
+        return unread_answer(channel, problem)
+    except LMError as problem:
+        cause = failure(problem)
+        if isinstance(channel, ChoicesChannel) and rejects_choices(problem):
+            cause = replace(cause, outcome=Outcome.FAILED, stopping=False)  # the single request is still to be tried
+        usage = spent(channel) + Usage(requests=int(cause.sent))
+        error = words(problem, channel.lm)
+        return Answer(
+            cause.status, usage, None, error, cause.outcome, problem, again=cause.again, stopping=cause.stopping
+        )
+    return Answer(Status.OK, spent(channel), prediction)
+
+
+def unusable(
+    channel: Channel, status: Status, error: str, complaint: str, fields: Sequence[str] | None = None, choice: int = 0
+) -> Answer:
+    """An answer that came and is of no use: a refusal, or one that may be repaired.
+
+    `fields` are those that could not be read; None if they could, for what can be read is no refusal.
+    """
+    usage = spent(channel)
+    entry = channel.entries[-1] if channel.entries else None
+    if entry is None or status not in REPAIRABLE:
+        return Answer(status, usage, error=error)
+    outputs = entry.get("outputs") or []
+    output = outputs[choice] if choice < len(outputs) else None
+    text = whole(str((output.get("text") if isinstance(output, dict) else output) or ""))
+    if fields is not None and (said := refusal(entry.get("response"), choice, text, fields)):
+        return Answer(Status.REFUSED, usage, error=one_line(f"the model refuses: {said}"))
+    return Answer(status, usage, error=error, repair=Repair(entry.get("messages") or [], text, complaint))
+
+
+def unread_answer(channel: Channel, problem: Exception, choice: int = 0) -> Answer:
+    """An answer from which the fields could not be read, for the reason given by `problem`."""
+    if isinstance(problem, AdapterParseError):
+        fields = list(problem.signature.output_fields)
+        return unusable(channel, Status.UNPARSABLE, unread(problem), complaint(problem), fields, choice)
+    error = f"the answer cannot be read: {words(problem, channel.lm)}"
+    return unusable(channel, Status.UNPARSABLE, error, "it cannot be read", None, choice)
+
+
+def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any) -> Any:
+    """A copy of `lm` that this thread alone uses, without retries; made anew when the model's settings change.
+
+    Parameters
+    ----------
+    lm : dspy.LM or other DSPy model
+    fresh : bool
+        Whether answers from DSPy's cache are out of the question.
+    run : int
+        Repetition number.
+    **settings
+        What else the copy has of its own.
+    """
+    copies: WeakKeyDictionary[Any, tuple[Any, dict[Any, Any]]] = _threads.__dict__.setdefault(
+        "copies", WeakKeyDictionary()
+    )
+    now = (lm.model, lm.cache, lm.kwargs, lm.callbacks)
+    known = copies.get(lm)
+    if known is None or known[0] != now:
+        known = copies[lm] = ((lm.model, lm.cache, dict(lm.kwargs), list(lm.callbacks)), {})
+    key = (fresh, run, *settings.items())
+    if key not in known[1]:
+        own: dict[str, Any] = {"num_retries": 0, **settings}
+        if isinstance(getattr(lm, "engine", None), str) and lm.kwargs.get("timeout") is None:
+            own["timeout"] = TIMEOUT
+        if fresh:
+            own["cache"] = False
+        if run:
+            own.setdefault("rollout_id", run)
+        known[1][key] = lm.copy(**own)
+    return known[1][key]
+
+
+def spent(channel: Channel) -> Usage:
+    """What the answered requests of a channel cost; an answer from the cache costs nothing."""
+    total = Usage()
+    for entry in channel.entries:
+        if not _cached(entry):
+            tokens = entry.get("usage") or {}
+            asked, answered = (max(0, int(tokens.get(kind) or 0)) for kind in ("prompt_tokens", "completion_tokens"))
+            total += Usage(1, asked, answered, entry.get("cost"))
+    return total
+
+
+def _cached(entry: dict[str, Any]) -> bool:
+    """DSPy books no usage for an answer from its cache, though the answer itself knows its tokens."""
+    known = getattr(getattr(entry.get("response"), "usage", None), "total_tokens", None)
+    return not entry.get("usage") and known is not None
