@@ -65,7 +65,7 @@ class JudgePanel(dspy.Signature):  # type: ignore[misc]
     references: str = dspy.InputField(desc="outputs that people accepted as good; there may be other good ones")
     context: str = dspy.InputField(desc="what else the author had to go by")
     output: str = dspy.InputField(desc="the work under review")
-    items: list[PanelItem] = dspy.OutputField(
+    ratings: list[PanelItem] = dspy.OutputField(
         desc="one item for each criterion, in the order given: its name exactly as it stands there, what in the "
         "output speaks for and against it in one or two sentences, then a whole number from 1 to 5"
     )

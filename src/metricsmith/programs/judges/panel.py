@@ -20,7 +20,7 @@ from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.state import Settings
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output
-from metricsmith.scoring.calls import Call, model_call
+from metricsmith.scoring.calls import Call, model_calls
 from metricsmith.signatures.panel import JudgePanel
 
 __all__ = ["Panel", "PanelMember", "join_panels"]
@@ -117,14 +117,15 @@ class Panel(dspy.Module):  # type: ignore[misc]
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
         """Judge one row by some of the members, once for each of `runs`.
 
-        One request answers for all members; its cost stands in the judgement of the first of `metrics`. What
-        asking a criterion again alone costs stands in that criterion's own judgement.
+        One request answers for all members (and for all of `runs`, where the provider takes ``n``); its cost
+        stands in the judgement of the first of `metrics`. What asking a criterion again alone costs stands in
+        that criterion's own judgement.
         """
         text = row_text(row)
         inputs: dict[str, Any] = {
             "output": text.output, "input": text.input, "references": text.references, "context": text.context,
         }  # fmt: skip
-        calls = [model_call(self, run=run, **inputs) for run in runs]
+        calls = model_calls(self, runs, **inputs)
         by_run = [self._judgements(metrics, call, row, run) for call, run in zip(calls, runs, strict=True)]
         return [list(judgements) for judgements in zip(*by_run, strict=True)]
 
@@ -180,7 +181,7 @@ class Panel(dspy.Module):  # type: ignore[misc]
     def _read(self, answer: Any) -> dspy.Prediction:
         """Check every criterion of the answer; `JudgementFailed` if none has a number."""
         wanted = [criterion.label for criterion in self._criteria()]
-        verdicts = dict(zip(self.names, read_items(answer.items, wanted, LEVELS), strict=True))
+        verdicts = dict(zip(self.names, read_items(answer.ratings, wanted, LEVELS), strict=True))
         valid = [verdict.raw for verdict in verdicts.values() if verdict.raw is not None]
         if not valid:
             first = next(iter(verdicts.values()))
