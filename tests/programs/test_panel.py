@@ -9,10 +9,9 @@ import dspy
 import numpy as np
 import pytest
 from dspy.utils import DummyLM
-from loopback import serve
-from panels import LEVELS, NAMES, TASK, answering, asked_for, is_joint, item, items, judges, panel, panelled
 
 import metricsmith
+from loopback import serve
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import Asker, Metric, make_row
 from metricsmith.programs.induced import InducedMetric
@@ -26,6 +25,7 @@ from metricsmith.regression import LinearCombination
 from metricsmith.regression.columns import ZScore
 from metricsmith.scoring import score
 from metricsmith.scoring.tokens import estimate_tokens
+from panels import LEVELS, NAMES, TASK, answering, asked_for, is_joint, item, items, judges, panel, panelled
 
 ROW = make_row("The road is shut.", input="Notice of closure.", references=["Shut."])
 COLUMNS = ["plain_words", "complete_facts_rubric", "polite_tone"]

@@ -15,6 +15,7 @@ from metricsmith.metric import make_row
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.records import MetricCard, Output, Scale, Task
@@ -30,6 +31,13 @@ def judge(kind, **extra):
     return made(**TEXTS)
 
 
+def panel():
+    given = {"meaning": "Every word is short.", "task": TASK.description}
+    levels = ["none", "some", "half", "most", "all"]
+    judges = [CriterionJudge(criterion="Plain words", **given), RubricJudge(criterion="Short", levels=levels, **given)]
+    return Panel(judges)(**TEXTS)
+
+
 def axes():
     rows = [make_row(f"Version {number}.", input="Notice.", rating=number) for number in (1, 2, 4, 5)]
     shown = contrast(rows, TASK, each=2)
@@ -41,6 +49,7 @@ def axes():
 ASKED = {
     "criterion_judge": lambda: judge(CriterionJudge),
     "rubric_judge": lambda: judge(RubricJudge, levels=["none", "some", "half", "most", "all"]),
+    "panel": panel,
     "axes": axes,
     "rubric": lambda: RubricGenerator()(task=TASK.description, criterion="Plain words: every word is short."),
     "ranking": lambda: LMRecommender()(task=TASK.description, target="rating", cards=CARDS, k=2),
@@ -48,6 +57,7 @@ ASKED = {
 ANSWER = {
     "reasoning": "r",
     "score": "3",
+    "ratings": '[{"criterion": "Short", "reason": "r", "score": 3}]',
     "axes": '[{"name": "a", "meaning": "b"}]',
     "levels": '["a", "b", "c", "d", "e"]',
     "names": '["Alpha"]',

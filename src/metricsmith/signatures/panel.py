@@ -21,6 +21,19 @@ class PanelItem(pydantic.BaseModel):
     reason: str = ""
     score: int | float | str | None = None
 
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: pydantic.GetJsonSchemaHandler) -> dict[str, Any]:
+        """What the model is shown: the form that is wanted, not the many that are borne."""
+        return {
+            "type": "object",
+            "properties": {
+                "criterion": {"type": "string"},
+                "reason": {"type": "string"},
+                "score": {"type": "integer", "minimum": 1, "maximum": 5},
+            },
+            "required": ["criterion", "reason", "score"],
+        }
+
     @pydantic.model_validator(mode="before")
     @classmethod
     def _lenient(cls, value: Any) -> Any:
