@@ -14,6 +14,7 @@ sends what is not HTTP, or bad gzip    LMTransportError         LMServerError 50
 200, JSON that is no object, too deep  LMUnexpectedError        LMServerError 500        asked again
 200, token counts that are no counts   LMUnexpectedError        LMServerError 500        asked again
 200, an error object                   LMServerError            LMUnexpectedError        asked again
+200, two choices for one               LMUnsupportedFeature-    the first is read        asked again; read
 500, 501, 502                          LMServerError            LMServerError            asked again
 408, 504                               LMTimeoutError           LMTimeoutError           asked again
 429, 503, 529                          LMRateLimit-, -Server-   LMRateLimit-, -Server-   asked again, throttled
@@ -118,6 +119,8 @@ def failure(problem: LMError) -> Failure:
         return Failure(Status.REFUSED, Outcome.ANSWERED)
     if isinstance(problem, ContextWindowExceededError) or http == 413:
         return Failure(Status.TRANSPORT, Outcome.ANSWERED)  # the row is too long; key, model and server are all right
+    if isinstance(problem, LMUnsupportedFeatureError) and problem.feature == "n":
+        return Failure(Status.TRANSPORT, Outcome.FAILED, again=True)  # several choices, and one was asked for
     if isinstance(problem, STOPPING) or http in STOPPING_CODES:
         return Failure(Status.TRANSPORT, Outcome.HOPELESS, sent=not isinstance(problem, LOCAL), stopping=True)
     if isinstance(problem, LMInvalidRequestError) or (http and 400 <= http < 500 and http not in PASSING):

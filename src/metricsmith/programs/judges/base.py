@@ -9,10 +9,10 @@ import dspy
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, row_text
-from metricsmith.scoring.calls import Call, model_call
 from metricsmith.programs.state import Settings
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
+from metricsmith.scoring.calls import Call, model_calls
 
 __all__ = ["LEVELS", "Judge", "slug"]
 
@@ -92,10 +92,10 @@ class Judge(dspy.Module):  # type: ignore[misc]
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
         """Judge one row once for each of `runs`; `metrics` holds this judge alone."""
         text = row_text(row)
-        inputs = {
+        inputs: dict[str, Any] = {
             "output": text.output, "input": text.input, "references": text.references, "context": text.context,
         }  # fmt: skip
-        calls = [model_call(self, run=run, **inputs) for run in runs]
+        calls = model_calls(self, runs, **inputs)
         judgements = [self._judgement(call, run) for call, run in zip(calls, runs, strict=True)]
         return [judgements for _ in metrics]
 
