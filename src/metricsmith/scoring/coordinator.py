@@ -157,7 +157,8 @@ class Coordinator:
 
     def _collect(self, seconds: float) -> None:
         """Wait for finished jobs and book them; the first error among them is raised when all are booked."""
-        problem = self._book_done(self.workers.collect(seconds))
+        self.workers.wait(seconds)
+        problem = self._book_ready()
         if problem is not None:
             raise problem
         if self.flow.hopeless and not self.shared:
@@ -168,9 +169,9 @@ class Coordinator:
             self.store.renew()
             self._written = time.monotonic()
 
-    def _book_done(self, done: list[Done]) -> BaseException | None:
+    def _book_ready(self) -> BaseException | None:
         problem = None
-        for one in done:
+        for one in self.workers.finished():
             problem = problem or one.problem
             if one.problem is None:
                 self._book(_verdicts(one))
@@ -237,7 +238,10 @@ class Coordinator:
         self.hurry(reason)
         if not store:
             self.store = None
-        self._book_done(self.workers.drain(seconds))
+        end = time.monotonic() + seconds
+        while self.workers.out and (left := end - time.monotonic()) > 0:
+            self.workers.wait(left)
+            self._book_ready()
         self._write([])
         self._follow()
 

@@ -9,6 +9,8 @@ import contextvars
 import queue
 import threading
 import time
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import dspy
@@ -17,6 +19,9 @@ from metricsmith.metric import Asker, Metric
 from metricsmith.records import Judgement
 
 __all__ = ["Done", "Job", "Workers"]
+
+MANY = 8  # jobs that are out, from which on it pays to wait a moment for a second answer
+MOMENT = 0.005  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +49,20 @@ class Done:
 
 
 class Workers:
-    """At most `most` threads, started as they are needed, in copies of the context that is in force now."""
+    """At most `most` threads, started as they are needed, in copies of the context that is in force then.
+
+    Attributes
+    ----------
+    out : int
+        Jobs that were handed out and are not yet taken back.
+    ready : deque of Done
+        Finished jobs that are not yet taken back.
+    """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.out = 0
+        self.ready: deque[Done] = deque()
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
         self._threads = 0
@@ -62,25 +76,26 @@ class Workers:
             threading.Thread(target=context.run, args=(self._work,), daemon=True, name="metricsmith scoring").start()
         self._jobs.put(job)
 
-    def collect(self, seconds: float) -> list[Done]:
-        """Everything that is finished, waiting for the first at most `seconds`."""
-        done: list[Done] = []
+    def wait(self, seconds: float) -> None:
+        """Move what is finished into `ready`, waiting for the first at most `seconds`.
+
+        Where many are out, a moment later there is more, and all of it fits into one transaction.
+        """
         try:
-            done.append(self._done.get(timeout=max(0.0, seconds)))
+            self.ready.append(self._done.get(timeout=max(0.0, seconds)))
+            if self.out >= MANY:
+                time.sleep(MOMENT)
             while True:
-                done.append(self._done.get_nowait())
+                self.ready.append(self._done.get_nowait())
         except queue.Empty:
             pass
-        self.out -= len(done)
-        return done
 
-    def drain(self, seconds: float) -> list[Done]:
-        """What finishes within `seconds`; what does not is left to itself."""
-        done: list[Done] = []
-        end = time.monotonic() + seconds
-        while self.out and (left := end - time.monotonic()) > 0:
-            done += self.collect(left)
-        return done
+    def finished(self) -> Iterator[Done]:
+        """Take what is ready, one by one; an interrupt while one is used leaves it in its place."""
+        while self.ready:
+            yield self.ready[0]
+            self.ready.popleft()
+            self.out -= 1
 
     def close(self) -> None:
         """Let idle threads end."""
