@@ -54,12 +54,15 @@ class Channel(Chat):
     ----------
     entries : list of dict
         DSPy's history of the requests that went through here and were answered.
+    asked : list of dict
+        The messages of the latest request, without what a repair adds.
     """
 
     def __init__(self, lm: Any, private: Callable[[Any], Any], repair: Repair | None = None) -> None:
         super().__init__()
         self.lm, self.private, self.repair = lm, private, repair
         self.entries: list[dict[str, Any]] = []
+        self.asked: list[dict[str, Any]] = []
         lm.update_history = self.entries.append
 
     def __call__(
@@ -81,7 +84,10 @@ class Channel(Chat):
         self, signature: type[dspy.Signature], demos: list[dict[str, Any]], inputs: dict[str, Any]
     ) -> list[dict[str, Any]]:
         """Write the messages, followed by the unusable answer and its correction where these are its messages."""
-        messages = _format(self, signature, demos, inputs)
+        messages = [
+            {**message, "content": whole(message["content"])} for message in _format(self, signature, demos, inputs)
+        ]
+        self.asked = messages
         if self.repair is None or messages != self.repair.messages:
             return messages
         answer = self.repair.answer
@@ -172,9 +178,9 @@ class Replay(dspy.ChatAdapter):  # type: ignore[misc]
         return [dict(self.fields)]
 
 
-def whole(text: str) -> str:
-    """`text` with a question mark for each half of a surrogate pair, which UTF-8 cannot write."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+def whole(text: Any) -> Any:
+    """A text with a question mark for each half of a surrogate pair, which UTF-8 cannot write."""
+    return text if not isinstance(text, str) or text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def complaint(problem: AdapterParseError) -> str:

@@ -110,7 +110,7 @@ def unusable(
     text = whole(str((output.get("text") if isinstance(output, dict) else output) or ""))
     if fields is not None and (said := refusal(entry.get("response"), choice, text, fields)):
         return Answer(Status.REFUSED, usage, error=one_line(f"the model refuses: {said}"))
-    return Answer(status, usage, error=error, repair=Repair(entry.get("messages") or [], text, complaint))
+    return Answer(status, usage, error=error, repair=Repair(channel.asked, text, complaint))
 
 
 def unread_answer(channel: Channel, problem: Exception, choice: int = 0) -> Answer:

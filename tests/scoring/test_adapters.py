@@ -1,0 +1,205 @@
+"""What a repair shows the model, how choices are read one by one, and that DSPy sees each request once."""
+
+from __future__ import annotations
+
+import dspy
+import pytest
+from dspy.utils.callback import BaseCallback
+
+from loopback import message_text, serve
+from metricsmith.errors import JudgementFailed
+from metricsmith.records import Status
+from metricsmith.scoring import calls
+from metricsmith.scoring.adapters import complaint
+from metricsmith.scoring.calls import model_call
+
+
+class Rate(dspy.Module):
+    """A number from 1 to 5 with a reason."""
+
+    def __init__(self):
+        super().__init__()
+        self.rate = dspy.Predict("text -> reason: str, score: int")
+
+    def forward(self, text):
+        answer = self.rate(text=text)
+        if not 1 <= answer.score <= 5:
+            raise JudgementFailed(f"score {answer.score} is not on the scale 1 to 5", Status.OUT_OF_RANGE)
+        return answer
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
+
+
+def bodies_of(server):
+    """Keep the messages of every request that `server` gets."""
+    seen, respond = [], server.respond
+
+    def record(body):
+        seen.append(body["messages"])
+        return respond(body)
+
+    server.respond = record
+    return seen
+
+
+def rated(*answers):
+    """Rate on a server that gives `answers` (fields, or text) in turn; the call, and the messages of each request."""
+    queue = list(answers)
+    with serve(lambda prompt: {}) as server, dspy.context(lm=server.lm()):
+        respond = server.respond
+
+        def answer(body):
+            status, content = respond(body)
+            given = queue.pop(0)
+            text = given if isinstance(given, str) else "".join(f"[[ ## {k} ## ]]\n{v}\n" for k, v in given.items())
+            content["choices"][0]["message"]["content"] = text
+            return status, content
+
+        server.respond = answer
+        seen = bodies_of(server)
+        return model_call(Rate(), text="a text"), seen
+
+
+GOOD = {"reason": "clear", "score": 4}
+
+
+@pytest.mark.parametrize(
+    ("bad", "wrong"),
+    [
+        ({"reason": "clear"}, "it lacks score"),
+        ("so nice", "it lacks reason, score"),
+        ({"reason": "clear", "score": "four"}, "the field score does not hold what it must hold (int)"),
+        ({"reason": "clear", "score": 9}, "score 9 is not on the scale 1 to 5"),
+    ],
+)
+def test_a_repair_shows_the_answer_and_what_was_wrong_with_it(bad, wrong):
+    call, (first, second) = rated(bad, GOOD)
+    assert (call.status, call.prediction.score, call.usage.requests) == (Status.OK, 4, 2)
+    assert second[: len(first)] == first
+    answer, correction = second[len(first) :]
+    assert (answer["role"], correction["role"]) == ("assistant", "user")
+    said = bad if isinstance(bad, str) else "".join(f"[[ ## {k} ## ]]\n{v}\n" for k, v in bad.items())
+    assert message_text(answer) == said
+    asked = message_text(correction)
+    assert wrong in asked
+    assert "[[ ## reason ## ]]" in asked
+    assert "[[ ## score ## ]]" in asked
+    assert "int" in asked.split("[[ ## score ## ]]")[1]
+
+
+def test_an_empty_answer_is_not_shown_and_a_long_one_is_cut():
+    _, (first, second) = rated("", GOOD)
+    assert [message["role"] for message in second[len(first) :]] == ["user"]
+    assert "it is empty" in message_text(second[-1])
+    _, (first, second) = rated("word " * 5_000, GOOD)
+    assert len(message_text(second[len(first)])) == len("word ") * 800 + len(" [...]")
+
+
+def test_every_repair_shows_the_latest_answer():
+    answers = ["one", "two", "three", GOOD]
+    with serve(lambda prompt: {}) as server, dspy.context(lm=server.lm()):
+        respond = server.respond
+
+        def answer(body):
+            status, content = respond(body)
+            given = answers.pop(0)
+            if isinstance(given, dict):
+                given = "".join(f"[[ ## {k} ## ]]\n{v}\n" for k, v in given.items())
+            content["choices"][0]["message"]["content"] = given
+            return status, content
+
+        server.respond = answer
+        seen = bodies_of(server)
+        call = model_call(Rate(), parse_tries=4, text="a text")
+    assert (call.status, call.usage.requests) == (Status.OK, 4)
+    assert [message_text(messages[-2]) for messages in seen[1:]] == ["one", "two", "three"]
+
+
+class TwoSteps(dspy.Module):
+    def __init__(self):
+        super().__init__()
+        self.sum_up = dspy.Predict("text -> summary: str")
+        self.rate = dspy.Predict("summary -> score: int")
+
+    def forward(self, text):
+        return self.rate(summary=self.sum_up(text=text).summary)
+
+
+def test_only_the_request_whose_answer_was_unusable_gets_the_repair():
+    scores = iter(["many", "4"])
+
+    def answer(prompt):
+        return {"summary": "s"} if "produce the fields `summary`" in prompt else {"score": next(scores)}
+
+    with serve(answer) as server:
+        seen = bodies_of(server)
+        with dspy.context(lm=server.lm()):
+            call = model_call(TwoSteps(), text="a text")
+    assert (call.status, call.prediction.score, call.usage.requests) == (Status.OK, 4, 4)
+    assert [len(messages) for messages in seen] == [2, 2, 2, 4]
+
+
+def test_half_characters_neither_stop_a_request_nor_come_back():
+    with serve(lambda prompt: {"reason": "\ud800 fine", "score": 4}) as server, dspy.context(lm=server.lm()):
+        call = model_call(Rate(), text="a \udfff text")
+    assert call.prediction.reason == "? fine"
+    assert "a ? text" in server.prompts[0]
+
+
+class Witness(BaseCallback):
+    """Writes down what DSPy tells it."""
+
+    def __init__(self):
+        self.told = []
+
+
+def told(name):
+    return lambda self, *args, **kwargs: self.told.append(name)
+
+
+for moment in ("module", "lm", "adapter_format", "adapter_parse"):
+    for edge in ("start", "end"):
+        setattr(Witness, f"on_{moment}_{edge}", told(f"{moment} {edge}"))
+
+
+def test_callbacks_fire_for_every_request_once():
+    witness = Witness()
+    answers = iter([500, "nine", GOOD])
+    with serve(lambda prompt: {}) as server, dspy.context(lm=server.lm(callbacks=[]), callbacks=[witness]):
+        respond = server.respond
+
+        def answer(body):
+            status, content = respond(body)
+            given = next(answers)
+            if given == 500:
+                return 500, {"error": {"message": "down", "type": "server_error", "code": "x"}}
+            text = given if isinstance(given, str) else "".join(f"[[ ## {k} ## ]]\n{v}\n" for k, v in given.items())
+            content["choices"][0]["message"]["content"] = text
+            return status, content
+
+        server.respond = answer
+        call = model_call(Rate(), text="a text")
+    assert (call.status, server.requests) == (Status.OK, 3)
+    # Three times the module and the predictor in it, three requests, of which two were answered and parsed.
+    counts = {name: witness.told.count(name) for name in set(witness.told)}
+    assert counts == {
+        "module start": 6, "module end": 6, "lm start": 3, "lm end": 3, "adapter_format start": 3,
+        "adapter_format end": 3, "adapter_parse start": 2, "adapter_parse end": 2,
+    }  # fmt: skip
+
+
+def test_callbacks_of_the_model_itself_fire_too():
+    witness = Witness()
+    with serve(lambda prompt: GOOD) as server, dspy.context(lm=server.lm(callbacks=[witness])):
+        model_call(Rate(), text="a text")
+    assert witness.told == ["lm start", "lm end"]
+
+
+def test_a_complaint_about_fields_that_are_all_there_says_so():
+    signature = dspy.Signature("text -> reason: str, score: int")
+    text = "[[ ## reason ## ]] [[ ## score ## ]] 4"
+    problem = dspy.AdapterParseError("ChatAdapter", signature, text)
+    assert complaint(problem) == "its fields cannot be told apart"
