@@ -95,7 +95,7 @@ def check_account(table, server):
     good = frame["status"] == "ok"
     assert frame.loc[~good, ["raw", "score"]].isna().all(axis=None)
     assert (frame.loc[~good, "error"] != "").all()
-    wanted = frame.loc[good, "id"].map(truth)
+    wanted = np.array([truth(name) for name in frame.loc[good, "id"]])
     np.testing.assert_array_equal(frame.loc[good, "raw"], wanted)
     np.testing.assert_allclose(frame.loc[good, "score"], (wanted - 1) / 4)
     assert np.isfinite(table.values).sum() == good.sum()
@@ -224,7 +224,6 @@ def batch(fault_plan, n=4, rows=3, **options):
         [],
         [Fault.FEWER_CHOICES],
         [Fault.ONE_MALFORMED],
-        [Fault.NO_CHOICE_OF_N],
         [Fault.ERROR_500, Fault.CUT_WITHIN, Fault.ONE_MALFORMED],
         [Fault.THROTTLED, Fault.FEWER_CHOICES],
         [Fault.ERROR_500] * 9,
@@ -239,6 +238,14 @@ def test_one_request_for_all_runs_is_made_up_for_where_it_falls_short(plan):
     for name, lines in frame.groupby("id"):
         assert list(lines["status"]) == [end.status.value for end in ends], name
         assert lines["requests"].sum() == sum(end.requests for end in ends), name
+    check_account(table, server)
+
+
+def test_a_server_that_takes_no_n_is_asked_once_and_then_answers_run_by_run():
+    table, server = batch([Fault.NO_CHOICE_OF_N] * 9)
+    assert (server.faults[Fault.NO_CHOICE_OF_N], server.requests) == (1, 1 + 3 * 4)
+    assert [seen.n for seen in server.log] == [4, *[1] * 12]
+    assert table.counts()["ok"] == 12
     check_account(table, server)
 
 

@@ -50,9 +50,12 @@ class End:
     requests: int
 
 
-def expected(plan: Iterable[Fault | None], *, tries: int = TRIES) -> End:
-    """The end of one judgement whose requests meet `plan`, and no fault after its end."""
-    repaired = False
+def expected(plan: Iterable[Fault | None], *, tries: int = TRIES, repaired: bool = False) -> End:
+    """The end of one judgement whose requests meet `plan`, and no fault after its end.
+
+    `repaired` says that the first of them is a repair.
+    """
+    allowed = tries
     for requests, fault in enumerate(chain(plan, repeat(None)), 1):
         if fault in GOOD:
             return End(Status.OK, requests)
@@ -61,12 +64,12 @@ def expected(plan: Iterable[Fault | None], *, tries: int = TRIES) -> End:
         if fault in REFUSED:
             return End(Status.REFUSED, requests)
         if fault in PASSING:
-            if requests == tries + repaired:
+            if requests == allowed:
                 return End(Status.TRANSPORT, requests)
         elif repaired:
             return End(UNUSABLE[fault], requests)
         else:
-            repaired = True
+            repaired, allowed = True, allowed + 1
     raise AssertionError("a plan without end has an end")
 
 
@@ -85,15 +88,14 @@ def expected_of_n(plan: Sequence[Fault | None], n: int) -> list[End]:
         if fault in REFUSED:
             return [End(Status.REFUSED, shared)] + [End(Status.REFUSED, 0)] * (n - 1)
         alone: set[int] = set()
-        if fault is Fault.NO_CHOICE_OF_N:
-            alone = set(range(n))
-        elif fault is Fault.FEWER_CHOICES:
+        if fault is Fault.FEWER_CHOICES:
             alone = set(range(max(1, n // 2), n))
         elif fault is Fault.ONE_MALFORMED:
             alone = {n // 2}
         elif fault in UNUSABLE:
             alone = set(range(n))
-        ends = [expected(rest) if run in alone else End(Status.OK, 0) for run in range(n)]
+        mend = fault is not Fault.FEWER_CHOICES
+        ends = [expected(rest, repaired=mend) if run in alone else End(Status.OK, 0) for run in range(n)]
         return [End(ends[0].status, ends[0].requests + shared), *ends[1:]]
     return [End(Status.TRANSPORT, TRIES)] + [End(Status.TRANSPORT, 0)] * (n - 1)
 
