@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import random
+
 import dspy
 import pytest
+from dspy.utils import DummyLM
 
 from loopback import serve
 from metricsmith.errors import ModelFailure, NeedsError
 from metricsmith.records import Status
 from metricsmith.scoring import calls
 from metricsmith.scoring.calls import model_call
-from metricsmith.scoring.flow import Flow
+from metricsmith.scoring.flow import Flow, use
+from metricsmith.scoring.limits import Budget, Concurrency
+from metricsmith.scoring.requests import private_copy
 
 
 class Ask(dspy.Module):
@@ -177,3 +182,150 @@ def test_a_server_that_reports_no_usage_is_counted_and_a_cached_answer_is_not():
         with dspy.context(lm=server.lm()):
             call = model_call(Ask(), question="q")
     assert (call.usage.requests, call.usage.prompt_tokens, server.requests) == (1, 0, 1)
+
+
+def flow(**budget):
+    return Flow(Concurrency(4, 4), Budget(**budget))
+
+
+def test_every_request_passes_the_flow_and_is_booked_there():
+    answers = iter([500, "nine", 3, 3])
+    with serve(lambda prompt: {"answer": next(given)}) as server, dspy.context(lm=server.lm()):
+        given, respond = iter(["nine", 3, 3]), server.respond
+        down = 500, {"error": {"message": "down", "type": "server_error", "code": "x"}}
+        server.respond = lambda body: down if next(answers) == 500 else respond(body)
+        with use(flow()) as running:
+            made = [model_call(Ask(), question="q") for _ in range(2)]
+    assert [call.usage.requests for call in made] == [3, 1]
+    assert (running.spent.requests, running.in_flight, server.requests) == (4, 0, 4)
+    assert running.spent.prompt_tokens == sum(call.usage.prompt_tokens for call in made)
+
+
+def test_an_answer_from_the_cache_takes_nothing_from_the_budget(cached):
+    with (
+        serve(lambda prompt: {"answer": 3}) as server,
+        dspy.context(lm=cached(server)),
+        use(flow(requests=2)) as running,
+    ):
+        for _ in range(5):
+            assert model_call(Ask(), question="q").status is Status.OK
+    assert (running.spent.requests, server.requests) == (1, 1)
+
+
+def test_a_spent_budget_and_a_stopped_run_are_statuses_and_send_nothing():
+    with serve(lambda prompt: {"answer": "three"}) as server, dspy.context(lm=server.lm()):
+        with use(flow(requests=1)):
+            before_repair, at_once = model_call(Ask(), question="q"), model_call(Ask(), question="q")
+        with use(flow()) as running:
+            running.stop("enough")
+            stopped = model_call(Ask(), question="q")
+    assert [call.status for call in (before_repair, at_once, stopped)] == [Status.BUDGET, Status.BUDGET, Status.SKIPPED]
+    assert [call.usage.requests for call in (before_repair, at_once, stopped)] == [1, 0, 0]
+    assert "enough" in stopped.error
+    assert server.requests == 1
+
+
+def test_a_retry_is_not_waited_for_beyond_the_time_budget(monkeypatch):
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 60.0)
+    with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()), use(flow(seconds=20)):
+        call = model_call(Ask(), question="q")
+    assert (call.status, server.requests) == (Status.TRANSPORT, 1)
+    assert call.usage.seconds < 5
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404])
+def test_in_a_run_hopeless_errors_are_counted_by_the_flow_until_it_stops(status):
+    with serve(lambda prompt: {}, always=status) as server, dspy.context(lm=server.lm()), use(flow()) as running:
+        made = [model_call(Ask(), question=f"q{number}") for number in range(6)]
+    assert [call.status for call in made] == [Status.TRANSPORT] * 4 + [Status.SKIPPED] * 2
+    assert f"always {status}" in running.hopeless
+    assert server.requests == 4
+
+
+def test_refused_and_overlong_rows_do_not_count_as_hopeless():
+    def refuse(body):
+        code = ("content_filter", "context_length_exceeded")[len(body["messages"][-1]["content"]) % 2]
+        return 400, {"error": {"message": "no", "type": "invalid_request_error", "code": code}}
+
+    with serve(lambda prompt: {}) as server, dspy.context(lm=server.lm()), use(flow()) as running:
+        server.respond = refuse
+        statuses = [model_call(Ask(), question="q" * number).status for number in range(1, 9)]
+    assert running.stopped == ""
+    assert sorted(statuses) == [Status.REFUSED] * 4 + [Status.TRANSPORT] * 4
+
+
+def test_a_model_that_is_not_configured_sends_nothing_and_says_so():
+    lm = dspy.LM("openai/m", engine="lm15", extra_headers={"a": "b"}, api_key="none", cache=False)
+    with dspy.context(lm=lm), pytest.raises(ModelFailure, match="LiteLLM"):
+        model_call(Ask(), question="q")
+    with dspy.context(lm=lm), use(flow()) as running:
+        call = model_call(Ask(), question="q")
+    assert (call.status, call.usage.requests, running.spent.requests, running.in_flight) == (Status.TRANSPORT, 0, 0, 0)
+
+
+def test_an_error_of_the_module_itself_is_raised_and_leaves_the_flow():
+    class Broken(dspy.Module):
+        def forward(self):
+            raise ZeroDivisionError
+
+    with serve(lambda prompt: {}) as server, dspy.context(lm=server.lm()), use(flow()) as running:
+        with pytest.raises(ZeroDivisionError):
+            model_call(Broken())
+    assert (running.in_flight, running.spent.requests) == (0, 0)
+
+
+def test_a_repair_is_not_taken_from_the_cache(cached):
+    answers = iter(["three", "drei", "3"])
+    with serve(lambda prompt: {"answer": next(answers)}) as server, dspy.context(lm=cached(server)):
+        first, again = model_call(Ask(), question="q"), model_call(Ask(), question="q")
+    assert [call.status for call in (first, again)] == [Status.UNPARSABLE, Status.OK]
+    assert [call.usage.requests for call in (first, again)] == [2, 1]
+
+
+def test_a_predictors_own_model_comes_before_the_one_in_force_and_keeps_nothing():
+    with serve(lambda prompt: {"answer": 3}) as own, serve(lambda prompt: {"answer": 4}) as other:
+        module = Ask()
+        module.set_lm(own.lm())
+        with dspy.context(lm=other.lm()):
+            first = model_call(module, question="q")
+        with dspy.context(lm=None):
+            second = model_call(module, question="q")
+    assert [call.prediction.answer for call in (first, second)] == [3, 3]
+    assert (first.usage.requests, own.requests, other.requests) == (1, 2, 0)
+    assert module.ask.lm.history == module.history == []
+
+
+def test_a_change_of_module_or_model_takes_effect_at_once():
+    with serve(lambda prompt: {"answer": 3}) as server:
+        module, seen, respond = Ask(), [], server.respond
+        module.set_lm(server.lm())
+        server.respond = lambda body: seen.append(body) or respond(body)
+        with dspy.context(lm=None):
+            model_call(module, question="q")
+            module.ask.demos.append(dspy.Example(question="an example", answer=1).with_inputs("question"))
+            module.ask.signature = module.ask.signature.with_instructions("Count the words.")
+            model_call(module, question="q")
+            module.ask.lm.kwargs["temperature"] = 0.75
+            model_call(module, question="q")
+    assert ["an example" in prompt for prompt in server.prompts] == [False, True, True]
+    assert ["Count the words." in prompt for prompt in server.prompts] == [False, True, True]
+    assert [body.get("temperature") for body in seen] == [None, None, 0.75]
+
+
+def test_a_model_without_a_time_out_gets_one_and_a_custom_engine_does_not():
+    assert private_copy(dspy.LM("openai/m")).kwargs["timeout"] == 120
+    assert private_copy(dspy.LM("openai/m", timeout=3)).kwargs["timeout"] == 3
+    engine = type("Engine", (), {"complete": lambda self, request: None})()
+    assert "timeout" not in private_copy(dspy.LM("x/m", engine=engine)).kwargs
+    with dspy.context(lm=DummyLM([{"answer": "3"}])):
+        assert model_call(Ask(), question="q").prediction.answer == 3
+
+
+def test_callers_random_numbers_are_not_touched():
+    module = Ask()  # making it takes random numbers, which is DSPy's doing
+    random.seed(7)
+    wanted = random.random()
+    random.seed(7)
+    with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()):
+        model_call(module, question="q")
+    assert random.random() == wanted

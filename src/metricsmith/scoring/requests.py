@@ -167,6 +167,10 @@ def spent(channel: Channel) -> Usage:
 
 
 def _cached(entry: dict[str, Any]) -> bool:
-    """DSPy books no usage for an answer from its cache, though the answer itself knows its tokens."""
-    known = getattr(getattr(entry.get("response"), "usage", None), "total_tokens", None)
-    return not entry.get("usage") and known is not None
+    """DSPy books no usage for an answer from its cache; the answer is marked, or knows its tokens all the same."""
+    response = entry.get("response")
+    if entry.get("usage"):
+        return False
+    return bool(getattr(response, "cache_hit", False)) or (
+        getattr(getattr(response, "usage", None), "total_tokens", None) is not None
+    )
