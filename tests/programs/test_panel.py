@@ -23,7 +23,7 @@ from metricsmith.programs.loading import from_state
 from metricsmith.records import Scale, Status, Task, Usage
 from metricsmith.regression import LinearCombination
 from metricsmith.regression.columns import ZScore
-from metricsmith.scoring import score
+from metricsmith.scoring import Budget, score
 from metricsmith.scoring.tokens import estimate_tokens
 from panels import LEVELS, NAMES, TASK, answering, asked_for, is_joint, item, items, judges, panel, panelled
 
@@ -432,6 +432,54 @@ def test_a_store_asks_nothing_again_and_a_new_member_asks_once_a_row(tmp_path):
         assert (first.values == again.values).all()
         score(panel().members(), rows(4), lm=server.lm(), store=tmp_path / "s.db", progress=False)
         assert server.requests == 8
+
+
+def moody(prompt):
+    """Leaves out, doubles or spoils a criterion, by what the row says; answers alone by it, too."""
+    mood = len(prompt.rsplit("[[ ## output ## ]]", 1)[-1].split("Respond")[0]) // 5 % 5
+    if not is_joint(prompt):
+        return {"reasoning": "alone", "score": mood + 1}
+    return {"ratings": [items(1, 2, 3), ABSENT, DOUBLED, items(9, "none", 4), []][mood]}
+
+
+def test_every_judgement_is_accounted_for_whatever_the_answers_and_the_order():
+    tables = []
+    for most in (1, 16):
+        with serve(moody) as server:
+            made = score(
+                panel().members(), rows(15), lm=server.lm(), concurrency=most, max_failure_rate=1, progress=False
+            )
+        assert total(made.flat()).requests == server.requests
+        assert total(made.flat()).prompt_tokens == sum(len(prompt) // 4 for prompt in server.prompts)
+        tables.append([(j.metric, j.raw, j.status, j.error, j.feedback, j.usage.requests) for j in made.flat()])
+    assert tables[0] == tables[1]
+    assert {status for _, _, status, *_ in tables[0]} == {Status.OK, Status.UNPARSABLE}
+
+
+def test_a_spent_budget_leaves_what_the_joint_request_answered():
+    with serve(answering(ABSENT)) as server:
+        made = score(panel().members(), [ROW], lm=server.lm(), budget=Budget(requests=1), progress=False)
+    assert [judgement.status for judgement in made.flat()] == [Status.OK, Status.OK, Status.BUDGET]
+    assert server.requests == 1
+
+
+def test_one_request_may_carry_all_runs_of_all_criteria():
+    def answer(prompt, choice):
+        joint = [items(2, 3, 4), items(3, 4, 9), items(4, 5, 5)][choice]
+        return {"ratings": joint} if is_joint(prompt) else {"reasoning": "alone", "score": 1}
+
+    made = panel()
+    with serve(answer) as server, dspy.context(lm=server.lm(temperature=1.0)):
+        judged = made.ask(made.members(), ROW, [0, 1, 2])
+    raws = [[judgement.raw for judgement in by_run] for by_run in judged]
+    assert raws == [[2, 3, 4], [3, 4, 5], [4, 1, 5]]  # the 9 is asked again alone
+    assert [[judgement.run for judgement in by_run] for by_run in judged] == [[0, 1, 2]] * 3
+    assert (joint_requests(server), server.requests) == (1, 2)
+    assert [[judgement.usage.requests for judgement in by_run] for by_run in judged] == [
+        [1, 0, 0],
+        [0, 0, 0],
+        [0, 1, 0],
+    ]
 
 
 def induced(members):
