@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from metricsmith.errors import (
         DataError,
         InputError,
+        Interrupted,
         JudgementFailed,
         MetricsmithError,
         ModelFailure,
         NeedsError,
         OptionError,
         StateError,
+        StoreError,
     )
     from metricsmith.metric import DSPyMetric, Metric, make_row
     from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -37,15 +39,25 @@ if TYPE_CHECKING:
     from metricsmith.regression import LinearCombination, PriorRidge, TwoStagePLS, project
     from metricsmith.report.record import RunRecord
     from metricsmith.report.write import write_reports
-    from metricsmith.scoring import ScoreTable, score
+    from metricsmith.scoring import (
+        Budget,
+        CallableMetric,
+        Concurrency,
+        Coverage,
+        ScoreTable,
+        ascore,
+        estimate,
+        score,
+    )
+    from metricsmith.store import Store
 
 _HOMES = {
     "aggregation": ("OutlierRule", "drop_outliers", "rrwa"),
     "bank.catalogue": ("MetricBank", "default_bank"),
     "datasets.table": ("Table", "read_table"),
     "errors": (
-        "DataError", "InputError", "JudgementFailed", "MetricsmithError", "ModelFailure", "NeedsError", "OptionError",
-        "StateError",
+        "DataError", "InputError", "Interrupted", "JudgementFailed", "MetricsmithError", "ModelFailure", "NeedsError",
+        "OptionError", "StateError", "StoreError",
     ),
     "metric": ("DSPyMetric", "Metric", "make_row"),
     "optimizers.auto_metrics": ("AutoMetrics",),
@@ -61,17 +73,21 @@ _HOMES = {
     "regression": ("LinearCombination", "PriorRidge", "TwoStagePLS", "project"),
     "report.record": ("RunRecord",),
     "report.write": ("write_reports",),
-    "scoring": ("ScoreTable", "score"),
+    "scoring": (
+        "Budget", "CallableMetric", "Concurrency", "Coverage", "ScoreTable", "ascore", "estimate", "score",
+    ),
+    "store": ("Store",),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Agreement", "AutoMetrics", "CriterionJudge", "DSPyMetric", "DataError", "Induced", "InducedMetric", "InputError",
-    "Judgement", "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
+    "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "Coverage", "CriterionJudge",
+    "DSPyMetric", "DataError", "Induced", "InducedMetric", "InputError", "Interrupted", "Judgement",
+    "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
     "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated",
-    "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Table", "Task", "TwoStagePLS", "Usage",
-    "default_bank", "drop_outliers", "induce", "load", "make_row", "project", "read_table", "rrwa", "score",
-    "write_reports",
+    "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table",
+    "Task", "TwoStagePLS", "Usage", "ascore", "default_bank", "drop_outliers", "estimate", "induce", "load",
+    "make_row", "project", "read_table", "rrwa", "score", "write_reports",
 ]  # fmt: skip
 
 

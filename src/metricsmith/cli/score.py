@@ -172,7 +172,7 @@ def _model(metric: InducedMetric, lm: str | None, api_base: str | None) -> Abstr
 
 
 def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -> str:
-    from metricsmith.scoring.estimate import estimate
+    from metricsmith.scoring import estimate
 
     return cost_line("estimated", estimate(metric.components, rows, store=store))
 

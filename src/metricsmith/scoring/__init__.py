@@ -2,7 +2,18 @@
 
 from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.engine import ascore, score
+from metricsmith.scoring.estimate import estimate
 from metricsmith.scoring.limits import Budget, Concurrency
 from metricsmith.scoring.table import Coverage, ScoreTable, tally
 
-__all__ = ["Budget", "CallableMetric", "Concurrency", "Coverage", "ScoreTable", "ascore", "score", "tally"]
+__all__ = [
+    "Budget",
+    "CallableMetric",
+    "Concurrency",
+    "Coverage",
+    "ScoreTable",
+    "ascore",
+    "estimate",
+    "score",
+    "tally",
+]

@@ -51,7 +51,7 @@ def score(
     ----------
     metrics : sequence
         m metrics: bank metrics, judges, table columns, induced metrics, or functions as DSPy's Evaluate takes
-        them, in any mixture. What several of them rest on is judged once.
+        them, in any mixture; a panel stands for its members. What several of them rest on is judged once.
     rows : sequence of dspy.Example
         n rows as `metricsmith.metric.make_row` builds them. Rows with equal texts are judged once.
     lm : dspy.LM, optional

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,9 @@ def estimate(
             results = Results(chart, list(rows), opened)
             results.recall()
         first = results.first()
-        return sum((_estimate(group, results, first, batch_n) for group in chart.groups), Usage(cost=0.0))
+        parts = [_estimate(group, results, first, batch_n) for group in chart.groups]
+        total = sum(parts, Usage(cost=0.0))
+        return replace(total, cost=None) if any(part.cost is None for part in parts) else total
 
 
 def _reading(path: str | PathLike[str]) -> AbstractContextManager[Store | None]:

@@ -120,7 +120,7 @@ def plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> Plan:
     Parameters
     ----------
     metrics : sequence
-        Metrics, composites, `DSPyMetric` or plain callables as DSPy's Evaluate takes them.
+        Metrics, panels, composites, `DSPyMetric` or plain callables as DSPy's Evaluate takes them.
     runs : int
         Repetitions, at least 1. What is computed on this machine is computed once.
     first_run : int
@@ -137,7 +137,14 @@ def plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> Plan:
         raise OptionError(f"runs={runs!r} must be a whole number from 1")
     if first_run < 0:
         raise OptionError(f"first_run={first_run} must be 0 or more")
-    return _Builder().build([as_metric(metric) for metric in metrics], range(first_run, first_run + runs))
+    members = [member for value in metrics for member in _members(value)]
+    return _Builder().build([as_metric(member) for member in members], range(first_run, first_run + runs))
+
+
+def _members(value: Any) -> Sequence[Any]:
+    """A panel stands for its members; everything else for itself."""
+    members = getattr(value, "members", None)
+    return members() if isinstance(value, Asker) and callable(members) else [value]
 
 
 def as_metric(value: Any) -> Metric:
