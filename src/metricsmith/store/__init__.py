@@ -1,5 +1,6 @@
 """What makes scoring resumable: judgements in one SQLite file."""
 
-from metricsmith.store.database import Entry, Key, Store
+from metricsmith.store.database import Store
+from metricsmith.store.keys import Entry, Key
 
 __all__ = ["Entry", "Key", "Store"]

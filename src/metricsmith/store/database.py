@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import sqlite3
 import threading
 import time
-import uuid
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -18,31 +14,14 @@ from typing import Any, Self
 
 from metricsmith.errors import StoreError
 from metricsmith.records import Judgement, Status
-from metricsmith.store.schema import connect, failing_clearly
-from metricsmith.store.values import CODES, STATUSES, pack, unpack
+from metricsmith.store.claims import Claims
+from metricsmith.store.keys import Entry, Key
+from metricsmith.store.schema import DAMAGED, connect, failing_clearly
+from metricsmith.store.values import STATUSES, checksum, pack, unpack
 
-__all__ = ["Entry", "Key", "Store"]
+__all__ = ["Store"]
 
-LEASE = 60.0  # seconds after which a claim that was not renewed is void
 MEMORY = "PRAGMA cache_size = -16000"  # kibibytes of pages kept
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """Where a judgement is kept: the row's key, the metric's number in the store, and the repetition."""
-
-    row: str
-    metric: int
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A judgement to keep; `row_id` is the row's own name, for people."""
-
-    key: Key
-    row_id: str
-    judgement: Judgement
 
 
 class Store:
@@ -68,14 +47,12 @@ class Store:
     def __init__(self, path: str | PathLike[str], *, read_only: bool = False) -> None:
         self.path = Path(path)
         self.read_only = read_only
-        self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
         self._connection = connect(self.path, read_only=read_only)
         self._connection.execute(MEMORY)
+        self._claims = Claims(self._connection)
+        self._finalizer = weakref.finalize(self, self._claims.abandon)
         self._lock = threading.RLock()
-        self._claimed = False
-        self._rows: dict[str, int] = {}
-        self._names = {int(number): str(name) for number, name in self._select("SELECT id, name FROM metrics")}
-        self._finalizer = weakref.finalize(self, self._connection.close)
+        self._names: dict[int, str] = {}
 
     def metric(self, fingerprint: str, name: str) -> int:
         """The number of a metric, which is registered if it is new; -1 for a new one in a read-only store."""
@@ -85,12 +62,10 @@ class Store:
         if not known:
             with self._lock, failing_clearly(self.path, "write to"):
                 self._connection.execute(
-                    "INSERT OR IGNORE INTO metrics (fingerprint, name) VALUES (?, ?)", (fingerprint, name)
+                    "INSERT OR IGNORE INTO metrics (fingerprint, name) VALUES (?, ?)", (fingerprint, _clean(name))
                 )
             known = self._select("SELECT id FROM metrics WHERE fingerprint = ?", fingerprint)
-        number = int(known[0][0])
-        self._names.setdefault(number, name)
-        return number
+        return int(known[0][0])
 
     def read(self, row_key: str) -> list[tuple[int, int, Status, float | None]]:
         """Metric, repetition, status and raw number of everything that is known of one row."""
@@ -103,18 +78,27 @@ class Store:
             raise self._damaged(f"unknown status {problem}") from problem
 
     def judgement(self, row_key: str, metric: int, run: int) -> Judgement | None:
-        """One whole judgement, None if there is none."""
+        """One whole judgement, None if there is none.
+
+        Raises
+        ------
+        StoreError
+            If the file cannot be read, or the entry is damaged.
+        """
         found = self._select(
-            "SELECT status, raw, value FROM judgements "
+            "SELECT row, status, raw, value, crc FROM judgements "
             "WHERE row = (SELECT id FROM rows WHERE key = ?) AND metric = ? AND run = ?",
             row_key, metric, run,
         )  # fmt: skip
         if not found:
             return None
+        row, status, raw, value, crc = found[0]
+        if checksum(row, metric, run, status, raw, value) != crc:
+            raise self._damaged(f"the judgement of row {row_key!r} by {self._name(metric)} was changed")
         try:
-            return unpack(self._names.get(metric, ""), run, *found[0])
+            return unpack(self._name(metric), run, status, raw, value)
         except (ValueError, KeyError, TypeError) as problem:
-            raise self._damaged(f"the judgement of row {row_key!r}: {problem}") from problem
+            raise self._damaged(f"the judgement of row {row_key!r} by {self._name(metric)}: {problem}") from problem
 
     def exchange(self, done: Sequence[Entry], wanted: Sequence[Key] = ()) -> list[bool]:
         """Write what is done, give up its claims, and claim what is wanted: one transaction.
@@ -137,50 +121,40 @@ class Store:
         StoreError
             If nothing could be written: then nothing was, and what was stored before is as it was.
         """
+        packed = [pack(entry.judgement) for entry in done]  # before anybody has to wait
         with self._transaction():
             now = time.time()
+            rows = self._numbers(done)
+            entries = []
+            for entry, (status, raw, value) in zip(done, packed, strict=True):
+                place = rows[entry.key.row], entry.key.metric, entry.key.run
+                entries.append((*place, status, raw, value, checksum(*place, status, raw, value), now))
             self._connection.executemany(
-                "INSERT INTO judgements (row, metric, run, status, raw, value, at) VALUES (?, ?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT DO UPDATE SET status = excluded.status, raw = excluded.raw, value = excluded.value, "
-                "at = excluded.at WHERE judgements.status != 0 OR excluded.status = 0",
-                [
-                    (
-                        self._row(entry), entry.key.metric, entry.key.run, CODES[entry.judgement.status],
-                        entry.judgement.raw, pack(entry.judgement), now,
-                    )
-                    for entry in done
-                ],
-            )  # fmt: skip
-            if self._claimed:
-                self._connection.executemany(
-                    "DELETE FROM claims WHERE key = ? AND metric = ? AND run = ? AND owner = ?",
-                    [(entry.key.row, entry.key.metric, entry.key.run, self.owner) for entry in done],
-                )
-            held = [self._claim(key, now) for key in wanted]
-            self._claimed = self._claimed or any(held)
-        return held
+                "INSERT INTO judgements (row, metric, run, status, raw, value, crc, at) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET status = excluded.status, "
+                "raw = excluded.raw, value = excluded.value, crc = excluded.crc, at = excluded.at "
+                "WHERE judgements.status != 0 OR excluded.status = 0",
+                entries,
+            )
+            self._claims.give_up(entry.key for entry in done)
+            return self._claims.take(wanted)
 
     def renew(self) -> None:
         """Keep the claims alive; to be called more often than once a minute while work goes on."""
-        if self._claimed:
+        if self._claims.any:
             with self._transaction():
-                self._connection.execute(
-                    "UPDATE claims SET until = ? WHERE owner = ?", (time.time() + LEASE, self.owner)
-                )
+                self._claims.renew()
 
     def release(self) -> None:
         """Give up all claims."""
-        if self._claimed and not self.read_only:
+        if self._claims.any:
             with self._transaction():
-                self._connection.execute("DELETE FROM claims WHERE owner = ?", (self.owner,))
-            self._claimed = False
+                self._claims.release()
 
     def close(self) -> None:
         """Give up claims and close the file."""
-        if self._finalizer.alive:
-            try:
-                self.release()
-            finally:
+        with self._lock:
+            if self._finalizer.alive:
                 self._finalizer()
 
     def __enter__(self) -> Self:
@@ -197,36 +171,25 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
 
-    def _row(self, entry: Entry) -> int:
-        """The number of a row, which is entered if it is new; the last ones are remembered."""
-        key = entry.key.row
-        if key not in self._rows:
-            if len(self._rows) >= 10_000:
-                self._rows.clear()
-            self._connection.execute(
-                "INSERT INTO rows (key, label) VALUES (?, ?) ON CONFLICT DO NOTHING", (key, _clean(entry.row_id))
-            )
-            self._rows[key] = self._connection.execute("SELECT id FROM rows WHERE key = ?", (key,)).fetchone()[0]
-        return self._rows[key]
+    def _numbers(self, entries: Sequence[Entry]) -> dict[str, int]:
+        """The numbers of the rows, which are entered if they are new."""
+        labels = {entry.key.row: _clean(entry.row_id) for entry in entries}
+        numbers = {}
+        for key, label in labels.items():
+            known = self._connection.execute("SELECT id FROM rows WHERE key = ?", (key,)).fetchone()
+            if known is None:
+                cursor = self._connection.execute("INSERT INTO rows (key, label) VALUES (?, ?)", (key, label))
+                known = (cursor.lastrowid,)
+            numbers[key] = known[0]
+        return numbers
 
-    def _claim(self, key: Key, now: float) -> bool:
-        place = (key.row, key.metric, key.run)
-        claimed = self._connection.execute(
-            "INSERT INTO claims (key, metric, run, owner, until) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-            (*place, self.owner, now + LEASE),
-        )
-        if claimed.rowcount:
-            return True
-        (owner, until), *_ = self._connection.execute(
-            "SELECT owner, until FROM claims WHERE key = ? AND metric = ? AND run = ?", place
-        ).fetchall()
-        if owner != self.owner and until > now and not _dead(owner):
-            return False
-        self._connection.execute(
-            "UPDATE claims SET owner = ?, until = ? WHERE key = ? AND metric = ? AND run = ?",
-            (self.owner, now + LEASE, *place),
-        )
-        return True
+    def _name(self, metric: int) -> str:
+        if metric not in self._names:
+            found = self._select("SELECT name FROM metrics WHERE id = ?", metric)
+            if not found:
+                raise self._damaged(f"metric {metric} has no name")
+            self._names[metric] = found[0][0]
+        return self._names[metric]
 
     def _transaction(self) -> _Transaction:
         if self.read_only:
@@ -242,10 +205,7 @@ class Store:
                     raise
 
     def _damaged(self, what: str) -> StoreError:
-        return StoreError(
-            f"the store {self.path} is damaged ({what}); nothing was overwritten. `metricsmith store verify` names the "
-            "damage, `export` saves the rest"
-        )
+        return StoreError(f"cannot read the store {self.path}: {what}; {DAMAGED}")
 
 
 class _Transaction:
@@ -258,6 +218,8 @@ class _Transaction:
         self.store._lock.acquire()
         try:
             with failing_clearly(self.store.path, "write to"):
+                if self.store._connection.in_transaction:  # an interrupt fell between two steps
+                    self.store._connection.execute("ROLLBACK")
                 self.store._connection.execute("BEGIN IMMEDIATE")
         except BaseException:
             self.store._lock.release()
@@ -274,26 +236,11 @@ class _Transaction:
                         raise problem
                     connection.execute("COMMIT")
                 except BaseException:
-                    self.store._rows.clear()  # rows entered in this transaction are not there
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
                     raise
         finally:
             self.store._lock.release()
-
-
-def _dead(owner: str) -> bool:
-    """Whether an owner was a process of this machine that has ended."""
-    host, pid, _ = owner.rsplit(":", 2)
-    if host != socket.gethostname():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # somebody else's, and alive
-        return False
-    return False
 
 
 def _clean(text: str) -> str:

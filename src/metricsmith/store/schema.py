@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,10 +23,11 @@ CREATE TABLE metrics (id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, 
 CREATE TABLE judgements (
     row INTEGER NOT NULL REFERENCES rows(id),
     metric INTEGER NOT NULL REFERENCES metrics(id),
-    run INTEGER NOT NULL,
+    run INTEGER NOT NULL CHECK (run >= 0),
     status INTEGER NOT NULL,
-    raw REAL,
+    raw REAL CHECK ((raw IS NULL) = (status <> 0)),
     value TEXT NOT NULL,
+    crc INTEGER NOT NULL,
     at REAL NOT NULL,
     PRIMARY KEY (row, metric, run)
 ) WITHOUT ROWID;
@@ -39,6 +41,25 @@ CREATE TABLE claims (
 ) WITHOUT ROWID;
 """
 
+# By the start of SQLite's name for what went wrong.
+ADVICE = {
+    "SQLITE_BUSY": "another process holds it; wait for that one, or end it",
+    "SQLITE_LOCKED": "another process holds it; wait for that one, or end it",
+    "SQLITE_FULL": "the disk is full or the file at its size limit; what was stored is safe, make room and run again",
+    "SQLITE_IOERR": "the disk may be full or failing; what was stored is safe, make room and run again",
+    "SQLITE_READONLY": "it may not be written to; make file and folder writable, or copy it elsewhere",
+    "SQLITE_PERM": "it may not be written to; make file and folder writable, or copy it elsewhere",
+    "SQLITE_CANTOPEN": "the file or its folder may not be opened; check the permissions of both, or name another place",
+    "SQLITE_NOTADB": "it is no SQLite file, or its head is damaged; nothing was overwritten, name another file",
+    "SQLITE_TOOBIG": "one value is larger than a file of this kind may hold",
+    "SQLITE_CONSTRAINT": "an entry names a metric that is not registered or has no meaning; nothing was written",
+    "SQLITE_NOMEM": "memory ran out; free some and run again",
+}
+DAMAGED = (
+    "it is damaged; nothing was overwritten. `metricsmith store verify FILE` names the damage, "
+    "`metricsmith store export FILE` saves the rest"
+)
+
 
 @contextmanager
 def failing_clearly(path: Path, doing: str) -> Iterator[None]:
@@ -50,86 +71,123 @@ def failing_clearly(path: Path, doing: str) -> Iterator[None]:
 
 
 def _advice(problem: sqlite3.Error) -> str:
-    code = getattr(problem, "sqlite_errorname", "") or ""
-    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return "another process holds it; wait for that one, or end it"
-    if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-        return "the disk may be full or the file at its size limit; what was stored is safe, make room and run again"
-    if code.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
-        return "it may not be written to; make file and folder writable, or copy it elsewhere"
-    if code.startswith("SQLITE_CANTOPEN"):
-        return "the file or its folder is missing or may not be opened; name another place"
-    if code.startswith("SQLITE_NOTADB"):
-        return "it is no SQLite file, or its head is damaged; nothing was overwritten, name another file"
-    return (
-        "it is damaged; nothing was overwritten. `metricsmith store verify` names the damage, `export` saves the rest"
-    )
+    if isinstance(problem, sqlite3.ProgrammingError):
+        return "it was closed already; open it again"
+    name = getattr(problem, "sqlite_errorname", "") or ""
+    return next((advice for start, advice in ADVICE.items() if name.startswith(start)), DAMAGED)
 
 
-def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+def connect(path: Path, *, read_only: bool, salvage: bool = False) -> sqlite3.Connection:
     """Open a store, making its file and tables if there are none.
+
+    Parameters
+    ----------
+    path : Path
+    read_only : bool
+        Make and change nothing. On read-only media, where the files that writers share cannot be made, the file
+        is taken for one that nobody changes.
+    salvage : bool
+        With `read_only`: open a file that is too short or whose texts are not UTF-8, to save what can be read.
 
     Raises
     ------
     StoreError
         If that cannot be done, or the file is of another kind or a later version.
     """
-    if not read_only and not path.parent.is_dir():
-        raise StoreError(f"cannot open the store {path}: there is no folder {path.parent}; make it first")
-    if read_only and not path.is_file():
-        raise StoreError(f"cannot open the store {path}: there is no such file; `score(..., store=...)` writes one")
-    if path.is_dir():
-        raise StoreError(f"cannot open the store {path}: it is a folder; name a file")
+    _check_place(path, read_only)
     with failing_clearly(path, "open"):
-        connection = _opened(path, read_only)
+        connection = _reader(path, salvage) if read_only else _session(path, "rwc", salvage=False)
         try:
             _check(connection, path, read_only)
+            if not read_only:
+                _make_ready(connection)
         except BaseException:
             connection.close()
             raise
     return connection
 
 
-def _opened(path: Path, read_only: bool) -> sqlite3.Connection:
-    if not read_only:
-        return sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
-    uri = path.absolute().as_uri()
-    connection = sqlite3.connect(
-        f"{uri}?mode=ro", uri=True, timeout=BUSY, isolation_level=None, check_same_thread=False
-    )
+def _check_place(path: Path, read_only: bool) -> None:
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:  # on read-only media there can be no shared memory beside the file
-        connection.close()
-        connection = sqlite3.connect(f"{uri}?immutable=1", uri=True, isolation_level=None, check_same_thread=False)
+        if path.is_dir():
+            raise StoreError(f"cannot open the store {path}: it is a folder; name a file")
+        if not path.parent.is_dir():
+            raise StoreError(f"cannot open the store {path}: there is no folder {path.parent}; make it first")
+        if read_only and not path.is_file():
+            raise StoreError(f"cannot open the store {path}: there is no such file; `score(..., store=...)` writes one")
+    except OSError as problem:
+        raise StoreError(
+            f"cannot open the store {path}: {problem.strerror}; check the permissions of its folders"
+        ) from problem
+
+
+def _session(path: Path, mode: str, *, salvage: bool) -> sqlite3.Connection:
+    option = "immutable=1" if mode == "immutable" else f"mode={mode}"
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{option}", uri=True, timeout=BUSY, isolation_level=None, check_same_thread=False
+    )
+    if salvage:
+        connection.execute("PRAGMA writable_schema = ON")  # lifts the check that the file is as long as its head says
+        connection.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
     return connection
 
 
-def _check(connection: sqlite3.Connection, path: Path, read_only: bool) -> None:
+def _reader(path: Path, salvage: bool) -> sqlite3.Connection:
+    connection = _session(path, "ro", salvage=salvage)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as problem:
+        connection.close()
+        if not problem.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")):
+            raise
+        journal = path.with_name(f"{path.name}-wal")
+        if journal.exists() and journal.stat().st_size:
+            raise StoreError(
+                f"cannot read the store {path} where nothing can be written: its last judgements are still in "
+                f"{journal.name}; copy both files to a folder that can be written to and open that copy"
+            ) from problem
+        return _session(path, "immutable", salvage=salvage)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check(connection: sqlite3.Connection, path: Path, only_read: bool) -> None:
+    """Refuse what is no store of ours; an empty file will do for one who writes."""
+    connection.execute("BEGIN")  # one look, though another process may be making the tables
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if tables and kind != APPLICATION_ID:
+    connection.execute("COMMIT")
+    if (tables or kind) and kind != APPLICATION_ID:
         raise StoreError(f"{path} is a SQLite file of another program, not a store of judgements; name another file")
     if version > SCHEMA_VERSION:
         raise StoreError(
-            f"the store {path} has schema version {version}, this version of metricsmith reads up to {SCHEMA_VERSION}; "
-            "update metricsmith"
+            f"the store {path} has schema version {version}, this version of metricsmith knows up to "
+            f"{SCHEMA_VERSION}; update metricsmith"
         )
-    if read_only:
-        if not tables:
-            raise StoreError(f"{path} holds no judgements: it is empty; `score(..., store=...)` writes one")
-        return
-    connection.execute("PRAGMA journal_mode = WAL")
+    if only_read and not tables:
+        raise StoreError(f"{path} holds no judgements: it is empty; `score(..., store=...)` writes one")
+
+
+def _make_ready(connection: sqlite3.Connection) -> None:
+    """Switch to WAL and make the tables; find out now, not at the first judgement, whether that can be written."""
+    until = time.monotonic() + BUSY
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as problem:  # SQLite does not wait here when two processes start together
+            if not problem.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
     connection.execute("PRAGMA synchronous = FULL")  # a committed judgement survives a loss of power too
-    if not tables:
-        connection.execute("BEGIN IMMEDIATE")
-        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:  # nobody was faster
-            for statement in TABLES.split(";")[:-1]:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute("COMMIT")
-    else:
-        connection.execute("BEGIN IMMEDIATE")  # finds out now, not at the first judgement, whether it can be written
-        connection.execute("ROLLBACK")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("BEGIN IMMEDIATE")
+    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        for statement in TABLES.split(";")[:-1]:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.execute("COMMIT")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
+import zlib
 from typing import Any
 
 from metricsmith.records import Judgement, Status, Usage
 
-__all__ = ["CODES", "STATUSES", "pack", "unpack"]
+__all__ = ["CODES", "STATUSES", "checksum", "pack", "unpack"]
 
 # Written into files: never renumber, only add.
 CODES: dict[Status, int] = {
@@ -16,18 +18,28 @@ CODES: dict[Status, int] = {
 }  # fmt: skip
 STATUSES: dict[int, Status] = {code: status for status, code in CODES.items()}
 
+_encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
-def pack(judgement: Judgement) -> str:
-    """Score, feedback, error and usage as JSON text; surrogates are escaped, so any text survives."""
+
+def pack(judgement: Judgement) -> tuple[int, float | None, str]:
+    """Status, raw number and JSON text of a judgement.
+
+    The text holds score, feedback, error and usage; surrogates are escaped in it, so any text survives. What is
+    not finite has no place in JSON and is kept as null.
+    """
     usage = judgement.usage
-    return json.dumps(
+    value = _encode(
         {
-            "score": judgement.score,
+            "score": _number(judgement.score),
             "feedback": judgement.feedback,
             "error": judgement.error,
-            "usage": [usage.requests, usage.prompt_tokens, usage.completion_tokens, usage.cost, usage.seconds],
+            "usage": [
+                int(usage.requests), int(usage.prompt_tokens), int(usage.completion_tokens), _number(usage.cost),
+                _number(usage.seconds) or 0.0,
+            ],
         }
-    )
+    )  # fmt: skip
+    return CODES[judgement.status], _number(judgement.raw), value
 
 
 def unpack(name: str, run: int, status: int, raw: float | None, value: str) -> Judgement:
@@ -39,6 +51,7 @@ def unpack(name: str, run: int, status: int, raw: float | None, value: str) -> J
         If the entry is damaged.
     """
     content: dict[str, Any] = json.loads(value)
+    requests, prompt_tokens, completion_tokens, cost, seconds = content["usage"]
     return Judgement(
         metric=name,
         raw=raw,
@@ -47,5 +60,15 @@ def unpack(name: str, run: int, status: int, raw: float | None, value: str) -> J
         status=STATUSES[status],
         error=content["error"],
         run=run,
-        usage=Usage(*content["usage"]),
+        usage=Usage(requests, prompt_tokens, completion_tokens, cost, seconds),
     )
+
+
+def checksum(row: int, metric: int, run: int, status: int, raw: float | None, value: str) -> int:
+    """CRC-32 over a whole entry: SQLite itself does not notice a changed digit."""
+    return zlib.crc32(f"{row} {metric} {run} {status} {raw!r} {value}".encode())
+
+
+def _number(value: float | None) -> float | None:
+    """A plain float, whatever kind of number it was; None for what is not finite."""
+    return float(value) if value is not None and math.isfinite(value) else None
