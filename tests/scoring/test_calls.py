@@ -226,8 +226,8 @@ def test_a_spent_budget_and_a_stopped_run_are_statuses_and_send_nothing():
 
 
 def test_a_retry_is_not_waited_for_beyond_the_time_budget(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 60.0)
-    with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()), use(flow(seconds=20)):
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 60.0)  # at least 15 seconds with jitter
+    with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()), use(flow(seconds=10)):
         call = model_call(Ask(), question="q")
     assert (call.status, server.requests) == (Status.TRANSPORT, 1)
     assert call.usage.seconds < 5
@@ -252,6 +252,9 @@ def test_refused_and_overlong_rows_do_not_count_as_hopeless():
         statuses = [model_call(Ask(), question="q" * number).status for number in range(1, 9)]
     assert running.stopped == ""
     assert sorted(statuses) == [Status.REFUSED] * 4 + [Status.TRANSPORT] * 4
+    with serve(lambda prompt: {}, always=413) as server, dspy.context(lm=server.lm()), use(flow()) as running:
+        assert {model_call(Ask(), question=f"q{number}").status for number in range(5)} == {Status.TRANSPORT}
+    assert (running.stopped, server.requests) == ("", 5)
 
 
 def test_a_model_that_is_not_configured_sends_nothing_and_says_so():
@@ -293,6 +296,15 @@ def test_a_predictors_own_model_comes_before_the_one_in_force_and_keeps_nothing(
     assert [call.prediction.answer for call in (first, second)] == [3, 3]
     assert (first.usage.requests, own.requests, other.requests) == (1, 2, 0)
     assert module.ask.lm.history == module.history == []
+
+
+def test_retries_on_a_predictors_own_model_are_ours_alone():
+    with serve(lambda prompt: {}, always=500) as server:
+        module = Ask()
+        module.set_lm(server.lm(num_retries=3))
+        with dspy.context(lm=None):
+            call = model_call(module, tries=2, question="q")
+    assert (call.usage.requests, server.requests) == (2, 2)
 
 
 def test_a_change_of_module_or_model_takes_effect_at_once():

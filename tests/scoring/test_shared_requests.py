@@ -85,6 +85,21 @@ def test_unusable_choices_are_repaired_one_by_one_and_missing_ones_asked_for():
     assert ["score 9 is not on the scale" in prompt for prompt in server.prompts] == [False, False, True, False]
 
 
+def test_every_choice_has_one_repair():
+    with serve(lambda prompt, choice: {"score": 9}) as server:
+        made = runs_on(server, [0, 1])
+    assert [call.status for call in made] == [Status.OUT_OF_RANGE] * 2
+    assert ([call.usage.requests for call in made], server.requests) == ([2, 1], 3)
+
+
+def test_a_rejected_n_does_not_stop_the_run():
+    script = Faults(script=lambda prompt: [Fault.NO_CHOICE_OF_N])
+    running = Flow(Concurrency(4, 4), hopeless_in_a_row=1)
+    with serve(lambda prompt: {"score": 3}, script=script) as server, use(running):
+        made = runs_on(server, [0, 1])
+    assert ([call.status for call in made], running.stopped) == ([Status.OK] * 2, "")
+
+
 def test_a_refusing_choice_fails_alone():
     with serve(lambda prompt, choice: {"score": 3}) as server, dspy.context(lm=server.lm(temperature=1.0)):
         respond = server.respond
