@@ -90,6 +90,20 @@ def test_a_repair_shows_the_answer_and_what_was_wrong_with_it(bad, wrong):
     assert "int" in asked.split("[[ ## score ## ]]")[1]
 
 
+def test_a_number_off_the_scale_is_out_of_range_whatever_the_finish_reason():
+    with serve(lambda prompt: {"reason": "clear", "score": 9}) as server, dspy.context(lm=server.lm()):
+        respond = server.respond
+
+        def answer(body):
+            status, content = respond(body)
+            content["choices"][0]["finish_reason"] = "content_filter"
+            return status, content
+
+        server.respond = answer
+        call = model_call(Rate(), text="a text")
+    assert (call.status, call.usage.requests) == (Status.OUT_OF_RANGE, 2)
+
+
 def test_an_empty_answer_is_not_shown_and_a_long_one_is_cut():
     _, (first, second) = rated("", GOOD)
     assert [message["role"] for message in second[len(first) :]] == ["user"]

@@ -155,6 +155,15 @@ def test_an_unusable_answer_is_repaired_once(payload):
     assert len(json.dumps(server.bodies[1])) < 20_000
 
 
+def test_several_choices_or_impossible_counts_from_litellm_do_no_harm(monkeypatch):
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # its import asks the network otherwise
+    chatter = {**completion()["choices"][0], "index": 1, "message": {"role": "assistant", "content": "so nice"}}
+    several = {**completion(usage={"prompt_tokens": -5, "completion_tokens": 2, "total_tokens": 1})}
+    call, server = call_on(http({**several, "choices": [*several["choices"], chatter]}), engine="litellm")
+    assert (call.status, call.prediction.answer, server.requests) == (Status.OK, 3, 1)
+    assert (call.usage.prompt_tokens, call.usage.completion_tokens) == (0, 2)
+
+
 def test_the_longest_row_of_failures_is_five_lost_requests_and_one_repair():
     lost, unusable = error(500), http(completion("three"))
     call, server = call_on(lost, lost, unusable, lost, lost, lost)
