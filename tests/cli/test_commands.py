@@ -251,5 +251,5 @@ def test_scoring_with_a_broken_model_writes_what_there_is_and_is_code_3(run, dat
         model[-1] = f"http://127.0.0.1:{server.port}/v1"
         code, _, err = run("score", tmp_path / "out" / "metric.json", data, *model, "--out", tmp_path / "scores.csv")
     assert code == 3
-    assert "because the model failed" in err
+    assert "refuses to work: [openai/loopback] always 400" in err
     assert len((tmp_path / "scores.csv").read_text("utf-8").splitlines()) == 61

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from metricsmith.cli.limits import Bounds, StoreFile, concurrency
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_writable
 from metricsmith.cli.summary import summary
@@ -49,6 +50,8 @@ def induce(
     ] = False,
     lm: Model = None,
     api_base: ApiBase = None,
+    store: StoreFile = None,
+    bounds: Bounds = "auto",
     test: Annotated[
         str | None,
         typer.Option(metavar="FILE|FRACTION", help="Test rows: a file like DATA, or a share to hold out (0.3)."),
@@ -76,12 +79,14 @@ def induce(
 
     optimizer = AutoMetrics(
         bank=bank, k=k, n=n, regression=regression, panel=panel, lm=language_model(lm, api_base), seed=seed,
-        progress=not quiet and not as_json,
+        progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
     )  # fmt: skip
     if test is not None and cv is not None:
         raise OptionError("--cv and --test exclude each other: cross-validation tests on every row")
     if not dry_run:
         check_writable(out, "--out", folder=True)
+        if store is not None:
+            check_writable(store, "--store", folder=False)
     reading: dict[str, Any] = {
         "target": target, "task": _text(task), "output": output, "inputs": input or (), "reference": reference or (),
         "id": id, "group": group, "where": where or (), "metric_columns": metric_columns or (),

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from metricsmith.cli.limits import cost_line
+from metricsmith.records import Usage
 
 if TYPE_CHECKING:
     from metricsmith.optimizers.runs import Induced
@@ -23,6 +27,7 @@ def summary(done: Induced, out: Path) -> str:
         f"{record.title}: {len(record.components)} components",
         *_components(record.components),
         *_agreements(blocks),
+        *_costs(record.usage),
         *(f"warning: {warning}" for warning in record.warnings),
         record.synthetic,
         f"report: {out / 'report.html'}",
@@ -30,6 +35,22 @@ def summary(done: Induced, out: Path) -> str:
         record.signature,
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _costs(usage: Mapping[str, Any]) -> list[str]:
+    """What was expected and what it came to, if a model was asked."""
+    if not usage.get("requests") and not usage.get("estimated", {}).get("requests"):
+        return []
+    return [cost_line("estimated", _usage(usage.get("estimated", {}))), cost_line("actual", _usage(usage))]
+
+
+def _usage(values: Mapping[str, Any]) -> Usage:
+    return Usage(
+        values.get("requests", 0),
+        values.get("prompt_tokens", 0),
+        values.get("completion_tokens", 0),
+        values.get("cost"),
+    )
 
 
 def _components(components: tuple[Component, ...]) -> list[str]:

@@ -57,7 +57,8 @@ class AutoMetrics:
     lm : dspy.LM, optional
         By default the one in force; without any, nothing is generated.
     concurrency, store, max_failure_rate, progress
-        As for `score`.
+        As for `score`. With a store a run that was cut off goes on where it stopped, as long as the model writes
+        the same judges again, which DSPy's cache sees to.
     generated_only_below : int
         With a language model and fewer rated training rows than this, only judges are candidates.
     panel : bool
