@@ -15,6 +15,7 @@ from metricsmith.cli.bank import bank_app
 from metricsmith.cli.demo import demo
 from metricsmith.cli.induce import induce
 from metricsmith.cli.score import explain, score
+from metricsmith.cli.store import store_app
 from metricsmith.errors import InputError, MetricsmithError
 from metricsmith.version import __version__
 
@@ -43,11 +44,13 @@ app.command()(induce)
 app.command()(score)
 app.command()(explain)
 app.add_typer(bank_app, name="bank")
+app.add_typer(store_app, name="store")
 
 
 def main() -> None:
     """Run the command line."""
-    logging.getLogger("dspy").setLevel(logging.ERROR)  # its advisory lines would break the progress bar
+    for name in ("dspy", "metricsmith"):  # their lines would break the progress bar; results name every failure
+        logging.getLogger(name).setLevel(logging.ERROR)
     try:
         app()
     except InputError as problem:

@@ -1,6 +1,13 @@
 """What makes scoring resumable: judgements in one SQLite file."""
 
 from metricsmith.store.database import Store
+from metricsmith.store.exporting import Exported, export
 from metricsmith.store.keys import Entry, Key
+from metricsmith.store.overview import MetricInfo, StoreInfo, info
+from metricsmith.store.pruning import prune
+from metricsmith.store.verifying import Damage, Verified, verify
 
-__all__ = ["Entry", "Key", "Store"]
+__all__ = [
+    "Damage", "Entry", "Exported", "Key", "MetricInfo", "Store", "StoreInfo", "Verified", "export", "info", "prune",
+    "verify",
+]  # fmt: skip

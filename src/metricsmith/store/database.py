@@ -7,17 +7,22 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from metricsmith.errors import StoreError
 from metricsmith.records import Judgement, Status
 from metricsmith.store.claims import Claims
+from metricsmith.store.exporting import Exported, export
 from metricsmith.store.keys import Entry, Key
+from metricsmith.store.overview import StoreInfo, info
+from metricsmith.store.pruning import prune
 from metricsmith.store.schema import DAMAGED, connect, failing_clearly
 from metricsmith.store.values import STATUSES, checksum, pack, unpack
+from metricsmith.store.verifying import Verified, verify
 
 __all__ = ["Store"]
 
@@ -151,6 +156,31 @@ class Store:
             with self._transaction():
                 self._claims.release()
 
+    def info(self) -> StoreInfo:
+        """What the store holds, in numbers: `metricsmith.store.info`."""
+        return info(self.path)
+
+    def verify(self, *, limit: int = 100) -> Verified:
+        """Whether the store is whole: `metricsmith.store.verify`, which takes damaged files, too."""
+        return verify(self.path, limit=limit)
+
+    def export(self, target: str | PathLike[str] | IO[str] | IO[bytes], *, format: str | None = None) -> Exported:
+        """Write the judgements as CSV, JSON lines or Parquet: `metricsmith.store.export`."""
+        return export(self.path, target, format=format)
+
+    def prune(
+        self,
+        *,
+        metrics: Sequence[str] = (),
+        failures: bool = False,
+        before: datetime | None = None,
+        dry_run: bool = False,
+    ) -> int:
+        """Delete what meets all conditions, and how many that were: `metricsmith.store.prune`."""
+        if not dry_run:
+            self._check_writable()
+        return prune(self.path, metrics=metrics, failures=failures, before=before, dry_run=dry_run)
+
     def close(self) -> None:
         """Give up claims and close the file."""
         with self._lock:
@@ -192,9 +222,12 @@ class Store:
         return self._names[metric]
 
     def _transaction(self) -> _Transaction:
+        self._check_writable()
+        return _Transaction(self)
+
+    def _check_writable(self) -> None:
         if self.read_only:
             raise StoreError(f"the store {self.path} was opened read-only; open it without read_only=True to write")
-        return _Transaction(self)
 
     def _select(self, query: str, *values: object) -> list[Any]:
         with self._lock:
