@@ -105,6 +105,11 @@ def test_tiny_and_huge_scores_are_scores(kind, unit):
     np.testing.assert_allclose(kind.fit(column * unit).apply(column * unit), kind.fit(column).apply(column), rtol=1e-12)
 
 
+def test_a_score_too_far_from_training_for_a_float_is_the_largest_one():
+    transform = ZScore.fit([0.0, 2.225073858507e-311])
+    np.testing.assert_array_equal(transform.apply([-1.0, 1.0]), [-np.finfo(float).max, np.finfo(float).max])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @some
 @given(column=columns, new=columns)

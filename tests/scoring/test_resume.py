@@ -192,7 +192,6 @@ def test_two_processes_on_one_store_ask_for_nothing_twice(worker, tmp_path):
     assert [result["counts"]["ok"] for result in results] == [300, 300]
 
 
-@pytest.mark.xfail(reason="a process asks first for what the other one holds, and so follows it", strict=False)
 def test_two_processes_on_one_store_share_the_work(worker, tmp_path):
     results, _ = together(worker, tmp_path)
     assert min(result["requests"] for result in results) > 30

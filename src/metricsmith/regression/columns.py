@@ -73,7 +73,9 @@ class ZScore:
         """Transform raw scores, shape (n,) -> (n,); missing and infinite ones become 0."""
         values = np.asarray(column, dtype=float)
         present = np.isfinite(values) & (not self.constant)
-        return np.where(present, (np.where(present, values, self.mean) - self.mean) / (self.sd or 1.0), 0.0)
+        with np.errstate(over="ignore"):  # scores far beyond those of training end at the largest float
+            distances = (np.where(present, values, self.mean) - self.mean) / (self.sd or 1.0)
+        return np.where(present, np.nan_to_num(distances), 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready state."""

@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from os import PathLike
 from typing import Any
 
@@ -129,7 +129,9 @@ class Coordinator:
         coming = jobs(self.plan, self.results.rows, self.results.codes, self.first, self.batch_n)
         elsewhere: deque[Job] = deque()  # another process is working on these
         while True:
-            wanted = [] if self._cut else list(islice(self._due(coming, elsewhere), self.window - self.workers.out))
+            room = 0 if self._cut else self.window - self.workers.out
+            new = list(islice(coming, room))
+            wanted = new or list(islice(self._again(elsewhere), room))
             for job, ours in zip(wanted, self._write(wanted), strict=True):
                 if not ours:
                     elsewhere.append(job)
@@ -139,14 +141,17 @@ class Coordinator:
             self._unreported = 0
             if not self.workers.out and (self._cut or not (wanted or elsewhere)):
                 return None
-            self._collect(POLL if elsewhere else TICK if self.workers.out else 0.0)
+            more = bool(new) and self.workers.out < self.window  # what others do leaves room for what comes next
+            self._collect(0.0 if more else POLL if elsewhere else TICK if self.workers.out else 0.0)
             if self._hurried:
                 return self._wind_up(self._cut, HASTE)
 
-    def _due(self, coming: Iterator[Job], elsewhere: deque[Job]) -> Iterator[Job]:
-        """What may be finished elsewhere by now, then new jobs."""
-        again = [elsewhere.popleft() for _ in range(len(elsewhere))]
-        return chain((job for job in again if self._unknown(job)), coming)
+    def _again(self, elsewhere: deque[Job]) -> Iterator[Job]:
+        """What another process had claimed and has not finished."""
+        for _ in range(len(elsewhere)):
+            job = elsewhere.popleft()
+            if self._unknown(job):
+                yield job
 
     def _unknown(self, job: Job) -> bool:
         """Whether a job is still to be done, after a look at what another process may have stored."""

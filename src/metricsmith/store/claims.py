@@ -100,7 +100,7 @@ def _machine() -> str:
     """Names this machine since it started, and its numbering of processes (a container has its own)."""
     parts = [socket.gethostname()]
     with suppress(OSError):  # on Linux alone
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip())
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip())
         parts.append(os.readlink("/proc/self/ns/pid"))
     return " ".join(parts).replace(":", "-")
 

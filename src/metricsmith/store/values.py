@@ -71,4 +71,4 @@ def checksum(row: int, metric: int, run: int, status: int, raw: float | None, va
 
 def _number(value: float | None) -> float | None:
     """A plain float, whatever kind of number it was; None for what is not finite."""
-    return float(value) if value is not None and math.isfinite(value) else None
+    return float(value) + 0.0 if value is not None and math.isfinite(value) else None  # SQLite knows no -0.0

@@ -50,7 +50,7 @@ def test_more_document_tokens_never_lower_the_score_and_order_is_free(q, t, seed
     document = random.normal(size=(t, 4)).astype(np.float32)
     score = max_similarity(query, document)
     assert max_similarity(query, document[:1]) <= score + 1e-6
-    assert max_similarity(query, document[::-1]) == pytest.approx(score)
+    assert max_similarity(query, document[::-1]) == pytest.approx(score, abs=1e-6)  # float32 sums
 
 
 @pytest.mark.extras
