@@ -79,7 +79,7 @@ def test_the_limit_starts_at_eight_and_rises_by_one_for_each_answer_while_it_is_
 
 
 def test_throttling_halves_the_limit_once_for_requests_that_were_out_together():
-    flow, clock = proven(Concurrency(1, 64))
+    flow, _ = proven(Concurrency(1, 64))
     tickets = [flow.enter() for _ in range(8)]
     for ticket in tickets[:3]:
         flow.leave(ticket, Outcome.THROTTLED, ONE)
@@ -127,15 +127,13 @@ def test_a_round_that_takes_more_than_twice_as_long_as_the_quickest_eases_the_li
 
 
 def test_requests_are_spread_evenly_under_the_ceiling():
-    flow, clock = proven(Concurrency(8, 8, requests_per_minute=120))
-    starts = []
-    for _ in range(5):
-        starts.append(flow.enter().started)
+    flow, _ = proven(Concurrency(8, 8, requests_per_minute=120))
+    starts = [flow.enter().started for _ in range(5)]
     assert starts == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.5])
 
 
 def test_tokens_per_minute_are_kept_by_what_requests_really_take():
-    flow, clock = proven(Concurrency(8, 8, tokens_per_minute=600))  # ten tokens a second; a request takes 100
+    flow, _ = proven(Concurrency(8, 8, tokens_per_minute=600))  # ten tokens a second; a request takes 100
     starts = []
     for _ in range(4):
         ticket = flow.enter()
@@ -183,7 +181,7 @@ def test_nothing_is_asked_beyond_a_budget(budget, words):
 
 
 def test_near_the_end_of_a_budget_requests_wait_for_what_the_others_cost():
-    flow, clock = proven(Concurrency(8, 8), Budget(tokens=350))
+    flow, _ = proven(Concurrency(8, 8), Budget(tokens=350))
     first = flow.enter()  # 100 spent, 100 expected
     second = flow.enter()  # 100 more expected: 300 of 350
     with pytest.raises(AssertionError, match="would wait"):
