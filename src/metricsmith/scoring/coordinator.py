@@ -105,7 +105,9 @@ class Coordinator:
             stop.table = self._closed()
             raise stop from interrupt
         except (ModelFailure, StoreError) as problem:
-            self._wind_up(str(problem), PATIENCE, store=not isinstance(problem, StoreError))
+            if isinstance(problem, StoreError):
+                self.store = None  # from here on judgements are kept in memory, as far as the table needs them
+            self._wind_up(str(problem), PATIENCE)
             problem.table = self._closed()
             raise
         finally:
@@ -205,6 +207,7 @@ class Coordinator:
     def _write(self, wanted: list[Job]) -> list[bool]:
         """Make what is finished durable and claim what is wanted, in one transaction; True for what is ours."""
         if self.store is None:
+            self.results.keep(self._unwritten)
             self._unwritten.clear()
             return [True] * len(wanted)
         claims = [(number, key) for number, job in enumerate(wanted) if (key := self._claim(job)) is not None]
@@ -238,17 +241,20 @@ class Coordinator:
                     self._write([])
         self._write([])
 
-    def _wind_up(self, reason: str, seconds: float, *, store: bool = True) -> None:
-        """Stop asking and keep what still comes in within `seconds`."""
+    def _wind_up(self, reason: str, seconds: float) -> None:
+        """Stop asking and keep what still comes in within `seconds`; a store that fails now ends nothing more."""
         self.hurry(reason)
-        if not store:
-            self.store = None
         end = time.monotonic() + seconds
         while self.workers.out and (left := end - time.monotonic()) > 0:
             self.workers.wait(left)
             self._book_ready()
-        self._write([])
-        self._follow()
+        try:
+            self._write([])
+            self._follow()
+        except StoreError as problem:
+            logger.warning("what was finished last is in the table alone: %s", problem)
+            self.store = None
+            self._write([])
 
     def _closed(self) -> ScoreTable:
         """The table, with a status for everything."""

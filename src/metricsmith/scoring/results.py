@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,6 +22,7 @@ __all__ = ["CODES", "PENDING", "Keys", "Results"]
 STATUSES = tuple(Status)
 CODES = {status: code for code, status in enumerate(STATUSES)}
 PENDING = -1
+logger = logging.getLogger("metricsmith.scoring")
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class Results:
         self._kept: dict[int, list[Judgement | None]] = {
             place: [None] * len(rows) for place in range(len(plan.slots)) if place not in self.numbers
         }
+        self._unstored: dict[tuple[int, int], Judgement] = {}
         self._reading = [  # per kind of row key: from the store's number and repetition to the slot
             (whole, {
                 (number, plan.slots[place].run): place
@@ -136,6 +139,10 @@ class Results:
         if place in self._kept:
             self._kept[place][row] = judgement
 
+    def keep(self, judgements: Iterable[tuple[int, int, Judgement]]) -> None:
+        """Hold in memory what a store that failed did not take."""
+        self._unstored.update(((place, row), judgement) for place, row, judgement in judgements)
+
     def close(self, reason: str, status: Status) -> None:
         """Give everything that is still unknown a status; `reason` says why it was not asked for."""
         self.undone = reason
@@ -150,7 +157,8 @@ class Results:
             If the store no longer holds it.
         """
         slot, status = self.plan.slots[place], STATUSES[self.codes[place, row]]
-        found = self._kept[place][row] if place in self._kept else self._stored(place, row)
+        kept = self._kept[place][row] if place in self._kept else self._unstored.get((place, row))
+        found = kept or (self._stored(place, row) if place in self.numbers else None)
         if found is not None and found.status is status:
             return found if found.metric == slot.metric.name else replace(found, metric=slot.metric.name)
         if status in _NOT_ASKED:
@@ -163,7 +171,10 @@ class Results:
     def detach(self) -> None:
         """The run is over: release the store's claims; judgements are read from it as they are asked for."""
         if self.store is not None:
-            self.store.release()
+            try:
+                self.store.release()
+            except StoreError as problem:  # what was scored stands; the claims end with this process or lapse
+                logger.warning("claims were not given up: %s", problem)
 
     def _stored(self, place: int, row: int) -> Judgement | None:
         key = self.key(place, row)
