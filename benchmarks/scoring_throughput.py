@@ -49,30 +49,31 @@ def model(port: int) -> Any:
     return dspy.LM("openai/gpt-4o-mini", api_base=f"http://127.0.0.1:{port}/v1", api_key="none", cache=False)
 
 
-def timed(work: Any) -> tuple[float, float]:
-    """Wall-clock and processor seconds of a call."""
+def timed(work: Any) -> tuple[Any, float, float]:
+    """What a call returns, its wall-clock seconds and its processor seconds."""
     wall, processor = time.perf_counter(), time.process_time()
-    work()
-    return time.perf_counter() - wall, time.process_time() - processor
+    result = work()
+    return result, time.perf_counter() - wall, time.process_time() - processor
 
 
-def bare(lm: Any, pairs: list[tuple[str, str]], threads: int) -> None:
+def bare(lm: Any, pairs: list[tuple[str, str]], threads: int) -> tuple[float, float]:
     """`dspy.Parallel` over `dspy.Predict`."""
     from metricsmith.signatures.judgement import JudgeCriterion
 
     predict = dspy.Predict(JudgeCriterion)
     constant = {"task": TASK, "criterion": ": ".join(AXIS), "references": "(none)", "context": "(none)"}
-    examples = [
-        dspy.Example(**constant, input=source, output=output).with_inputs(*constant, "input", "output")
+    work = [
+        (predict, dspy.Example(**constant, input=source, output=output).with_inputs(*constant, "input", "output"))
         for source, output in pairs
     ]
     with dspy.context(lm=lm):
         parallel = dspy.Parallel(num_threads=threads, disable_progress_bar=True, timeout=0)
-        answers = parallel([(predict, example) for example in examples])
+        answers, *seconds = timed(partial(parallel, work))
     assert all(1 <= answer.score <= 5 for answer in answers)
+    return seconds[0], seconds[1]
 
 
-def ours(lm: Any, pairs: list[tuple[str, str]], threads: int, folder: str) -> None:
+def ours(lm: Any, pairs: list[tuple[str, str]], threads: int, folder: str) -> tuple[float, float]:
     """`metricsmith.score` with a store."""
     from metricsmith.metric import make_row
     from metricsmith.programs.judges.criterion import CriterionJudge
@@ -81,8 +82,9 @@ def ours(lm: Any, pairs: list[tuple[str, str]], threads: int, folder: str) -> No
     judge = CriterionJudge(criterion=AXIS[0], meaning=AXIS[1], task=TASK)
     rows = [make_row(output, input=source, id=str(number)) for number, (source, output) in enumerate(pairs)]
     store = Path(folder) / f"{time.monotonic_ns()}.db"
-    table = score([judge], rows, lm=lm, concurrency=threads, store=store, progress=False)
+    table, *seconds = timed(partial(score, [judge], rows, lm=lm, concurrency=threads, store=store, progress=False))
     assert table.counts()["ok"] == len(rows)
+    return seconds[0], seconds[1]
 
 
 def reference(port: int, count: int, threads: int) -> None:
@@ -95,7 +97,7 @@ def reference(port: int, count: int, threads: int) -> None:
     )  # fmt: skip
     for line in sys.stdin:
         inputs, outputs = zip(*texts(count, line.strip()), strict=True)
-        wall, processor = timed(partial(metric.calculate_batched, list(inputs), list(outputs)))
+        _, wall, processor = timed(partial(metric.calculate_batched, list(inputs), list(outputs)))
         print(json.dumps([wall, processor]), flush=True)
 
 
@@ -144,8 +146,8 @@ def main() -> None:
         for number in range(options.rounds + 1):
             bare_pairs, our_pairs = texts(options.count, f"bare{number}"), texts(options.count, f"ours{number}")
             done = {
-                "dspy.Parallel over dspy.Predict": timed(partial(bare, lm, bare_pairs, options.threads)),
-                "metricsmith.score with a store": timed(partial(ours, lm, our_pairs, options.threads, folder)),
+                "dspy.Parallel over dspy.Predict": bare(lm, bare_pairs, options.threads),
+                "metricsmith.score with a store": ours(lm, our_pairs, options.threads, folder),
             }
             if peer is not None:
                 done["autometrics-ai 0.1.0 judge"] = peer.run(f"reference{number}")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dspy
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from metricsmith.scoring.chat import Chat
+from metricsmith.scoring.chat import Chat, read_plain
 from metricsmith.signatures.axes import ProposeAxes
 from metricsmith.signatures.judgement import JudgeCriterion, JudgeRubric
 from metricsmith.signatures.rubric import WriteRubric
@@ -77,3 +79,44 @@ def test_a_signature_that_is_changed_in_place_is_written_anew():
     ours, plain = both(signature, [], {"text": "t"})
     assert ours == plain
     assert "Second." in ours[0]["content"]
+
+
+PIECES = st.sampled_from(
+    [
+        "[[ ## reasoning ## ]]", "[[ ## score ## ]]", "[[ ## completed ## ]]", "[[ ## other ## ]]",
+        " [[ ## score ## ]]",
+        "[[ ## score ## ]] ", "[[ ## SCORE ## ]]", "\n", "\n", "\n\n", " ", "\t", "\r\n", "\x85", "4", "0", "-3", "007",
+        "4.0", "1e3", "+2", "12345678901234567890", "four", '"4"', "{4}", "It is good.", "ünï 漢字", "\u2028",
+    ]
+)  # fmt: skip
+FORM = "[[ ## reasoning ## ]]\nIt is good.\n\n[[ ## score ## ]]\n4\n\n[[ ## completed ## ]]"
+
+
+@settings(deadline=None, max_examples=600)
+@given(st.lists(PIECES, max_size=14).map("".join), st.booleans())
+@example("", False)
+@example(FORM, False)
+@example("before " + FORM, False)
+@example(FORM.replace("\n4", " 4"), False)
+@example(FORM + "\n[[ ## score ## ]]\n5", False)
+def test_an_answer_that_is_read_without_dspy_is_read_as_dspy_reads_it(answer, in_form):
+    if in_form:
+        answer = f"[[ ## reasoning ## ]]\n{answer}\n[[ ## score ## ]]\n3\n[[ ## completed ## ]]"
+    ours = read_plain(JudgeCriterion, answer)
+    if ours is not None:
+        plain = dspy.ChatAdapter().parse(JudgeCriterion, answer)
+        assert ours == plain
+        assert {name: type(value) for name, value in ours.items()} == {name: type(plain[name]) for name in plain}
+
+
+def test_a_plain_answer_is_read_without_dspy_and_any_other_is_left_to_it():
+    assert read_plain(JudgeCriterion, FORM) == {"reasoning": "It is good.", "score": 4}
+    for other in (
+        "",
+        "4",
+        FORM.replace("4", "four"),
+        FORM.replace("reasoning", "reason"),
+        FORM.replace("\n4", "\n4.0"),
+    ):
+        assert read_plain(JudgeCriterion, other) is None
+    assert read_plain(Mixed, "[[ ## answer ## ]]\n[]\n[[ ## verdict ## ]]\nTrue") is None

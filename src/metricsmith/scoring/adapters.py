@@ -16,7 +16,7 @@ from dspy.adapters.chat_adapter import FieldInfoWithName
 from dspy.adapters.utils import translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 
-from metricsmith.scoring.chat import Chat
+from metricsmith.scoring.chat import Chat, read_plain
 from metricsmith.scoring.failures import field_headers
 
 __all__ = ["UNREADABLE", "Channel", "ChoicesChannel", "Repair", "Replay", "complaint"]
@@ -109,7 +109,8 @@ class Channel(Chat):
 
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
         """Read the fields; half characters, which no file can hold, become question marks."""
-        return _parse(self, signature, whole(completion))
+        text = whole(completion)
+        return read_plain(signature, text) or _parse(self, signature, text)
 
     def _call_postprocess(
         self,

@@ -124,8 +124,7 @@ def model_calls(
     NeedsError, ModelFailure
         As `model_call` raises them.
     """
-    lm = _model_of(module)
-    if len(runs) < 2 or not _takes_choices(lm):
+    if len(runs) < 2 or not _takes_choices(lm := _model_of(module)):
         return [_converse(module, inputs, run, tries, parse_tries) for run in runs]
     offline_prices()
     line, channels = _Line(module, inputs, tries), []
