@@ -47,6 +47,9 @@ def score(
 ) -> ScoreTable:
     """Judge every row by every metric.
 
+    DSPy's callbacks fire as usual. Its history stays empty, for it would grow with the rows: ``judge.messages(row)``
+    shows a prompt, and a judge that is called by itself leaves its request in the history.
+
     Parameters
     ----------
     metrics : sequence

@@ -20,7 +20,7 @@ from metricsmith.records import Judgement
 
 __all__ = ["Done", "Job", "Workers"]
 
-MANY = 8  # jobs that are out, from which on it pays to wait a moment for a second answer
+MANY = 16  # jobs that are out, from which on it pays to wait a moment for a second answer
 MOMENT = 0.005  # seconds
 
 
