@@ -65,8 +65,8 @@ class OutlierRule:
     ddof: int = 0
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.k) and self.k >= 1):
-            raise OptionError(f"k={self.k} must be finite and at least 1; to keep every run, use outliers=None")
+        if not (isinstance(self.k, int | float) and isfinite(self.k) and self.k >= 1):
+            raise OptionError(f"k={self.k!r} must be finite and at least 1; to keep every run, use outliers=None")
         if self.sided not in SIDES:
             raise OptionError(
                 f"unknown sided={self.sided!r}{nearest(str(self.sided), SIDES)}; allowed are {', '.join(SIDES)}"
@@ -99,7 +99,7 @@ def drop_outliers(scores: ArrayLike, k: float = 2.0, sided: Sided = "both", ddof
     OptionError
         If an option is not allowed.
     DataError
-        If there is no axis of runs or a score is infinite.
+        If there is no axis of runs, or a score is infinite or no number.
 
     Examples
     --------
@@ -135,7 +135,9 @@ def rrwa(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) -> Floa
     Raises
     ------
     DataError
-        If there is no axis of runs or a score is infinite.
+        If there is no axis of runs, or a score is infinite or no number.
+    OptionError
+        If `outliers` is no rule.
 
     Notes
     -----
@@ -194,6 +196,8 @@ def _average(
     scores: ArrayLike, outliers: OutlierRule | None, weigh: Callable[[BoolArray], FloatArray]
 ) -> FloatArray | float:
     """Weighted average of the kept runs; `weigh` maps which are kept, highest run first, to their weights."""
+    if outliers is not None and not isinstance(outliers, OutlierRule):
+        raise OptionError(f"outliers={outliers!r} must be an OutlierRule, say OutlierRule(k=2.0), or None")
     runs, shape = _rows(scores)
     values = np.full(len(runs), np.nan)
     if runs.size:
@@ -235,7 +239,12 @@ def _far(runs: FloatArray, ordered: FloatArray, rule: OutlierRule) -> BoolArray:
 
 def _rows(scores: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
     """A copy of the scores as a matrix (n, runs), and their shape."""
-    runs = np.array(scores, dtype=float)
+    try:
+        runs = np.array(scores, dtype=float)
+    except (TypeError, ValueError) as problem:
+        raise DataError(
+            f"scores must be numbers, as many in every row, with NaN for a missing run ({problem})"
+        ) from problem
     if runs.ndim == 0:
         raise DataError(f"{scores!r} is a single number: give the scores of all runs, shape (runs,) or (n, runs)")
     if np.isinf(runs).any():

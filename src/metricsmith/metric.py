@@ -79,6 +79,10 @@ class Asker(Protocol):
     members of a panel name their panel.
     """
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers one answer holds, whatever part of them is wanted: the number of criteria asked for."""
+
     def fingerprint(self) -> str:
         """A hash of everything that changes the answer, the language model aside."""
 

@@ -187,7 +187,7 @@ def test_the_feedback_counts_its_runs_and_gives_the_reasons_of_the_nearest():
     judgement = verdict([1, None, 3, 4])
     assert judgement.raw == pytest.approx(35 / 11)
     assert judgement.feedback == (
-        "3.182 is the rrwa of 3 of 4 runs (1 failed); run 2, the nearest, gave 3: because of run 2"
+        "3.182 is the rrwa of 3 of 4 runs (1 without a number); run 2, the nearest, gave 3: because of run 2"
     )
 
 
@@ -197,7 +197,7 @@ def test_later_repetitions_count_their_runs_on():
 
 def test_an_outlier_is_counted_and_never_speaks():
     judgement = verdict([-6, None, -6, -6, -6, -6, -6, -60])
-    assert "6 of 8 runs (1 failed, 1 left out as outlying); run 0," in judgement.feedback
+    assert "6 of 8 runs (1 without a number, 1 left out as outlying); run 0," in judgement.feedback
     assert "run 7" not in judgement.feedback
 
 

@@ -57,7 +57,8 @@ def raising(problem):
         (lambda example, pred: None, Status.UNPARSABLE, "returned 'None', no number"),
         (lambda example, pred: "good", Status.UNPARSABLE, "returned 'good', no number"),
         (lambda example, pred: float("nan"), Status.UNPARSABLE, "returned nan"),
-        (lambda example, pred: dspy.Prediction(answer=3), Status.UNPARSABLE, "no number"),
+        (lambda example, pred: dspy.Prediction(answer=3), Status.UNPARSABLE, "a Prediction without score"),
+        (lambda example, pred: "0.5", Status.UNPARSABLE, "returned '0.5', no number"),
     ],
 )
 def test_what_gives_no_number_is_a_failed_judgement(function, status, words):

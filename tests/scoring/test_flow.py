@@ -203,7 +203,19 @@ def test_an_answer_from_a_cache_takes_the_request_back():
 def test_an_unknown_price_stops_a_run_with_a_budget_in_dollars():
     flow, clock = proven(Concurrency(8, 8), Budget(usd=1.0))
     ask(flow, clock, usage=Usage(1, 80, 20, None))
-    assert "price of the model is unknown" in flow.stopped
+    assert "price of the answers is unknown" in flow.stopped
+
+
+def test_answers_without_a_count_of_tokens_stop_a_run_with_a_budget_in_tokens():
+    flow, clock = proven(Concurrency(8, 8), Budget(tokens=1000))
+    ask(flow, clock, usage=Usage(1, 0, 0, None))
+    assert "reports no tokens" in flow.stopped
+
+
+def test_an_answer_from_a_cache_needs_neither_tokens_nor_a_price():
+    flow, clock = proven(Concurrency(8, 8), Budget(tokens=1000, usd=1.0))
+    ask(flow, clock, usage=Usage(0, 0, 0, None))
+    assert flow.stopped == ""
 
 
 def test_a_server_that_refuses_from_the_start_is_asked_four_times():

@@ -139,10 +139,19 @@ def test_only_a_whole_number_of_repetitions_has_a_meaning(runs):
         plan([Scripted()], runs)
 
 
-@pytest.mark.parametrize("thing", ["rouge1_r", 3, Scripted])
-def test_what_cannot_judge_is_refused(thing):
-    with pytest.raises(OptionError, match=r"default_bank\(\)\.get"):
-        plan([thing])
+@pytest.mark.parametrize(
+    ("things", "says"),
+    [
+        (["rouge1_r"], r"default_bank\(\)\.get"),
+        ([3], r"default_bank\(\)\.get"),
+        ([Scripted], r"is a class; make a metric of it first: Scripted\(\.\.\.\)"),
+        (Scripted(), r"must be a list, not one Scripted: write \[metric\]"),
+        ("rouge1_r", "must be a list"),
+    ],
+)
+def test_what_cannot_judge_is_refused(things, says):
+    with pytest.raises(OptionError, match=says):
+        plan(things)
 
 
 def test_keys_follow_texts_and_id_and_nothing_else():

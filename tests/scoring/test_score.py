@@ -129,7 +129,7 @@ def test_the_gate_is_passed_by_more_failures_than_allowed_and_not_by_as_many(fai
     # 10 judgements, of which 20 % may fail: two.
     model = Model(*[Status.UNPARSABLE] * failures, *[Status.OK] * (10 - failures))
     if stops:
-        with pytest.raises(ModelFailure, match=r"3 of 10 model judgements failed .3 unparsable.*model: planted"):
+        with pytest.raises(ModelFailure, match=r"3 of 10 judgements failed .3 unparsable.*model: planted"):
             score([model], ROWS[:10], concurrency=1, max_failure_rate=0.2)
     else:
         assert tally(score([model], ROWS[:10], max_failure_rate=0.2).flat())["unparsable"] == 2

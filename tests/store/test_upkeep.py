@@ -212,7 +212,7 @@ def test_where_pages_are_damaged_the_rest_is_found_and_the_damage_named(tmp_path
     path.write_bytes(whole[:start] + b"\x00" * 4096 + whole[start + 4096 :])
     found = verify(path)
     assert not found.ok
-    assert found.pages >= 1
+    assert found.complaints >= 1
     assert 0 < found.unreadable < 50
     assert 700 < found.judgements < 800
     assert "r0200" in {one.row for one in found.damages}

@@ -10,7 +10,7 @@ from typing import Any
 import dspy
 from dspy.utils.exceptions import DSPyError
 
-from metricsmith.errors import JudgementFailed, StateError
+from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import DSPyMetric, content_hash
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
 
@@ -47,6 +47,8 @@ class CallableMetric:
         output: Output | None = None,
         version: str | None = None,
     ) -> None:
+        if not callable(function):
+            raise OptionError(f"{function!r} is no function; give one as DSPy's Evaluate takes it")
         self.function = function
         self._name = name or str(getattr(function, "__name__", type(function).__name__))
         self._output = output or Output(self._name, low=None, high=None, half=1.0)
@@ -101,8 +103,10 @@ class CallableMetric:
         feedback = str(answer.get("feedback") or "") if isinstance(answer, dspy.Prediction) else ""
         number = answer.get("score") if isinstance(answer, dspy.Prediction) else answer
         usage = Usage(seconds=seconds)
+        if isinstance(answer, dspy.Prediction) and "score" not in answer:
+            return self._failed(Status.UNPARSABLE, f"{self._name} returned a Prediction without score", run, usage)
         try:
-            raw = float(number)
+            raw = float("nothing") if isinstance(number, str | bytes) else float(number)
         except (TypeError, ValueError, OverflowError):
             return self._failed(
                 Status.UNPARSABLE, f"{self._name} returned {str(number)[:100]!r}, no number", run, usage

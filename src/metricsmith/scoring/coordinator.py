@@ -264,13 +264,17 @@ class Coordinator:
     def _too_many(self) -> ModelFailure:
         kinds = Counter(judgement.status.value for judgement in self.failures)
         first = self.failures[0]
-        kept = "in the store" if self.store is not None else "in DSPy's cache"
         answered = int((self.results.codes[self.plan.asked] == 0).sum())
         return ModelFailure(
-            f"{len(self.failures)} of {self.requested} model judgements failed "
+            f"{len(self.failures)} of {self.requested} judgements failed "
             f"({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}), more than the "
             f"{self.max_failure_rate:.0%} that are allowed; the first: {first.metric}: {first.error}; "
-            f"{answered} were answered and stand {kept}, so the same run goes on from there"
+            f"{answered} were answered and "
+            + (
+                "stand in the store: the same run goes on from there"
+                if self.store is not None
+                else "stand in this error's table; with store=... the same run would go on from there"
+            )
         )
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import nullcontext
 from os import PathLike
 from typing import Any, Literal
 
@@ -21,8 +20,8 @@ from metricsmith.scoring import flow as flows
 from metricsmith.scoring.coordinator import Coordinator
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency
-from metricsmith.scoring.models import price
-from metricsmith.scoring.plan import Plan, model_of, plan
+from metricsmith.scoring.models import price, using
+from metricsmith.scoring.plan import Plan, checked_rows, model_of, plan
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Store
 
@@ -96,7 +95,7 @@ def score(
     Interrupted
         On Ctrl-C, within two seconds; ``table`` holds what was done.
     """
-    with _model(lm):
+    with using(lm):
         chart = plan(metrics, runs, first_run)
         run = _coordinator(chart, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
         return run.finish()
@@ -121,7 +120,7 @@ async def ascore(
     Cancelling the task stops the run as Ctrl-C does: nothing more is sent, and what was finished is in the
     store.
     """
-    with _model(lm):
+    with using(lm):
         chart = plan(metrics, runs, first_run)
         run = _coordinator(chart, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
         work = asyncio.ensure_future(asyncio.to_thread(run.finish))
@@ -135,10 +134,6 @@ async def ascore(
         raise
 
 
-def _model(lm: Any) -> Any:
-    return dspy.context(lm=lm) if lm is not None else nullcontext()
-
-
 def _coordinator(
     chart: Plan,
     rows: Sequence[dspy.Example],
@@ -150,8 +145,12 @@ def _coordinator(
     batch_n: bool,
 ) -> Coordinator:
     """Check the options and put the run together; a run inside another one shares its limits."""
-    if not 0 <= max_failure_rate <= 1:
-        raise OptionError(f"max_failure_rate={max_failure_rate} must be a share from 0 to 1")
+    if not isinstance(max_failure_rate, int | float) or not 0 <= max_failure_rate <= 1:
+        raise OptionError(f"max_failure_rate={max_failure_rate!r} must be a share from 0 to 1")
+    if budget is not None and not isinstance(budget, Budget):
+        raise OptionError(f"budget={budget!r} must be a Budget, say Budget(requests=100)")
+    if store is not None and not isinstance(store, str | PathLike | Store):
+        raise OptionError(f"store={store!r} must be a path or a Store")
     if budget is not None and budget.usd is not None:
         _check_prices(chart)
     bounds, outer = Concurrency.of(concurrency), flows.in_force()
@@ -159,7 +158,7 @@ def _coordinator(
         raise OptionError("a run inside another one shares its budget: give budget= to the outer one alone")
     return Coordinator(
         chart,
-        list(rows),
+        checked_rows(rows),
         store=store,
         flow=outer or Flow(bounds, budget),
         shared=outer is not None,
@@ -175,4 +174,7 @@ def _check_prices(chart: Plan) -> None:
     for place in chart.asked:
         model = getattr(model_of(chart.slots[place].metric), "model", None)
         if model is not None and price(model, 1, 1) is None:
-            raise OptionError(f"the price of {model} is unknown, so that usd= cannot be kept; give Budget(tokens=...)")
+            raise OptionError(
+                f"the price of {model} is unknown, so that a budget in dollars cannot be kept; give one in tokens "
+                "(tokens=..., --max-tokens)"
+            )

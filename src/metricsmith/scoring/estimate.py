@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.records import Usage
-from metricsmith.scoring.models import price
-from metricsmith.scoring.plan import Group, model_of, plan
+from metricsmith.scoring.models import price, using
+from metricsmith.scoring.plan import Group, checked_rows, model_of, plan
 from metricsmith.scoring.results import PENDING, Results
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.store import Store
@@ -38,8 +38,9 @@ def estimate(
     """Estimate requests, tokens and dollars of `score` with the same arguments; sends nothing.
 
     Prompt tokens are counted on the prompts themselves, by four characters a token, for up to 50 rows of each
-    judge; the length of answers is assumed (120 tokens for each number). Retries are not in it. Functions of
-    the caller's own count for nothing, since nothing is known of what they ask.
+    judge; the length of answers is assumed (120 tokens for each number that is asked for). Retries are not in it,
+    nor what DSPy's cache spares. Functions of the caller's own count for nothing, since nothing is known of what
+    they ask.
 
     Parameters
     ----------
@@ -56,10 +57,10 @@ def estimate(
     OptionError, NeedsError, StoreError
         As `score` raises them before it starts.
     """
-    with dspy.context(lm=lm) if lm is not None else nullcontext():
+    with using(lm):
         chart = plan(metrics, runs)
         with nullcontext(store) if isinstance(store, Store) or store is None else _reading(store) as opened:
-            results = Results(chart, list(rows), opened)
+            results = Results(chart, checked_rows(rows), opened)
             results.recall()
         first = results.first()
         parts = [_estimate(group, results, first, batch_n) for group in chart.groups]
@@ -86,7 +87,7 @@ def _estimate(group: Group, results: Results, first: Mapping[int, NDArray[np.int
     if not requests or not any(lengths):
         return Usage(requests if any(lengths) else 0, cost=0.0)
     prompt = round(requests * float(np.mean(lengths)))
-    completion = ANSWER_TOKENS * sum(int(cells.sum()) for cells in unknown.values())
+    completion = ANSWER_TOKENS * group.asker.numbers * int(asked.sum())
     metric = results.plan.slots[next(iter(group.by_run.values()))[0]].metric
     return Usage(requests, prompt, completion, price(getattr(model_of(metric), "model", ""), prompt, completion))
 

@@ -194,15 +194,25 @@ class Flow:
         """Stop where going on makes no sense."""
         if outcome is Outcome.ANSWERED:
             self._refused = 0
-            if self.budget.usd is not None and usage.cost is None and usage.prompt_tokens:
-                self._stop(
-                    "the price of the model is unknown, so that a budget in dollars cannot be kept; give tokens instead"
-                )
+            if usage.requests:
+                self._check_countable(usage)
         elif outcome is Outcome.HOPELESS:
             self._refused += 1
             if self._refused >= self._hopeless_in_a_row * (PATIENCE_AFTER_SUCCESS if self._answered else 1):
                 self.hopeless = message
                 self._stop(f"the server refuses to work: {message}")
+
+    def _check_countable(self, usage: Usage) -> None:
+        """Stop where what an answer cost is not known, so that the budget cannot be kept."""
+        if self.budget.tokens is not None and not (usage.prompt_tokens or usage.completion_tokens):
+            self._stop(
+                "the server reports no tokens, so that a budget in tokens cannot be kept; give one in requests instead"
+            )
+        if self.budget.usd is not None and usage.cost is None:
+            self._stop(
+                "the price of the answers is unknown, so that a budget in dollars cannot be kept; give one in tokens "
+                "or requests instead"
+            )
 
     def _wait(self) -> float | None:
         """0 to go now, seconds to wait at most, None to wait for others; raises where there is nothing to wait for."""

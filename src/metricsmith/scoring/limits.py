@@ -34,7 +34,7 @@ class Budget:
     Raises
     ------
     OptionError
-        If a limit is negative or NaN.
+        If a limit is negative, NaN or no number, or requests or tokens are no whole number.
     """
 
     requests: int | None = None
@@ -45,9 +45,11 @@ class Budget:
     def __post_init__(self) -> None:
         for limit in fields(self):
             value = getattr(self, limit.name)
-            if value is not None and not value >= 0:
+            whole = limit.name in ("requests", "tokens")
+            if value is not None and not (_is_number(value, whole) and value >= 0):
                 raise OptionError(
-                    f"a budget of {value} {limit.name} has no meaning; give 0 or more, or None for no limit"
+                    f"a budget of {value!r} {limit.name} has no meaning; give a {'whole ' if whole else ''}number from "
+                    "0, or None for no limit"
                 )
 
 
@@ -77,12 +79,15 @@ class Concurrency:
     tokens_per_minute: float | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.low <= self.high:
-            raise OptionError(f"concurrency from {self.low} to {self.high} has no meaning; give 1 <= low <= high")
+        if not (_is_number(self.low, True) and _is_number(self.high, True) and 1 <= self.low <= self.high):
+            raise OptionError(
+                f"concurrency from {self.low!r} to {self.high!r} has no meaning; give whole numbers 1 <= low <= high"
+            )
         for name in ("requests_per_minute", "tokens_per_minute"):
             ceiling = getattr(self, name)
-            if ceiling is not None and not (math.isfinite(ceiling) and ceiling > 0):
-                raise OptionError(f"{name}={ceiling} must be above 0, or None for no ceiling")
+            if ceiling is not None and not (_is_number(ceiling) and math.isfinite(ceiling) and ceiling > 0):
+                option = "--" + name.replace("_", "-")
+                raise OptionError(f"{name}={ceiling!r} ({option}) must be a number above 0, or None for no ceiling")
 
     @classmethod
     def of(cls, value: Literal["auto"] | int | Concurrency) -> Self | Concurrency:
@@ -100,3 +105,8 @@ class Concurrency:
         if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
             return cls(value, value)
         raise OptionError(f"concurrency={value!r} must be 'auto', a whole number from 1, or Concurrency(low, high)")
+
+
+def _is_number(value: object, whole: bool = False) -> bool:
+    """Whether a value is a number, and no truth value."""
+    return isinstance(value, int if whole else int | float) and not isinstance(value, bool)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, is_dataclass
 from typing import Any
+
+import dspy
 
 from metricsmith.errors import OptionError
 
@@ -125,6 +128,22 @@ def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | Non
     return float(
         prompt_tokens * entry["input_cost_per_token"] + completion_tokens * entry.get("output_cost_per_token", 0.0)
     )
+
+
+def using(lm: Any) -> AbstractContextManager[Any]:
+    """Put a model in force for a block; None leaves the one that is.
+
+    Raises
+    ------
+    OptionError
+        If it is no model.
+    """
+    if lm is None:
+        return nullcontext()
+    if not isinstance(lm, dspy.BaseLM):
+        wanted = f"dspy.LM({lm!r})" if isinstance(lm, str) else "say dspy.LM('provider/model')"
+        raise OptionError(f"lm={lm!r} is no model; give one of DSPy's: {wanted}")
+    return dspy.context(lm=lm)  # type: ignore[no-any-return]
 
 
 def offline_prices() -> None:

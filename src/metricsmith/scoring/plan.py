@@ -17,7 +17,9 @@ from metricsmith.records import Judgement
 from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.models import check_sampling, identity
 
-__all__ = ["Alone", "Combined", "Group", "Node", "Plan", "Slot", "content_key", "plan", "row_key"]
+__all__ = [
+    "Alone", "Combined", "Group", "Node", "Plan", "Slot", "checked_rows", "content_key", "plan", "row_key",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,11 @@ class Alone:
 
     metric: Metric
 
+    @property
+    def numbers(self) -> int:
+        """The metric's one."""
+        return 1
+
     def fingerprint(self) -> str:
         """The metric's own."""
         return self.metric.fingerprint()
@@ -135,10 +142,29 @@ def plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> Plan:
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise OptionError(f"runs={runs!r} must be a whole number from 1")
-    if first_run < 0:
-        raise OptionError(f"first_run={first_run} must be 0 or more")
+    if isinstance(first_run, bool) or not isinstance(first_run, int) or first_run < 0:
+        raise OptionError(f"first_run={first_run!r} must be a whole number from 0")
+    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+        raise OptionError(f"metrics must be a list, not one {type(metrics).__name__}: write [metric]")
     members = [member for value in metrics for member in _members(value)]
     return _Builder().build([as_metric(member) for member in members], range(first_run, first_run + runs))
+
+
+def checked_rows(rows: Any) -> list[dspy.Example]:
+    """The rows as a list.
+
+    Raises
+    ------
+    OptionError
+        If it is one row, or holds something else.
+    """
+    if isinstance(rows, dspy.Example) or not isinstance(rows, Iterable):
+        raise OptionError(f"rows must be a list, not one {type(rows).__name__}: write [row]")
+    given = list(rows)
+    stranger = next((row for row in given if not isinstance(row, dspy.Example)), None)
+    if stranger is not None:
+        raise OptionError(f"{stranger!r} is no row; make one with metricsmith.metric.make_row(output, input=...)")
+    return given
 
 
 def _members(value: Any) -> Sequence[Any]:
@@ -149,11 +175,13 @@ def _members(value: Any) -> Sequence[Any]:
 
 def as_metric(value: Any) -> Metric:
     """The metric itself, the one inside a `DSPyMetric`, or a wrapper for a callable."""
+    if isinstance(value, type):
+        raise OptionError(f"{value.__name__} is a class; make a metric of it first: {value.__name__}(...)")
     if isinstance(value, DSPyMetric):
         return value.metric
     if isinstance(value, Metric):
         return value
-    if callable(value) and not isinstance(value, type):
+    if callable(value):
         return CallableMetric(value)
     raise OptionError(f"{value!r} is no metric; take one from the bank with default_bank().get(name)")
 

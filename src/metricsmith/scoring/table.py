@@ -183,6 +183,8 @@ class ScoreTable:
         index = {name: position for position, name in enumerate(self.names)}
         if len(index) < len(self.metrics):
             raise OptionError("two metrics share a name, so that columns cannot be told apart by it; rename one")
+        if isinstance(names, str):
+            raise OptionError(f"names must be a list, not one text: write [{names!r}]")
         chosen = []
         for name in names:
             if name not in index:

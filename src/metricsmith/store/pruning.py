@@ -61,7 +61,7 @@ def prune(
             "prune needs at least one condition, or it would delete everything: name metrics, failures or a time"
         )
     file = Path(path)
-    if not file.is_file():
+    if not file.exists():
         raise StoreError(f"cannot open the store {file}: there is no such file; name one that exists")
     with failing_clearly(file, "prune"), closing(connect(file, read_only=dry_run)) as connection:
         condition, values = _condition(connection, metrics, failures, before)
@@ -112,7 +112,7 @@ def _numbers(connection: sqlite3.Connection, wanted: Sequence[str]) -> list[int]
 def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
     (text,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if text != "ok":
-        raise StoreError(f"cannot prune the store {path}: {text}; {DAMAGED}")
+        raise StoreError(f"cannot prune the store {path}: {' '.join(text.split())}; {DAMAGED}")
 
 
 def _delete(connection: sqlite3.Connection, condition: str, values: Sequence[float]) -> int:

@@ -54,8 +54,8 @@ class Verified:
         How many of them are not whole.
     unreadable : int
         Rows of which some entries could not be read.
-    pages : int
-        Complaints of SQLite about the file's structure, counted up to the limit.
+    complaints : int
+        What SQLite says about the file's structure, counted up to the limit.
     damages : tuple of Damage
         The first ones of each kind, up to the limit.
     """
@@ -64,20 +64,20 @@ class Verified:
     judgements: int
     damaged: int
     unreadable: int
-    pages: int
+    complaints: int
     damages: tuple[Damage, ...]
 
     @property
     def ok(self) -> bool:
         """Whether nothing is wrong."""
-        return not (self.damaged or self.unreadable or self.pages)
+        return not (self.damaged or self.unreadable or self.complaints)
 
     def __str__(self) -> str:
         if self.ok:
             return f"{self.path}: {self.judgements} judgements, all whole"
         return (
             f"{self.path}: {self.judgements} judgements read, {self.damaged} of them damaged; "
-            f"{self.unreadable} rows cannot be read in full; SQLite has {self.pages} complaints about the file"
+            f"{self.unreadable} rows cannot be read in full; SQLite has {self.complaints} complaints about the file"
         )
 
 
@@ -112,7 +112,7 @@ def verify(path: str | PathLike[str], *, limit: int = 100) -> Verified:
         return Verified(str(path), 0, 0, 0, 1, (Damage(f"it cannot be opened ({problem.__cause__})"),))
     with closing(connection):
         named = [Damage(text) for text in _integrity(connection, limit)]
-        pages = len(named)
+        complaints = len(named)
         judgements = damaged = unreadable = 0
         for record in records(connection):
             if isinstance(record, Unreadable):
@@ -130,7 +130,7 @@ def verify(path: str | PathLike[str], *, limit: int = 100) -> Verified:
                 )
             if damaged + unreadable <= limit:
                 named.append(found)
-    return Verified(str(path), judgements, damaged, unreadable, pages, tuple(named))
+    return Verified(str(path), judgements, damaged, unreadable, complaints, tuple(named))
 
 
 def _integrity(connection: sqlite3.Connection, limit: int) -> list[str]:

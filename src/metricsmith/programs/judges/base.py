@@ -89,6 +89,11 @@ class Judge(dspy.Module):  # type: ignore[misc]
         """A judge sends its own requests."""
         return self
 
+    @property
+    def numbers(self) -> int:
+        """One request brings one number."""
+        return 1
+
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
         """Judge one row once for each of `runs`; `metrics` holds this judge alone."""
         text = row_text(row)

@@ -83,6 +83,11 @@ class Panel(dspy.Module):  # type: ignore[misc]
         """One metric for each criterion."""
         return [PanelMember(self, name) for name in self.names]
 
+    @property
+    def numbers(self) -> int:
+        """One request asks for all criteria."""
+        return len(self.settings.judges)
+
     def question(self) -> Mapping[str, str]:
         """The signature's inputs that are the same for every row."""
         return {"task": str(self.settings.task), "criteria": criteria_text(self._criteria())}

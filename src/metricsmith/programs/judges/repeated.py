@@ -211,7 +211,7 @@ class Repeated(dspy.Module):  # type: ignore[misc]
     def _feedback(self, parts: Sequence[Judgement], kept: NDArray[np.float64], raw: float, run: int) -> str:
         count, failed = int(np.isfinite(kept).sum()), sum(not part.ok for part in parts)
         outlying = len(parts) - failed - count
-        absent = [f"{failed} failed"] * bool(failed) + [f"{outlying} left out as outlying"] * bool(outlying)
+        absent = [f"{failed} without a number"] * bool(failed) + [f"{outlying} left out as outlying"] * bool(outlying)
         rests = f"{raw:.4g} is the {self.settings.aggregate} of {count} of {len(parts)} runs"
         rests += f" ({', '.join(absent)})" if absent else ""
         place = int(np.nanargmin(np.abs(kept - raw)))
