@@ -251,5 +251,10 @@ class DSPyMetric:
 
 def content_hash(*parts: Any) -> str:
     """A 16-hex-digit hash of JSON-ready parts; order counts and parts never run together."""
-    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
+    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=_whole)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _whole(value: Any) -> Any:
+    """What JSON does not know: arrays in full (as text they are cut short), everything else as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -9,6 +9,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from metricsmith.errors import StoreError
@@ -111,13 +112,14 @@ def test_a_store_opened_to_read_is_an_error_before_anything_is_asked(tmp_path):
     assert judge.asked == []
 
 
-def test_an_entry_that_was_changed_behind_our_back_ends_the_run_and_is_not_returned(tmp_path):
+@pytest.mark.parametrize("change", ["raw = 4.0", "value = replace(value, '0.', '1.')"])
+def test_an_entry_that_was_changed_behind_our_back_ends_the_run_and_is_not_returned(tmp_path, change):
     path = tmp_path / "s.db"
     score([Scripted(lambda row, run: 3.0)], ROWS[:20], store=path, progress=False)
-    edit(path, "UPDATE judgements SET value = replace(value, '0.', '1.') WHERE row = 7")
+    edit(path, f"UPDATE judgements SET {change} WHERE row = 7")
     judge = Scripted()
-    table = score([judge], ROWS[:20], store=path, progress=False)
-    with pytest.raises(StoreError, match="store verify"):
-        table.judgement(6, 0)
+    with pytest.raises(StoreError, match="store verify") as caught:
+        score([judge], ROWS[:20], store=path, progress=False)
     assert judge.asked == []
+    assert np.isnan(caught.value.table.values[6]).all()
     assert [damage.row for damage in verify(path).damages] == ["6"]

@@ -14,13 +14,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import dspy
 from dspy.predict.parameter import Parameter
 
 from metricsmith.errors import StateError
 from metricsmith.metric import content_hash
 from metricsmith.version import __version__
 
-__all__ = ["SCHEMA_VERSION", "Settings", "read_state", "write_state"]
+__all__ = ["SCHEMA_VERSION", "Settings", "module_fingerprint", "read_state", "write_state"]
 
 SCHEMA_VERSION = 1
 
@@ -47,6 +48,20 @@ class Settings(Parameter):  # type: ignore[misc]
 
     def reset(self) -> None:
         """Settings are not learned: DSPy's reset leaves them alone."""
+
+
+def module_fingerprint(module: dspy.Module, *parts: Any) -> str:
+    """A hash of all that changes what a module of ours asks: state, predictors' settings, and a class of the user's.
+
+    The language model is not in it: who asks puts it beside.
+    """
+    state = {
+        name: {**values, "lm": None} if isinstance(values, Mapping) and "lm" in values else values
+        for name, values in module.dump_state().items()
+    }
+    settings = {name: predictor.config for name, predictor in module.named_predictors() if predictor.config}
+    own = f"{type(module).__module__}.{type(module).__qualname__}"
+    return content_hash(*parts, state, settings, "" if own.startswith("metricsmith.") else own)
 
 
 def write_state(state: Mapping[str, Any], path: str | PathLike[str]) -> None:

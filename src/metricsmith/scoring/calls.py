@@ -31,6 +31,7 @@ __all__ = ["Call", "model_call", "model_calls"]
 
 TRIES = 5  # requests that fail on their way, before the call fails
 PARSE_TRIES = 2  # unusable answers, before the call fails: one repair
+LONGEST_WISH = 600.0  # seconds: a server that asks for a longer pause is asked again by the next run, not by this one
 FIRST_PAUSE = 0.5  # seconds before the second try of a transport failure; doubles from there
 WITHOUT_LIMIT = Concurrency(10_000, 10_000)
 _one_at_a_time: WeakSet[Any] = WeakSet()  # models whose servers give one answer per request only
@@ -233,7 +234,8 @@ class _Line:
             self.lost += answer.again
             if not answer.again or self.lost >= self.tries:
                 return answer
-            if not self.flow.pause(delay(answer.problem, self.lost, FIRST_PAUSE)):
+            seconds = delay(answer.problem, self.lost, FIRST_PAUSE)
+            if seconds > LONGEST_WISH or not self.flow.pause(seconds):
                 return answer
 
     def cost(self) -> Usage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -70,7 +71,8 @@ class Coordinator:
         batch_n: bool,
     ) -> None:
         self.plan, self.flow, self.shared = plan, flow, shared
-        self.store = store if store is None or isinstance(store, Store) else Store(store)
+        # A store of its own: claims belong to a run, and another run may use the caller's store at the same time.
+        self.store = None if store is None else Store(store.path if isinstance(store, Store) else store)
         self.results = Results(plan, rows, self.store)
         self.table = ScoreTable(plan.metrics, plan.columns, self.results)
         self.window, self.progress, self.batch_n = window, progress, batch_n
@@ -84,7 +86,7 @@ class Coordinator:
         self._cut = ""  # why nothing more is asked
         self._cut_status = Status.SKIPPED
         self._hurried = False
-        self._written = time.monotonic()
+        self._renewed = time.monotonic()
 
     def hurry(self, reason: str) -> None:
         """Ask nothing more, from any thread; what is on its way is waited for, but not for long."""
@@ -104,11 +106,12 @@ class Coordinator:
             stop = Interrupted(f"interrupted with {done} of {self.requested} model judgements finished")
             stop.table = self._closed()
             raise stop from interrupt
-        except (ModelFailure, StoreError) as problem:
+        except Exception as problem:
             if isinstance(problem, StoreError):
                 self.store = None  # from here on judgements are kept in memory, as far as the table needs them
             self._wind_up(str(problem), PATIENCE)
-            problem.table = self._closed()
+            if isinstance(problem, ModelFailure | StoreError):
+                problem.table = self._closed()
             raise
         finally:
             self.workers.close()
@@ -123,8 +126,11 @@ class Coordinator:
             for batch in batches(self.results):
                 self._book(batch)
                 self._write([])
+                if self._cut:
+                    break
             self._ask(bar)
             self._follow()
+            self._check_gate()
 
     def _ask(self, bar: Any) -> None:
         """Hand out jobs as long as there are any, and book what comes back."""
@@ -170,11 +176,15 @@ class Coordinator:
             raise problem
         if self.flow.hopeless and not self.shared:
             raise ModelFailure(f"the server refuses to work: {self.flow.hopeless}")
+        self._check_gate()
+        if self.store is not None and time.monotonic() - self._renewed > RENEWAL:
+            self.store.renew()
+            self._renewed = time.monotonic()
+
+    def _check_gate(self) -> None:
+        """End the run as soon as it is certain that too many judgements failed."""
         if len(self.failures) > self.max_failure_rate * self.requested + 1e-9:  # .29 x 100 is a little less than 29
             raise self._too_many()
-        if self.store is not None and time.monotonic() - self._written > RENEWAL:
-            self.store.renew()
-            self._written = time.monotonic()
 
     def _book_ready(self) -> BaseException | None:
         problem = None
@@ -192,12 +202,13 @@ class Coordinator:
                 self._cut_status = judgement.status
                 self.results.spent[place] += judgement.usage  # what was tried before the run was cut short
                 continue
-            self.results.enter(place, row, judgement)
-            self._unreported += 1
             if place in self.results.numbers:
                 self._unwritten.append((place, row, judgement))
+            self.results.enter(place, row, judgement)
+            self._unreported += 1
             if not judgement.ok and judgement.status is not Status.SKIPPED:
-                self.failures.append(judgement)
+                if place in self.first:
+                    self.failures.append(judgement)
                 logger.warning(
                     "row %s, metric %s, run %d: %s: %s",
                     self.results.rows[row].get("id", row), judgement.metric, judgement.run, judgement.status.value,
@@ -219,17 +230,18 @@ class Coordinator:
             ]
             granted = self.store.exchange(entries, [key for _, key in claims])
             self._unwritten.clear()
-            self._written = time.monotonic()
             for (number, _), held in zip(claims, granted, strict=True):
                 ours[number] = held
         return ours
 
     def _claim(self, job: Job) -> Key | None:
         """The key that stands for a job among processes; None if a store does not keep what comes of it."""
-        place = next(place for run in job.places for place in run if place is not None)
-        return self.results.key(place, job.number) if place in self.results.numbers else None
+        numbers = self.results.numbers
+        places = [place for run in job.places for place in run if place in numbers]
+        # The lowest number, so that two panels of the same criteria in another order claim the same.
+        return self.results.key(min(places, key=lambda place: numbers[place]), job.number) if places else None
 
-    def _follow(self) -> None:
+    def _follow(self, until: float = math.inf) -> None:
         """Give rows that say the same as an earlier one its judgements; they cost nothing."""
         codes = self.results.codes
         for place in self.plan.asked:
@@ -239,22 +251,34 @@ class Coordinator:
                 self._book([(place, row, replace(judgement, usage=Usage()))])
                 if len(self._unwritten) >= ENTRIES_AT_A_TIME:
                     self._write([])
+                if time.monotonic() > until:
+                    break
         self._write([])
 
     def _wind_up(self, reason: str, seconds: float) -> None:
         """Stop asking and keep what still comes in within `seconds`; a store that fails now ends nothing more."""
         self.hurry(reason)
-        end = time.monotonic() + seconds
-        while self.workers.out and (left := end - time.monotonic()) > 0:
-            self.workers.wait(left)
-            self._book_ready()
+        until = time.monotonic() + seconds
+        try:
+            self._await(until)
+        except KeyboardInterrupt:  # whoever waits has lost patience
+            until = time.monotonic() + HASTE
+            self._await(until)
+        if self.store is not None:
+            self.store.patience = HASTE / 2
         try:
             self._write([])
-            self._follow()
+            self._follow(until)
         except StoreError as problem:
             logger.warning("what was finished last is in the table alone: %s", problem)
             self.store = None
             self._write([])
+
+    def _await(self, until: float) -> None:
+        """Book what still comes in until then."""
+        while self.workers.out and (left := until - time.monotonic()) > 0:
+            self.workers.wait(left)
+            self._book_ready()
 
     def _closed(self) -> ScoreTable:
         """The table, with a status for everything."""

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import dspy
 
-from metricsmith.errors import OptionError
+from metricsmith.errors import OptionError, StoreError
 from metricsmith.scoring import flow as flows
 from metricsmith.scoring.coordinator import Coordinator
 from metricsmith.scoring.flow import Flow
@@ -122,7 +122,9 @@ async def ascore(
     """
     with using(lm):
         chart = plan(metrics, runs, first_run)
-        run = _coordinator(chart, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
+        run = await asyncio.to_thread(
+            _coordinator, chart, rows, concurrency, store, budget, max_failure_rate, progress, batch_n
+        )
         work = asyncio.ensure_future(asyncio.to_thread(run.finish))
     try:
         return await asyncio.shield(work)
@@ -151,6 +153,8 @@ def _coordinator(
         raise OptionError(f"budget={budget!r} must be a Budget, say Budget(requests=100)")
     if store is not None and not isinstance(store, str | PathLike | Store):
         raise OptionError(f"store={store!r} must be a path or a Store")
+    if isinstance(store, Store) and store.read_only:
+        raise StoreError(f"the store {store} was opened read-only; give its path, or open it without read_only=True")
     if budget is not None and budget.usd is not None:
         _check_prices(chart)
     bounds, outer = Concurrency.of(concurrency), flows.in_force()

@@ -139,9 +139,9 @@ def rejects_choices(problem: BaseException | None) -> bool:
     return asked_wrongly and failure(problem).outcome is Outcome.HOPELESS
 
 
-def delay(problem: LMError, tries: int, first: float) -> float:
+def delay(problem: BaseException, tries: int, first: float) -> float:
     """Seconds to wait before the next try: the server's wish, or `first` doubled per try, with jitter."""
-    wish: float | None = problem.retry_after
+    wish: float | None = getattr(problem, "retry_after", None)
     wish = _litellm_wish(problem) if wish is None else wish
     if wish is not None and wish > 0:
         return wish

@@ -109,7 +109,6 @@ class Flow:
         self._pace = _Pace(concurrency)
         self._answered = False
         self._ended = 0  # requests whose tokens and cost are known
-        self._reserved = 0.0
         self._next_start = self._next_tokens = self._clock.now()
 
     @property
@@ -132,7 +131,6 @@ class Flow:
             tokens = self._mean_tokens()
             self.in_flight += 1
             self.spent += Usage(requests=1)
-            self._reserved += tokens
             ceilings = self.concurrency
             if ceilings.requests_per_minute is not None:
                 self._next_start = max(now, self._next_start) + 60 / ceilings.requests_per_minute
@@ -156,7 +154,6 @@ class Flow:
         with self._condition:
             before = self.limit
             self.spent += Usage(usage.requests - 1, usage.prompt_tokens, usage.completion_tokens, usage.cost)
-            self._reserved -= ticket.tokens
             self._ended += usage.requests > 0
             if self.concurrency.tokens_per_minute is not None:
                 stray = usage.prompt_tokens + usage.completion_tokens - ticket.tokens

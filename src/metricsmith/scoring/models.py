@@ -26,6 +26,7 @@ ASIDE = frozenset({
     "timeout", "user", "aws_region_name", "vertex_location", "vertex_project",
 })  # fmt: skip
 SECRET = re.compile(r"(?:^|_)(?:key|key_id|token|secret|password|credentials?)$")
+TOKENS = frozenset({"bos_token", "eos_token", "pad_token", "stop_token"})  # of the text, not of access
 # A word with a digit or an asterisk in it, or a long one, is a key where one may be expected; "task-based" is not.
 TOKEN = r"(?=[^\s'\",;]*[0-9*]|[^\s'\",;]{20})[^\s'\",;]{6,}"
 KEY = re.compile(
@@ -58,7 +59,7 @@ def identity(lm: Any) -> dict[str, Any]:
         "sampling": {
             name: _plain(value)
             for name, value in sorted(settings.items())
-            if value is not None and name not in ASIDE and not SECRET.search(name)
+            if value is not None and name not in ASIDE and (name in TOKENS or not SECRET.search(name))
         },
     }
     if kind != "dspy.clients.lm.LM":

@@ -178,6 +178,11 @@ def as_metric(value: Any) -> Metric:
     if isinstance(value, type):
         raise OptionError(f"{value.__name__} is a class; make a metric of it first: {value.__name__}(...)")
     if isinstance(value, DSPyMetric):
+        if value.fields:
+            raise OptionError(
+                f"{value.metric.name} was given names of fields, which rows do not need: pass the metric itself, and "
+                "rows made with make_row(output=..., input=...)"
+            )
         return value.metric
     if isinstance(value, Metric):
         return value

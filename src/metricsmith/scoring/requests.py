@@ -91,6 +91,11 @@ def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answe
         return Answer(
             cause.status, usage, None, error, cause.outcome, problem, again=cause.again, stopping=cause.stopping
         )
+    except (ConnectionError, TimeoutError) as problem:  # of a model class that leaves its client's errors as they are
+        return Answer(
+            Status.TRANSPORT, spent(channel) + Usage(requests=1), None, words(problem, channel.lm), Outcome.FAILED,
+            problem, again=True,
+        )  # fmt: skip
     return Answer(Status.OK, spent(channel), prediction)
 
 

@@ -15,12 +15,13 @@ from typing import IO, Any, Self
 
 from metricsmith.errors import StoreError
 from metricsmith.records import Judgement, Status
+from metricsmith.store import schema
 from metricsmith.store.claims import Claims
 from metricsmith.store.exporting import Exported, export
 from metricsmith.store.keys import Entry, Key
 from metricsmith.store.overview import StoreInfo, info
 from metricsmith.store.pruning import prune
-from metricsmith.store.schema import DAMAGED, connect, failing_clearly
+from metricsmith.store.schema import DAMAGED, begin, connect, failing_clearly
 from metricsmith.store.values import STATUSES, checksum, pack, unpack
 from metricsmith.store.verifying import Verified, verify
 
@@ -42,6 +43,11 @@ class Store:
     read_only : bool
         Leave the file as it is; works on read-only media too.
 
+    Attributes
+    ----------
+    patience : float
+        Seconds to wait for another process that is writing, 30 to begin with.
+
     Raises
     ------
     StoreError
@@ -52,6 +58,7 @@ class Store:
     def __init__(self, path: str | PathLike[str], *, read_only: bool = False) -> None:
         self.path = Path(path)
         self.read_only = read_only
+        self.patience = schema.BUSY
         self._connection = connect(self.path, read_only=read_only)
         self._connection.execute(MEMORY)
         self._claims = Claims(self._connection)
@@ -65,7 +72,7 @@ class Store:
         if not known and self.read_only:
             return -1
         if not known:
-            with self._lock, failing_clearly(self.path, "write to"):
+            with self._transaction():
                 self._connection.execute(
                     "INSERT OR IGNORE INTO metrics (fingerprint, name) VALUES (?, ?)", (fingerprint, _clean(name))
                 )
@@ -75,12 +82,17 @@ class Store:
     def read(self, row_key: str) -> list[tuple[int, int, Status, float | None]]:
         """Metric, repetition, status and raw number of everything that is known of one row."""
         found = self._select(
-            "SELECT metric, run, status, raw FROM judgements WHERE row = (SELECT id FROM rows WHERE key = ?)", row_key
+            "SELECT row, metric, run, status, raw, value, crc FROM judgements "
+            "WHERE row = (SELECT id FROM rows WHERE key = ?)",
+            row_key,
         )
         try:
-            return [(metric, run, STATUSES[status], raw) for metric, run, status, raw in found]
+            known = [(metric, run, STATUSES[status], raw) for _, metric, run, status, raw, _, _ in found]
         except KeyError as problem:
             raise self._damaged(f"unknown status {problem}") from problem
+        if any(checksum(*entry) != crc for *entry, crc in found):
+            raise self._damaged(f"a judgement of row {row_key!r} was changed")
+        return known
 
     def judgement(self, row_key: str, metric: int, run: int) -> Judgement | None:
         """One whole judgement, None if there is none.
@@ -253,7 +265,7 @@ class _Transaction:
             with failing_clearly(self.store.path, "write to"):
                 if self.store._connection.in_transaction:  # an interrupt fell between two steps
                     self.store._connection.execute("ROLLBACK")
-                self.store._connection.execute("BEGIN IMMEDIATE")
+                begin(self.store._connection, self.store.patience)
         except BaseException:
             self.store._lock.release()
             raise

@@ -11,7 +11,8 @@ from os import PathLike
 from pathlib import Path
 
 from metricsmith.errors import OptionError, StoreError, nearest
-from metricsmith.store.schema import DAMAGED, connect, failing_clearly
+from metricsmith.store import schema
+from metricsmith.store.schema import DAMAGED, begin, connect, failing_clearly
 
 __all__ = ["prune"]
 
@@ -116,7 +117,7 @@ def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _delete(connection: sqlite3.Connection, condition: str, values: Sequence[float]) -> int:
-    connection.execute("BEGIN IMMEDIATE")
+    begin(connection, schema.BUSY)
     try:
         deleted = connection.execute(f"DELETE FROM judgements WHERE {condition}", values).rowcount
         # Metrics keep their numbers: runs that go on know them.
@@ -131,6 +132,7 @@ def _delete(connection: sqlite3.Connection, condition: str, values: Sequence[flo
 def _give_space_back(connection: sqlite3.Connection, path: Path) -> None:
     """Shrink the file; what is deleted stays deleted where that fails."""
     try:
+        connection.execute(f"PRAGMA busy_timeout = {schema.BUSY * 1000:.0f}")
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as problem:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from metricsmith.errors import StoreError
 
-__all__ = ["SCHEMA_VERSION", "connect", "failing_clearly"]
+__all__ = ["SCHEMA_VERSION", "begin", "connect", "failing_clearly"]
 
 APPLICATION_ID = 0x4D534A31  # "MSJ1": what sets this kind of file apart from other SQLite files
 SCHEMA_VERSION = 1
 BUSY = 30.0  # seconds to wait for another process that is writing
+SLICE = 0.1  # seconds of them that pass inside SQLite, where no interrupt is heard
 
 # All judgements of a row lie together, so that reading a row is one descent of the tree.
 TABLES = """
@@ -107,6 +108,18 @@ def connect(path: Path, *, read_only: bool, salvage: bool = False) -> sqlite3.Co
     return connection
 
 
+def begin(connection: sqlite3.Connection, patience: float) -> None:
+    """Begin to write, waiting for another process for at most so many seconds."""
+    until = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as problem:
+            if not problem.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
+                raise
+
+
 def _check_place(path: Path, read_only: bool) -> None:
     try:
         if path.is_dir():
@@ -124,7 +137,11 @@ def _check_place(path: Path, read_only: bool) -> None:
 def _session(path: Path, mode: str, *, salvage: bool) -> sqlite3.Connection:
     option = "immutable=1" if mode == "immutable" else f"mode={mode}"
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{option}", uri=True, timeout=BUSY, isolation_level=None, check_same_thread=False
+        f"{path.absolute().as_uri()}?{option}",
+        uri=True,
+        timeout=SLICE if mode == "rwc" else BUSY,
+        isolation_level=None,
+        check_same_thread=False,
     )
     if salvage:
         connection.execute("PRAGMA writable_schema = ON")  # lifts the check that the file is as long as its head says
@@ -184,7 +201,7 @@ def _make_ready(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
     connection.execute("PRAGMA synchronous = FULL")  # a committed judgement survives a loss of power too
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("BEGIN IMMEDIATE")
+    begin(connection, BUSY)
     if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         for statement in TABLES.split(";")[:-1]:
             connection.execute(statement)

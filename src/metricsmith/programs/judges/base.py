@@ -9,7 +9,7 @@ import dspy
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, row_text
-from metricsmith.programs.state import Settings
+from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.scoring.calls import Call, model_calls
@@ -122,7 +122,7 @@ class Judge(dspy.Module):  # type: ignore[misc]
 
     def fingerprint(self) -> str:
         """A hash of the instruction, the demonstrations and the settings."""
-        return content_hash(self.kind, PROMPT_VERSION, self.dump_state())
+        return module_fingerprint(self, self.kind, PROMPT_VERSION)
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state from which `from_state` builds an equal judge; holds no model and no key."""

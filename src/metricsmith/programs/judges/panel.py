@@ -17,7 +17,7 @@ from metricsmith.programs.judges.base import LEVELS, PROMPT_VERSION, Judge
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criteria_text, labels, read_items
 from metricsmith.programs.judges.rubric import RubricJudge
-from metricsmith.programs.state import Settings
+from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output
 from metricsmith.scoring.calls import Call, model_calls
@@ -159,7 +159,7 @@ class Panel(dspy.Module):  # type: ignore[misc]
 
     def fingerprint(self) -> str:
         """A hash of the instruction, the demonstrations, the task and all judges."""
-        return content_hash(self.kind, PROMPT_VERSION, VERSION, self.dump_state())
+        return module_fingerprint(self, self.kind, PROMPT_VERSION, VERSION)
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state from which `from_state` builds an equal panel; holds no model and no key."""
