@@ -1,6 +1,6 @@
 """The command `metricsmith`: its sub-commands and its exit codes.
 
-Exit codes: 0 done, 2 the input or the options are wrong, 3 the model or the network failed.
+Exit codes: 0 done, 2 the input or the options are wrong, 3 the model or the network failed, 130 interrupted.
 """
 
 from __future__ import annotations

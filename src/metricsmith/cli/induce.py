@@ -10,11 +10,13 @@ import typer
 
 from metricsmith.cli.limits import Bounds, StoreFile, concurrency
 from metricsmith.cli.model import ApiBase, Model, language_model
-from metricsmith.cli.paths import check_writable
+from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.summary import summary
 from metricsmith.errors import DataError, OptionError
 
 __all__ = ["induce"]
+
+FILES = ("metric.json", "report.html", "report.md", "report.json", "scores.csv")
 
 
 def induce(
@@ -85,8 +87,9 @@ def induce(
         raise OptionError("--cv and --test exclude each other: cross-validation tests on every row")
     if not dry_run:
         check_writable(out, "--out", folder=True)
-        if store is not None:
-            check_writable(store, "--store", folder=False)
+        check_apart([out / name for name in FILES], "--out", {"table": data, "test table": test, "store": store})
+    if store is not None:
+        check_writable(store, "--store", folder=False)
     reading: dict[str, Any] = {
         "target": target, "task": _text(task), "output": output, "inputs": input or (), "reference": reference or (),
         "id": id, "group": group, "where": where or (), "metric_columns": metric_columns or (),
@@ -100,7 +103,15 @@ def induce(
     if dry_run:
         typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv))
         return
-    done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv)
+    try:
+        done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv)
+    except KeyboardInterrupt as stop:
+        again = f"stands in {store}" if store is not None else "would stand in a file given by --store"
+        typer.echo(
+            f"error: {str(stop) or 'interrupted'}; what was judged {again}, from which the same command goes on",
+            err=True,
+        )
+        raise typer.Exit(130) from stop
     done.write(out)
     if as_json:
         typer.echo(json.dumps(done.record.as_dict(), ensure_ascii=False, indent=1))

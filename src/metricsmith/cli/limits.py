@@ -67,7 +67,8 @@ def budget(requests: int | None, tokens: int | None, usd: float | None, seconds:
 
 def cost_line(label: Literal["estimated", "actual"], usage: Usage) -> str:
     """One line of requests, tokens and dollars."""
-    dollars = "price unknown" if usage.cost is None else f"${usage.cost:.4f}"
+    known = 0.0 if not usage.requests else usage.cost
+    dollars = "price unknown" if known is None else f"${known:.4f}"
     return (
         f"{label + ':':<10} {usage.requests} requests, {usage.prompt_tokens} prompt and {usage.completion_tokens} "
         f"completion tokens, {dollars}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from metricsmith.errors import OptionError
+from metricsmith.errors import DataError, OptionError
 
-__all__ = ["check_writable"]
+__all__ = ["check_apart", "check_writable", "write"]
 
 
 def check_writable(path: Path, option: str, *, folder: bool) -> None:
@@ -25,7 +26,7 @@ def check_writable(path: Path, option: str, *, folder: bool) -> None:
     Raises
     ------
     OptionError
-        If it is of the wrong kind, or the nearest existing folder above it is not writable.
+        If it is of the wrong kind, or it or the nearest existing folder above it is not writable.
     """
     if path.exists() and path.is_dir() != folder:
         raise OptionError(
@@ -36,5 +37,56 @@ def check_writable(path: Path, option: str, *, folder: bool) -> None:
         above = above.parent
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise OptionError(f"{option} {path} cannot be written: {above} is not a writable folder; name another place")
+    if path.is_file() and not os.access(path, os.W_OK):
+        raise OptionError(f"{option} {path} may not be written to; name another file, or make it writable")
     if not folder and not path.parent.exists():
         raise OptionError(f"{option} {path} cannot be written: there is no folder {path.parent}; make it first")
+
+
+def check_apart(written: Iterable[Path], option: str, read: Mapping[str, Path | str | None]) -> None:
+    """Refuse to write over what is read.
+
+    Parameters
+    ----------
+    written : iterable of Path
+        Files that the command is going to write.
+    option : str
+        What the caller called them, for the error.
+    read : mapping of str to path
+        What each file is to the caller, and where it is; a store's side files count with it.
+
+    Raises
+    ------
+    OptionError
+        If one of the first is one of the second.
+    """
+    kept = {
+        Path(f"{path}{ending}").resolve(): what
+        for what, path in read.items()
+        if path is not None
+        for ending in ("", "-wal", "-shm")
+    }
+    for path in written:
+        what = kept.get(path.resolve())
+        if what is not None:
+            raise OptionError(f"{option} {path} is the {what}, which would be lost; name another file")
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file, whole or not at all.
+
+    Raises
+    ------
+    DataError
+        If that is not possible.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, "utf-8")
+        os.replace(part, path)
+    except OSError as problem:
+        raise DataError(
+            f"cannot write {path}: {problem.strerror or problem}; with --store, nothing that was paid for is lost"
+        ) from problem
+    finally:
+        part.unlink(missing_ok=True)

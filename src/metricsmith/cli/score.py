@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -27,7 +28,7 @@ from metricsmith.cli.limits import (
     cost_line,
 )
 from metricsmith.cli.model import ApiBase, Model, language_model
-from metricsmith.cli.paths import check_writable
+from metricsmith.cli.paths import check_apart, check_writable, write
 from metricsmith.errors import (
     DataError,
     Interrupted,
@@ -37,7 +38,7 @@ from metricsmith.errors import (
     StoreError,
     nearest,
 )
-from metricsmith.records import Status
+from metricsmith.records import Judgement, Status
 
 if TYPE_CHECKING:
     from metricsmith.datasets.table import Table
@@ -46,8 +47,9 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "score"]
 
-MOST_FAILED = 0.2  # share of rows that the model may fail on before the command counts as failed
-OWN_COLUMNS = {"id", "prediction", "score", "status", "error"}
+MOST_FAILED = 0.2  # share of model judgements that may fail before the command counts as failed
+NO_FAILURES = {Status.OK, Status.SKIPPED, Status.BUDGET}
+OWN_COLUMNS = {"id", "prediction", "score", "status", "missing", "error"}
 MetricFile = Annotated[Path, typer.Argument(metavar="METRIC.json", help="Written by `metricsmith induce`.")]
 Data = Annotated[str, typer.Argument(help="A table; columns are looked for under the names they had in training.")]
 Output = Annotated[str | None, typer.Option(metavar="COL", help="Column with the text to judge, if renamed.")]
@@ -82,38 +84,37 @@ def score(
     """Score every row of a table."""
     if out is not None:
         check_writable(out, "--out", folder=False)
+        check_apart([out], "--out", {"metric": metric, "table": data, "store": store})
     if store is not None:
         check_writable(store, "--store", folder=False)
+    limits = {
+        "concurrency": concurrency(bounds, requests_per_minute, tokens_per_minute),
+        "budget": budget(max_requests, max_tokens, max_usd, max_seconds),
+    }
     named = {"output": output, "inputs": input, "reference": reference, "id": id, "where": where}
     induced, table = _open(metric, data, named)
     with _model(induced, lm, api_base):
         if dry_run:
             typer.echo(_estimated(induced, table.rows, store))
             return
-        judged, problem = _judge(
-            induced, table.rows, store, progress=out is not None,
-            concurrency=concurrency(bounds, requests_per_minute, tokens_per_minute),
-            budget=budget(max_requests, max_tokens, max_usd, max_seconds),
-        )  # fmt: skip
+        judged, problem = _judge(induced, table.rows, store, progress=out is not None, **limits)
     lines = [_line(row["id"], part) for row, part in zip(table.rows, induced.combine(judged), strict=True)]
     text = _json_lines(lines) if as_json else _csv(lines)
     if out is None:
         typer.echo(text, nl=False)
     else:
-        out.write_text(text, "utf-8")
-        missing = sum(line["prediction"] is None for line in lines)
-        typer.echo(f"{len(lines)} rows scored, {missing} without a prediction: {out}", err=True)
+        write(out, text)
+    without = sum(line["prediction"] is None for line in lines)
+    partly = sum(line["prediction"] is not None and line["missing"] > 0 for line in lines)
+    lack = f", {partly} with components missing (columns missing and error)" if partly else ""
+    place = "" if out is None else f": {out}"
+    typer.echo(f"{len(lines)} rows scored, {without} without a prediction{lack}{place}", err=True)
     if isinstance(problem, Interrupted):
         typer.echo(f"error: {problem}", err=True)
         raise typer.Exit(130)
     if problem is not None:
         raise problem
-    failed = [line for line in lines if line["status"] not in {Status.OK, Status.SKIPPED, Status.BUDGET}]
-    if len(failed) > MOST_FAILED * len(lines):
-        raise ModelFailure(
-            f"{len(failed)} of {len(lines)} rows have no prediction because the model failed, the first: "
-            f"{failed[0]['error']}; the others are kept"
-        )
+    _check_failures([judgement for column in map(judged.column, _asked(induced)) for judgement in column])
 
 
 def explain(
@@ -146,6 +147,7 @@ def explain(
     for part in sorted(explanation.parts, key=lambda part: -part.cost if part.judgement.ok else math.inf):
         points = f"{part.contribution:+9.3f}" if part.judgement.ok else f"{'none':>9}"
         typer.echo(f"{points}  {part}")
+    _check_failures([explanation.parts[place].judgement for place in _asked(induced)])
 
 
 def _open(path: Path, data: str, named: Mapping[str, Any]) -> tuple[InducedMetric, Table]:
@@ -158,7 +160,10 @@ def _open(path: Path, data: str, named: Mapping[str, Any]) -> tuple[InducedMetri
     if not isinstance(metric, InducedMetric):
         raise OptionError(f"{path} holds a {metric.card.kind}, not an induced metric; induce one first")
     reading = {**metric.reading, **{role: column for role, column in named.items() if column}}
-    return metric, read_table(data, require_target=False, **reading)
+    table = read_table(data, require_target=False, **reading)
+    for note in table.notes:
+        typer.echo(f"note: {note}", err=True)
+    return metric, table
 
 
 def _model(metric: InducedMetric, lm: str | None, api_base: str | None) -> AbstractContextManager[Any]:
@@ -201,6 +206,23 @@ def _judge(
     return table, problem
 
 
+def _asked(metric: InducedMetric) -> list[int]:
+    """Places of the components that the model answers."""
+    return [place for place, component in enumerate(metric.components) if component.card.cost == "model"]
+
+
+def _check_failures(judgements: Sequence[Judgement]) -> None:
+    """The command failed if the model did on too many judgements, whatever the other components make of a row."""
+    failed = [judgement for judgement in judgements if judgement.status not in NO_FAILURES]
+    if len(failed) > MOST_FAILED * len(judgements):
+        counts = Counter(judgement.status.value for judgement in failed)
+        kinds = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+        raise ModelFailure(
+            f"{len(failed)} of {len(judgements)} model judgements failed ({kinds}), the first: {failed[0].metric}: "
+            f"{failed[0].error}; what there is was kept"
+        )
+
+
 def _line(row_id: str, explanation: Explanation) -> Mapping[str, Any]:
     """One row of the result; `error` says why there is no prediction, or which components are missing in it."""
     prediction = explanation.prediction
@@ -210,6 +232,7 @@ def _line(row_id: str, explanation: Explanation) -> Mapping[str, Any]:
         "prediction": prediction.raw,
         "score": prediction.score,
         "status": prediction.status.value,
+        "missing": len(missing),
         "error": prediction.error or "; ".join(missing),
         **{
             part.name + (" (component)" if part.name in OWN_COLUMNS else ""): part.judgement.raw

@@ -123,8 +123,8 @@ def _lines(found: StoreInfo) -> list[str]:
     lines = [
         f"{found.path}: {found.judgements} judgements of {found.rows} rows, {found.bytes / 1e6:.1f} MB, "
         f"schema version {found.schema_version}",
-        f"paid: {usage.requests} requests, {usage.prompt_tokens} prompt and {usage.completion_tokens} completion "
-        f"tokens, {cost}",
+        f"what these cost: {usage.requests} requests, {usage.prompt_tokens} prompt and {usage.completion_tokens} "
+        f"completion tokens, {cost}",
     ]
     if found.first is not None and found.last is not None:
         lines.append(f"written: {found.first:%Y-%m-%d %H:%M:%S} to {found.last:%Y-%m-%d %H:%M:%S} UTC")

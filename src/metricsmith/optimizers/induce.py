@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 from dataclasses import replace
-from pathlib import PurePath
+from os import PathLike
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from metricsmith.optimizers.induction import Options, Rated, shared_source
 from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task
+from metricsmith.store import Store
 
 __all__ = ["Induced", "induce", "plan"]
 
@@ -72,6 +74,8 @@ def plan(
 ) -> str:
     """Say what `induce` would do and what it would ask of the model; asks nothing."""
     options, task = _configure(table, optimizer)
+    if isinstance(options.store, str | PathLike) and Path(options.store).exists():
+        Store(options.store, read_only=True).close()  # the run would find out too, but later
     sides = _sides(table, options, task, fraction, test, cv)
     chosen, usage = options.plan(sides.train), estimate_run(sides, task, options)
     cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
@@ -85,7 +89,9 @@ def plan(
             f"{len(options.sources.columns)} columns; retrieval keeps at most {options.sources.k} judges and metrics",
             *chosen.notes,
             f"requests: {usage.requests}, prompt tokens: {usage.prompt_tokens}, completion tokens: "
-            f"{usage.completion_tokens} ({cost}; estimates, retries not counted)",
+            f"{usage.completion_tokens} ({cost}; estimates, retries not counted"
+            + ("" if options.store is None else ", nor what the store holds already: that shows only with the judges")
+            + ")",
             "nothing was sent and nothing was written",
         ]
     )

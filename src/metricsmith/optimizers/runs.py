@@ -24,6 +24,7 @@ from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Judgement, Task, Usage
 from metricsmith.report.record import RunRecord
 from metricsmith.report.write import write_reports
+from metricsmith.store import Store
 from metricsmith.scoring import score
 from metricsmith.version import __version__
 
@@ -88,6 +89,8 @@ class Sides:
 def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     """Induce a metric and find out how far it agrees with raters whom the fit has not seen."""
     started = time.perf_counter()
+    if options.store is not None and not isinstance(options.store, Store):
+        Store(options.store).close()  # one that cannot be used is found out before anything is paid for
     if sides.folds:
         induction, evaluation = _cross_validated(sides, task, options)
     else:
