@@ -16,6 +16,7 @@ import pytest
 
 from faults import Fault, Faults
 from loopback import scripted, serve
+from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import ModelFailure, OptionError, StoreError
 from metricsmith.metric import DSPyMetric, make_row
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -156,6 +157,13 @@ def test_settings_that_look_like_secrets_and_are_none_count():
     assert identity(dspy.LM("openai/m", stop_token="A")) != identity(dspy.LM("openai/m", stop_token="B"))
     assert identity(dspy.LM("openai/m", aws_session_token="A")) == identity(dspy.LM("openai/m", aws_session_token="B"))
     assert identity(dspy.LM("openai/m", use_developer_role=True)) != identity(dspy.LM("openai/m"))
+
+
+def test_a_number_that_the_data_bring_along_is_never_taken_from_the_store(tmp_path):
+    for number in (1.0, 2.0):
+        row = make_row("the same text", id="1", columns={"given": number})
+        table = score([ColumnMetric("given")], [row], store=tmp_path / "s.db", progress=False)
+        assert table.values.tolist() == [[[number]]]
 
 
 def test_references_are_not_run_together():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import dspy
 
@@ -29,6 +30,7 @@ class ColumnMetric:
     """
 
     name: str
+    storable: ClassVar[bool] = False  # the number is in the row: one that was stored could only be out of date
 
     @property
     def output(self) -> Output:
