@@ -291,3 +291,66 @@ def test_what_a_panel_is_not_wanted_for_is_estimated_because_it_is_asked_for():
 def test_wrong_arguments_are_named(call, says):
     with dspy.context(lm=dspy.utils.DummyLM([])), pytest.raises(OptionError, match=says):
         call()
+
+
+def test_what_an_answer_cost_is_booked_also_where_part_of_it_was_known(tmp_path):
+    members = Panel(CRITERIA).members()
+    with serve(panelled) as server:
+        options = {"lm": server.lm(temperature=1.0), "store": tmp_path / "s.db", "progress": False}
+        score(members[:1], ROWS[:3], **options)
+        assert server.requests == 3
+        table = score(members, ROWS[:3], runs=2, batch_n=True, **options)
+        assert table.usage.requests == server.requests - 3 > 0
+        assert table.usage.prompt_tokens > 0
+        assert table.counts()["ok"] == 18
+
+
+def test_a_row_that_lacks_what_a_metric_needs_is_not_asked_about_by_the_next_run(tmp_path):
+    judge = Scripted(lambda row, run: Status.SKIPPED if row.id == "1" else 1.0)
+    for _ in range(2):
+        table = score([judge], ROWS[:3], store=tmp_path / "s.db", progress=False)
+        assert (table.counts()["skipped"], table.counts()["ok"]) == (1, 2)
+    assert len(judge.asked) == 3
+
+
+def test_a_cancelled_run_does_not_wait_for_answers_that_do_not_come(tmp_path):
+    released = threading.Event()
+
+    async def cancel():
+        task = asyncio.ensure_future(
+            ascore([Scripted(lambda row, run: released.wait(8) and 1.0)], ROWS, concurrency=2, progress=False)
+        )
+        await asyncio.sleep(0.3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    started = time.monotonic()
+    asyncio.run(cancel())  # which waits for the thread of the run, too
+    assert time.monotonic() - started < 3
+    released.set()
+
+
+def test_the_event_loop_is_free_while_a_store_is_opened(tmp_path):
+    gaps = []
+
+    async def tick():
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            gaps.append(time.monotonic() - before)
+
+    async def both():
+        ticking = asyncio.ensure_future(tick())
+        await asyncio.sleep(0.05)
+        await ascore([Scripted()], ROWS[:2], store=tmp_path / "s.db", progress=False)
+        ticking.cancel()
+
+    Store(tmp_path / "s.db").close()
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(1.0, other.execute, ("ROLLBACK",))
+        timer.start()
+        asyncio.run(both())
+        timer.join()
+    assert max(gaps) < 0.5

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -168,6 +170,9 @@ def test_what_was_pruned_is_gone_and_the_rest_stays_and_the_file_shrinks(tmp_pat
     before = path.stat().st_size
     assert prune(path, metrics=["clarity"]) == 300
     assert set(left(path).values()) == {1}
+    assert prune(path, metrics=["brevity"]) == 300
+    with closing(sqlite3.connect(path)) as connection:  # rows of which nothing is left are gone too
+        assert connection.execute("SELECT count(*) FROM rows").fetchone() == (0,)
     assert path.stat().st_size < before * 0.7
 
 
