@@ -105,9 +105,8 @@ class CallableMetric:
         usage = Usage(seconds=seconds)
         if isinstance(answer, dspy.Prediction) and "score" not in answer:
             return self._failed(Status.UNPARSABLE, f"{self._name} returned a Prediction without score", run, usage)
-        try:
-            raw = float("nothing") if isinstance(number, str | bytes) else float(number)
-        except (TypeError, ValueError, OverflowError):
+        raw = _number(number)
+        if raw is None:
             return self._failed(
                 Status.UNPARSABLE, f"{self._name} returned {str(number)[:100]!r}, no number", run, usage
             )
@@ -134,6 +133,16 @@ class CallableMetric:
             Always.
         """
         raise StateError(f"{self._name} is a Python function, which no file can hold; save a metric made of others")
+
+
+def _number(value: Any) -> float | None:
+    """A number as a float, None for anything else; digits in a text are a text."""
+    if isinstance(value, str | bytes):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _one_line(problem: Exception) -> str:
