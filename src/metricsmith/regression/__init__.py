@@ -1,7 +1,7 @@
 """Many metrics into one: the paper's two-stage PLS, our prior ridge, and small models that stand in for them.
 
-The estimators need scikit-learn, which loads when one of them is first asked for; a saved `LinearCombination`
-is read and applied without it.
+A judge's numbers come onto the rating scale by `calibrate`. The estimators need scikit-learn, which loads when one
+of them is first asked for; a saved `LinearCombination` is read and applied without it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from metricsmith.regression.calibration import IsotonicMap, OrdinalMap, calibrate, cross_calibrated
 from metricsmith.regression.columns import ColumnTransform, NormalScore, ZScore
 from metricsmith.regression.combination import LinearCombination
 from metricsmith.regression.projection import Projection, project
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ColumnTransform",
+    "IsotonicMap",
     "LinearCombination",
     "NormalScore",
+    "OrdinalMap",
     "PriorRidge",
     "Projection",
     "TwoStagePLS",
     "ZScore",
+    "calibrate",
+    "cross_calibrated",
     "project",
 ]
 
