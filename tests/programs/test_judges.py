@@ -13,8 +13,9 @@ from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.metric import Metric, make_row
 from metricsmith.programs.judges.base import slug
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.rubric import RubricJudge
-from metricsmith.records import Status
+from metricsmith.records import Scale, Status
 
 LEVELS = ["none", "little", "half", "most", "all"]
 
@@ -28,11 +29,17 @@ def rubric(**changes):
     return RubricJudge(**{**settings, **changes})
 
 
+def examples(**changes):
+    settings = {"measure": "Plain words", "task": "Rewrite notices.", "scale": Scale(1, 5, 1), **changes}
+    shown = [make_row(f"shown {number}") for number in (1, 2)]
+    return ExampleJudge(**settings).with_examples(shown, [1, 5], ["It is long.", ""])
+
+
 def answers(*scores):
     return DummyLM([{"reasoning": f"because {score}", "score": str(score)} for score in scores])
 
 
-@pytest.fixture(params=[criterion, rubric], ids=["criterion", "rubric"])
+@pytest.fixture(params=[criterion, rubric, examples], ids=["criterion", "rubric", "examples"])
 def judge(request):
     return request.param()
 
@@ -203,7 +210,7 @@ def test_the_card_says_what_it_measures_and_needs(judge):
     card = judge.card
     assert card.needs == ("model",)
     assert card.outputs[0].name == judge.name
-    assert "Short." in card.to_markdown()
+    assert str(judge.settings.meaning) in card.to_markdown()
 
 
 TEXTS = {"output": "OUT", "input": "IN", "references": ["REF1", "REF2"], "context": "CTX"}

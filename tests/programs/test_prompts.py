@@ -15,6 +15,7 @@ from metricsmith.metric import make_row
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.recommenders.language_model import LMRecommender
@@ -29,6 +30,12 @@ CARDS = [MetricCard(name, "bank", f"Measures {name}.", "f", (Output(name.lower()
 def judge(kind, **extra):
     made = kind(criterion="Plain words", meaning="Every word is short.", task=TASK.description, **extra)
     return made(**TEXTS)
+
+
+def examples():
+    made = ExampleJudge(measure="Clarity", task=TASK.description, scale=Scale(1, 5, 1))
+    rows = [make_row("The road is shut, see annex 4.", input="Notice."), make_row("Shut until May.", input="Notice.")]
+    return made.with_examples(rows, [2, 5], ["Nobody knows annex 4.", ""])(**TEXTS)
 
 
 def panel():
@@ -49,6 +56,7 @@ def axes():
 ASKED = {
     "criterion_judge": lambda: judge(CriterionJudge),
     "rubric_judge": lambda: judge(RubricJudge, levels=["none", "some", "half", "most", "all"]),
+    "example_judge": examples,
     "panel": panel,
     "axes": axes,
     "rubric": lambda: RubricGenerator()(task=TASK.description, criterion="Plain words: every word is short."),

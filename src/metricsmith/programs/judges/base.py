@@ -21,11 +21,11 @@ PROMPT_VERSION = 1  # raise it when the way that texts are shown changes, so tha
 
 
 class Judge(dspy.Module):  # type: ignore[misc]
-    """One model call that gives a whole number from 1 to 5 and its reasons.
+    """One model call that gives a number on a scale, from 1 to 5 unless the subclass has another, and its reasons.
 
     Subclasses name their `kind` and `signature`, describe themselves in `card` and say in `question` what
     is asked. `forward` takes the texts of a row by keyword and returns a `dspy.Prediction` with ``score`` in
-    [0, 1], ``raw`` from 1 to 5 and ``feedback``; it raises `JudgementFailed` where the model gave no such
+    [0, 1], ``raw`` on the scale and ``feedback``; it raises `JudgementFailed` where the model gave no such
     number.
     """
 
@@ -43,9 +43,15 @@ class Judge(dspy.Module):  # type: ignore[misc]
         return str(self.settings.name)
 
     @property
+    def scale(self) -> Scale:
+        """Which numbers the model may give."""
+        return LEVELS
+
+    @property
     def output(self) -> Output:
-        """Whole numbers from 1 to 5, higher is better."""
-        return Output(self.name, LEVELS.low, LEVELS.high, description=str(self.settings.meaning))
+        """The scale's range and direction."""
+        scale = self.scale
+        return Output(self.name, scale.low, scale.high, scale.higher_is_better, description=str(self.settings.meaning))
 
     @property
     def card(self) -> MetricCard:
@@ -73,12 +79,12 @@ class Judge(dspy.Module):  # type: ignore[misc]
         text = RowText(output, input, tuple(references), context)
         return self.verdict(await self.judge.acall(**self.question(), **shown(text)))
 
-    @staticmethod
-    def verdict(answer: Any) -> dspy.Prediction:
+    def verdict(self, answer: Any) -> dspy.Prediction:
         """Check the model's number: DSPy enforces neither bounds nor finiteness."""
-        if not LEVELS.contains(answer.score):
-            raise JudgementFailed(f"score {answer.score!r} is not on the scale {LEVELS}", Status.OUT_OF_RANGE)
-        return dspy.Prediction(score=LEVELS.unit(answer.score), raw=answer.score, feedback=answer.reasoning)
+        scale = self.scale
+        if not scale.contains(answer.score):
+            raise JudgementFailed(f"score {answer.score!r} is not on the scale {scale}", Status.OUT_OF_RANGE)
+        return dspy.Prediction(score=scale.unit(answer.score), raw=answer.score, feedback=answer.reasoning)
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """Judge rows one after the other on the model in force; `scoring.score` does it concurrently."""
