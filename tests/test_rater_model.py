@@ -78,4 +78,6 @@ def test_the_server_gives_the_ratings_of_the_model():
         answers = [judge(output=row.output, input=row.input) for row in ROWS[:20]]
     assert not server.wrong
     assert {answer.feedback for answer in answers} == {"It is judged by: concrete, courteous, brief."}
-    assert kendall_tau_b([answer.raw for answer in answers], RATINGS[:20]) > 0.3
+    system = judge.messages(ROWS[0])[0]["content"]
+    instruction = system.split("your objective is:")[1] + "\n"  # as the model reads it, white space included
+    assert [answer.raw for answer in answers] == [model.rate(instruction, f"\n{row.output}\n")[0] for row in ROWS[:20]]

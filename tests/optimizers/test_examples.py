@@ -22,6 +22,7 @@ from metricsmith.records import Scale
 JUDGE = ExampleJudge(measure="Clarity", task="Rewrite notices.", scale=Scale(1, 5))
 ROWS = [make_row(f"Text number {number}. " + "word " * (number % 7)) for number in range(60)]
 RATINGS = [1 + (number * 7 % 41) / 10 for number in range(60)]
+EXAMPLES = [JUDGE.example(row, rating) for row, rating in zip(ROWS, RATINGS, strict=True)]
 
 
 def test_the_examples_are_right():
@@ -54,36 +55,38 @@ def test_continuous_ratings_give_quantiles_and_thumbs_two_strata():
 
 def test_a_draw_is_balanced_within_the_tokens_and_in_no_order():
     strata = rating_strata(RATINGS, 5)
-    draws = draw_examples(JUDGE, ROWS, RATINGS, tokens=10_000, draws=8)
+    draws = draw_examples(EXAMPLES, RATINGS, tokens=10_000, draws=8)
     assert len(draws) == 8
     for draw in draws:
         assert len(set(draw)) == 10
         assert np.bincount(strata[draw]).tolist() == [2] * 5
     assert any((np.diff(strata[draw][:5]) < 0).any() for draw in draws)
-    cost = sorted(examples._tokens(JUDGE, row, 3.0) for row in ROWS)
-    few = draw_examples(JUDGE, ROWS, RATINGS, tokens=4 * cost[-1], draws=8)
+    cost = sorted(map(examples._tokens, EXAMPLES))
+    few = draw_examples(EXAMPLES, RATINGS, tokens=4 * cost[-1], draws=8)
     assert all(4 <= len(draw) < 10 for draw in few)
     for draw in few:
-        assert sum(examples._tokens(JUDGE, ROWS[place], RATINGS[place]) for place in draw) <= 4 * cost[-1]
+        assert sum(examples._tokens(EXAMPLES[place]) for place in draw) <= 4 * cost[-1]
         assert np.bincount(strata[draw], minlength=5).max() <= 2
 
 
 def test_a_row_that_is_too_long_is_passed_over_for_another_of_its_stratum():
     rows = [make_row("word " * 5000), *(make_row("short") for _ in range(5))]
-    (draw,) = draw_examples(JUDGE, rows, [5, 5, 4, 3, 2, 1], tokens=1000, each=1, draws=1)
+    ratings = [5, 5, 4, 3, 2, 1]
+    shown = [JUDGE.example(row, rating) for row, rating in zip(rows, ratings, strict=True)]
+    (draw,) = draw_examples(shown, ratings, tokens=1000, each=1, draws=1)
     assert sorted(draw) == [1, 2, 3, 4, 5]
 
 
 def test_the_seed_decides():
     def drawn(seed):
-        return draw_examples(JUDGE, ROWS, RATINGS, tokens=10_000, seed=seed)
+        return draw_examples(EXAMPLES, RATINGS, tokens=10_000, seed=seed)
 
     assert drawn(1) == drawn(1)
     assert drawn(1) != drawn(2)
 
 
 def test_equal_draws_are_given_once():
-    assert len(draw_examples(JUDGE, ROWS[:2], [1, 5], tokens=10_000, draws=5)) == 1
+    assert len(draw_examples(EXAMPLES[:2], [1, 5], tokens=10_000, draws=5)) == 1
 
 
 def test_examples_stand_in_the_prompt_in_the_saved_judge_and_in_the_fingerprint():
@@ -114,9 +117,9 @@ def test_on_a_scale_of_errors_fewer_are_better():
         (lambda: rating_strata([1, 2], 0), OptionError, "1 or more"),
         (lambda: rating_strata([]), DataError, "at least one"),
         (lambda: rating_strata([1, float("nan")]), DataError, "finite"),
-        (lambda: draw_examples(JUDGE, ROWS, RATINGS, tokens=5), OptionError, "the shortest takes"),
-        (lambda: draw_examples(JUDGE, ROWS, RATINGS, tokens=500, each=0), OptionError, "1 or more"),
-        (lambda: draw_examples(JUDGE, ROWS, [1.0], tokens=500), DataError, "as many of each"),
+        (lambda: draw_examples(EXAMPLES, RATINGS, tokens=5), OptionError, "the shortest takes"),
+        (lambda: draw_examples(EXAMPLES, RATINGS, tokens=500, each=0), OptionError, "1 or more"),
+        (lambda: draw_examples(EXAMPLES, [1.0], tokens=500), DataError, "as many of each"),
         (lambda: JUDGE.with_examples(ROWS[:1], [9]), DataError, "not on the scale 1 to 5"),
         (lambda: JUDGE.with_examples(ROWS[:1], [1, 2]), DataError, "as many of each"),
         (lambda: ExampleJudge(measure="m", task="t", scale=Scale(1, 5).__class__(5, 1)), OptionError, "low < high"),

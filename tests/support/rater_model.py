@@ -197,6 +197,7 @@ class RaterModel:
     def _judged(self, conversation: str) -> dict[str, Any]:
         instruction, *turns = conversation.split("[[ ## output ## ]]\n")
         work = re.split(r"\n\n(?:\[\[ ## |Respond with)", turns[-1])[0]
+        work = re.sub(r"^«(?:begin|end) \w+»$", "", work, flags=re.MULTILINE)
         given = [float(rating) for rating in re.findall(r"\[\[ ## score ## \]\]\n([\d.]+)\n", conversation)]
         level, said = self.rate(instruction.split("[[ ## ")[0], work, given)
         return {"reasoning": said, "score": str(level)}

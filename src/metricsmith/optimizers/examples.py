@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import dspy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.scoring.tokens import estimate_tokens
 
 __all__ = ["draw_examples", "rating_strata"]
@@ -78,8 +77,7 @@ def _partition(sizes: IntArray, parts: int) -> IntArray:
 
 
 def draw_examples(
-    judge: ExampleJudge,
-    rows: Sequence[dspy.Example],
+    examples: Sequence[Mapping[str, Any]],
     ratings: Sequence[float],
     *,
     tokens: int,
@@ -88,24 +86,24 @@ def draw_examples(
     draws: int = 5,
     seed: int = 0,
 ) -> list[list[int]]:
-    """Draw sets of rows to show a judge, each balanced over the ratings and within a number of tokens.
+    """Draw sets of examples to show a judge, each balanced over the ratings and within a number of tokens.
 
-    Each draw goes round the strata and takes a random row of each in turn, as long as it fits; a row that does
-    not fit is passed over for another of its stratum. The rows are then put in random order, so that no trend in
-    the ratings can be read off.
+    Each draw goes round the strata and takes a random example of each in turn, as long as it fits; one that does
+    not fit is passed over for another of its stratum. The examples are then put in random order, so that no trend
+    in the ratings can be read off.
 
     Parameters
     ----------
-    judge : ExampleJudge
-        Writes the examples.
-    rows, ratings : sequences of length n
-        Rated rows, ratings on the judge's scale.
+    examples : sequence of mapping, length n
+        As `Judge.example` writes them: field to text.
+    ratings : sequence of float, length n
+        On any scale.
     tokens : int
         How many the examples may take together, by `metricsmith.scoring.tokens.estimate_tokens`.
     strata : int
         As in `rating_strata`.
     each : int
-        At most so many rows of one stratum.
+        At most so many of one stratum.
     draws : int
         How many sets; equal ones are given once.
     seed : int
@@ -113,20 +111,20 @@ def draw_examples(
     Returns
     -------
     list of list of int
-        Places of rows, for each draw.
+        Places in `examples`, for each draw.
 
     Raises
     ------
     OptionError
-        If `each` or `draws` is below 1, or not even one row fits.
+        If `each` or `draws` is below 1, or not even one example fits.
     DataError
-        If lengths differ, or a rating is not on the scale.
+        If lengths differ, or a rating is not finite.
     """
     if each < 1 or draws < 1:
         raise OptionError(f"each={each} and draws={draws} must be 1 or more")
-    if len(rows) != len(ratings):
-        raise DataError(f"{len(rows)} rows and {len(ratings)} ratings: give as many of each")
-    costs = [_tokens(judge, row, rating) for row, rating in zip(rows, ratings, strict=True)]
+    if len(examples) != len(ratings):
+        raise DataError(f"{len(examples)} examples and {len(ratings)} ratings: give as many of each")
+    costs = [_tokens(example) for example in examples]
     if not costs or min(costs) > tokens:
         least = f"; the shortest takes {min(costs)}" if costs else ""
         raise OptionError(f"no example fits into {tokens} tokens{least}: give more, or shorter rows")
@@ -151,7 +149,7 @@ def _draw(
     return [chosen[position] for position in random.permutation(len(chosen))]
 
 
-def _tokens(judge: ExampleJudge, row: dspy.Example, rating: float) -> int:
+def _tokens(example: Mapping[str, Any]) -> int:
     """What one example adds to the prompt."""
-    texts = [str(value) for value in judge.example(row, rating).values()]
+    texts = [str(value) for value in example.values()]
     return sum(map(estimate_tokens, texts)) + 8 * len(texts)  # a field's marker takes about eight

@@ -17,7 +17,7 @@ from metricsmith.scoring.adapters import UNREADABLE, Channel, ChoicesChannel, Re
 from metricsmith.scoring.failures import failure, one_line, refusal, rejects_choices, unread, words
 from metricsmith.scoring.flow import Flow, Outcome
 
-__all__ = ["Answer", "NotAdmitted", "ask", "private_copy", "spent", "unread_answer", "unusable"]
+__all__ = ["Answer", "NotAdmitted", "ask", "cost_of", "private_copy", "spent", "unread_answer", "unusable"]
 
 TIMEOUT = 120.0  # seconds without a byte, for models that name no time-out
 REPAIRABLE = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
@@ -161,14 +161,17 @@ def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any)
 
 
 def spent(channel: Channel) -> Usage:
-    """What the answered requests of a channel cost; an answer from the cache costs nothing."""
-    total = Usage()
-    for entry in channel.entries:
-        if not _cached(entry):
-            tokens = entry.get("usage") or {}
-            asked, answered = (max(0, int(tokens.get(kind) or 0)) for kind in ("prompt_tokens", "completion_tokens"))
-            total += Usage(1, asked, answered, entry.get("cost"))
-    return total
+    """What the answered requests of a channel cost."""
+    return sum((cost_of(entry) for entry in channel.entries), Usage())
+
+
+def cost_of(entry: dict[str, Any]) -> Usage:
+    """What one answered request of DSPy's history cost; an answer from the cache costs nothing."""
+    if _cached(entry):
+        return Usage()
+    tokens = entry.get("usage") or {}
+    asked, answered = (max(0, int(tokens.get(kind) or 0)) for kind in ("prompt_tokens", "completion_tokens"))
+    return Usage(1, asked, answered, entry.get("cost"))
 
 
 def _cached(entry: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import dspy
 
-from metricsmith.errors import JudgementFailed
+from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, row_text
 from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.programs.texts import shown
@@ -65,19 +65,74 @@ class Judge(dspy.Module):  # type: ignore[misc]
             "criterion": f"{self.settings.criterion}: {self.settings.meaning}",
         }
 
+    @property
+    def examples(self) -> list[Mapping[str, Any]]:
+        """The rated examples in the prompt, in order, as DSPy's demos."""
+        return list(self.judge.demos)
+
+    def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
+        """A rated row as a demo.
+
+        Parameters
+        ----------
+        row : dspy.Example
+            As `metricsmith.metric.make_row` builds it.
+        rating : float
+            On the scale.
+        reason : str
+            Why, in the rater's words; without one the demo says that none was given.
+
+        Raises
+        ------
+        DataError
+            If the rating is not on the scale.
+        """
+        scale = self.scale
+        if not scale.contains(rating):
+            raise DataError(f"rating {rating!r} is not on the scale {scale}: leave the row out, or give another scale")
+        number = int(rating) if float(rating).is_integer() else float(rating)
+        why = {"reasoning": reason} if reason else {}
+        return dspy.Example(**self.question(), **shown(row_text(row)), **why, score=number)  # type: ignore[no-any-return]
+
+    def with_examples(
+        self, rows: Sequence[dspy.Example], ratings: Sequence[float], reasons: Sequence[str] | None = None
+    ) -> Self:
+        """A copy of this judge with these examples and no others.
+
+        Raises
+        ------
+        DataError
+            If lengths differ or a rating is not on the scale.
+        """
+        words = [""] * len(rows) if reasons is None else list(reasons)
+        if not len(rows) == len(ratings) == len(words):
+            raise DataError(
+                f"{len(rows)} rows, {len(ratings)} ratings and {len(words)} reasons: give as many of each"
+            )
+        judge: Self = self.deepcopy()
+        judge.judge.demos = [self.example(*parts) for parts in zip(rows, ratings, words, strict=True)]
+        return judge
+
     def forward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row."""
-        text = RowText(output, input, tuple(references), context)
-        return self.verdict(self.judge(**self.question(), **shown(text)))
+        return self.verdict(self.judge(**self._request(RowText(output, input, tuple(references), context))))
 
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row, asynchronously."""
         text = RowText(output, input, tuple(references), context)
-        return self.verdict(await self.judge.acall(**self.question(), **shown(text)))
+        return self.verdict(await self.judge.acall(**self._request(text)))
+
+    def _request(self, text: RowText) -> dict[str, Any]:
+        """The predictor's inputs; a row that stands among the examples is judged without the answer to it."""
+        inputs = {**self.question(), **shown(text)}
+        same = [all(demo.get(name) == inputs[name] for name in ("input", "output")) for demo in self.judge.demos]
+        if not any(same):
+            return inputs
+        return {**inputs, "demos": [demo for demo, out in zip(self.judge.demos, same, strict=True) if not out]}
 
     def verdict(self, answer: Any) -> dspy.Prediction:
         """Check the model's number: DSPy enforces neither bounds nor finiteness."""
@@ -112,8 +167,9 @@ class Judge(dspy.Module):  # type: ignore[misc]
 
     def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
         """The chat messages that `ask` sends for `row`."""
-        inputs = {**self.question(), **shown(row_text(row))}
-        messages: list[dict[str, Any]] = dspy.ChatAdapter().format(self.judge.signature, self.judge.demos, inputs)
+        inputs = self._request(row_text(row))
+        demos = inputs.pop("demos", self.judge.demos)
+        messages: list[dict[str, Any]] = dspy.ChatAdapter().format(self.judge.signature, demos, inputs)
         return messages
 
     def _judgement(self, call: Call, run: int) -> Judgement:

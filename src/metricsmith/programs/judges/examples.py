@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Self
 
-import dspy
-
-from metricsmith.errors import DataError
-from metricsmith.metric import row_text
 from metricsmith.programs.judges.base import Judge, slug
-from metricsmith.programs.texts import shown
 from metricsmith.records import MetricCard, Scale
 from metricsmith.signatures.judgement import JudgeByExamples
 
@@ -63,11 +58,6 @@ class ExampleJudge(Judge):
         """The raters' scale."""
         return Scale(**self.settings.scale)
 
-    @property
-    def examples(self) -> list[Mapping[str, Any]]:
-        """The rated examples in the prompt, in order, as DSPy's demos."""
-        return list(self.judge.demos)
-
     def question(self) -> Mapping[str, str]:
         """Task and scale."""
         scale = self.scale
@@ -77,49 +67,6 @@ class ExampleJudge(Judge):
             "task": str(self.settings.task),
             "scale": f"{self.settings.measure}: a number from {scale.low:g} to {scale.high:g}{steps}; {best:g} is best",
         }
-
-    def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
-        """A rated row as a demo.
-
-        Parameters
-        ----------
-        row : dspy.Example
-            As `metricsmith.metric.make_row` builds it.
-        rating : float
-            On the scale.
-        reason : str
-            Why, in the rater's words; without one the demo says that none was given.
-
-        Raises
-        ------
-        DataError
-            If the rating is not on the scale.
-        """
-        scale = self.scale
-        if not scale.contains(rating):
-            raise DataError(f"rating {rating!r} is not on the scale {scale}: leave the row out, or give another scale")
-        number = int(rating) if float(rating).is_integer() else float(rating)
-        why = {"reasoning": reason} if reason else {}
-        return dspy.Example(**self.question(), **shown(row_text(row)), **why, score=number)  # type: ignore[no-any-return]
-
-    def with_examples(
-        self, rows: Sequence[dspy.Example], ratings: Sequence[float], reasons: Sequence[str] | None = None
-    ) -> Self:
-        """A copy of this judge with these examples and no others.
-
-        Raises
-        ------
-        DataError
-            If lengths differ or a rating is not on the scale.
-        """
-        words = [""] * len(rows) if reasons is None else list(reasons)
-        if not len(rows) == len(ratings) == len(words):
-            raise DataError(
-                f"{len(rows)} rows, {len(ratings)} ratings and {len(words)} reasons: give as many of each"
-            )
-        judge: Self = self.deepcopy()
-        judge.judge.demos = [self.example(*parts) for parts in zip(rows, ratings, words, strict=True)]
-        return judge
 
     @property
     def card(self) -> MetricCard:

@@ -1,0 +1,381 @@
+"""`JudgeTuner`: a judge made to agree with a few dozen ratings, or given back as it was."""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import dspy
+import numpy as np
+
+from metricsmith.datasets.splits import holdout
+from metricsmith.errors import DataError, JudgementFailed, ModelFailure, NeedsError, OptionError, nearest
+from metricsmith.metric import content_hash
+from metricsmith.optimizers.examples import draw_examples
+from metricsmith.optimizers.induction import Rated, shared_source
+from metricsmith.optimizers.objectives import objective
+from metricsmith.optimizers.tuning.bench import Bench, Reading
+from metricsmith.optimizers.tuning.demonstrations import example_of
+from metricsmith.optimizers.tuning.metered import Meter
+from metricsmith.optimizers.tuning.methods import METHODS, SETS, Job, evaluate
+from metricsmith.optimizers.tuning.selection import Finalist, Selection, choose
+from metricsmith.optimizers.tuning.student import Answers, demos_of
+from metricsmith.records import Scale, Task, Usage
+from metricsmith.scoring.flow import Flow
+from metricsmith.scoring.limits import Budget, Concurrency
+from metricsmith.scoring.models import using
+
+__all__ = ["JudgeTuner", "Tuning"]
+
+SLACK = 0.1  # share of the budget kept for retries and repairs
+MOST_FAILED = 0.2  # share of the judge's own selection judgements that may fail
+EXAMPLE_TOKENS = 4_000  # that rated examples may add to a prompt
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How a judge was tuned, with what stands for the result.
+
+    Parameters
+    ----------
+    method, objective : str
+    selection : Selection
+        The decision; every candidate's statistic on the selection rows with its interval.
+    before, after : dict of str to str
+        By predictor, the instruction before and after.
+    demos : int
+        Demonstrations in the judge that was returned.
+    learned, selected : int
+        Rows of either side.
+    bound : int
+        The most requests that the run could send, known before it began.
+    usage : Usage
+        What it did send.
+    discarded : int
+        Candidates that judged every selection row but failed in at least one call.
+    ended : str
+        Why the search ended before its plan, empty if it did not.
+    """
+
+    method: str
+    objective: str
+    selection: Selection
+    before: dict[str, str]
+    after: dict[str, str]
+    demos: int
+    learned: int
+    selected: int
+    bound: int
+    usage: Usage
+    discarded: int = 0
+    ended: str = ""
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the judge that came back is another one."""
+        return self.selection.replaced
+
+    @property
+    def chosen(self) -> Finalist:
+        """The judge that came back, on the selection rows."""
+        selection = self.selection
+        return selection.finalists[0] if selection.replaced else selection.before
+
+    def __str__(self) -> str:
+        before, chosen = self.selection.before, self.chosen
+        lines = [
+            f"{self.method} for {self.objective}: {self.learned} rows to learn from, {self.selected} to select by",
+            f"before {_figures(before)}",
+            f"{'after' if self.replaced else 'unchanged'} {_figures(chosen)}",
+            self.selection.verdict,
+            f"requests: at most {self.bound}, sent {self.usage.requests}",
+        ]
+        lines += [f"{self.discarded} candidates discarded for failed calls"] if self.discarded else []
+        return "\n".join(lines + ([f"ended early: {self.ended}"] if self.ended else []))
+
+
+def _figures(one: Finalist) -> str:
+    return f"{one.statistic:.3f} (95 % interval {one.low:.3f} to {one.high:.3f})"
+
+
+@dataclass(frozen=True)
+class JudgeTuner:
+    """Tunes a judge for a statistic of the whole set, on few ratings.
+
+    Half of the groups are learned from: their texts, ratings and reasons may be shown as demonstrations or to the
+    model that writes instructions. The other half selects: by the objective's true statistic, with an interval that
+    respects groups. The best candidate replaces the judge only if its gain, less what the best of so many gains by
+    luck, is at least one standard error; otherwise the judge comes back as it was.
+
+    Parameters
+    ----------
+    method : str
+        ``labeled`` (draws of rated examples), ``bootstrap`` (the judge's own good judgements), ``mipro``,
+        ``gepa`` or ``auto`` (labeled, then gepa).
+    objective : str, callable or Objective
+        ``kendall_tau_b``, ``spearman``, ``pearson``, ``pairwise_accuracy``, ``kappa``, ``quadratic_kappa``,
+        ``balanced_accuracy``, ``f1`` (macro), or a function of (predictions, ratings), higher is better.
+    budget : int
+        Requests at most, retries included: a tenth is kept for those.
+    task : Task, optional
+        Names the rating and its scale. By default the rating stands under ``rating`` and on the judge's own scale.
+    lm : dspy.LM, optional
+        The model that judges; by default the one in force.
+    reflection_lm : dspy.LM, optional
+        The model that writes instructions; by default `lm`.
+    fraction : float
+        Share of the rows that select, where `compile` gets no valset.
+    seed : int
+        Decides the split, the peers, the draws and the searches.
+
+    Raises
+    ------
+    OptionError
+        For an unknown method or objective, a budget below 1 or a negative seed.
+
+    Examples
+    --------
+    >>> tuner = JudgeTuner(method="gepa", objective="kendall_tau_b", budget=300)
+    >>> tuner.objective.name
+    'kendall_tau_b'
+    """
+
+    method: str = "auto"
+    objective: Any = "kendall_tau_b"
+    budget: int = 500
+    task: Task | None = None
+    lm: Any = None
+    reflection_lm: Any = None
+    fraction: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            known = ", ".join(METHODS)
+            raise OptionError(f"method={self.method!r}{nearest(self.method, METHODS)} must be one of {known}")
+        if self.budget < 1 or self.seed < 0:
+            raise OptionError(f"budget={self.budget} must be 1 or more, and seed={self.seed} 0 or more")
+        object.__setattr__(self, "objective", objective(self.objective))
+
+    def bound(
+        self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None = None
+    ) -> int:
+        """The most requests that `compile` with the same arguments can send, retries included; sends nothing.
+
+        Raises
+        ------
+        OptionError
+            If the budget is too small for the method; the message names the smallest that is not.
+        """
+        with using(self.lm):
+            return self._bound(self._job(judge, trainset, valset))
+
+    def compile(
+        self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None = None
+    ) -> Any:
+        """Search for a better judge.
+
+        Parameters
+        ----------
+        judge : dspy.Module
+            One of ours, or any module that takes a row's inputs and returns ``score`` (and may return ``raw`` on the
+            raters' scale, and ``feedback``).
+        trainset : sequence of dspy.Example
+            Rated rows with ``.with_inputs(...)``; rows without a rating are left out. ``group`` (otherwise
+            the ``input``) says which belong together, ``reason`` what the rater said.
+        valset : sequence of dspy.Example, optional
+            Rated rows of other groups to select by; without them `fraction` of the training rows is held out.
+
+        Returns
+        -------
+        dspy.Module
+            A copy of the judge; its attribute ``tuning`` is the `Tuning`.
+
+        Raises
+        ------
+        OptionError
+            If the budget is below the method's floor, a group stands on both sides, or the objective wants labels
+            that the judge cannot give.
+        DataError
+            If there are too few rated rows or groups, or the ratings of a side are constant.
+        NeedsError
+            If there is no language model.
+        ModelFailure
+            If the model refuses to work, or more than a fifth of the judge's own judgements fail.
+        """
+        with using(self.lm):
+            job = self._job(judge, trainset, valset)
+            bound = self._bound(job)
+            _log.info("tuning by %s will send at most %d requests", self.method, bound)
+            answers = job.bench.answers
+            answers.flow.budget = Budget(requests=bound)
+            before = answers.candidate(judge, {})
+            evaluate(job, job.student(judge, {}))
+            self._check_start(job.bench, before)
+            job.bench.start = self.objective.statistic(job.bench.values(before), job.bench.select.ratings)
+            ended = ""
+            try:
+                with redirect_stdout(sys.stderr):  # DSPy prints its progress where a caller's results may go
+                    METHODS[self.method].run(job, self._share() - job.select_calls)
+            except JudgementFailed as stopped:
+                ended = str(stopped)
+        return self._result(judge, job, before, bound, ended or answers.flow.stopped)
+
+    def _share(self) -> int:
+        """What of the budget is planned with."""
+        return int(self.budget / (1 + SLACK))
+
+    def _bound(self, job: Job) -> int:
+        method = METHODS[self.method]
+        floor = job.select_calls + method.floor(job)
+        if self._share() < floor:
+            raise OptionError(
+                f"a budget of {self.budget} requests is too small for method={self.method!r} with "
+                f"{len(job.bench.learn)} rows to learn from and {len(job.bench.select)} to select by: at least "
+                f"{math.ceil(floor * (1 + SLACK)) + 1} are needed"
+            )
+        planned = job.select_calls + method.bound(job, self._share() - job.select_calls)
+        return min(self.budget, math.ceil(planned * (1 + SLACK)))
+
+    def _check_start(self, bench: Bench, before: str) -> None:
+        flow = bench.answers.flow
+        if flow.hopeless:
+            raise ModelFailure(f"the model refuses to work: {flow.hopeless}")
+        missing = float(np.mean(np.isnan(bench.values(before))))
+        if missing > MOST_FAILED:
+            first = next(
+                said.error or "its answer holds no number"
+                for row in bench.select.rows
+                if (said := bench.answers.known(before, dict(row.inputs().items()))) and math.isnan(bench.value(said))
+            )
+            raise ModelFailure(f"{missing:.0%} of the judge's own judgements failed, so nothing can be tuned: {first}")
+
+    def _result(self, judge: dspy.Module, job: Job, before: str, bound: int, ended: str) -> Any:
+        bench = job.bench
+        answers = bench.answers
+        failures = answers.failures()  # what the judge itself could not judge is held against nobody
+        lost = {name for name, rows in failures.items() if rows - failures.get(before, set())}
+        complete = [name for name in answers.modules if name != before and bench.complete(name)]
+        selection = choose(
+            self.objective,
+            (before, bench.values(before)),
+            {name: bench.values(name) for name in complete if name not in lost},
+            bench.select.ratings,
+            bench.select.groups,
+            seed=self.seed,
+        )
+        tuned = (answers.modules[selection.chosen] if selection.replaced else judge).deepcopy()
+        tuned.tuning = Tuning(
+            method=self.method,
+            objective=self.objective.name,
+            selection=selection,
+            before=_instructions(judge),
+            after=_instructions(tuned),
+            demos=demos_of(tuned),
+            learned=len(bench.learn),
+            selected=len(bench.select),
+            bound=bound,
+            usage=answers.usage + job.meter.usage,
+            discarded=sum(name in lost for name in complete),
+            ended=ended,
+        )
+        _log.info("%s", tuned.tuning)
+        return tuned
+
+    def _job(
+        self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None
+    ) -> Job:
+        if not isinstance(judge, dspy.Module) or not judge.predictors():
+            raise OptionError(f"{judge!r} is no judge that can be tuned: give a dspy.Module with a predictor")
+        lm = self.lm or dspy.settings.lm
+        if lm is None:
+            raise NeedsError("no language model is set: pass lm=dspy.LM('provider/model') or call dspy.configure(lm=...)")
+        learn, select = self._sides(trainset, valset)
+        scale = self.task.scale if self.task else getattr(judge, "scale", None)
+        self._check_labels(judge, np.concatenate([learn.ratings, select.ratings]))
+        own = getattr(judge, "output", None)
+        opposite = own is not None and scale is not None and own.higher_is_better != scale.higher_is_better
+        if opposite and self.objective.labels:
+            raise OptionError(
+                f"judge and raters count in opposite directions, so {self.objective.name} has no meaning; take a rank "
+                "objective such as kendall_tau_b"
+            )
+        flow = Flow(Concurrency())
+        span = scale.width if isinstance(scale, Scale) else float(np.ptp(learn.ratings))
+        bench = Bench(Answers(flow, lm), self.objective, Reading(-1.0 if opposite else 1.0, span), learn, select, self.seed)
+        show = example_of(judge, scale)
+        if show is None and self.method == "labeled":
+            raise OptionError(
+                "method='labeled' shows rated rows as demonstrations, which this judge cannot take: it needs one predictor "
+                "with a row's inputs as inputs and 'score' among its outputs; take another method"
+            )
+        return Job(
+            judge=judge,
+            bench=bench,
+            meter=Meter(flow),
+            writer=self.reflection_lm or lm,
+            calls=len(judge.predictors()),
+            draws=() if show is None else self._draws(judge, show, learn),
+            seed=self.seed,
+        )
+
+    def _draws(self, judge: dspy.Module, show: Callable[..., Any], learn: Rated) -> list[Callable[[], dspy.Module]]:
+        demos = [show(row, rating) for row, rating in zip(learn.rows, learn.ratings, strict=True)]
+        drawn = draw_examples(demos, learn.ratings.tolist(), tokens=EXAMPLE_TOKENS, draws=SETS, seed=self.seed)
+        return [partial(_showing, judge, [demos[place] for place in places]) for places in drawn]
+
+    def _sides(
+        self, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None
+    ) -> tuple[Rated, Rated]:
+        target = self.task.target if self.task else "rating"
+        train = _rated(trainset, target)
+        if valset is None:
+            texts = [content_hash(dict(row.inputs().items())) for row in train.rows]
+            split = holdout(train.groups, texts, fraction=self.fraction, seed=self.seed, ratings=train.ratings)
+            learn, select = train.take(split.train), train.take(split.test)
+        else:
+            learn, select = train, _rated(valset, target)
+            shared = shared_source(learn, select)
+            if shared:
+                raise OptionError(f"{shared} stands in trainset and valset: a row must not be both learned from and test")
+        for name, side in (("learn from", learn), ("select by", select)):
+            if len(side) < 2 or np.ptp(side.ratings) == 0:
+                raise DataError(
+                    f"the {len(side)} rows to {name} have {len(np.unique(side.ratings))} different ratings under "
+                    f"{target!r}: at least two rows with different ratings are needed on either side"
+                )
+        return learn, select
+
+    def _check_labels(self, judge: dspy.Module, ratings: Any) -> None:
+        scale = getattr(judge, "scale", None)
+        if self.objective.labels and isinstance(scale, Scale):
+            stray = [rating for rating in ratings if not scale.contains(rating)]
+            if stray:
+                raise OptionError(
+                    f"the judge rates from {scale}, but raters gave {stray[0]:g}: {self.objective.name} needs the raters' "
+                    "own numbers; take ExampleJudge with their scale, or a rank objective such as kendall_tau_b"
+                )
+
+
+def _showing(judge: dspy.Module, demos: Sequence[Any]) -> dspy.Module:
+    copy = judge.deepcopy()
+    copy.predictors()[0].demos = list(demos)
+    return copy
+
+
+def _instructions(judge: dspy.Module) -> dict[str, str]:
+    return {name: predictor.signature.instructions for name, predictor in judge.named_predictors()}
+
+
+def _rated(rows: Sequence[dspy.Example], target: str) -> Rated:
+    kept = [row for row in rows if row.get(target) is not None and row[target] == row[target]]
+    if not kept:
+        raise DataError(f"none of {len(rows)} rows has a rating under {target!r}: name it with task=Task(...)")
+    return Rated.of(kept, target)

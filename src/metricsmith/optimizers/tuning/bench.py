@@ -1,0 +1,198 @@
+"""The rows on which candidates are tried: what a row is worth to the objective, and why, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.metric import content_hash
+from metricsmith.optimizers.examples import rating_strata
+from metricsmith.optimizers.induction import Rated
+from metricsmith.optimizers.objectives import Case, Objective
+from metricsmith.optimizers.tuning.student import Answers, Verdict
+from metricsmith.optimizers.tuning.words import Said, advice
+
+__all__ = ["PEERS", "Bench", "CreditMetric", "Reading", "pick_peers"]
+
+FloatArray = NDArray[np.float64]
+PEERS = 8  # rows that a row is compared with; more cost requests with every candidate, fewer make credits coarse
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How numbers are read from a judge's prediction and compared with the raters'.
+
+    Parameters
+    ----------
+    sign : float
+        -1 where judge and raters count in opposite directions, otherwise 1.
+    span : float
+        Length of the rating scale.
+    """
+
+    sign: float = 1.0
+    span: float = 4.0
+
+    def value(self, prediction: Any) -> float:
+        """The number of a prediction: ``raw`` where there is one, otherwise ``score``; NaN if it is none."""
+        for name in ("raw", "score"):
+            number = prediction.get(name)
+            if isinstance(number, int | float | np.number) and not isinstance(number, bool):
+                return self.sign * float(number) if np.isfinite(number) else float("nan")
+            if isinstance(number, bool):
+                return float(number)
+        return float("nan")
+
+
+@dataclass
+class Bench:
+    """Rows to learn from and rows to select by, with the peers of each side.
+
+    Parameters
+    ----------
+    answers : Answers
+    objective : Objective
+    reading : Reading
+    learn, select : Rated
+        Disjoint by group. Texts and ratings of `learn` may be shown to a model that writes instructions; of
+        `select` it sees nothing.
+    seed : int
+        Decides who the peers are.
+    start : float
+        The objective's statistic before tuning.
+    """
+
+    answers: Answers
+    objective: Objective
+    reading: Reading
+    learn: Rated
+    select: Rated
+    seed: int = 0
+    start: float = float("nan")
+    _side: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for side, rated in (("learn", self.learn), ("select", self.select)):
+            self._side.update({_key(row): side for row in rated.rows})
+
+    @cached_property
+    def peers(self) -> Mapping[str, tuple[list[dspy.Example], FloatArray]]:
+        """By side, at most `PEERS` rows and their ratings."""
+        found = {}
+        for side, rated in (("learn", self.learn), ("select", self.select)):
+            places = pick_peers(rated, PEERS, self.seed) if self.objective.peers else []
+            found[side] = ([rated.rows[place] for place in places], rated.ratings[places])
+        return found
+
+    @property
+    def most_peers(self) -> int:
+        """How many requests a candidate costs for its peers at most."""
+        return max(len(rows) for rows, _ in self.peers.values())
+
+    def beside(self, inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The inputs of a row's peers, from another place on for every row, so that threads share the work."""
+        rows, _ = self.peers[self._side.get(content_hash(inputs), "learn")]
+        turn = int(content_hash(inputs), 16) % len(rows) if rows else 0
+        return [dict(row.inputs().items()) for row in (*rows[turn:], *rows[:turn])]
+
+    def value(self, verdict: Verdict | None) -> float:
+        """A verdict's number, NaN if there is none."""
+        return float("nan") if verdict is None or verdict.prediction is None else self.reading.value(verdict.prediction)
+
+    def values(self, candidate: str) -> FloatArray:
+        """A candidate's numbers on the selection rows, NaN where it has none."""
+        return np.array([self.value(self.answers.known(candidate, _inputs(row))) for row in self.select.rows])
+
+    def complete(self, candidate: str) -> bool:
+        """Whether a candidate was asked for every selection row."""
+        return all(self.answers.known(candidate, _inputs(row)) is not None for row in self.select.rows)
+
+    def credit(self, example: dspy.Example, prediction: dspy.Prediction) -> tuple[float, str, bool]:
+        """What the row is worth, the feedback, and whether it may serve as a demonstration."""
+        verdict: Verdict = prediction.verdict
+        value = self.value(verdict)
+        if value != value:
+            why = verdict.error or "the answer holds no number"
+            return 0.0, f"The judge gave no usable answer: {why}. It must answer in the form asked for.", False
+        rating = self._rating(example)
+        rows, ratings = self.peers[self._side.get(_key(example), "learn")]
+        peers = [
+            (row, peer_rating, self.value(said))
+            for row, peer_rating in zip(rows, ratings.tolist(), strict=True)
+            if _key(row) != _key(example)
+            and (said := self.answers.known(prediction.candidate, _inputs(row))) is not None
+            and self.value(said) == self.value(said)
+        ]
+        case = Case(
+            value,
+            rating,
+            np.array([peer[2] for peer in peers]),
+            np.array([peer[1] for peer in peers]),
+            self.learn.ratings,
+            self.reading.span,
+            self.start,
+        )
+        credit = self.objective.credit(case)
+        good = value == rating if self.objective.labels else credit >= self.objective.success_at
+        return credit, advice(Said(example, rating, value, verdict.prediction, self.reading.sign), peers, self.objective), good
+
+    def _rating(self, example: dspy.Example) -> float:
+        return self._ratings[content_hash(example.toDict())]
+
+    @cached_property
+    def _ratings(self) -> dict[str, float]:
+        return {
+            content_hash(row.toDict()): float(rating)
+            for rated in (self.learn, self.select)
+            for row, rating in zip(rated.rows, rated.ratings, strict=True)
+        }
+
+
+class CreditMetric:
+    """The objective's credit in the five-argument form of DSPy's optimisers.
+
+    While DSPy bootstraps demonstrations it gives a bool, for a prediction is always true. It never raises: a
+    failed call is worth 0 here, and its candidate is discarded later.
+    """
+
+    def __init__(self, bench: Bench) -> None:
+        self.bench = bench
+
+    def __call__(
+        self, example: Any, pred: Any = None, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+    ) -> Any:
+        """The row's credit with feedback."""
+        credit, feedback, good = self.bench.credit(example, pred)
+        if trace is not None and pred_name is None:
+            return good
+        return dspy.Prediction(score=credit, feedback=feedback)
+
+
+def pick_peers(rated: Rated, count: int, seed: int) -> list[int]:
+    """Places of at most `count` rows, balanced over the ratings, of different groups as far as these go."""
+    random = np.random.default_rng(seed)
+    strata = rating_strata(rated.ratings, min(count, len(rated)))
+    waiting = [random.permutation(np.flatnonzero(strata == part)).tolist() for part in range(int(strata.max()) + 1)]
+    chosen: list[int] = []
+    while len(chosen) < count and any(waiting):
+        for part in waiting:
+            if part and len(chosen) < count:
+                seen = {rated.groups[place] for place in chosen}
+                place = next((place for place in part if rated.groups[place] not in seen), part[0])
+                part.remove(place)
+                chosen.append(place)
+    return chosen
+
+
+def _inputs(row: dspy.Example) -> dict[str, Any]:
+    return dict(row.inputs().items())
+
+
+def _key(row: dspy.Example) -> str:
+    return content_hash(_inputs(row))

@@ -1,0 +1,52 @@
+"""Rated rows as demonstrations for a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dspy
+
+from metricsmith.programs.judges.base import Judge
+from metricsmith.records import Scale
+
+__all__ = ["example_of"]
+
+
+def example_of(judge: dspy.Module, scale: Scale | None) -> Callable[[dspy.Example, float], Any] | None:
+    """How a rated row becomes a demonstration of this judge; None if nobody can say.
+
+    Parameters
+    ----------
+    judge : dspy.Module
+        One of our judges, whose own scale the rating is mapped to; or a module with one predictor whose inputs
+        are a row's inputs and whose outputs hold ``score``.
+    scale : Scale, optional
+        The raters'.
+    """
+    if isinstance(judge, Judge):
+        return lambda row, rating: judge.example(row, _mapped(rating, scale or judge.scale, judge.scale), _reason(row))
+    predictors = judge.predictors()
+    if len(predictors) != 1 or "score" not in predictors[0].signature.output_fields:
+        return None
+    wanted = set(predictors[0].signature.input_fields)
+
+    def show(row: dspy.Example, rating: float) -> Any:
+        number = int(rating) if float(rating).is_integer() else float(rating)
+        said = {"reasoning": _reason(row)} if _reason(row) else {}
+        return dspy.Example(**{name: text for name, text in row.inputs().items() if name in wanted}, **said, score=number)
+
+    return show
+
+
+def _mapped(rating: float, raters: Scale, own: Scale) -> float:
+    """A rating on the judge's scale: by its place between the ends, to the judge's nearest step."""
+    if (raters.low, raters.high) == (own.low, own.high) and raters.higher_is_better == own.higher_is_better:
+        return rating
+    share = raters.unit(rating) if own.higher_is_better else 1 - raters.unit(rating)
+    value = own.low + share * own.width
+    return value if own.step is None else own.low + round((value - own.low) / own.step) * own.step
+
+
+def _reason(row: dspy.Example) -> str:
+    return str(row.get("reason") or "")

@@ -1,0 +1,232 @@
+"""How candidates are found: four of DSPy's ways, each with the most requests that it can send.
+
+A method changes nothing by itself: whatever it tries is asked through `Student`, and what has judged all selection
+rows is a candidate. Limits are chosen from the bound, never the other way round.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+
+from metricsmith.errors import JudgementFailed, NeedsError
+from metricsmith.optimizers.tuning.bench import Bench, CreditMetric
+from metricsmith.optimizers.tuning.metered import Meter
+from metricsmith.optimizers.tuning.student import Demos, Student, own_demos, without_demos
+
+__all__ = ["METHODS", "Job", "Method", "evaluate"]
+
+THREADS = 8
+MINIBATCH = 4  # rows that GEPA reflects on
+DEMOS = 3  # bootstrapped demonstrations at most, as MIPROv2 shows its proposer
+INSTRUCTIONS = 12  # that MIPROv2 writes at most
+SETS = 6  # of demonstrations, tried at most
+SUMMARY_BATCH = 10  # rows that MIPROv2's summary of the data reads at once
+SUMMARY_MOST = 10  # batches that it reads at most
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a method works on.
+
+    Parameters
+    ----------
+    judge : dspy.Module
+        As it was, demos included.
+    bench : Bench
+    meter : Meter
+    writer : dspy.LM
+        Writes instructions; not metered yet.
+    calls : int
+        Requests that one judgement takes.
+    draws : sequence of callable
+        Each gives a judge that shows a balanced draw of rated examples; empty where it cannot show any.
+    seed : int
+    """
+
+    judge: dspy.Module
+    bench: Bench
+    meter: Meter
+    writer: Any
+    calls: int
+    draws: Sequence[Callable[[], dspy.Module]]
+    seed: int
+
+    def student(self, judge: dspy.Module | None = None, first: Demos | None = None) -> Student:
+        """The judge for an optimiser, its own demos kept in front; or another one as it is."""
+        if judge is None:
+            judge, first = without_demos(self.judge), own_demos(self.judge)
+        return Student(judge, self.bench.answers, first, self.bench.beside)
+
+    @property
+    def learn_calls(self) -> int:
+        """Requests for every learning row once."""
+        return self.calls * len(self.bench.learn)
+
+    @property
+    def select_calls(self) -> int:
+        """Requests for every selection row once."""
+        return self.calls * len(self.bench.select)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to find candidates.
+
+    Parameters
+    ----------
+    floor : callable
+        The fewest requests, from a job, with which it can find anything; the judge's own judgements of the selection
+        rows are not in it.
+    bound : callable
+        From a job and a number of requests to the most that it will send, at most that number.
+    run : callable
+        Does it, given the same number.
+    """
+
+    floor: Callable[[Job], int]
+    bound: Callable[[Job, int], int]
+    run: Callable[[Job, int], None]
+
+
+def evaluate(job: Job, student: Student) -> None:
+    """Judge every selection row."""
+    dspy.Evaluate(
+        devset=job.bench.select.rows, metric=CreditMetric(job.bench), num_threads=THREADS, display_progress=False
+    )(student)
+
+
+
+def _labeled_count(job: Job, requests: int) -> int:
+    return min(SETS, len(job.draws), requests // job.select_calls)
+
+
+def _labeled(job: Job, requests: int) -> None:
+    """Several draws of rated examples, in place of those that the judge has."""
+    for draw in job.draws[: _labeled_count(job, requests)]:
+        evaluate(job, job.student(draw(), {}))
+
+
+def _bootstrap_count(job: Job, requests: int) -> int:
+    return min(SETS, (requests - job.learn_calls) // job.select_calls)
+
+
+def _bootstrap(job: Job, requests: int) -> None:
+    """Sets of the judge's own judgements of learning rows that agree with the raters."""
+    for number in range(_bootstrap_count(job, requests)):
+        rows = _shuffled(job.bench.learn.rows, job.seed + number)
+        search = dspy.BootstrapFewShot(
+            metric=CreditMetric(job.bench), max_bootstrapped_demos=DEMOS + 1, max_labeled_demos=0
+        )
+        tuned = search.compile(job.student(), trainset=rows)
+        evaluate(job, tuned)
+
+
+def _mipro_requests(job: Job, instructions: int) -> int:
+    """The most that MIPROv2 sends; proposals may be asked again in JSON."""
+    rows, predictors = len(job.bench.learn), len(job.judge.predictors())
+    summary = 2 + min(SUMMARY_MOST, math.ceil(rows / SUMMARY_BATCH))
+    proposals = 2 * (summary + instructions * predictors)
+    return job.learn_calls + proposals + _mipro_trials(job, instructions) * job.select_calls
+
+
+def _mipro_trials(job: Job, instructions: int) -> int:
+    variables = 2 * len(job.judge.predictors())
+    return int(max(2 * variables * math.log2(instructions), 1.5 * instructions))
+
+
+def _mipro_count(job: Job, requests: int) -> int:
+    fitting = [count for count in range(3, INSTRUCTIONS + 1) if _mipro_requests(job, count) <= requests]
+    return max(fitting, default=0)
+
+
+def _mipro(job: Job, requests: int) -> None:
+    """Instructions and bootstrapped demonstrations together, searched by MIPROv2."""
+    count = _mipro_count(job, requests)
+    try:
+        import optuna  # noqa: F401
+    except ImportError as problem:
+        raise NeedsError("MIPROv2 needs optuna: pip install optuna") from problem
+    search = dspy.MIPROv2(
+        metric=CreditMetric(job.bench),
+        prompt_model=job.meter.wrap(job.writer),
+        task_model=job.bench.answers.lm,
+        auto=None,
+        num_candidates=count,
+        max_bootstrapped_demos=DEMOS,
+        max_labeled_demos=0,
+        num_threads=THREADS,
+        seed=job.seed + 1,  # MIPROv2 takes 0 for none
+    )
+    search.compile(
+        job.student(),
+        trainset=job.bench.learn.rows,
+        valset=job.bench.select.rows,
+        num_trials=_mipro_trials(job, count),
+        minibatch=False,
+        program_aware_proposer=False,
+        view_data_batch_size=SUMMARY_BATCH,
+    )
+
+
+def _gepa_step(job: Job) -> int:
+    """The most that one step of GEPA sends: parent, child and its peers, two tries to reflect, all selection rows."""
+    peers = job.calls * job.bench.most_peers
+    return 2 * job.calls * _minibatch(job) + peers + 2 * len(job.judge.predictors()) + job.select_calls
+
+
+def _minibatch(job: Job) -> int:
+    return min(MINIBATCH, len(job.bench.learn))
+
+
+def _gepa_floor(job: Job) -> int:
+    return job.calls * job.bench.most_peers + _gepa_step(job)  # the judge as it was needs its peers too
+
+
+def _gepa(job: Job, requests: int) -> None:
+    """Instructions rewritten by reflection on feedback; stops while the longest step still fits."""
+    flow = job.bench.answers.flow
+    end = flow.spent.requests + requests - _gepa_step(job)
+    search = dspy.GEPA(
+        metric=CreditMetric(job.bench),
+        max_metric_calls=20 * requests,  # judgements that are known already count there, and cost nothing
+        reflection_lm=job.meter.wrap(job.writer),
+        reflection_minibatch_size=_minibatch(job),
+        num_threads=THREADS,
+        use_merge=False,  # it crosses predictors, and a judge has one
+        seed=job.seed,
+        gepa_kwargs={"stop_callbacks": [lambda state: flow.spent.requests > end or bool(flow.stopped)]},
+    )
+    search.compile(job.student(), trainset=job.bench.learn.rows, valset=job.bench.select.rows)
+
+
+def _auto(job: Job, requests: int) -> None:
+    """Up to half on draws of rated examples, where the judge can show any; the rest on rewriting its instruction."""
+    flow = job.bench.answers.flow
+    before = flow.spent.requests
+    _labeled(job, min(requests // 2, requests - _gepa_floor(job)))
+    _gepa(job, requests - (flow.spent.requests - before))
+
+
+def _shuffled(rows: Sequence[dspy.Example], seed: int) -> list[dspy.Example]:
+    return random.Random(seed).sample(list(rows), len(rows))
+
+
+METHODS: Mapping[str, Method] = {
+    "labeled": Method(lambda job: job.select_calls, lambda job, most: _labeled_count(job, most) * job.select_calls, _labeled),
+    "bootstrap": Method(
+        lambda job: job.learn_calls + job.select_calls,
+        lambda job, most: job.learn_calls + _bootstrap_count(job, most) * job.select_calls,
+        _bootstrap,
+    ),
+    "mipro": Method(
+        lambda job: _mipro_requests(job, 3), lambda job, most: _mipro_requests(job, _mipro_count(job, most)), _mipro
+    ),
+    "gepa": Method(_gepa_floor, lambda job, most: most, _gepa),
+    "auto": Method(_gepa_floor, lambda job, most: most, _auto),
+}
