@@ -72,6 +72,7 @@ KINDS = {
     "bank": "bank metric",
     "criterion_judge": "single-criterion judge",
     "rubric_judge": "rubric judge",
+    "geval_judge": "G-Eval judge",
     "panel_member": "criterion of a panel",
     "column": "column of the data",
     "induced": "induced metric",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import dspy
@@ -65,19 +66,24 @@ class Judge(dspy.Module):  # type: ignore[misc]
             "criterion": f"{self.settings.criterion}: {self.settings.meaning}",
         }
 
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """Settings that each request of this judge carries besides those of the model."""
+        return {}
+
     def forward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row."""
         text = RowText(output, input, tuple(references), context)
-        return self.verdict(self.judge(**self.question(), **shown(text)))
+        return self.verdict(self.judge(**self.question(), **shown(text), config=dict(self.request)))
 
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row, asynchronously."""
         text = RowText(output, input, tuple(references), context)
-        return self.verdict(await self.judge.acall(**self.question(), **shown(text)))
+        return self.verdict(await self.judge.acall(**self.question(), **shown(text), config=dict(self.request)))
 
     def verdict(self, answer: Any) -> dspy.Prediction:
         """Check the model's number: DSPy enforces neither bounds nor finiteness."""
@@ -102,11 +108,7 @@ class Judge(dspy.Module):  # type: ignore[misc]
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
         """Judge one row once for each of `runs`; `metrics` holds this judge alone."""
-        text = row_text(row)
-        inputs: dict[str, Any] = {
-            "output": text.output, "input": text.input, "references": text.references, "context": text.context,
-        }  # fmt: skip
-        calls = model_calls(self, runs, **inputs)
+        calls = model_calls(self, runs, **asdict(row_text(row)))
         judgements = [self._judgement(call, run) for call, run in zip(calls, runs, strict=True)]
         return [judgements for _ in metrics]
 
