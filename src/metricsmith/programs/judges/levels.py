@@ -20,8 +20,8 @@ WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 NUMBER = re.compile(
     r"""[\s"'*_`(\[\]{:]*(?:(-?\d{1,9})|([^\W\d_]+))(?:\.0*)?(?:\s*(?:/|\bout\sof\b)\s*(\d{0,9}))?[\s"'*_`.)\]},]*"""
 )
-# Where the field's value begins: in DSPy's chat form, or in JSON, as text inside a string cannot write it.
-HEADERS = (re.compile(r"^[^\S\n]*\[\[ ## score ## \]\]", re.MULTILINE), re.compile(r'(?<!\\)"score"\s*:'))
+# Where the field's value begins: in DSPy's chat form, or in JSON (inside a string its quotes are escaped).
+HEADERS = (re.compile(r"^[^\S\n]*\[\[ ## score ## \]\]", re.MULTILINE), re.compile(r'"score"\s*:'))
 WORD = re.compile(r"-?\d+|[^\W\d_]+")
 RAW = str.maketrans({"Ġ": " ", "Ċ": "\n", "▁": " "})  # how vocabularies write blanks; some servers send that on
 OTHERWISE = "use mode='sampled' with n=..., or mode='stated'"
@@ -79,9 +79,8 @@ class LevelShares:
 
     @property
     def mean(self) -> float:
-        """The expected level, within the scale."""
-        mean = sum(level * share for level, share in self.shares.items())
-        return min(max(mean, min(self.shares)), max(self.shares))  # rounding may step over an end by a hair
+        """The expected level."""
+        return sum(level * share for level, share in self.shares.items())
 
     def __str__(self) -> str:
         return ", ".join(f"{level}: {share:.0%}" for level, share in self.shares.items() if share >= 0.005)
