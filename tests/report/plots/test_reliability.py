@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -155,6 +155,20 @@ def test_counts_and_numbers_are_written():
     assert f"<title>{words}</title>" in drawing
     assert "<desc" in drawing
     assert "1,234 rows predicted 2.00, rated 2.20 (95 % interval 1.90 to 2.50)</desc>" in drawing
+
+
+def test_counts_of_neighbours_do_not_run_into_each_other():
+    close = [part(2 + 0.05 * number, 3, 2, 4, n=10 + number) for number in range(5)]
+    drawing = reliability("k", [*close, part(4.5, 3, 2, 4, n=20)], SCALE)
+    written = re.findall(
+        r'<text x="([\d.]+)" y="([\d.]+)" class="text tick" text-anchor="middle">(1[0-4]|20)</text>', drawing
+    )
+    places = {text: (float(x), float(y)) for x, y, text in written}
+    assert set(places) == {"10", "11", "12", "13", "14", "20"}
+    for one, other in combinations(places.values(), 2):
+        assert one[1] != other[1] or abs(one[0] - other[0]) > 14
+    assert min(y for _, y in places.values()) > 320  # below the plot
+    assert places["20"][1] == min(y for _, y in places.values())
 
 
 def test_what_lies_far_outside_the_scale_does_not_flatten_the_rest():

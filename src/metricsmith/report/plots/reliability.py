@@ -23,6 +23,7 @@ LEAST_ROWS = 10  # a bin for each ten rows: with fewer its interval covers half 
 OVERHANG = 0.25  # what lies further out than this share of the scale is drawn on the frame
 LEFT, RIGHT, TOP = 40.0, 352.0, 8.0
 BOTTOM = TOP + RIGHT - LEFT
+LINE = 14.0  # of the rows' counts below the plot
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,11 @@ def bins(
 
 def _parts(ordered: NDArray[np.float64], number: int) -> list[slice]:
     """Where to cut: each time at the end of a tie that is nearest to an equal share of what is left."""
-    n, start, parts = ordered.size, 0, []
+    parts: list[slice] = []
+    n, start = ordered.size, 0
     least, ends = n / number / 2, np.append(np.flatnonzero(np.diff(ordered)) + 1, n)
     while start < n:
-        share = (n - start) / max(1, round((n - start) / (2 * least)))
+        share = (n - start) / min(number - len(parts), max(1, round((n - start) / (2 * least))))
         usable = ends[(ends - start >= least) & ((n - ends >= least) | (ends == n))]
         end = int(usable[np.argmin(np.abs(usable - start - share))])
         parts.append(slice(start, end))
@@ -144,10 +146,12 @@ def reliability(key: str, parts: Sequence[Bin], scale: Scale) -> Svg:
         f"{points(part.rating, scale.width)} ({_interval(part, scale)})"
         for part in parts
     )
+    counts, lines = _counts(across, parts)
     return picture(
-        key, BOTTOM + 40, "Mean rating by prediction", words,
-        _frame(across, up),
-        *(_mark(across, up, place, part, scale) for place, part in enumerate(parts)),
+        key, BOTTOM + 40 + LINE * lines, "Mean rating by prediction", words,
+        _frame(across, up, LINE * lines),
+        *(_mark(across, up, part, scale) for part in parts),
+        counts,
     )  # fmt: skip
 
 
@@ -157,19 +161,33 @@ def _interval(part: Bin, scale: Scale) -> str:
     return f"95 % interval {points(part.ci_low, scale.width)} to {points(part.ci_high, scale.width)}"
 
 
-def _frame(across: Axis, up: Axis) -> Svg:
+def _counts(across: Axis, parts: Sequence[Bin]) -> tuple[Svg, int]:
+    """Rows of each bin below the plot, on as many lines as it takes to keep neighbours apart; how many lines."""
+    taken: list[float] = []  # how far each line is written
+    marks = []
+    for part in parts:
+        text, x = count(part.n), across(part.prediction)
+        half = 3.6 * len(text) + 2
+        line = next((line for line, end in enumerate(taken) if x - half >= end), len(taken))
+        taken[line : line + 1] = [x + half]
+        marks.append(label(x, BOTTOM + LINE * (line + 1) - 2, text, "tick", "middle"))
+    return element("g", *marks), len(taken)
+
+
+def _frame(across: Axis, up: Axis, gap: float) -> Svg:
     marks = []
     for value in ticks(across.low, across.high, 5):
         x, y = across(value), up(value)
         marks += [
             element("line", x1=x, x2=x, y1=TOP, y2=BOTTOM, class_="grid"),
             element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"),
-            label(x, BOTTOM + 16, tick_label(value), "tick", "middle"),
+            label(x, BOTTOM + gap + 16, tick_label(value), "tick", "middle"),
             label(LEFT - 6, y + 4, tick_label(value), "tick", "end"),
         ]
     marks += [
         element("line", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP, class_="identity"),
-        label((LEFT + RIGHT) / 2, BOTTOM + 34, "mean prediction", "muted", "middle"),
+        label(0, BOTTOM + LINE - 2, "rows", "muted"),
+        label((LEFT + RIGHT) / 2, BOTTOM + gap + 34, "mean prediction", "muted", "middle"),
         element(
             "text", "mean rating", class_="text muted", text_anchor="middle",
             transform=f"translate(10 {(TOP + BOTTOM) / 2:g}) rotate(-90)",
@@ -178,8 +196,8 @@ def _frame(across: Axis, up: Axis) -> Svg:
     return element("g", *marks)
 
 
-def _mark(across: Axis, up: Axis, place: int, part: Bin, scale: Scale) -> Svg:
-    """A disc where the interval holds the prediction, a diamond where not; neighbours' counts on two lines."""
+def _mark(across: Axis, up: Axis, part: Bin, scale: Scale) -> Svg:
+    """A disc where the interval holds the prediction, a diamond where not."""
     kind, x = "off" if part.side else "main", across(part.prediction)
     marks = [
         element(
@@ -193,5 +211,4 @@ def _mark(across: Axis, up: Axis, place: int, part: Bin, scale: Scale) -> Svg:
         ends = {"y1": up(part.ci_low), "y2": up(part.ci_high)}
         marks.append(element("line", x1=x, x2=x, **ends, class_=f"whisker thin {kind}"))
     marks.append(dot(x, up(part.rating), kind))
-    marks.append(label(x, BOTTOM - 5 - 14 * (place % 2), count(part.n), "tick halo", "middle"))
     return element("g", *marks)
