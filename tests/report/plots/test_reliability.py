@@ -103,6 +103,10 @@ def test_many_rows_of_one_prediction_leave_no_slivers_behind():
     assert [one.n for one in found] == [91, 9]
 
 
+def test_ties_make_no_more_bins_than_asked_for():
+    assert [one.n for one in bins([0, 1, 1, 2], range(4), most=2, least=2)] == [1, 3]
+
+
 def test_without_ties_sizes_differ_by_one_at_most():
     for rows in range(20, 140):
         sizes = [one.n for one in bins(range(rows), range(rows))]
@@ -172,10 +176,11 @@ def test_counts_of_neighbours_do_not_run_into_each_other():
 
 
 def test_what_lies_far_outside_the_scale_does_not_flatten_the_rest():
-    drawing = reliability("k", [part(2, 2, 1.5, 2.5), part(1000, 4, 3.5, 4.5)], SCALE)
-    near = float(re.search(r'<circle cx="([\d.]+)"', drawing)[1])
+    drawing = reliability("k", [part(2, 2, 1.5, 2.5), part(4, 4, 3.5, 4.5), part(1000, 4, 3.5, 4.5)], SCALE)
+    first, second = (float(x) for x in re.findall(r'<circle cx="([\d.]+)"', drawing))
     far = float(re.search(r'<path d="M([\d.]+)', drawing)[1])
-    assert 100 < far - near <= 312
+    assert second - first > 80
+    assert far <= 352
 
 
 def test_equal_bins_and_a_single_point_are_drawn():
