@@ -1,4 +1,4 @@
-"""The README's Python prints what the README says it prints, and its links lead somewhere."""
+"""The Python of README and docs prints what they say it prints, and the README's links lead somewhere."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text("utf-8")
 
 
-def test_the_first_example_prints_what_is_shown(tmp_path, monkeypatch):
-    code, shown = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", TEXT, re.DOTALL).groups()
+@pytest.mark.parametrize("name", ["README.md", "docs/calibration.md"])
+def test_the_first_example_prints_what_is_shown(name, tmp_path, monkeypatch):
+    text = (ROOT / name).read_text("utf-8")
+    code, shown = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.DOTALL).groups()
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})
+        exec(compile(code, name, "exec"), {})
     assert printed.getvalue() == shown
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
     from metricsmith.programs.judges.examples import ExampleJudge
+    from metricsmith.programs.judges.geval import GEval
     from metricsmith.programs.judges.panel import Panel
     from metricsmith.programs.judges.repeated import Repeated
     from metricsmith.programs.judges.rubric import RubricJudge
@@ -67,6 +68,7 @@ _HOMES = {
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),
     "programs.judges.examples": ("ExampleJudge",),
+    "programs.judges.geval": ("GEval",),
     "programs.judges.panel": ("Panel",),
     "programs.judges.repeated": ("Repeated",),
     "programs.judges.rubric": ("RubricJudge",),
@@ -84,8 +86,8 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "Coverage", "CriterionJudge",
-    "DSPyMetric", "DataError", "ExampleJudge", "Induced", "InducedMetric", "InputError", "Interrupted", "Judgement",
-    "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
+    "DSPyMetric", "DataError", "ExampleJudge", "GEval", "Induced", "InducedMetric", "InputError", "Interrupted",
+    "Judgement", "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
     "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated",
     "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table",
     "Task", "TwoStagePLS", "Usage", "ascore", "default_bank", "drop_outliers", "estimate", "induce", "load",

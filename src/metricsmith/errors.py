@@ -82,12 +82,15 @@ class JudgementFailed(MetricsmithError):
         One of the failure values of `metricsmith.records.Status`.
     usage : Usage, optional
         What the failed attempts cost (`metricsmith.records.Usage`), where that is known.
+    repairable : bool
+        Whether the model could do better if it saw its answer again; False where the answer is not at fault.
     """
 
-    def __init__(self, message: str, status: str = "unparsable", usage: Any = None) -> None:
+    def __init__(self, message: str, status: str = "unparsable", usage: Any = None, *, repairable: bool = True) -> None:
         super().__init__(message)
         self.status = status
         self.usage = usage
+        self.repairable = repairable
 
 
 class ModelFailure(MetricsmithError):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 
+import dspy
 import pytest
+from logprobs import SPREAD
 from loopback import scripted, serve
+from panels import panelled
 from planted import TASK, planted_rows
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics, split_rated
 from metricsmith.optimizers.generation import DEFAULT_COUNTS
+from metricsmith.programs.loading import load
 
 ROWS = planted_rows(sources=12)
 
@@ -92,6 +96,26 @@ def test_the_seed_decides_which_of_tied_examples_are_shown():
             AutoMetrics(TASK, bank="generated", generators={"criterion": 1}, lm=server.lm(), seed=seed).compile(tied)
         prompts.append(server.prompts[0])
     assert prompts[0] == prompts[1] != prompts[2]
+
+
+@pytest.mark.parametrize("panel", [False, True])
+def test_geval_judges_are_induced_saved_and_loaded(panel, tmp_path):
+    def answer(prompt):
+        fields = panelled(prompt)
+        return {**fields, SPREAD: {fields["score"]: 0.75, "three": 0.25}} if "score" in fields else fields
+
+    with serve(answer) as server:
+        counts = {"criterion": 1, "geval": 2}
+        options = {"bank": "generated", "generators": counts, "panel": panel, "fidelity": 1.0}
+        metric = AutoMetrics(TASK, lm=server.lm(), **options).compile(ROWS)
+        metric.save(tmp_path / "metric.json")
+        again = load(tmp_path / "metric.json")
+        with dspy.context(lm=server.lm()):
+            before, after = (one.judge_batch(ROWS[:4]) for one in (metric, again))
+    kinds = sorted(component.card.kind for component in metric.components)
+    assert kinds == sorted(["panel_member" if panel else "criterion_judge", "geval_judge", "geval_judge"])
+    assert [one.raw for one in before] == [one.raw for one in after]
+    assert {component.kind for component in metric.record.components} == set(kinds)
 
 
 def test_the_papers_sizes_can_be_changed():

@@ -36,6 +36,19 @@ def test_criterion_judges_take_no_request_of_their_own():
     assert estimated(Load(1, 0), counts={"rubric": 7}).requests == 8
 
 
+def test_geval_judges_take_one_request_each_for_their_steps_and_no_seat_on_a_panel():
+    assert estimated(Load(1, 0), counts={"geval": 7}).requests == 8
+    assert estimated(Load(1, 10), counts={"geval": 2}).requests == 1 + 2 + 20
+    # One for the axes, one for the rubric, two for steps; ten rows on the panel, and ten for each G-Eval judge.
+    mixed = {"criterion": 2, "rubric": 1, "geval": 2}
+    assert estimated(Load(1, 10, panel=True), counts=mixed).requests == 1 + 1 + 2 + 10 + 20
+    assert estimated(Load(1, 10, panel=True), counts={"criterion": 2, "geval": 0}).requests == 1 + 10
+    plain, described = (estimated(Load(1, 100, panel=True), counts={name: 1}) for name in ("criterion", "rubric"))
+    assert described.prompt_tokens > plain.prompt_tokens + 100 * 200  # every row's prompt holds the rubric
+    alone = estimated(Load(1, 10), counts={"geval": 2})
+    assert estimated(Load(1, 10, panel=True), counts={"geval": 2}) == alone
+
+
 def test_tokens_grow_with_passes_rows_and_length():
     base = estimated(Load(1, 10))
     double = estimated(Load(2, 20))

@@ -67,6 +67,28 @@ def test_an_axis_whose_rubric_fails_is_left_out_and_said():
     assert any("no rubric for 'Plain words'" in note for note in generated.notes)
 
 
+def test_geval_judges_have_written_steps_and_are_off_unless_asked_for():
+    assert "geval" not in DEFAULT_COUNTS
+    generated, server = made(counts={"criterion": 1, "geval": 3})
+    assert server.requests == generated.usage.requests == 1 + 3
+    assert [judge.kind for judge in generated.judges] == ["criterion_judge"] + ["geval_judge"] * 3
+    judge = generated.judges[1]
+    assert (judge.settings.criterion, judge.settings.mode) == (QUALITIES[1], "logprob")
+    assert judge.settings.steps == ["Look for what the criterion names.", "Weigh what you found."]
+    assert judge.settings.task == TASK.description
+
+
+def test_an_axis_without_steps_is_left_out_and_said():
+    def stubborn(prompt):
+        if "Plain words" in prompt.rsplit("[[ ## criterion ## ]]", 1)[-1] and "steps" in scripted(prompt):
+            return {"steps": []}
+        return scripted(prompt)
+
+    generated, _ = made(stubborn, counts={"geval": 3})
+    assert len(generated.judges) == 2
+    assert any("no evaluation steps for 'Plain words'" in note for note in generated.notes)
+
+
 def test_without_axes_there_is_a_model_failure():
     with pytest.raises(ModelFailure, match="request for criteria"):
         made(lambda prompt: {"axes": []})

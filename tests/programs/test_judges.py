@@ -14,6 +14,7 @@ from metricsmith.metric import Metric, make_row
 from metricsmith.programs.judges.base import slug
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.examples import ExampleJudge
+from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Scale, Status
 
@@ -35,11 +36,16 @@ def examples(**changes):
     return ExampleJudge(**settings).with_examples(shown, [1, 5], ["It is long.", ""])
 
 
+def steps(**changes):
+    settings = {"criterion": "Plain words", "meaning": "Short.", "steps": ["Look.", "Weigh."], "mode": "stated"}
+    return GEval(**{**settings, "task": "Rewrite notices.", **changes})
+
+
 def answers(*scores):
     return DummyLM([{"reasoning": f"because {score}", "score": str(score)} for score in scores])
 
 
-@pytest.fixture(params=[criterion, rubric, examples], ids=["criterion", "rubric", "examples"])
+@pytest.fixture(params=[criterion, rubric, examples, steps], ids=["criterion", "rubric", "examples", "steps"])
 def judge(request):
     return request.param()
 
@@ -51,7 +57,7 @@ def test_a_judge_is_a_metric(judge):
 def test_the_score_maps_one_to_five_onto_zero_to_one(judge):
     with dspy.context(lm=answers(1, 2, 5)):
         verdicts = [judge(output="text") for _ in range(3)]
-    assert [(v.raw, v.score, v.feedback) for v in verdicts] == [
+    assert [(v.raw, v.score, v.feedback.removeprefix(f"{v.raw} as stated: ")) for v in verdicts] == [
         (1, 0.0, "because 1"),
         (2, 0.25, "because 2"),
         (5, 1.0, "because 5"),
@@ -183,7 +189,7 @@ def test_the_dspy_callable_maps_field_names_and_memoises(judge):
         again = metric(example, dspy.Prediction(answer="a"), pred_name="x", pred_trace=[])
         other = metric(example, dspy.Prediction(answer="b"))
     assert (first.score, again.score, other.score) == (1.0, 1.0, 0.0)
-    assert first.feedback == "because 5"
+    assert first.feedback.endswith("because 5")
 
 
 def test_bootstrapping_gets_a_bool_because_a_prediction_is_always_truthy(judge):

@@ -14,8 +14,10 @@ from dspy.utils import DummyLM
 from metricsmith.metric import make_row
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator
+from metricsmith.programs.generators.steps import StepsGenerator
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.examples import ExampleJudge
+from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.recommenders.language_model import LMRecommender
@@ -57,9 +59,11 @@ ASKED = {
     "criterion_judge": lambda: judge(CriterionJudge),
     "rubric_judge": lambda: judge(RubricJudge, levels=["none", "some", "half", "most", "all"]),
     "example_judge": examples,
+    "geval_judge": lambda: judge(GEval, steps=["Look for long words.", "Weigh them."], mode="stated"),
     "panel": panel,
     "axes": axes,
     "rubric": lambda: RubricGenerator()(task=TASK.description, criterion="Plain words: every word is short."),
+    "steps": lambda: StepsGenerator()(task=TASK.description, criterion="Plain words: every word is short."),
     "ranking": lambda: LMRecommender()(task=TASK.description, target="rating", cards=CARDS, k=2),
 }
 ANSWER = {
@@ -68,6 +72,7 @@ ANSWER = {
     "ratings": '[{"criterion": "Short", "reason": "r", "score": 3}]',
     "axes": '[{"name": "a", "meaning": "b"}]',
     "levels": '["a", "b", "c", "d", "e"]',
+    "steps": '["a", "b"]',
     "names": '["Alpha"]',
 }
 

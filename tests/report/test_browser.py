@@ -73,7 +73,7 @@ def test_the_page_opens_offline_without_a_complaint(browser, tmp_path, make_reco
     assert seen.console == []
     assert seen.hosts <= own
     tree = read(seen.tree)
-    assert sum((a.get("class") or "").startswith("plot ") for _, a in tree.elements) == 6
+    assert sum((a.get("class") or "").startswith("plot ") for _, a in tree.elements) == 7
     assert not {"script", "img", "iframe", "object"} & {tag for tag, _ in tree.elements}
     if kind == "realistic":
         marks = [tag for tag, _ in tree.elements if tag in {"circle", "rect", "path", "line", "polyline"}]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from metricsmith.records import Agreement, Usage
-from metricsmith.report.digest import cards, costs, disagreements, outlook, rated_rows, weight_width
+from metricsmith.report.digest import cards, costs, disagreements, outlook, rated_rows, reliability_bins, weight_width
 from metricsmith.report.record import RowRecord
 
 
@@ -84,3 +84,15 @@ def test_small_weights_get_the_decimals_they_need(make_record):
     assert weight_width(make_record()) == 4
     assert weight_width(make_record(components=(replace(parts[0], weight=-0.02),))) == pytest.approx(0.2)
     assert weight_width(make_record(components=())) == 4
+
+
+def test_only_held_out_rows_stand_in_the_reliability_bins(make_record):
+    record = make_record()
+    held_out = [row for row in record.data if row.split == "test"]
+    found = reliability_bins(record)
+    assert sum(part.n for part in found) == len(held_out) == 72
+    assert len(found) == 7
+    assert sum(part.groups for part in found) < 72  # four rows to a group
+    everything = reliability_bins(make_record(evaluation="cv"))
+    assert sum(part.n for part in everything) == 232
+    assert reliability_bins(make_record(evaluation="train_only")) == []

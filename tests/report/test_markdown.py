@@ -8,7 +8,9 @@ import re
 import pytest
 
 from metricsmith.records import Agreement
+from metricsmith.report.digest import reliability_bins
 from metricsmith.report.markdown import escape, render_markdown
+from metricsmith.report.sentences import reliability
 
 
 def test_the_sections_follow_the_page(make_record):
@@ -87,3 +89,11 @@ def test_training_rows_alone_are_warned_about(make_record):
     text = render_markdown(make_record(evaluation="train_only"))
     assert "> Warning: Only training rows were available." in text
     assert "held-out rows |" not in text
+
+
+def test_what_the_reliability_plot_says_stands_there_too(make_record):
+    text = render_markdown(make_record())
+    said = reliability(reliability_bins(make_record()), make_record().task.scale)
+    assert said
+    assert escape(said) in text
+    assert "interval of the mean rating" not in render_markdown(make_record(evaluation="train_only"))

@@ -8,14 +8,17 @@ import math
 import re
 from dataclasses import replace
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import pytest
 
+from metricsmith.errors import DataError
 from metricsmith.records import Agreement, Scale, Task
-from metricsmith.report.page import FULL_TEXT, render_html
+from metricsmith.report.page import FULL_TEXT, render_html, standalone
+from metricsmith.report.plots.reliability import bins, reliability
 from metricsmith.report.record import RowRecord
 
-PLOTS = {"verdict", "weights", "forest", "scatter", "outlook", "learning"}
+PLOTS = {"verdict", "weights", "forest", "scatter", "reliability", "outlook", "learning"}
 TAGS = {
     "a", "article", "bdi", "body", "caption", "circle", "code", "dd", "desc", "details", "div", "dl", "dt",
     "figcaption", "figure", "footer", "g", "h1", "h2", "h3", "head", "header", "html", "li", "line", "link",
@@ -234,3 +237,15 @@ def test_the_tone_is_more_than_a_colour(make_record, read, tone):
     page = read(render_html(make_record(test=block, baselines={})))
     assert any(attributes.get("class") == f"verdict {tone}" for _, attributes in page.elements)
     assert {"good": "✓", "unsure": "?", "bad": "✕"}[tone] in page.text
+
+
+def test_a_plot_can_be_a_file_of_its_own(read):
+    drawing = reliability("own", bins([1, 2, 3], [1, 2, 4]), Scale(1, 5))
+    source = standalone(drawing)
+    root = ElementTree.fromstring(source)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    (style,) = root.findall("{http://www.w3.org/2000/svg}style")
+    assert ".dot.main" in style.text
+    assert source.count("<style>") == 1
+    with pytest.raises(DataError, match="the plot is empty"):
+        standalone(reliability("own", [], Scale(1, 5)))

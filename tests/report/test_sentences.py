@@ -9,6 +9,7 @@ import pytest
 
 from metricsmith.records import Agreement, Scale, Status, Task
 from metricsmith.report.digest import outlook
+from metricsmith.report.plots.reliability import Bin
 from metricsmith.report.sentences import (
     EVALUATIONS,
     STATUSES,
@@ -17,6 +18,7 @@ from metricsmith.report.sentences import (
     fidelity,
     pairs_in_order,
     prospect,
+    reliability,
     stability,
     undefined_reasons,
     usage_example,
@@ -185,3 +187,41 @@ def test_every_status_and_evaluation_has_words(make_record):
 def test_a_foreign_evaluation_or_scale_does_not_break_the_verdict(make_record):
     task = Task("", "errors", Scale(0, 100, higher_is_better=False))
     assert judge(make_record, task=task, evaluation="later").tone == "good"
+
+
+def part(prediction, low, high):
+    return Bin(12, 12, prediction - 0.1, prediction + 0.1, prediction, (low + high) / 2, low, high)
+
+
+UP, DOWN = Scale(1, 5, 1), Scale(1, 5, 1, higher_is_better=False)
+
+
+def test_bins_in_order_show_no_place_where_the_metric_is_off():
+    assert reliability([part(2, 1, 3), part(3, 2, 4)], UP) == (
+        "In all 2 bins the mean prediction lies inside the 95\u00a0% interval of the mean rating: "
+        "these rows show no place where the metric is too generous or too strict."
+    )
+    assert reliability([part(2, 1, 3)], UP).startswith("In the only bin the mean prediction lies inside the")
+
+
+def test_every_bin_that_is_off_is_named_with_its_numbers():
+    assert reliability([part(2, 2.5, 3.5), part(3, 2, 4), part(4.5, 3, 4)], UP) == (
+        "In 2 of 3 bins the mean prediction lies outside the 95\u00a0% interval of the mean rating; the metric is "
+        "too strict where it predicts 1.90 to 2.10 (2.00 on average, and the raters gave 3.00); "
+        "too generous where it predicts 4.40 to 4.60 (4.50 on average, and the raters gave 3.50). "
+        "One bin in twenty lies outside by chance alone."
+    )
+    assert reliability([part(2, 2.5, 3.5)], UP).startswith("In the only bin the mean prediction lies outside the")
+
+
+def test_a_bin_of_one_prediction_is_named_by_it():
+    said = reliability([Bin(12, 12, 4, 4, 4, 3.2, 3, 3.4)], UP)
+    assert "too generous where it predicts 4.00 (the raters gave 3.20 on average)" in said
+
+
+def test_generous_and_strict_change_places_where_lower_is_better():
+    assert "the metric is too strict where it predicts 4.40" in reliability([part(4.5, 3, 4), part(2, 1, 3)], DOWN)
+
+
+def test_without_intervals_nothing_is_said():
+    assert reliability([], UP) == reliability([part(2, math.nan, math.nan)], UP) == ""

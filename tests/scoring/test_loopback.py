@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import socket
 import threading
 import time
@@ -13,6 +14,7 @@ from itertools import pairwise
 import pytest
 
 from faults import CODES, Fault, Faults
+from logprobs import SPREAD
 from loopback import Seen, apart, serve
 
 
@@ -24,9 +26,9 @@ def user(text):
     return {"role": "user", "content": text}
 
 
-def post(port, *messages, n=None, timeout=5.0, connection=None):
+def post(port, *messages, n=None, timeout=5.0, connection=None, **settings):
     """Status, headers and body that a bare client gets."""
-    body = {"model": "m", "messages": list(messages)} | ({} if n is None else {"n": n})
+    body = {"model": "m", "messages": list(messages), **settings} | ({} if n is None else {"n": n})
     client = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
         client.request("POST", "/v1/chat/completions", json.dumps(body))
@@ -63,6 +65,24 @@ def test_a_good_answer_is_in_dspys_format_and_counts_its_tokens():
         "total_tokens": 10 + len(text) // 4,
     }
     assert server.stats()["prompt_tokens"] == 10
+
+
+def test_log_probabilities_come_where_they_are_asked_for_and_planned():
+    def answer(prompt):
+        return fields(prompt) if "plain" in prompt else {**fields(prompt), SPREAD: {"3": 0.5, "4": 0.25, "5": 0.25}}
+
+    with serve(answer) as server:
+        none = json.loads(post(server.port, user("q"))[2])["choices"][0]
+        plain = json.loads(post(server.port, user("plain"), logprobs=True)[2])["choices"][0]
+        asked = json.loads(post(server.port, user("q"), logprobs=True, top_logprobs=2)[2])["choices"][0]
+    assert "logprobs" not in none
+    assert plain["logprobs"] is None
+    assert asked["message"] == none["message"]
+    content = asked["logprobs"]["content"]
+    assert "".join(token["token"] for token in content) == asked["message"]["content"]
+    (score,) = [token for token in content if token["token"] == "3"]
+    assert [top["token"] for top in score["top_logprobs"]] == ["3", "4"]
+    assert math.exp(score["logprob"]) == pytest.approx(0.5)
 
 
 def test_one_connection_carries_many_requests():

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from faults import ANSWERS, CODES, Fault, Faults, Odd, draw, spoil, written
+from logprobs import SPREAD, logprobs
 from wire import Connection
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ class Loopback:
     ----------
     answer : callable
         From the prompt, and from the choice's number if it takes two arguments, to the fields of the answer, or to
-        its whole text where another format than DSPy's chat format is asked for.
+        its whole text where another format than DSPy's chat format is asked for. What the fields have under
+        `logprobs.SPREAD`, tokens with their probabilities, is no field: it is sent as the log-probabilities of the
+        last field's first token, where the request asks for any.
     server_errors, malformed : float
         Shares of requests that meet a status 500, and small talk instead of an answer.
     always : int
@@ -181,7 +184,7 @@ class Loopback:
                 return code, _error(code, words)
             payload = json.dumps(_error(code, words)).encode()
             return code, Odd(payload, (("retry-after", f"{self.script.retry_after:g}"),))
-        return 200, self._answered(body["model"], prompt, n, fault)
+        return 200, self._answered(body, prompt, n, fault)
 
     def _content(self, messages: list[dict[str, Any]]) -> tuple[str, str]:
         """The content that a request counts for, and its text: its own, or that of the request it goes on from."""
@@ -205,14 +208,17 @@ class Loopback:
                 return Fault.CHATTER
         return self.script.pick(prompt, attempt, self.seed, n)
 
-    def _answered(self, model: str, prompt: str, n: int, fault: Fault | None) -> dict[str, Any] | Odd:
+    def _answered(self, body: dict[str, Any], prompt: str, n: int, fault: Fault | None) -> dict[str, Any] | Odd:
         spoken = fault if fault in ANSWERS else None
-        texts = []
+        texts, spreads = [], []
         for choice in range(n):
             fields = self.answer(prompt, choice) if self.by_choice else self.answer(prompt)
+            fields = fields if isinstance(fields, str) else dict(fields)
+            spread = None if isinstance(fields, str) else fields.pop(SPREAD, None)
             spoilt = fault is Fault.ONE_MALFORMED and choice == n // 2
             whole = isinstance(fields, str) and not spoilt and spoken is None
             texts.append(fields if whole else written(fields, Fault.CHATTER if spoilt else spoken))
+            spreads.append(logprobs(texts[-1], spread, body.get("top_logprobs", 0)) if spread else None)
         usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": sum(len(text) // 4 for text in texts)}
         self.tokens.update(usage)
         usage["total_tokens"] = sum(usage.values())
@@ -220,8 +226,11 @@ class Loopback:
             {"index": index, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
             for index, text in enumerate(texts)
         ]
+        if body.get("logprobs"):
+            choices = [{**choice, "logprobs": spread} for choice, spread in zip(choices, spreads, strict=True)]
         content = {
-            "id": "1", "object": "chat.completion", "created": 1, "model": model, "choices": choices, "usage": usage,
+            "id": "1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": choices,
+            "usage": usage,
         }  # fmt: skip
         return (
             content
@@ -308,6 +317,8 @@ def scripted(prompt: str) -> dict[str, Any]:
         return {"axes": [{"name": q, "meaning": f"The output shows {q.lower()}."} for q in QUALITIES[:15]]}
     if "## levels ##" in asked:
         return {"levels": [f"Level {number} of five." for number in range(1, 6)]}
+    if "## steps ##" in asked:
+        return {"steps": ["Look for what the criterion names.", "Weigh what you found."]}
     if "`names`" in asked or "## names ##" in asked:
         cards = prompt.rsplit("[[ ## cards ## ]]", 1)[-1]
         named = [line[3:] for line in cards.splitlines() if line.startswith("## ")]

@@ -46,7 +46,8 @@ class AutoMetrics:
     bank : str
         ``auto``, ``all``, ``existing``, ``generated`` or ``none``; see `Sources`.
     generators : mapping of str to int, optional
-        Judge family to number of judges; by default 10 single-criterion and 5 rubric judges.
+        Judge family (``criterion``, ``rubric``, ``geval``) to number of judges; by default 10 single-criterion and 5
+        rubric judges. Judges of the family ``geval`` need a model that gives log-probabilities.
     columns, prior_columns : sequence of str
         Scores that the rows bring along under ``columns``, and those among them declared to measure the
         target.

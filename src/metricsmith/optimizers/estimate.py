@@ -15,16 +15,17 @@ from metricsmith.records import Task, Usage
 from metricsmith.scoring.models import price
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import ProposeAxes
-from metricsmith.signatures.judgement import JudgeCriterion, JudgeRubric
+from metricsmith.signatures.judgement import JudgeBySteps, JudgeCriterion, JudgeRubric
 from metricsmith.signatures.panel import JudgePanel
 
 __all__ = ["Load", "estimate"]
 
 ANSWER_TOKENS = 120  # two to four sentences of reasons and a number
 FRAME_TOKENS = 350  # what DSPy's chat adapter writes around the fields of a judge's signature
-RUBRIC_TOKENS = 250
+WRITTEN_TOKENS = 250  # a rubric, or evaluation steps
 CARD_TOKENS = 600
 CRITERION_TOKENS = 30  # a criterion's name and meaning
+INSTRUCTIONS = [signature.instructions for signature in (JudgeCriterion, JudgeRubric, JudgeBySteps)]
 ITEM_TOKENS = 70  # a panel's answer on one criterion: its name, one or two sentences, a number
 
 
@@ -64,27 +65,36 @@ def estimate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
     model : str
         Model name, for its price.
     """
-    judges = sum(counts.values())
-    rubrics = sum(count * GENERATORS[name].requests_each for name, count in counts.items())
+    judges, written = sum(counts.values()), _written(counts)
     examples = contrast(rows, task)
     ask = estimate_tokens(ProposeAxes.instructions + examples.liked + examples.disliked) + FRAME_TOKENS
-    judging = _judging(rows, judges, rubrics, load)
+    judging = _judging(rows, counts, load)
     asks = judges > 0
-    per_pass = asks * ask + rubrics * RUBRIC_TOKENS + load.ranked_cards * CARD_TOKENS
+    per_pass = asks * ask + written * WRITTEN_TOKENS + load.ranked_cards * CARD_TOKENS
     prompt = load.passes * per_pass + judging.prompt_tokens
-    completion = load.passes * (judges * 40 + rubrics * RUBRIC_TOKENS + load.ranked_cards * 8)
+    completion = load.passes * (judges * 40 + written * WRITTEN_TOKENS + load.ranked_cards * 8)
     completion += judging.completion_tokens
-    requests = load.passes * (asks + rubrics + bool(load.ranked_cards)) + judging.requests
+    requests = load.passes * (asks + written + bool(load.ranked_cards)) + judging.requests
     return Usage(requests, prompt, completion, price(model, prompt, completion))
 
 
-def _judging(rows: Sequence[dspy.Example], judges: int, rubrics: int, load: Load) -> Usage:
+def _written(counts: Mapping[str, int]) -> int:
+    """Requests that write rubrics or steps."""
+    return sum(count * GENERATORS[name].requests_each for name, count in counts.items())
+
+
+def _judging(rows: Sequence[dspy.Example], counts: Mapping[str, int], load: Load) -> Usage:
     """What all judges cost on all judged rows, each by itself or on one panel."""
     text = sum(sum(map(estimate_tokens, shown(row_text(row)).values())) for row in rows) / len(rows)
-    if load.panel and judges:
-        criteria = judges * CRITERION_TOKENS + rubrics * RUBRIC_TOKENS
+    seated = {name: count for name, count in counts.items() if load.panel and GENERATORS[name].on_panels and count}
+    panel = Usage()
+    if seated:
+        members = sum(seated.values())
+        criteria = members * CRITERION_TOKENS + _written(seated) * WRITTEN_TOKENS
         prompt = text + estimate_tokens(JudgePanel.instructions) + FRAME_TOKENS + criteria
-        return Usage(load.judged_rows, int(load.judged_rows * prompt), load.judged_rows * judges * ITEM_TOKENS)
-    instruction = estimate_tokens(max(JudgeCriterion.instructions, JudgeRubric.instructions, key=len))
-    judgements = judges * load.judged_rows
-    return Usage(judgements, int(judgements * (text + instruction + FRAME_TOKENS)), judgements * ANSWER_TOKENS)
+        panel = Usage(load.judged_rows, int(load.judged_rows * prompt), load.judged_rows * members * ITEM_TOKENS)
+    instruction = max(map(estimate_tokens, INSTRUCTIONS))
+    judgements = load.judged_rows * sum(count for name, count in counts.items() if name not in seated)
+    return panel + Usage(
+        judgements, int(judgements * (text + instruction + FRAME_TOKENS)), judgements * ANSWER_TOKENS
+    )

@@ -12,8 +12,10 @@ import dspy
 from metricsmith.errors import ModelFailure, OptionError, nearest
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator
+from metricsmith.programs.generators.steps import StepsGenerator
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Task, Usage
 from metricsmith.scoring.calls import Call, model_call
@@ -37,10 +39,11 @@ class Generated:
 
 @dataclass(frozen=True)
 class Family:
-    """How to make judges of one kind from axes, and how many requests each takes."""
+    """How to make judges of one kind from axes, how many requests each takes, and whether a panel can seat them."""
 
     build: Callable[[Sequence[Axis], Task], Generated]
     requests_each: int
+    on_panels: bool = True
 
 
 def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> Generated:
@@ -98,13 +101,35 @@ def _criterion_judges(axes: Sequence[Axis], task: Task) -> Generated:
 
 
 def _rubric_judges(axes: Sequence[Axis], task: Task) -> Generated:
-    """Write the rubrics concurrently; an axis whose rubric fails is left out and said so."""
+    def build(axis: Axis, written: dspy.Prediction) -> Judge:
+        return RubricJudge(criterion=axis.name, meaning=axis.meaning, levels=written.levels, task=task.description)
+
+    return _written(axes, task, RubricGenerator(), "rubric", build)
+
+
+def _geval_judges(axes: Sequence[Axis], task: Task) -> Generated:
+    def build(axis: Axis, written: dspy.Prediction) -> Judge:
+        return GEval(
+            criterion=axis.name, meaning=axis.meaning, steps=written.steps, task=task.description, mode="logprob"
+        )
+
+    return _written(axes, task, StepsGenerator(), "evaluation steps", build)
+
+
+def _written(
+    axes: Sequence[Axis],
+    task: Task,
+    generator: dspy.Module,
+    what: str,
+    build: Callable[[Axis, dspy.Prediction], Judge],
+) -> Generated:
+    """Have something written for each axis, concurrently; an axis for which that fails is left out and said so."""
     if not axes:
         return Generated()
 
     def write(axis: Axis) -> Call:
         criterion = f"{axis.name}: {axis.meaning}"
-        return model_call(RubricGenerator(), parse_tries=PARSE_TRIES, task=task.description, criterion=criterion)
+        return model_call(generator, parse_tries=PARSE_TRIES, task=task.description, criterion=criterion)
 
     with ThreadPoolExecutor(len(axes)) as pool:
         futures = [pool.submit(contextvars.copy_context().run, write, axis) for axis in axes]
@@ -112,20 +137,14 @@ def _rubric_judges(axes: Sequence[Axis], task: Task) -> Generated:
     judges, notes = [], []
     for axis, call in zip(axes, calls, strict=True):
         if call.prediction is None:
-            notes.append(f"no rubric for {axis.name!r}: {call.error}")
-            continue
-        judges.append(
-            RubricJudge(
-                criterion=axis.name,
-                meaning=axis.meaning,
-                levels=call.prediction.levels,
-                task=task.description,
-            )
-        )
+            notes.append(f"no {what} for {axis.name!r}: {call.error}")
+        else:
+            judges.append(build(axis, call.prediction))
     return Generated(tuple(judges), sum((call.usage for call in calls), Usage()), tuple(notes))
 
 
 GENERATORS: Mapping[str, Family] = {
     "criterion": Family(_criterion_judges, requests_each=0),
     "rubric": Family(_rubric_judges, requests_each=1),
+    "geval": Family(_geval_judges, requests_each=1, on_panels=False),
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from metricsmith.records import Agreement, MetricCard, Usage
 from metricsmith.report.formats import count, duration, money
+from metricsmith.report.plots.reliability import Bin, bins
 from metricsmith.report.record import Component, RowRecord, RunRecord
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "disagreements",
     "outlook",
     "rated_rows",
+    "reliability_bins",
     "weight_width",
 ]
 
@@ -95,6 +97,13 @@ def rated_rows(record: RunRecord) -> list[tuple[RowRecord, float, float]]:
         and math.isfinite(row.rating)
         and math.isfinite(row.prediction)
     ]
+
+
+def reliability_bins(record: RunRecord) -> list[Bin]:
+    """The held-out rows in bins by prediction; empty if nothing was held out."""
+    held_out = [item for item in rated_rows(record) if record.tested and record.held_out(item[0])]
+    predictions, ratings = [item[2] for item in held_out], [item[1] for item in held_out]
+    return bins(predictions, ratings, [item[0].group for item in held_out])
 
 
 def disagreements(record: RunRecord, most: int = 8) -> list[Disagreement]:

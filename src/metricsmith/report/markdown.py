@@ -104,8 +104,8 @@ def _agreement(record: RunRecord) -> list[str]:
     undefined = sentences.undefined_reasons([*blocks, *record.baselines.items()])
     lines = ["## Agreement with the raters", "", *_table(head, rows, right_from=1), ""]
     lines += [f"- {escape(line)}" for line in undefined] + ([""] if undefined else [])
-    compared = sentences.comparison(record)
-    return lines + ([escape(compared), ""] if compared else [])
+    said = (sentences.comparison(record), sentences.reliability(digest.reliability_bins(record), record.task.scale))
+    return lines + [line for text in said if text for line in (escape(text), "")]
 
 
 def _figures(block: Agreement) -> tuple[str, ...]:

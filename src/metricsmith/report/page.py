@@ -10,13 +10,16 @@ import base64
 import hashlib
 from dataclasses import replace
 from functools import lru_cache
+from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from metricsmith.errors import DataError
 from metricsmith.records import Agreement
 from metricsmith.report import digest, formats, sentences
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.plots.learning import learning_curve
+from metricsmith.report.plots.reliability import reliability
 from metricsmith.report.plots.scatter import MOST_POINTS, Point, beyond, scatter, thin
 from metricsmith.report.plots.svg import Svg
 from metricsmith.report.plots.weights import MOST_BARS, weights
@@ -25,7 +28,7 @@ from metricsmith.report.record import RunRecord
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["FULL_TEXT", "render_html"]
+__all__ = ["FULL_TEXT", "render_html", "standalone"]
 
 # Longer texts are cut, with a note of what is left out: the page must stay small enough for a phone.
 FULL_TEXT = 6000
@@ -56,6 +59,7 @@ def render_html(record: RunRecord) -> str:
         verdict=sentences.verdict(record),
         plots=_plots(record),
         thinned=max(0, len(digest.rated_rows(record)) - MOST_POINTS),
+        bins=digest.reliability_bins(record),
         beyond=beyond(_points(record), record.task.scale),
         disagreements=digest.disagreements(record),
         outlook=digest.outlook(record.headline) if record.tested and record.evaluation != "cv" else [],
@@ -69,6 +73,22 @@ def render_html(record: RunRecord) -> str:
         excerpt_length=EXCERPT,
         digest=digest,
         sentences=sentences,
+    )
+
+
+def standalone(drawing: Svg) -> str:
+    """A plot as an SVG file of its own, in the page's colours; write it to ``name.svg``.
+
+    Raises
+    ------
+    DataError
+        If there is nothing to draw.
+    """
+    if not drawing:
+        raise DataError("the plot is empty: none of its numbers is defined")
+    style = f"{_asset('report.css')}\n:root {{ background: var(--paper); }}"
+    return drawing.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(
+        ">", f"><style>{escape(style)}</style>", 1
     )
 
 
@@ -87,6 +107,7 @@ def _plots(record: RunRecord) -> dict[str, Svg]:
         "weights": weights("weights", record.components, digest.weight_width(record)),
         "forest": forest("forest", [own, *baselines], "Agreement of the metric and of the baselines"),
         "scatter": scatter("scatter", thin(_points(record)), record.task.scale),
+        "reliability": reliability("reliability", digest.reliability_bins(record), record.task.scale),
         "outlook": forest("outlook", prospects, "The interval with more labelled groups"),
         "learning": learning_curve("learning", record.learning),
     }

@@ -26,7 +26,8 @@ class Component:
     Parameters
     ----------
     name, kind : str
-        The column's name; ``bank``, ``criterion_judge``, ``rubric_judge``, ``panel_member`` or ``column``.
+        The column's name; ``bank``, ``criterion_judge``, ``rubric_judge``, ``geval_judge``,
+        ``panel_member`` or ``column``.
     weight : float
         Rating points that one standard deviation of the (transformed) column adds.
     direction : str

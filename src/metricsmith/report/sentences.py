@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from metricsmith.records import Agreement
+from metricsmith.records import Agreement, Scale
 from metricsmith.report.digest import Outlook
-from metricsmith.report.formats import MISSING, count, interval, one_line, p_value, percent, statistic
+from metricsmith.report.formats import MISSING, count, interval, one_line, p_value, percent, points, statistic
+from metricsmith.report.plots.reliability import Bin
 from metricsmith.report.record import Component, RunRecord
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "fidelity",
     "panel",
     "prospect",
+    "reliability",
     "stability",
     "undefined_reasons",
     "usage_example",
@@ -72,6 +74,7 @@ KINDS = {
     "bank": "bank metric",
     "criterion_judge": "single-criterion judge",
     "rubric_judge": "rubric judge",
+    "geval_judge": "G-Eval judge",
     "panel_member": "criterion of a panel",
     "column": "column of the data",
     "induced": "induced metric",
@@ -297,6 +300,34 @@ def prospect(outlook: Sequence[Outlook]) -> str:
         f"Were tau-b to stay as it is, that would be {hopes} labelled groups in the test. "
         "The estimate itself may move, and more rows to fit on may improve the metric."
     )
+
+
+def reliability(parts: Sequence[Bin], scale: Scale) -> str:
+    """Where the metric is too generous or too strict, bin by bin; empty without bins that have an interval."""
+    judged = [part for part in parts if math.isfinite(part.ci_low)]
+    if not judged:
+        return ""
+    off = [part for part in judged if part.side]
+    some = f"{len(off)} of" if off else "all"
+    where = "In the only bin" if len(judged) == 1 else f"In {some} {len(judged)} bins"
+    place = (
+        f"{where} the mean prediction lies {'outside' if off else 'inside'} the 95\u00a0% interval of the mean rating"
+    )
+    if not off:
+        return f"{place}: these rows show no place where the metric is too generous or too strict."
+    better = 1 if scale.higher_is_better else -1
+    words = {better: "too generous", -better: "too strict"}
+    places = "; ".join(f"{words[part.side]} {_place(part, scale)}" for part in off)
+    return f"{place}; the metric is {places}. One bin in twenty lies outside by chance alone."
+
+
+def _place(part: Bin, scale: Scale) -> str:
+    lowest, highest, guess, given = (
+        points(number, scale.width) for number in (part.lowest, part.highest, part.prediction, part.rating)
+    )
+    if lowest == highest:
+        return f"where it predicts {guess} (the raters gave {given} on average)"
+    return f"where it predicts {lowest} to {highest} ({guess} on average, and the raters gave {given})"
 
 
 def usage_example(record: RunRecord) -> str:

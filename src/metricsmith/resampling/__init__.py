@@ -11,7 +11,14 @@ same result.
 """
 
 from metricsmith.resampling.draws import Groups, Statistic, resampled_rows
-from metricsmith.resampling.intervals import Interval, group_bootstrap, mean_interval, mean_test, wilson_interval
+from metricsmith.resampling.intervals import (
+    Interval,
+    group_bootstrap,
+    group_mean_interval,
+    mean_interval,
+    mean_test,
+    wilson_interval,
+)
 from metricsmith.resampling.multiplicity import benjamini_hochberg, holm
 from metricsmith.resampling.permutation import (
     MINIMUM_GROUPS,
@@ -30,6 +37,7 @@ __all__ = [
     "Statistic",
     "benjamini_hochberg",
     "group_bootstrap",
+    "group_mean_interval",
     "holm",
     "mean_interval",
     "mean_test",

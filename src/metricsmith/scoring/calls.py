@@ -21,11 +21,11 @@ import dspy
 from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError
 from metricsmith.records import Status, Usage
 from metricsmith.scoring.adapters import Channel, ChoicesChannel, Repair, Replay
-from metricsmith.scoring.failures import delay, one_line, rejects_choices
+from metricsmith.scoring.failures import delay, rejects_choices
 from metricsmith.scoring.flow import Flow, in_force
 from metricsmith.scoring.limits import Concurrency
 from metricsmith.scoring.models import offline_prices
-from metricsmith.scoring.requests import Answer, NotAdmitted, ask, private_copy, unread_answer, unusable
+from metricsmith.scoring.requests import Answer, NotAdmitted, ask, no_number, private_copy, unread_answer
 
 __all__ = ["Call", "model_call", "model_calls"]
 
@@ -177,8 +177,7 @@ def _settle(
             with dspy.context(lm=channel.lm, adapter=Replay(fields)):
                 return Call(module(**inputs), Status.OK, "", Usage())
         except JudgementFailed as problem:
-            error = one_line(str(problem))
-            answer = unusable(channel, Status(problem.status), error, error, None, place)
+            answer = no_number(channel, problem, place)
     if answer.repair is None or parse_tries < 2:
         return Call(None, answer.status, answer.error, Usage())
     return _converse(module, inputs, run, tries, parse_tries - 1, answer.repair)

@@ -59,7 +59,10 @@ from metricsmith.records import Status
 from metricsmith.scoring.flow import Outcome
 from metricsmith.scoring.models import redact
 
-__all__ = ["Failure", "delay", "failure", "field_headers", "one_line", "refusal", "rejects_choices", "unread", "words"]
+__all__ = [
+    "Failure", "delay", "failure", "field_headers", "member", "one_line", "refusal", "rejects_choices", "unread",
+    "words",
+]  # fmt: skip
 
 LONGEST_TEXT = 300  # characters of an error message
 LONGEST_PAUSE = 30.0  # seconds, where the server names none
@@ -176,15 +179,15 @@ def refusal(response: Any, choice: int, answer: str, fields: Iterable[str]) -> s
     fields : iterable of str
         The fields that were asked for: an answer that has one of them is a try, not a refusal.
     """
-    choices = _get(response, "choices")
+    choices = member(response, "choices")
     part = choices[choice] if isinstance(choices, list) and choice < len(choices) else response
-    message = _get(part, "message")
-    said = _get(message, "refusal") or _get(_get(message, "provider_specific_fields"), "refusal")
-    for piece in _get(message, "parts") or ():
-        said = said or (_get(piece, "text") if _get(piece, "type") == "refusal" else None)
+    message = member(part, "message")
+    said = member(message, "refusal") or member(member(message, "provider_specific_fields"), "refusal")
+    for piece in member(message, "parts") or ():
+        said = said or (member(piece, "text") if member(piece, "type") == "refusal" else None)
     if said:
         return one_line(str(said))
-    if _get(part, "finish_reason") == "content_filter":
+    if member(part, "finish_reason") == "content_filter":
         return one_line(answer) or "the answer was filtered"
     opening = answer[:200].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lstrip(" \n\t\"'*#>-").lower()
     opening = opening.replace("i'm ", "i am ")
@@ -198,7 +201,8 @@ def field_headers(fields: Iterable[str]) -> list[str]:
     return [f"[[ ## {name} ## ]]" for name in fields]
 
 
-def _get(thing: Any, name: str) -> Any:
+def member(thing: Any, name: str) -> Any:
+    """A member of a response, which DSPy's clients give as mappings or as objects; None if it is not there."""
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 

@@ -208,7 +208,7 @@ class _Builder:
         run = run if modelled else 0
         key = (self._fingerprint(metric, modelled), run)
         if key not in self.places:
-            if run and modelled:
+            if modelled and (run or getattr(metric, "samples", 1) > 1):
                 _check_repeatable(metric)
             self.places[key] = len(self.slots)
             self.slots.append(Slot(metric, run, key[0], _storable(metric)))

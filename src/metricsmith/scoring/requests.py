@@ -17,7 +17,9 @@ from metricsmith.scoring.adapters import UNREADABLE, Channel, ChoicesChannel, Re
 from metricsmith.scoring.failures import failure, one_line, refusal, rejects_choices, unread, words
 from metricsmith.scoring.flow import Flow, Outcome
 
-__all__ = ["Answer", "NotAdmitted", "ask", "cost_of", "private_copy", "spent", "unread_answer", "unusable"]
+__all__ = [
+    "Answer", "NotAdmitted", "ask", "cost_of", "no_number", "private_copy", "spent", "unread_answer", "unusable",
+]  # fmt: skip
 
 TIMEOUT = 120.0  # seconds without a byte, for models that name no time-out
 REPAIRABLE = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
@@ -79,7 +81,7 @@ def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answe
     try:
         prediction = module(**inputs)
     except JudgementFailed as problem:
-        return unusable(channel, Status(problem.status), one_line(str(problem)), one_line(str(problem)))
+        return no_number(channel, problem)
     except UNREADABLE as problem:
         return unread_answer(channel, problem)
     except LMError as problem:
@@ -116,6 +118,14 @@ def unusable(
     if fields is not None and (said := refusal(entry.get("response"), choice, text, fields)):
         return Answer(Status.REFUSED, usage, error=one_line(f"the model refuses: {said}"))
     return Answer(status, usage, error=error, repair=Repair(channel.asked, text, complaint))
+
+
+def no_number(channel: Channel, problem: JudgementFailed, choice: int = 0) -> Answer:
+    """An answer that was read, and from which the module got no number."""
+    error = one_line(str(problem))
+    if not problem.repairable:
+        return Answer(Status(problem.status), spent(channel), error=error)
+    return unusable(channel, Status(problem.status), error, error, None, choice)
 
 
 def unread_answer(channel: Channel, problem: Exception, choice: int = 0) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import dspy
@@ -113,22 +114,27 @@ class Judge(dspy.Module):  # type: ignore[misc]
         judge.judge.demos = [self.example(*parts) for parts in zip(rows, ratings, words, strict=True)]
         return judge
 
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """Settings that each request of this judge carries besides those of the model."""
+        return {}
+
     def forward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row."""
-        return self.verdict(self.judge(**self._request(RowText(output, input, tuple(references), context))))
+        return self.verdict(self.judge(**self._arguments(RowText(output, input, tuple(references), context))))
 
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row, asynchronously."""
         text = RowText(output, input, tuple(references), context)
-        return self.verdict(await self.judge.acall(**self._request(text)))
+        return self.verdict(await self.judge.acall(**self._arguments(text)))
 
-    def _request(self, text: RowText) -> dict[str, Any]:
-        """The predictor's inputs; a row that stands among the examples is judged without the answer to it."""
-        inputs = {**self.question(), **shown(text)}
+    def _arguments(self, text: RowText) -> dict[str, Any]:
+        """The predictor's arguments; a row that stands among the examples is judged without the answer to it."""
+        inputs = {**self.question(), **shown(text), "config": dict(self.request)}
         same = [all(demo.get(name) == inputs[name] for name in ("input", "output")) for demo in self.judge.demos]
         if not any(same):
             return inputs
@@ -157,17 +163,14 @@ class Judge(dspy.Module):  # type: ignore[misc]
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
         """Judge one row once for each of `runs`; `metrics` holds this judge alone."""
-        text = row_text(row)
-        inputs: dict[str, Any] = {
-            "output": text.output, "input": text.input, "references": text.references, "context": text.context,
-        }  # fmt: skip
-        calls = model_calls(self, runs, **inputs)
+        calls = model_calls(self, runs, **asdict(row_text(row)))
         judgements = [self._judgement(call, run) for call, run in zip(calls, runs, strict=True)]
         return [judgements for _ in metrics]
 
     def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
         """The chat messages that `ask` sends for `row`."""
-        inputs = self._request(row_text(row))
+        inputs = self._arguments(row_text(row))
+        inputs.pop("config")
         demos = inputs.pop("demos", self.judge.demos)
         messages: list[dict[str, Any]] = dspy.ChatAdapter().format(self.judge.signature, demos, inputs)
         return messages

@@ -18,7 +18,7 @@ from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
 from metricsmith.scoring import ascore, score
 
-__all__ = ["Repeated"]
+__all__ = ["Repeated", "prediction_of"]
 
 
 class Repeated(dspy.Module):  # type: ignore[misc]
@@ -141,7 +141,7 @@ class Repeated(dspy.Module):  # type: ignore[misc]
     ) -> dspy.Prediction:
         """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
         row = make_row(output, input=input, references=references, context=context)
-        return _prediction(self.judge_batch([row])[0])
+        return prediction_of(self.judge_batch([row])[0])
 
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
@@ -149,7 +149,7 @@ class Repeated(dspy.Module):  # type: ignore[misc]
         """As `forward`, without blocking the event loop."""
         row = make_row(output, input=input, references=references, context=context)
         table = await ascore([self], [row], progress=False, max_failure_rate=1.0)
-        return _prediction(table.judgement(0, 0))
+        return prediction_of(table.judgement(0, 0))
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """One judgement per row; the judge's runs are asked concurrently, on the model in force."""
@@ -261,7 +261,8 @@ def _check_count(option: str, value: int, high: int | None) -> None:
         raise OptionError(f"{option}={value!r} must be {allowed}")
 
 
-def _prediction(judgement: Judgement) -> dspy.Prediction:
+def prediction_of(judgement: Judgement) -> dspy.Prediction:
+    """The judgement as a judge's `forward` gives it, or `JudgementFailed`."""
     if not judgement.ok:
         raise JudgementFailed(judgement.error, judgement.status, judgement.usage)
     return dspy.Prediction(score=judgement.score, raw=judgement.raw, feedback=judgement.feedback)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metricsmith.report.formats import fit, interval, statistic
-from metricsmith.report.plots.svg import WIDTH, Axis, Svg, element, label, picture, tick_label, ticks
+from metricsmith.report.plots.svg import WIDTH, Axis, Svg, dot, element, label, picture, tick_label, ticks
 
 __all__ = ["Estimate", "forest"]
 
@@ -94,12 +94,5 @@ def _line(axis: Axis, estimate: Estimate, top: float) -> Svg:
             element("line", x1=axis(estimate.low), x2=axis(estimate.high), y1=y, y2=y, class_=f"whisker {kind}")
         )
     if math.isfinite(estimate.value):
-        marks.append(_dot(axis(estimate.value), y, kind))
+        marks.append(dot(axis(estimate.value), y, kind))
     return element("g", *marks)
-
-
-def _dot(x: float, y: float, kind: str) -> Svg:
-    """A disc for the main estimate, a diamond for the others: the shape, too, tells them apart."""
-    if kind == "main":
-        return element("circle", cx=x, cy=y, r=5.5, class_="dot main")
-    return element("path", d=f"M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5-5z", class_="dot other")

@@ -12,7 +12,7 @@ from html import escape
 
 from metricsmith.report.formats import clean, one_line, raw
 
-__all__ = ["WIDTH", "Axis", "Svg", "element", "label", "picture", "tick_label", "ticks"]
+__all__ = ["WIDTH", "Axis", "Svg", "dot", "element", "label", "picture", "tick_label", "ticks"]
 
 WIDTH = 360.0
 
@@ -45,6 +45,13 @@ def _attribute(value: str | float) -> str:
 def label(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Svg:
     """A line of text; `kind` is a class of the style sheet."""
     return element("text", text, x=x, y=y, class_=f"text {kind}".strip(), text_anchor=anchor)
+
+
+def dot(x: float, y: float, kind: str) -> Svg:
+    """A disc for the kind ``main``, a diamond for others: the shape, too, tells them apart."""
+    if kind == "main":
+        return element("circle", cx=x, cy=y, r=5.5, class_="dot main")
+    return element("path", d=f"M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5-5z", class_=f"dot {kind}")
 
 
 def picture(key: str, height: float, title: str, description: str, *marks: str) -> Svg:
