@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from metricsmith.aggregation import OutlierRule, drop_outliers, rrwa
     from metricsmith.bank.catalogue import MetricBank, default_bank
     from metricsmith.datasets.table import Table, read_table
+    from metricsmith.datasets.taubench import read_taubench
     from metricsmith.errors import (
         DataError,
         InputError,
@@ -56,6 +57,7 @@ _HOMES = {
     "aggregation": ("OutlierRule", "drop_outliers", "rrwa"),
     "bank.catalogue": ("MetricBank", "default_bank"),
     "datasets.table": ("Table", "read_table"),
+    "datasets.taubench": ("read_taubench",),
     "errors": (
         "DataError", "InputError", "Interrupted", "JudgementFailed", "MetricsmithError", "ModelFailure", "NeedsError",
         "OptionError", "StateError", "StoreError",
@@ -89,7 +91,7 @@ __all__ = [
     "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated",
     "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table",
     "Task", "TwoStagePLS", "Usage", "ascore", "default_bank", "drop_outliers", "estimate", "induce", "load",
-    "make_row", "project", "read_table", "rrwa", "score", "write_reports",
+    "make_row", "project", "read_table", "read_taubench", "rrwa", "score", "write_reports",
 ]  # fmt: skip
 
 
