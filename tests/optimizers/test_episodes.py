@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+import json
 import math
 from dataclasses import replace
 
@@ -15,7 +17,7 @@ from metricsmith.bank.catalogue import MetricBank
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import DataError, OptionError
-from metricsmith.optimizers.episodes import HeldOut, axes_episodes, recommendation_episodes, rubric_episodes
+from metricsmith.optimizers.episodes import Episode, HeldOut, axes_episodes, recommendation_episodes, rubric_episodes
 from metricsmith.optimizers.generation import generate
 from metricsmith.programs.generators.axes import AxesGenerator
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -54,8 +56,8 @@ def test_a_gain_is_the_largest_absolute_tau_of_the_cards_metrics_on_training_row
         for metric in family.metrics():
             raws = [judgement.raw for judgement in metric.fit(train.rows).judge_batch(train.rows)]
             taus.append(abs(kendall_tau_b(np.array(raws, dtype=float), train.ratings)))
-        assert episode.gains[family.card.name] == pytest.approx(np.nanmax(taus))
-    assert math.isnan(episode.gains["SelfBLEU"])  # one output a source and system: it has nothing to compare
+        assert episode.label.by_card[family.card.name] == pytest.approx(np.nanmax(taus))
+    assert math.isnan(episode.label.by_card["SelfBLEU"])  # one output a source and system: it has nothing to compare
 
 
 def test_ratings_of_held_out_rows_are_never_read():
@@ -65,16 +67,16 @@ def test_ratings_of_held_out_rows_are_never_read():
     ratings = np.where([row.id in inside for row in TABLE.rows], 6 - TABLE.ratings, TABLE.ratings)
     rows = [row.copy(rating=float(rating)) for row, rating in zip(TABLE.rows, ratings, strict=True)]
     changed = replace(TABLE, rows=rows, ratings=ratings)
-    assert recommendation_episodes(changed, bank=BANK)[0].gains == pytest.approx(
-        recommendation_episodes(TABLE, bank=BANK)[0].gains, nan_ok=True
+    assert recommendation_episodes(changed, bank=BANK)[0].label.by_card == pytest.approx(
+        recommendation_episodes(TABLE, bank=BANK)[0].label.by_card, nan_ok=True
     )
     assert axes_episodes(changed, splits=1)[0].inputs() == axes_episodes(TABLE, splits=1)[0].inputs()
 
 
 def test_lower_is_better_changes_no_gain():
     table = rated_table(higher_is_better=False)
-    assert recommendation_episodes(table, bank=BANK)[0].gains["ROUGE"] == pytest.approx(
-        recommendation_episodes(TABLE, bank=BANK)[0].gains["ROUGE"]
+    assert recommendation_episodes(table, bank=BANK)[0].label.by_card["ROUGE"] == pytest.approx(
+        recommendation_episodes(TABLE, bank=BANK)[0].label.by_card["ROUGE"]
     )
 
 
@@ -83,7 +85,7 @@ def test_unusable_metrics_are_not_in_the_pool_and_more_can_be_put_in():
     words = CallableMetric(lambda row, pred=None: len(row.output.split()), name="words")
     (episode,) = recommendation_episodes(table, bank=MetricBank((rouge.FAMILY, distinct.FAMILY)), metrics=[words])
     assert [card.name for card in episode.cards] == ["Distinct-n", "words"]
-    assert episode.gains["words"] > 0
+    assert episode.label.by_card["words"] > 0
 
 
 def test_judges_in_the_pool_are_scored_by_the_model():
@@ -91,18 +93,18 @@ def test_judges_in_the_pool_are_scored_by_the_model():
     with serve(answer) as server:
         (episode,) = recommendation_episodes(TABLE, bank=BANK, metrics=[judge], lm=server.lm())
     assert server.requests == len(training_side()[0])
-    assert episode.gains["no_padding"] > 0.5
+    assert episode.label.by_card["no_padding"] > 0.5
 
 
 def test_every_table_and_split_gives_an_episode():
     other = rated_table(seed=5, name="quality")
     episodes = recommendation_episodes([TABLE, other], bank=BANK, splits=2, seed=3)
     assert [episode.target for episode in episodes] == ["rating", "rating", "quality", "quality"]
-    assert [episode.origin for episode in episodes] == ["the data frame, seed 3", "the data frame, seed 4"] * 2
-    assert episodes[0].gains != episodes[1].gains
+    assert [episode.label.origin for episode in episodes] == ["the data frame, seed 3", "the data frame, seed 4"] * 2
+    assert episodes[0].label != episodes[1].label
     again = recommendation_episodes([TABLE, other], bank=BANK, splits=2, seed=3)
-    assert [list(episode.gains.values()) for episode in again] == pytest.approx(
-        np.array([list(episode.gains.values()) for episode in episodes]), nan_ok=True
+    assert [list(episode.label.by_card.values()) for episode in again] == pytest.approx(
+        np.array([list(episode.label.by_card.values()) for episode in episodes]), nan_ok=True
     )
 
 
@@ -118,9 +120,9 @@ def test_a_generator_is_asked_what_an_induction_asks_it():
 def test_held_out_rows_share_no_group_with_what_was_shown():
     for seed, episode in enumerate(axes_episodes(TABLE, splits=4)):
         train, held = training_side(seed=seed)
-        label = episode.held_out
+        label = episode.label
         assert isinstance(label, HeldOut)
-        assert "held_out" not in episode.inputs()
+        assert "label" not in episode.inputs()
         assert {row.id for row in label.rows} == set(held.ids)
         assert not {row.group for row in label.rows} & set(train.groups)
         assert not any(row.output in episode.liked + episode.disliked for row in label.rows)
@@ -133,8 +135,19 @@ def test_a_rubric_generator_gets_every_axis_in_every_split():
         "No padding: No word is idle.", "Warm tone: It sounds friendly.",
     ] * 2  # fmt: skip
     assert sorted(episodes[0].inputs().keys()) == ["criterion", "task"]
-    assert [episode.held_out.axis for episode in episodes] == AXES * 2
-    assert [row.id for row in episodes[3].held_out.rows] == training_side(seed=1)[1].ids
+    assert [episode.label.axis for episode in episodes] == AXES * 2
+    assert [row.id for row in episodes[3].label.rows] == training_side(seed=1)[1].ids
+
+
+def test_a_label_goes_with_copies_but_never_with_inputs_or_fields():
+    episode = axes_episodes(TABLE, splits=1)[0]
+    assert sorted(episode.copy(note="x").inputs().keys()) == ["count", "disliked", "liked", "rating", "task"]
+    for twin in (episode.copy(count=3), episode.with_inputs("task"), copy.deepcopy(episode)):
+        assert isinstance(twin, Episode)
+        assert [row.id for row in twin.label.rows] == [row.id for row in episode.label.rows]
+    assert episode.inputs().label is None
+    assert episode.inputs().toDict() == episode.toDict()
+    assert not any(row.output in json.dumps(episode.toDict()) for row in episode.label.rows)
 
 
 def test_unrated_rows_take_no_part():

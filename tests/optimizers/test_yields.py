@@ -50,7 +50,7 @@ def measured(prediction, example, respond=by_rank, **faults):
 
 
 def taus(example):
-    ratings = [row.rating for row in example.held_out.rows]
+    ratings = [row.rating for row in example.label.rows]
     thirds = np.searchsorted(np.quantile(TABLE.ratings, [1 / 3, 2 / 3]), ratings)
     return kendall_tau_b(thirds, ratings)
 
@@ -63,8 +63,8 @@ def test_the_yield_is_the_mean_held_out_tau_of_the_judges():
     assert [part.tau for part in found.judges] == pytest.approx([up, -up, up])
     assert found.tau == pytest.approx(up / 3)
     assert [part.criterion for part in found.judges] == ["up", "down", "up again"]
-    assert {part.n for part in found.judges} == {len(example.held_out.rows)}
-    assert server.requests == 3 * len(example.held_out.rows)
+    assert {part.n for part in found.judges} == {len(example.label.rows)}
+    assert server.requests == 3 * len(example.label.rows)
 
 
 def test_where_lower_is_better_a_judge_that_falls_with_the_rating_agrees():
@@ -89,10 +89,10 @@ def test_with_less_than_half_of_the_judges_asked_for_there_is_no_mean(names, cou
 
 def test_a_failed_judgement_is_left_out_and_counted():
     example = episode()
-    lost = example.held_out.rows[0].output
+    lost = example.label.rows[0].output
 
     found, _ = measured(axes("up"), example, lambda p: {"score": "none"} if lost in p else by_rank(p))
-    rest = [row for row in example.held_out.rows if row.output != lost]
+    rest = [row for row in example.label.rows if row.output != lost]
     assert found.judges[0].n == len(rest)
     thirds = np.searchsorted(np.quantile(TABLE.ratings, [1 / 3, 2 / 3]), [row.rating for row in rest])
     assert found.tau == pytest.approx(kendall_tau_b(thirds, [row.rating for row in rest]))
@@ -110,13 +110,13 @@ def test_without_a_model_nothing_is_measured():
 
 def test_a_rubric_becomes_one_judge_with_its_levels():
     good, weak = rubric_episodes(TABLE, [PADDING, TONE])
-    (judge,) = judges_of(dspy.Prediction(levels=LEVELS), weak.held_out)
+    (judge,) = judges_of(dspy.Prediction(levels=LEVELS), weak.label)
     assert (judge.kind, judge.settings.levels, judge.settings.task) == ("rubric_judge", LEVELS, TABLE.task.description)
     found, _ = measured(dspy.Prediction(levels=LEVELS), weak, answer)
     other, _ = measured(dspy.Prediction(levels=list("abcde")), weak, answer)
     assert (len(found.judges), found.judges[0].criterion) == (1, "Warm tone")
     assert found.tau > 0.5 > other.tau
-    assert good.held_out.axis.name in GOOD
+    assert good.label.axis.name in GOOD
 
 
 def test_other_examples_and_predictions_are_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pandas as pd
@@ -32,7 +33,8 @@ def answer(prompt: str) -> dict[str, Any]:
     asked = prompt.rsplit("Respond with the corresponding output fields", 1)[-1]
     hinted = HINT in prompt
     if "new_instruction" in prompt:
-        return {"new_instruction": f"Do as asked. {HINT}"}
+        # GEPA reads JSON, wherever it stands in the answer.
+        return {"new_instruction": json.dumps({"new_instruction": f"Do as asked. {HINT}"})}
     if "## names ##" in asked:
         cards = [line[3:] for line in field(prompt, "cards").splitlines() if line.startswith("## ")]
         return {"reasoning": "So it seems.", "names": sorted(cards, key=lambda name: worth(name, hinted))}

@@ -1,7 +1,7 @@
 """Rated tables -> examples on which recommenders and generators can be tuned like any other DSPy program.
 
-An example's inputs are exactly what the program is asked in an induction; its labels hold what the answer is
-measured by (`metricsmith.optimizers.students`). Rows that stand behind an input never measure the answer to it.
+An example's fields are exactly what the program is asked in an induction; its label is what the answer is measured
+by (`metricsmith.optimizers.students`). Rows that stand behind an input never measure the answer to it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,51 @@ from metricsmith.records import Task
 from metricsmith.scoring import score
 from metricsmith.signatures.axes import Axis
 
-__all__ = ["HeldOut", "axes_episodes", "recommendation_episodes", "rubric_episodes"]
+__all__ = ["Episode", "Gains", "HeldOut", "axes_episodes", "recommendation_episodes", "rubric_episodes"]
+
+
+class Episode(dspy.Example):  # type: ignore[misc]
+    """An example whose fields are all inputs and whose label stands apart.
+
+    DSPy's optimisers may put a training example as it is among a program's demonstrations, and save it with the
+    program: held-out rows must not get there.
+
+    Parameters
+    ----------
+    base : dspy.Example or mapping, optional
+        As for `dspy.Example`; an episode's label is copied along.
+    label : Gains or HeldOut, optional
+    **fields
+        What the program is asked.
+    """
+
+    def __init__(self, base: Any = None, *, label: Gains | HeldOut | None = None, **fields: Any) -> None:
+        super().__init__(base, **fields)
+        self._label = label if label is not None else getattr(base, "_label", None)
+        if self._input_keys is None:
+            self._input_keys = set(self.keys())
+
+    @property
+    def label(self) -> Gains | HeldOut | None:
+        """What an answer is measured by; None in what `inputs` returns."""
+        return self._label
+
+
+@dataclass(frozen=True)
+class Gains:
+    """What the cards of a pool are worth.
+
+    Parameters
+    ----------
+    by_card : dict of str to float
+        The largest absolute Kendall tau-b, over the card's metrics, with the ratings of the training rows; NaN
+        where none has one (a constant, or no number).
+    origin : str
+        Table and seed, for messages.
+    """
+
+    by_card: dict[str, float]
+    origin: str
 
 
 @dataclass(frozen=True)
@@ -63,13 +107,11 @@ def recommendation_episodes(
     fraction: float = 0.3,
     seed: int = 0,
     **scoring: Any,
-) -> list[dspy.Example]:
+) -> list[Episode]:
     """Examples for an `LMRecommender`: inputs ``task``, ``target``, ``cards`` and ``k``.
 
-    The label ``gains`` maps each card's name to what it is worth: the largest absolute Kendall tau-b, over the
-    card's metrics, with the ratings of the training rows; NaN where none has a tau (a constant, or no number).
-    Training rows are those that `induce` trains on with the same `fraction` and seed, so that a later test on the
-    others stays one. The label ``origin`` says table and seed.
+    The label says what each card is worth on training rows (`Gains`). These are the rows that `induce` trains on with
+    the same `fraction` and seed, so that a later test on the others stays one.
 
     Parameters
     ----------
@@ -91,9 +133,8 @@ def recommendation_episodes(
 
     Returns
     -------
-    list of dspy.Example
-        Table by table. They are no demonstrations, since they hold no answer: give optimisers
-        ``max_labeled_demos=0``.
+    list of Episode
+        Table by table.
 
     Raises
     ------
@@ -120,24 +161,28 @@ def recommendation_episodes(
                     f"{origin}: none of {len(gains)} metrics has a tau with the rating on {len(train)} training rows, "
                     f"so that no order is better than another: give more rows, or other metrics"
                 )
-            asked = dspy.Example(task=table.task.description, target=table.task.target, cards=pool_cards(pool), k=k)
-            episodes.append(asked.copy(gains=gains, origin=origin).with_inputs(*asked.keys()))
+            label = Gains(gains, origin)
+            episodes.append(
+                Episode(
+                    label=label, task=table.task.description, target=table.task.target, cards=pool_cards(pool), k=k
+                )
+            )
     return episodes
 
 
 def axes_episodes(
     tables: Table | Sequence[Table], *, count: int = 5, splits: int = 3, fraction: float = 0.3, seed: int = 0
-) -> list[dspy.Example]:
+) -> list[Episode]:
     """Examples for an `AxesGenerator`: inputs ``task``, ``rating``, ``liked``, ``disliked`` and ``count``.
 
-    The examples that the generator sees are drawn from the training side of a split by group, the label
-    ``held_out`` is the other side (`HeldOut`).
+    The examples that the generator sees are drawn from the training side of a split by group; the label is the other
+    side (`HeldOut`).
 
     Parameters
     ----------
     tables : Table or sequence of Table
-        With ratings. For a test of the tuned generator keep rows of your own aside first (`Table.subset`): over
-        several splits every row may be shown in one of them.
+        With ratings. What one split shows another may hold out: make the episodes for tuning and those for
+        validation of tables without a common group (`Table.subset`), above all where demonstrations are learned.
     count : int
         How many axes are asked for.
     splits : int
@@ -159,8 +204,7 @@ def axes_episodes(
     for table in _tables(tables):
         for origin, train, held, draw in _splits(table, splits, fraction, seed):
             asked = axes_inputs(train.rows, table.task, count, seed=draw)
-            label = HeldOut(table.task, tuple(held.rows), origin, count)
-            episodes.append(dspy.Example(**asked, held_out=label).with_inputs(*asked))
+            episodes.append(Episode(label=HeldOut(table.task, tuple(held.rows), origin, count), **asked))
     return episodes
 
 
@@ -171,7 +215,7 @@ def rubric_episodes(
     splits: int = 1,
     fraction: float = 0.3,
     seed: int = 0,
-) -> list[dspy.Example]:
+) -> list[Episode]:
     """Examples for a `RubricGenerator`: inputs ``task`` and ``criterion``, one example for each axis and split.
 
     Parameters, labels and errors as in `axes_episodes`. The generator sees no rows; the split keeps the training
@@ -188,9 +232,8 @@ def rubric_episodes(
     for table in _tables(tables):
         for origin, _, held, _ in _splits(table, splits, fraction, seed):
             for axis in axes:
-                asked = rubric_inputs(axis, table.task)
                 label = HeldOut(table.task, tuple(held.rows), origin, 1, axis)
-                episodes.append(dspy.Example(**asked, held_out=label).with_inputs(*asked))
+                episodes.append(Episode(label=label, **rubric_inputs(axis, table.task)))
     return episodes
 
 

@@ -18,8 +18,9 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import content_hash
+from metricsmith.optimizers.episodes import Gains
 from metricsmith.optimizers.ranking_quality import ndcg_at_k, recall_at_k
-from metricsmith.optimizers.yields import JudgeYield, Yield, judges_of, yield_of
+from metricsmith.optimizers.yields import JudgeYield, Yield, held_out_of, judges_of, yield_of
 
 __all__ = ["RankingMetric", "YieldMetric"]
 
@@ -53,16 +54,17 @@ class RankingMetric:
     def __call__(
         self, example: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
     ) -> Any:
-        """Measure ``pred.names`` by the example's ``gains``.
+        """Measure ``pred.names`` by the episode's gains.
 
         Raises
         ------
         DataError
             If the example has no gains, or none is positive.
         """
-        gains, k = example.get("gains"), example.k
-        if not gains:
+        label = getattr(example, "label", None)
+        if not isinstance(label, Gains):
             raise DataError("the example has no gains: make episodes with recommendation_episodes")
+        gains, k = label.by_card, example.k
         score = MEASURES[self.measure](pred.names, gains, k)
         if math.isnan(score):
             raise DataError("no metric of the pool follows the rating, so that no order is better than another")
@@ -132,7 +134,7 @@ class YieldMetric:
 
     def _yield(self, example: Any, pred: Any) -> Yield:
         """Judge once per answer and episode, also when several threads ask at the same time."""
-        held_out = example.held_out
+        held_out = held_out_of(example)
         made = [judge.fingerprint() for judge in judges_of(pred, held_out)]
         key = content_hash(made, [row.toDict() for row in held_out.rows], held_out.wanted)
         with self._lock:
@@ -153,7 +155,7 @@ def _ranking_feedback(pred: Any, gains: Mapping[str, float], k: int) -> str:
     weak = sorted((name for name in named if name not in best), key=lambda name: worth.get(name, 0.0))
     lines = [
         f"NDCG@{k} is {ndcg_at_k(named, gains, k):.2f}, recall@{k} is {recall_at_k(named, gains, k):.2f}: of the "
-        f"{len(best)} metrics that follow the rating best, {len(best) - len(missed)} are named.",
+        f"{len(best)} metrics that follow the rating best, {len(best) - len(missed)} stand there.",
         f"Best first they are {_valued(best, gains)} (absolute Kendall tau-b with the ratings).",
     ]
     if missed:

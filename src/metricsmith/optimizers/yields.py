@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import dspy
-
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.errors import DataError
 from metricsmith.optimizers.episodes import HeldOut
@@ -17,7 +15,7 @@ from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.scoring import score
 
-__all__ = ["JudgeYield", "Yield", "judges_of", "yield_of"]
+__all__ = ["JudgeYield", "Yield", "held_out_of", "judges_of", "yield_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +57,14 @@ class Yield:
     wanted: int
 
 
+def held_out_of(episode: Any) -> HeldOut:
+    """The episode's held-out rows; `DataError` if it has none."""
+    held_out = getattr(episode, "label", None)
+    if not isinstance(held_out, HeldOut):
+        raise DataError("the example has no held-out rows: make episodes with axes_episodes or rubric_episodes")
+    return held_out
+
+
 def judges_of(prediction: Any, held_out: HeldOut) -> tuple[Judge, ...]:
     """The judges that an induction would make of a generator's prediction.
 
@@ -86,14 +92,14 @@ def judges_of(prediction: Any, held_out: HeldOut) -> tuple[Judge, ...]:
     return (RubricJudge(criterion=axis.name, meaning=axis.meaning, levels=levels, task=held_out.task.description),)
 
 
-def yield_of(prediction: Any, episode: dspy.Example, *, lm: Any = None, **scoring: Any) -> Yield:
+def yield_of(prediction: Any, episode: Any, *, lm: Any = None, **scoring: Any) -> Yield:
     """Make the judges of a prediction and let them judge the episode's held-out rows.
 
     Parameters
     ----------
     prediction : dspy.Prediction
         What the generator answered.
-    episode : dspy.Example
+    episode : Episode
         From `axes_episodes` or `rubric_episodes`.
     lm : dspy.LM, optional
         For the judges; None takes the one in force.
@@ -112,9 +118,7 @@ def yield_of(prediction: Any, episode: dspy.Example, *, lm: Any = None, **scorin
     NeedsError, ModelFailure
         As `scoring.score` raises them; too many failed judgements are no low yield.
     """
-    held_out = episode.get("held_out")
-    if not isinstance(held_out, HeldOut):
-        raise DataError("the example has no held-out rows: make episodes with axes_episodes or rubric_episodes")
+    held_out = held_out_of(episode)
     judges = judges_of(prediction, held_out)
     values = score(judges, held_out.rows, lm=lm, **{"progress": False, **scoring}).run()
     ratings = [float(row[held_out.task.target]) for row in held_out.rows]
