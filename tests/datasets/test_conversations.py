@@ -30,6 +30,11 @@ def test_every_form_gives_the_same_messages(form):
     assert parse_messages(FORMS[form](TALK)) == TALK
 
 
+def test_a_message_that_only_calls_a_tool_speaks_too():
+    call = [{"role": "assistant", "content": None, "function_call": {"name": "find", "arguments": "{}"}}]
+    assert parse_messages(call) == call
+
+
 @given(
     st.lists(
         st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "content": st.text()}),

@@ -81,6 +81,19 @@ def test_conditions_and_the_description_are_the_callers():
     assert (len(table), table.task.description) == (16, "Serve.")
     assert "16 of 20 rows fulfil split!=test" in table.notes
     assert len(read_taubench(with_cell(19, "nonsense"), where=["split=train"])) == 16
+    assert len(read_taubench(with_cell(0, "nonsense"), where=["split=test"], min_rated=4)) == 4
+
+
+def test_columns_that_a_guess_would_take_change_nothing():
+    table = read_taubench(runs(prompt="x", output="y", rating=3, group="z"))
+    assert (table.columns.inputs, table.columns.output, table.task.target) == (("user_query",), "messages", "reward")
+    assert table.groups == read_taubench(runs()).groups
+
+
+def test_a_task_is_the_group_even_if_it_was_run_once():
+    table = read_taubench(runs().assign(id=[f"t{number}" for number in range(20)]))
+    assert table.groups[:2] == ["t0", "t1"]
+    assert table.ids[:2] == ["1", "2"]
 
 
 def test_a_missing_column_is_named():

@@ -15,6 +15,7 @@ from students import GOOD, HINT, LEVELS, WEAK, answer, rated_table
 from metricsmith.errors import DataError, JudgementFailed, ModelFailure, OptionError
 from metricsmith.optimizers.episodes import Episode, Gains, axes_episodes, recommendation_episodes, rubric_episodes
 from metricsmith.optimizers.students import RankingMetric, YieldMetric
+from metricsmith.optimizers.yields import JudgeYield, Yield
 from metricsmith.programs.generators.axes import AxesGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.recommenders.language_model import LMRecommender
@@ -118,9 +119,8 @@ def test_a_pipeline_is_tuned_through_its_second_stage(server):
     episodes = recommendation_episodes(TABLE, k=3, splits=2)
     pipeline = PipelineRecommender(second=LMRecommender(), first_k=20)
     assert [name for name, _ in pipeline.named_predictors()] == ["second.rank"]
-    assert evaluate(hinted(pipeline), episodes, RankingMetric("recall")) > evaluate(
-        pipeline, episodes, RankingMetric("recall")
-    )
+    metric = RankingMetric()
+    assert evaluate(hinted(pipeline), episodes, metric) > evaluate(pipeline, episodes, metric)
 
 
 def test_a_demonstration_must_reach_the_bar(case, server):
@@ -221,6 +221,20 @@ def test_equal_answers_are_judged_once(server):
     assert server.requests == 2 * rows
     metric(episodes[1], dspy.Prediction(axes=AXES[:1]))
     assert server.requests > 2 * rows
+    with pytest.raises(JudgementFailed, match="1 of the 5 judges"):
+        metric(axes_episodes(TABLE, splits=1, count=5)[0], dspy.Prediction(axes=AXES[:1]))
+
+
+@pytest.mark.parametrize(
+    ("tau", "head"),
+    [(0.1, "Agree with"), (0.09, "Say nothing"), (-0.09, "Say nothing"), (-0.1, "Point against")],
+)
+def test_a_tau_below_a_tenth_is_described_as_saying_nothing(tau, head, monkeypatch):
+    found = Yield(tau, (JudgeYield("Tone", tau, 12),), 1)
+    monkeypatch.setattr("metricsmith.optimizers.students.yield_of", lambda *args, **options: found)
+    feedback = YieldMetric()(axes_episodes(TABLE, splits=1)[0], dspy.Prediction(axes=AXES[:1])).feedback
+    assert [part for part in ("Agree with", "Say nothing", "Point against") if part in feedback] == [head]
+    assert f"'Tone' ({tau:+.2f}, 12 outputs)" in feedback
 
 
 def test_what_has_no_value_raises_and_is_counted():
