@@ -43,6 +43,8 @@ class Episode(dspy.Example):  # type: ignore[misc]
         What the program is asked.
     """
 
+    _input_keys: set[str] | None
+
     def __init__(self, base: Any = None, *, label: Gains | HeldOut | None = None, **fields: Any) -> None:
         super().__init__(base, **fields)
         self._label = label if label is not None else getattr(base, "_label", None)
