@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from metricsmith.aggregation import OutlierRule, drop_outliers, rrwa
     from metricsmith.bank.catalogue import MetricBank, default_bank
     from metricsmith.datasets.table import Table, read_table
+    from metricsmith.datasets.taubench import read_taubench
     from metricsmith.errors import (
         DataError,
         InputError,
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
     )
     from metricsmith.metric import DSPyMetric, Metric, make_row
     from metricsmith.optimizers.auto_metrics import AutoMetrics
+    from metricsmith.optimizers.episodes import axes_episodes, recommendation_episodes, rubric_episodes
     from metricsmith.optimizers.induce import induce
     from metricsmith.optimizers.runs import Induced
+    from metricsmith.optimizers.students import RankingMetric, YieldMetric
+    from metricsmith.optimizers.yields import yield_of
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
     from metricsmith.programs.judges.examples import ExampleJudge
@@ -57,14 +61,18 @@ _HOMES = {
     "aggregation": ("OutlierRule", "drop_outliers", "rrwa"),
     "bank.catalogue": ("MetricBank", "default_bank"),
     "datasets.table": ("Table", "read_table"),
+    "datasets.taubench": ("read_taubench",),
     "errors": (
         "DataError", "InputError", "Interrupted", "JudgementFailed", "MetricsmithError", "ModelFailure", "NeedsError",
         "OptionError", "StateError", "StoreError",
     ),
     "metric": ("DSPyMetric", "Metric", "make_row"),
     "optimizers.auto_metrics": ("AutoMetrics",),
+    "optimizers.episodes": ("axes_episodes", "recommendation_episodes", "rubric_episodes"),
     "optimizers.induce": ("induce",),
     "optimizers.runs": ("Induced",),
+    "optimizers.students": ("RankingMetric", "YieldMetric"),
+    "optimizers.yields": ("yield_of",),
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),
     "programs.judges.examples": ("ExampleJudge",),
@@ -88,10 +96,11 @@ __all__ = [
     "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "Coverage", "CriterionJudge",
     "DSPyMetric", "DataError", "ExampleJudge", "GEval", "Induced", "InducedMetric", "InputError", "Interrupted",
     "Judgement", "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
-    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated",
-    "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table",
-    "Task", "TwoStagePLS", "Usage", "ascore", "default_bank", "drop_outliers", "estimate", "induce", "load",
-    "make_row", "project", "read_table", "rrwa", "score", "write_reports",
+    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "RankingMetric",
+    "Repeated", "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError",
+    "Table", "Task", "TwoStagePLS", "Usage", "YieldMetric", "ascore", "axes_episodes", "default_bank",
+    "drop_outliers", "estimate", "induce", "load", "make_row", "project", "read_table", "read_taubench",
+    "recommendation_episodes", "rrwa", "rubric_episodes", "score", "write_reports", "yield_of",
 ]  # fmt: skip
 
 

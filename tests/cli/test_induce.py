@@ -75,3 +75,20 @@ def test_a_share_that_leaves_nothing_to_learn_from_is_code_2(run, own, tmp_path,
     code, _, err = run("induce", own, "--target", "rating", f"--test={share}", "--out", tmp_path / "out", "--quiet")
     assert (code, (tmp_path / "out").exists()) == (2, False)
     assert "share from 0" in err
+
+
+def test_a_column_of_message_lists_is_read_as_conversations(run, tmp_path):
+    lines = ["task_id,messages,turns,rating"]
+    for number in range(24):
+        talk = [{"role": "user", "content": f"Hello {number}"}, {"role": "assistant", "content": "Hi."}]
+        lines.append(f'{number // 4},"{talk}",{number % 4},{number % 4}')
+    (tmp_path / "runs.csv").write_text("\n".join(lines), "utf-8")
+    code, _, err = run(
+        "induce", tmp_path / "runs.csv", "--target", "rating", "--bank", "none", "--metric-columns", "turns",
+        "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "column 'messages' holds conversations" in err
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "assistant: Hi." in page
+    assert "&#39;role&#39;" not in page

@@ -317,7 +317,8 @@ def test_taubench_rewards_are_binary(shared_data):
     table = read_table(shared_data / "taubench_train_runs.csv", target="reward")
     assert table.task.scale == Scale(0, 1, 1)
     assert (len(table), len(set(table.groups))) == (104, 25)
-    assert table.rows[0].output.startswith("[{'role': 'user'")
+    assert table.rows[0].output.startswith("user: I need to cancel my flights")
+    assert table.rows[0].output.splitlines()[1].startswith("assistant:")
 
 
 def test_error_spans_are_read_as_new_data(shared_data):

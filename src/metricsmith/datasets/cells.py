@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["cell_number", "cell_text", "is_blank", "plain", "reference_list"]
+__all__ = ["cell_number", "cell_text", "is_blank", "plain", "python_literal", "reference_list"]
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 _MISSING_NUMBERS = frozenset({"", "nan", "null", "none", "n/a", "na", "<na>"})
@@ -123,14 +123,25 @@ def _listed(text: str) -> list[Any]:
     return [text]
 
 
-def _python_list(text: str) -> Any:
+def python_literal(text: str) -> Any:
+    """The value that Python's printed form stands for; nothing is executed.
+
+    Raises
+    ------
+    ValueError, SyntaxError, MemoryError, RecursionError
+        If the text is no literal, or nests too deep.
+    """
     with warnings.catch_warnings():
-        # A reference may hold a backslash that is no escape; that is data, not a programming mistake.
+        # A text may hold a backslash that is no escape; that is data, not a programming mistake.
         warnings.simplefilter("ignore", SyntaxWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
-        value = ast.literal_eval(text)
-        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-        strings = [token.string for token in tokens if token.type == tokenize.STRING]
-        if isinstance(value, list) and value and len(strings) > len(value):
-            return [ast.literal_eval(string) for string in strings]
+        return ast.literal_eval(text)
+
+
+def _python_list(text: str) -> Any:
+    value = python_literal(text)
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    strings = [token.string for token in tokens if token.type == tokenize.STRING]
+    if isinstance(value, list) and value and len(strings) > len(value):
+        return [python_literal(string) for string in strings]
     return value

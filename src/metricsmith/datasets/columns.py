@@ -75,6 +75,10 @@ class Columns:
     group: str | None = None
     guessed: frozenset[str] = frozenset()
 
+    def texts(self) -> tuple[str, ...]:
+        """The columns whose cells are shown to a metric, each once: output, inputs, references and context."""
+        return tuple(dict.fromkeys(filter(None, (self.output, *self.inputs, *self.references, self.context))))
+
     def used(self) -> tuple[str, ...]:
         """Every column that has a role, each once."""
         single = [self.target, self.output, self.context, self.id, self.group]

@@ -79,15 +79,17 @@ def open_source(source: Any) -> RawTable:
 
     Parameters
     ----------
-    source : path, pandas.DataFrame, datasets.Dataset or hub id
+    source : path, pandas.DataFrame, datasets.Dataset, hub id or RawTable
         A text ``owner/name`` that is no path is a hub id. A data set with several splits is read from
-        its ``train`` split, which is noted.
+        its ``train`` split, which is noted. A `RawTable` stays as it is.
 
     Raises
     ------
     DataError
         If the source is of no such kind, cannot be read, or has no rows.
     """
+    if isinstance(source, RawTable):
+        return source
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if isinstance(source, str) and _is_hub_id(source):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from metricsmith.datasets.candidates import Candidates, match_columns, read_scores
 from metricsmith.datasets.cells import cell_text, is_blank, reference_list
 from metricsmith.datasets.columns import Columns, guess_notes, need_column, resolve_columns
+from metricsmith.datasets.conversations import render_conversations
 from metricsmith.datasets.filters import filter_rows
 from metricsmith.datasets.labels import Labels, label_rows
 from metricsmith.datasets.ratings import as_scale, infer_scale, read_ratings
@@ -126,6 +127,7 @@ def read_table(
 
     Columns that are not named are guessed from their names (`columns.SYNONYMS`); every guess stands in
     the notes. Nothing is written, and bad input ends in one error that names file, row and column.
+    A text column whose cells are lists of chat messages is written out turn by turn (`conversations`).
 
     Parameters
     ----------
@@ -179,6 +181,7 @@ def read_table(
     named = Columns(target, output, _many(inputs), _many(reference), context, id, group)
     columns = resolve_columns(raw, named, taken=candidates.names, guess_target=require_target)
     columns, refused = _usable_output(raw, columns, candidates)
+    raw, rendered = render_conversations(raw, columns.texts())
     labels = label_rows(raw, columns, _joined(raw, columns.inputs))
     ratings, rating_scale, rating_notes = _ratings(raw, columns, scale, min_rated, require_target)
     guesses = guess_notes(raw, labels.columns)
@@ -188,7 +191,7 @@ def read_table(
         rows=_rows(raw, labels, ratings, scores),
         ratings=ratings,
         columns=labels.columns,
-        notes=(*notes, *guesses, *refused, *labels.notes, *candidates.notes, *rating_notes),
+        notes=(*notes, *guesses, *refused, *rendered, *labels.notes, *candidates.notes, *rating_notes),
         metric_values=scores,
         prior=candidates.prior,
         checksum=raw.checksum,

@@ -21,7 +21,7 @@ from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.records import MetricCard, Task, Usage
 
-__all__ = ["BANKS", "Candidates", "Sources", "gather"]
+__all__ = ["BANKS", "Candidates", "Sources", "card_key", "gather", "pool_cards"]
 
 BANKS = ("auto", "all", "existing", "generated", "none")
 GENERATED_ONLY_BELOW = 80  # rated training rows; AutoMetrics, section 4.6
@@ -194,24 +194,30 @@ def _retrieve(
     pool: Sequence[Metric], task: Task, k: int, recommender: Recommender
 ) -> tuple[list[Metric], tuple[str, ...], Usage]:
     """Keep the metrics of the k best cards; a pool that is small enough is kept as it is."""
-    cards: dict[str, MetricCard] = {}
-    for metric in pool:
-        cards.setdefault(_card_key(metric), replace(metric.card, name=_card_key(metric)))
+    cards = pool_cards(pool)
     if len(cards) <= k:
         return list(pool), (), Usage()
     notes, usage = [], Usage()
     try:
-        choice = recommender.recommend(task, list(cards.values()), k)
+        choice = recommender.recommend(task, cards, k)
     except JudgementFailed as problem:
-        choice = BM25Recommender().recommend(task, list(cards.values()), k)
+        choice = BM25Recommender().recommend(task, cards, k)
         notes.append(f"the model's ranking failed ({problem}); BM25's order stands")
         usage += problem.usage or Usage()
     kept = set(choice.names)
     notes += [f"retrieval kept {len(kept)} of {len(cards)} metrics", *choice.notes]
-    return [metric for metric in pool if _card_key(metric) in kept], tuple(notes), usage + choice.usage
+    return [metric for metric in pool if card_key(metric) in kept], tuple(notes), usage + choice.usage
 
 
-def _card_key(metric: Metric) -> str:
+def pool_cards(pool: Sequence[Metric]) -> list[MetricCard]:
+    """The cards that a recommender sees for these metrics, each once, under the names of `card_key`."""
+    cards: dict[str, MetricCard] = {}
+    for metric in pool:
+        cards.setdefault(card_key(metric), replace(metric.card, name=card_key(metric)))
+    return list(cards.values())
+
+
+def card_key(metric: Metric) -> str:
     """Outputs of one bank family share a card; a judge is known by its own name."""
     return metric.card.name if isinstance(metric, BankMetric) else metric.name
 

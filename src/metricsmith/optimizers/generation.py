@@ -6,6 +6,7 @@ import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import dspy
 
@@ -21,7 +22,7 @@ from metricsmith.records import Task, Usage
 from metricsmith.scoring.calls import Call, model_call
 from metricsmith.signatures.axes import Axis
 
-__all__ = ["DEFAULT_COUNTS", "GENERATORS", "Family", "Generated", "generate"]
+__all__ = ["DEFAULT_COUNTS", "GENERATORS", "Family", "Generated", "axes_inputs", "generate", "rubric_inputs"]
 
 # AutoMetrics, section 3.1: 10 single-criterion and 5 rubric judges.
 DEFAULT_COUNTS: Mapping[str, int] = {"criterion": 10, "rubric": 5}
@@ -72,16 +73,7 @@ def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
     wanted = sum(counts.values())
     if wanted == 0:
         return Generated()
-    examples = contrast(rows, task, seed=seed)
-    call = model_call(
-        AxesGenerator(),
-        parse_tries=PARSE_TRIES,
-        task=task.description,
-        rating=f"{task.target}, from {task.scale}" + ("" if task.scale.higher_is_better else ", where lower is better"),
-        liked=examples.liked,
-        disliked=examples.disliked,
-        count=wanted,
-    )
+    call = model_call(AxesGenerator(), parse_tries=PARSE_TRIES, **axes_inputs(rows, task, wanted, seed=seed))
     if call.prediction is None:
         raise ModelFailure(f"the request for criteria to judge by failed: {call.error}")
     axes = call.prediction.axes
@@ -92,6 +84,24 @@ def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
         made = Generated(made.judges + family.judges, made.usage + family.usage, made.notes + family.notes)
         start += count
     return made
+
+
+def axes_inputs(rows: Sequence[dspy.Example], task: Task, count: int, *, seed: int = 0) -> dict[str, Any]:
+    """What `AxesGenerator` is asked, from rated rows; `seed` as for `contrast`."""
+    examples = contrast(rows, task, seed=seed)
+    return {
+        "task": task.description,
+        "rating": f"{task.target}, from {task.scale}"
+        + ("" if task.scale.higher_is_better else ", where lower is better"),
+        "liked": examples.liked,
+        "disliked": examples.disliked,
+        "count": count,
+    }
+
+
+def rubric_inputs(axis: Axis, task: Task) -> dict[str, Any]:
+    """What `RubricGenerator` is asked about one axis."""
+    return {"task": task.description, "criterion": f"{axis.name}: {axis.meaning}"}
 
 
 def _criterion_judges(axes: Sequence[Axis], task: Task) -> Generated:
@@ -128,8 +138,7 @@ def _written(
         return Generated()
 
     def write(axis: Axis) -> Call:
-        criterion = f"{axis.name}: {axis.meaning}"
-        return model_call(generator, parse_tries=PARSE_TRIES, task=task.description, criterion=criterion)
+        return model_call(generator, parse_tries=PARSE_TRIES, **rubric_inputs(axis, task))
 
     with ThreadPoolExecutor(len(axes)) as pool:
         futures = [pool.submit(contextvars.copy_context().run, write, axis) for axis in axes]
