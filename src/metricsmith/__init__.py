@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from metricsmith.programs.loading import load
     from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
     from metricsmith.regression import LinearCombination, PriorRidge, TwoStagePLS, project
+    from metricsmith.rendering import render_messages, render_output
     from metricsmith.report.record import RunRecord
     from metricsmith.report.write import write_reports
+    from metricsmith.reward import Reward, RewardCheck
     from metricsmith.scoring import (
         Budget,
         CallableMetric,
@@ -73,8 +75,10 @@ _HOMES = {
     "programs.loading": ("load",),
     "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
     "regression": ("LinearCombination", "PriorRidge", "TwoStagePLS", "project"),
+    "rendering": ("render_messages", "render_output"),
     "report.record": ("RunRecord",),
     "report.write": ("write_reports",),
+    "reward": ("Reward", "RewardCheck"),
     "scoring": (
         "Budget", "CallableMetric", "Concurrency", "Coverage", "ScoreTable", "ascore", "estimate", "score",
     ),
@@ -83,13 +87,13 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "Coverage", "CriterionJudge",
-    "DSPyMetric", "DataError", "ExampleJudge", "Induced", "InducedMetric", "InputError", "Interrupted", "Judgement",
-    "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
-    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated",
-    "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table",
-    "Task", "TwoStagePLS", "Usage", "ascore", "default_bank", "drop_outliers", "estimate", "induce", "load",
-    "make_row", "project", "read_table", "rrwa", "score", "write_reports",
+    "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "Coverage", "CriterionJudge", "DSPyMetric",
+    "DataError", "ExampleJudge", "Induced", "InducedMetric", "InputError", "Interrupted", "Judgement",
+    "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError", "ModelFailure",
+    "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated", "Reward", "RewardCheck",
+    "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task",
+    "TwoStagePLS", "Usage", "ascore", "default_bank", "drop_outliers", "estimate", "induce", "load", "make_row",
+    "project", "read_table", "render_messages", "render_output", "rrwa", "score", "write_reports",
 ]  # fmt: skip
 
 
