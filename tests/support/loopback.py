@@ -31,7 +31,7 @@ from wire import Connection
 if TYPE_CHECKING:
     import dspy
 
-Answer = Callable[..., dict[str, Any]]
+Answer = Callable[..., dict[str, Any] | str]
 
 
 class Seen(NamedTuple):
@@ -52,7 +52,8 @@ class Loopback:
     Parameters
     ----------
     answer : callable
-        From the prompt, and from the choice's number if it takes two arguments, to the fields of the answer.
+        From the prompt, and from the choice's number if it takes two arguments, to the fields of the answer, or to
+        its whole text where another format than DSPy's chat format is asked for.
     server_errors, malformed : float
         Shares of requests that meet a status 500, and small talk instead of an answer.
     always : int
@@ -210,7 +211,8 @@ class Loopback:
         for choice in range(n):
             fields = self.answer(prompt, choice) if self.by_choice else self.answer(prompt)
             spoilt = fault is Fault.ONE_MALFORMED and choice == n // 2
-            texts.append(written(fields, Fault.CHATTER if spoilt else spoken))
+            whole = isinstance(fields, str) and not spoilt and spoken is None
+            texts.append(fields if whole else written(fields, Fault.CHATTER if spoilt else spoken))
         usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": sum(len(text) // 4 for text in texts)}
         self.tokens.update(usage)
         usage["total_tokens"] = sum(usage.values())
