@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     )
     from metricsmith.metric import DSPyMetric, Metric, make_row
     from metricsmith.optimizers.auto_metrics import AutoMetrics
+    from metricsmith.optimizers.gepa_bound import GEPABound, gepa_bound
     from metricsmith.optimizers.induce import induce
+    from metricsmith.optimizers.monitoring import RewardMonitor
     from metricsmith.optimizers.runs import Induced
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
@@ -64,7 +66,9 @@ _HOMES = {
     ),
     "metric": ("DSPyMetric", "Metric", "make_row"),
     "optimizers.auto_metrics": ("AutoMetrics",),
+    "optimizers.gepa_bound": ("GEPABound", "gepa_bound"),
     "optimizers.induce": ("induce",),
+    "optimizers.monitoring": ("RewardMonitor",),
     "optimizers.runs": ("Induced",),
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),
@@ -88,12 +92,13 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "Coverage", "CriterionJudge", "DSPyMetric",
-    "DataError", "ExampleJudge", "Induced", "InducedMetric", "InputError", "Interrupted", "Judgement",
+    "DataError", "ExampleJudge", "GEPABound", "Induced", "InducedMetric", "InputError", "Interrupted", "Judgement",
     "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError", "ModelFailure",
     "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated", "Reward", "RewardCheck",
-    "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task",
-    "TwoStagePLS", "Usage", "ascore", "default_bank", "drop_outliers", "estimate", "induce", "load", "make_row",
-    "project", "read_table", "render_messages", "render_output", "rrwa", "score", "write_reports",
+    "RewardMonitor", "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError",
+    "Table", "Task", "TwoStagePLS", "Usage", "ascore", "default_bank", "drop_outliers", "estimate", "gepa_bound",
+    "induce", "load", "make_row", "project", "read_table", "render_messages", "render_output", "rrwa", "score",
+    "write_reports",
 ]  # fmt: skip
 
 
