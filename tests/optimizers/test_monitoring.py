@@ -6,6 +6,7 @@ import logging
 import math
 import re
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import dspy
 import pytest
@@ -177,7 +178,9 @@ def test_every_candidate_can_be_followed_and_a_run_without_statistics_cannot():
 
 def test_the_plot_shows_both_lines_and_the_page_stands_alone(tmp_path):
     monitor = watched()
-    drawing = monitor.plot()
+    monitor.write(tmp_path / "gap.svg")
+    drawing = (tmp_path / "gap.svg").read_text("utf-8")
+    assert ElementTree.fromstring(drawing).tag == "{http://www.w3.org/2000/svg}svg"
     lines = re.findall(r'<polyline points="([^"]+)" class="curve (\w+)"', drawing)
     heights = {kind: [float(place.split(",")[1]) for place in points.split()] for points, kind in lines}
     assert heights["main"][1] == heights["down"][1]
@@ -193,8 +196,9 @@ def test_the_plot_shows_both_lines_and_the_page_stands_alone(tmp_path):
     assert page.count("<tr>") == 4
 
 
-def test_one_step_draws_nothing():
+def test_one_step_draws_nothing(tmp_path):
     monitor = RewardMonitor(reward(), ROWS, reference=capped)
     assert monitor.gaps() == []
     monitor.observe(words(2))
-    assert monitor.plot() == ""
+    with pytest.raises(DataError, match="fewer than two steps"):
+        monitor.write(tmp_path / "gap.svg")

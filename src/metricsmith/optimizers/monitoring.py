@@ -18,8 +18,8 @@ from metricsmith.correlation import kendall_tau_b
 from metricsmith.errors import DataError, JudgementFailed, OptionError
 from metricsmith.metric import content_hash, row_text
 from metricsmith.records import Scale
-from metricsmith.report.gap import Gap, gap_verdict, render_gap_page
-from metricsmith.report.plots.gap import GapPoint, gap_plot
+from metricsmith.report.gap import Gap, gap_verdict, plot_gaps, render_gap_page
+from metricsmith.report.page import standalone
 from metricsmith.report.write import replace_file
 from metricsmith.resampling import group_bootstrap
 from metricsmith.reward import Outcome, Reward
@@ -232,14 +232,19 @@ class RewardMonitor:
         """What the steps say, in one or two sentences."""
         return gap_verdict(self.gaps())
 
-    def plot(self) -> str:
-        """The plot as SVG; its colours come from the page's style sheet, which `write` puts beside it."""
-        points = [GapPoint(gap.at, gap.reward_change, gap.gap, gap.low, gap.high) for gap in self.gaps()]
-        return gap_plot("gap", points)
-
     def write(self, path: str | PathLike[str], title: str = "Reward and reference") -> None:
-        """Write plot and table as one self-contained HTML page."""
-        replace_file(Path(path), render_gap_page(title, self.gaps(), self.level))
+        """Write plot and table as one self-contained HTML page, or the plot alone where `path` ends in ``.svg``.
+
+        Raises
+        ------
+        DataError
+            If fewer than two steps have a reference: there is nothing to draw.
+        """
+        plot = plot_gaps(self.gaps())
+        if not plot:
+            raise DataError("fewer than two steps have a reference: observe programs, and rate their outputs")
+        alone = Path(path).suffix == ".svg"
+        replace_file(Path(path), standalone(plot) if alone else render_gap_page(title, self.gaps(), self.level))
 
     def _gap(self, step: MonitoredStep, first: np.ndarray[Any, np.dtype[np.float64]]) -> Gap:
         now = self._numbers(step)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from metricsmith.report.formats import interval, raw, statistic
 from metricsmith.report.page import render_page
 from metricsmith.report.plots.gap import GapPoint, gap_plot
+from metricsmith.report.plots.svg import Svg
 
-__all__ = ["Gap", "gap_verdict", "render_gap_page"]
+__all__ = ["Gap", "gap_verdict", "plot_gaps", "render_gap_page"]
 
 ROUNDING = 1e-9  # differences of means that are equal on paper
 
@@ -71,14 +72,19 @@ def gap_verdict(gaps: Sequence[Gap]) -> str:
     )
 
 
+def plot_gaps(gaps: Sequence[Gap]) -> Svg:
+    """The plot of the steps; its colours come from the style sheet of the page that it stands in."""
+    points = [GapPoint(gap.at, gap.reward_change, gap.gap, gap.low, gap.high) for gap in gaps]
+    return gap_plot("gap", points)
+
+
 def render_gap_page(title: str, gaps: Sequence[Gap], level: float) -> str:
     """One self-contained HTML page with plot and table."""
-    points = [GapPoint(gap.at, gap.reward_change, gap.gap, gap.low, gap.high) for gap in gaps]
     return render_page(
         "gap.html.j2",
         title=title,
         verdict=gap_verdict(gaps),
-        plot=gap_plot("gap", points),
+        plot=plot_gaps(gaps),
         gaps=gaps,
         level=level,
         interval=interval,

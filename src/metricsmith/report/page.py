@@ -25,7 +25,7 @@ from metricsmith.report.record import RunRecord
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["FULL_TEXT", "render_html", "render_page"]
+__all__ = ["FULL_TEXT", "render_html", "render_page", "standalone"]
 
 # Longer texts are cut, with a note of what is left out: the page must stay small enough for a phone.
 FULL_TEXT = 6000
@@ -77,6 +77,14 @@ def render_page(template: str, /, **values: object) -> str:
         _environment().get_template(template).render(style=Svg(style), style_hash=_content_hash(style), **values)
     )
     return written
+
+
+def standalone(plot: Svg) -> str:
+    """A plot as an SVG file of its own, the style sheet inside."""
+    opened = plot.index(">") + 1
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg"{plot[4:opened]}<style>{_asset("report.css")}</style>{plot[opened:]}'
+    )
 
 
 def _plots(record: RunRecord) -> dict[str, Svg]:
