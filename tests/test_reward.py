@@ -311,6 +311,20 @@ def test_a_function_sees_the_whole_example_with_the_new_output():
     assert reward(right, "yes").score > reward(wrong, "yes").score
 
 
+def test_a_function_inside_an_induced_metric_sees_the_whole_example_too():
+    function = CallableMetric(lambda row, pred: float(row.gold == pred.output), name="exact", version="1")
+    metric = induced(lambda o: 0.0)
+    metric.components[0] = function
+    metric.settings.values["combination"]["columns"][0]["name"] = "exact"
+    right, wrong = (dspy.Example(input="q", gold=gold) for gold in ("yes", "no"))
+    assert metric.as_reward()(right, "yes").score > metric.as_reward()(wrong, "yes").score
+
+
+def test_the_columns_of_the_examples_own_output_say_nothing_of_a_new_one():
+    with pytest.raises(JudgementFailed, match="no number in column 'good'"):
+        ColumnMetric("good").as_reward()(dspy.Example(output="old", columns={"good": 3.0}), "new")
+
+
 def program(**inputs):
     if inputs["input"] == "crash":
         raise ZeroDivisionError("by design")

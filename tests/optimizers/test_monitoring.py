@@ -88,6 +88,25 @@ def test_rows_without_both_numbers_are_left_out_everywhere():
     assert monitor.gaps()[1].reward_change == pytest.approx(0.2)
 
 
+def test_the_interval_resamples_groups_and_not_rows():
+    def by_group(row, pred):
+        return capped(row, pred) - (0.2 if row.group in ("g0", "g1") and len(pred.output.split()) == 6 else 0.0)
+
+    alone = [dspy.Example(row, group=row.id).with_inputs("input") for row in ROWS]
+    names = {f"r{n}": f"g{n // 2}" for n in range(8)}
+    found = []
+    for rows in (ROWS, alone):
+        reference = lambda row, pred: by_group(dspy.Example(group=names[row.id]), pred)  # noqa: E731
+        monitor = RewardMonitor(reward(), rows, reference=reference)
+        monitor.observe(words(2))
+        monitor.observe(words(6))
+        found.append(monitor.gaps()[1])
+    grouped, single = found
+    # Half of the groups have a gap of .3, half of .5; four draws of groups scatter more than eight of rows.
+    assert grouped.gap == single.gap == pytest.approx(0.4)
+    assert grouped.high - grouped.low > 1.2 * (single.high - single.low)
+
+
 def test_the_order_of_steps_is_that_of_the_optimisation():
     monitor = RewardMonitor(reward(), ROWS, reference=capped)
     monitor.observe(words(6), at=60)

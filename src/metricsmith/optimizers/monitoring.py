@@ -76,7 +76,7 @@ class RewardMonitor:
     sample : int, optional
         How many rows are shown to people, the same ones for every program; by default all.
     seed : int
-        Draws the sample, the order of `to_rate` and the resamples.
+        Draws the sample and the resamples.
     level : float
         Of the intervals.
     num_threads : int, optional
@@ -168,7 +168,7 @@ class RewardMonitor:
     def to_rate(self) -> list[dspy.Example]:
         """Outputs that people have not rated yet: ``id``, ``input`` and ``output`` of the sampled rows.
 
-        Equal outputs of a row are shown once. The order is random and nothing tells from which program an output
+        Equal outputs of a row are shown once. They go by their ids, which are hashes, so that nothing tells from which program an output
         comes, so that raters cannot favour later ones.
         """
         waiting = {
@@ -178,9 +178,7 @@ class RewardMonitor:
             if place in self.sampled and key and key not in self._ratings
         }
         texts = {key: row_text(outcome.row, self.reward.fields, outcome.prediction) for key, outcome in waiting.items()}
-        items = [dspy.Example(id=key, input=text.input, output=text.output) for key, text in sorted(texts.items())]
-        random.Random(self.seed).shuffle(items)
-        return items
+        return [dspy.Example(id=key, input=text.input, output=text.output) for key, text in sorted(texts.items())]
 
     def rate(self, ratings: Mapping[str, float]) -> None:
         """Take people's ratings, by the ``id`` of `to_rate`; a later one replaces an earlier.
