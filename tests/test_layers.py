@@ -14,6 +14,7 @@ LAYERS = (
     {"errors", "version"},
     {"records", "rendering"},
     {"metric"},
+    {"reward"},
     {"resampling", "correlation"},
     {"aggregation", "regression", "agreement", "rating_model", "meta_evaluation", "validity"},
     {"bank", "signatures", "datasets", "report"},

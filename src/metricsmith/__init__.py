@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from metricsmith.metric import DSPyMetric, Metric, make_row
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.episodes import axes_episodes, recommendation_episodes, rubric_episodes
+    from metricsmith.optimizers.gepa_bound import GEPABound, gepa_bound
     from metricsmith.optimizers.induce import induce
+    from metricsmith.optimizers.monitoring import RewardMonitor
     from metricsmith.optimizers.runs import Induced
     from metricsmith.optimizers.students import RankingMetric, YieldMetric
+    from metricsmith.optimizers.tuner import JudgeTuner, Tuning
     from metricsmith.optimizers.yields import yield_of
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
@@ -43,8 +46,10 @@ if TYPE_CHECKING:
     from metricsmith.programs.loading import load
     from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
     from metricsmith.regression import LinearCombination, PriorRidge, TwoStagePLS, project
+    from metricsmith.rendering import render_messages, render_output
     from metricsmith.report.record import RunRecord
     from metricsmith.report.write import write_reports
+    from metricsmith.reward import Reward, RewardCheck
     from metricsmith.scoring import (
         Budget,
         CallableMetric,
@@ -69,9 +74,12 @@ _HOMES = {
     "metric": ("DSPyMetric", "Metric", "make_row"),
     "optimizers.auto_metrics": ("AutoMetrics",),
     "optimizers.episodes": ("axes_episodes", "recommendation_episodes", "rubric_episodes"),
+    "optimizers.gepa_bound": ("GEPABound", "gepa_bound"),
     "optimizers.induce": ("induce",),
+    "optimizers.monitoring": ("RewardMonitor",),
     "optimizers.runs": ("Induced",),
     "optimizers.students": ("RankingMetric", "YieldMetric"),
+    "optimizers.tuner": ("JudgeTuner", "Tuning"),
     "optimizers.yields": ("yield_of",),
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),
@@ -83,8 +91,10 @@ _HOMES = {
     "programs.loading": ("load",),
     "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
     "regression": ("LinearCombination", "PriorRidge", "TwoStagePLS", "project"),
+    "rendering": ("render_messages", "render_output"),
     "report.record": ("RunRecord",),
     "report.write": ("write_reports",),
+    "reward": ("Reward", "RewardCheck"),
     "scoring": (
         "Budget", "CallableMetric", "Concurrency", "Coverage", "ScoreTable", "ascore", "estimate", "score",
     ),
@@ -94,13 +104,14 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "Coverage", "CriterionJudge",
-    "DSPyMetric", "DataError", "ExampleJudge", "GEval", "Induced", "InducedMetric", "InputError", "Interrupted",
-    "Judgement", "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
-    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "RankingMetric",
-    "Repeated", "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError",
-    "Table", "Task", "TwoStagePLS", "Usage", "YieldMetric", "ascore", "axes_episodes", "default_bank",
-    "drop_outliers", "estimate", "induce", "load", "make_row", "project", "read_table", "read_taubench",
-    "recommendation_episodes", "rrwa", "rubric_episodes", "score", "write_reports", "yield_of",
+    "DSPyMetric", "DataError", "ExampleJudge", "GEPABound", "GEval", "Induced", "InducedMetric", "InputError",
+    "Interrupted", "JudgeTuner", "Judgement", "JudgementFailed", "LinearCombination", "Metric", "MetricBank",
+    "MetricCard", "MetricsmithError", "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel",
+    "PriorRidge", "RankingMetric", "Repeated", "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord",
+    "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task", "Tuning", "TwoStagePLS",
+    "Usage", "YieldMetric", "ascore", "axes_episodes", "default_bank", "drop_outliers", "estimate", "gepa_bound",
+    "induce", "load", "make_row", "project", "read_table", "read_taubench", "recommendation_episodes",
+    "render_messages", "render_output", "rrwa", "rubric_episodes", "score", "write_reports", "yield_of",
 ]  # fmt: skip
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import math
 import threading
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import dspy
 import numpy as np
@@ -21,8 +22,28 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.records import Judgement, MetricCard, Output
+from metricsmith.rendering import render_output
 
-__all__ = ["Asker", "Composite", "DSPyMetric", "Metric", "RowText", "content_hash", "make_row", "row_text"]
+__all__ = [
+    "Asker",
+    "Composite",
+    "DSPyMetric",
+    "Explanation",
+    "FieldNames",
+    "Memo",
+    "Metric",
+    "Part",
+    "RowText",
+    "content_hash",
+    "judged_row",
+    "make_row",
+    "row_key",
+    "row_text",
+]
+
+FieldNames = str | Sequence[str]  # of one field, or of several that are shown together under their names
+TEXTS = ("input", "output", "references", "context")
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -69,6 +90,72 @@ class Composite(Protocol):
 
     def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
         """The judgement of one row from those of its p parts; its usage is the sum of theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one component adds to one prediction.
+
+    Parameters
+    ----------
+    name, meaning : str
+        The component, and what its number means.
+    weight : float
+        Rating points per standard deviation of the transformed column.
+    more_is_better : bool
+        Whether a higher raw number goes with better ratings.
+    contribution : float
+        Rating points, relative to a row that is average in every component; NaN without a value.
+    cost : float
+        Rating points by which the row stays behind the best training row, never negative; NaN without a value.
+    judgement : Judgement
+        The component's own; its status says why there is no value.
+    """
+
+    name: str
+    meaning: str
+    weight: float
+    more_is_better: bool
+    contribution: float
+    cost: float
+    judgement: Judgement
+
+    def __str__(self) -> str:
+        if not self.judgement.ok:
+            return f"{self.name}: no value ({self.judgement.error})"
+        meaning = f"{self.meaning.rstrip('.')}; " if self.meaning else ""
+        direction = "more is better" if self.more_is_better else "less is better"
+        behind = f"{self.cost:.2f} rating points behind the best rated example" if self.cost >= 0.005 else "no loss"
+        reason = f". {self.judgement.feedback}" if self.judgement.feedback else ""
+        return f"{self.name} = {self.judgement.raw:.4g} ({meaning}{direction}): {behind}{reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One row's prediction taken apart; ``intercept + sum of contributions = prediction``."""
+
+    prediction: Judgement
+    intercept: float
+    parts: tuple[Part, ...]
+
+    @property
+    def missing(self) -> float:
+        """The share of the absolute weight that has no value, from 0 to 1; 0 where nothing has a weight."""
+        total = sum(abs(part.weight) for part in self.parts)
+        return sum(abs(part.weight) for part in self.parts if not part.judgement.ok) / total if total else 0.0
+
+    @property
+    def renormalised(self) -> float:
+        """The prediction with missing parts left out and the other weights scaled up to the same total.
+
+        ``intercept + sum of contributions / (1 - missing)``: the prediction itself where nothing is missing, NaN
+        where everything is. The prediction counts a missing part as average instead.
+        """
+        missing = self.missing
+        if not missing and self.prediction.raw is not None:
+            return self.prediction.raw
+        known = [part.contribution for part in self.parts if part.judgement.ok]
+        return self.intercept + math.fsum(known) / (1 - missing) if known and missing < 1 else math.nan
 
 
 @runtime_checkable
@@ -139,40 +226,97 @@ def make_row(
     return dspy.Example(**labels, **texts).with_inputs(*texts)
 
 
-def row_text(row: Any, fields: Mapping[str, str] | None = None, pred: Any = None) -> RowText:
-    """Read the texts of `row`, the output from `pred` if one is given.
+def row_text(row: Any, fields: Mapping[str, FieldNames] | None = None, pred: Any = None) -> RowText:
+    """Read the texts of `row`, the output from `pred` if one is given; what is no text goes by `render_output`.
 
     Parameters
     ----------
     row : dspy.Example or Prediction
         Has the texts under our names, or under those that `fields` gives.
-    fields : mapping of str to str, optional
-        Ours to theirs, for example ``{"input": "question", "output": "answer"}``.
-    pred : dspy.Prediction or str, optional
+    fields : mapping, optional
+        Ours to theirs, for example ``{"input": "question", "output": "answer"}``; several names stand for these
+        fields together, each under its name.
+    pred : dspy.Prediction or any output, optional
         The new output; None means the row's own.
 
     Raises
     ------
     DataError
-        If there is no output text.
+        If there is no output.
     """
-    names = {"input": "input", "output": "output", "references": "references", "context": "context"}
-    names.update(fields or {})
-    source = row if pred is None else pred
-    output = source if isinstance(source, str) else source.get(names["output"])
-    if output is None:
-        raise DataError(
-            f"no field {names['output']!r} in {sorted(source.keys())}: name the output field with output=..."
-        )
-    references = row.get(names["references"]) or ()
-    if isinstance(references, str):
-        references = (references,)
+    names: dict[str, FieldNames] = {name: name for name in TEXTS} | dict(fields or {})
+    references = _field(row, names["references"])
+    many = isinstance(references, (list, tuple))
     return RowText(
-        output=str(output),
-        input=str(row.get(names["input"]) or ""),
-        references=tuple(str(reference) for reference in references),
-        context=str(row.get(names["context"]) or ""),
+        output=_output(row if pred is None else pred, names["output"]),
+        input=_text(_field(row, names["input"])),
+        references=tuple(_text(item) for item in (references if many else [references]) if many or item),
+        context=_text(_field(row, names["context"])),
     )
+
+
+def _output(source: Any, names: FieldNames) -> str:
+    if not isinstance(source, (dspy.Example, Mapping)):
+        return render_output(source)
+    wanted = [names] if isinstance(names, str) else list(names)
+    absent = [name for name in wanted if source.get(name) is None]
+    if absent:
+        raise DataError(
+            f"no field {' and no field '.join(map(repr, absent))} in {sorted(source.keys())}: name the output field "
+            "with output=..."
+        )
+    return render_output(_field(source, names))
+
+
+def _field(source: Any, names: FieldNames) -> Any:
+    return source.get(names) if isinstance(names, str) else {name: source.get(name) for name in names}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else render_output(value) if value else ""
+
+
+def judged_row(metric: Metric, example: Any, text: RowText, *, own: bool) -> dspy.Example:
+    """The row that a metric gets to judge: these texts, and what else it needs.
+
+    The columns of `example` belong to its `own` output only. A metric that holds a function of the caller's sees
+    every other field of the example as well.
+    """
+    labels = {"columns": example.get("columns")} if own and example.get("columns") else {}
+    if _reads_whole_row(metric):
+        labels = {name: value for name, value in example.items() if name not in (*TEXTS, "columns")} | labels
+    return make_row(text.output, input=text.input, references=text.references, context=text.context, **labels)
+
+
+def row_key(metric: Metric, row: dspy.Example) -> str:
+    """A hash of a `judged_row` and of the metric's state: what is equal needs to be judged once."""
+    return content_hash(metric.fingerprint(), row.toDict())
+
+
+def _reads_whole_row(metric: Metric) -> bool:
+    parts = [part for part, _ in metric.parts(0)] if isinstance(metric, Composite) else []
+    return bool(getattr(metric, "reads_whole_row", False)) or any(map(_reads_whole_row, parts))
+
+
+class Memo(Generic[T]):
+    """Values by key, each computed once, also when several threads ask for it at the same time."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, T] = {}
+        self._lock = threading.Lock()
+        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def get(self, key: str, compute: Callable[[], T], keep: Callable[[T], bool]) -> T:
+        """The value that is known, or a new one; it is remembered if `keep` says so."""
+        with self._lock:
+            asking = self._asking[key]
+        with asking:
+            if key in self._known:
+                return self._known[key]
+            value = compute()
+            if keep(value):
+                self._known[key] = value
+            return value
 
 
 class DSPyMetric:
@@ -187,7 +331,7 @@ class DSPyMetric:
     ----------
     metric : Metric
         Who judges.
-    fields : mapping of str to str
+    fields : mapping
         Our names (``input``, ``output``, ``references``, ``context``) to the caller's.
     success_at : float
         The bar for a bootstrapped demonstration.
@@ -203,14 +347,13 @@ class DSPyMetric:
         When the judgement has no value.
     """
 
-    def __init__(self, metric: Metric, fields: Mapping[str, str] | None = None, success_at: float = 0.5) -> None:
+    def __init__(self, metric: Metric, fields: Mapping[str, FieldNames] | None = None, success_at: float = 0.5) -> None:
         self.metric = metric
         self.fields = dict(fields or {})
         self.success_at = success_at
         self.failures = 0
-        self._known: dict[str, Judgement] = {}
         self._lock = threading.Lock()
-        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._memo: Memo[Judgement] = Memo()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DSPyMetric:
         return DSPyMetric(copy.deepcopy(self.metric, memo), self.fields, self.success_at)
@@ -219,8 +362,10 @@ class DSPyMetric:
         self, example: Any, pred: Any = None, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
     ) -> Any:
         """Judge `pred` (or the example's own output, with the columns that it brings along)."""
-        columns = example.get("columns") if pred is None else None
-        judgement = self._judge(row_text(example, self.fields, pred), columns)
+        row = judged_row(self.metric, example, row_text(example, self.fields, pred), own=pred is None)
+        judgement = self._memo.get(
+            row_key(self.metric, row), lambda: self.metric.judge_batch([row])[0], lambda judgement: judgement.ok
+        )
         if judgement.score is None:
             with self._lock:
                 self.failures += 1
@@ -228,25 +373,6 @@ class DSPyMetric:
         if trace is not None and pred_name is None:
             return judgement.score >= self.success_at
         return dspy.Prediction(score=judgement.score, feedback=judgement.feedback)
-
-    def _judge(self, text: RowText, columns: Mapping[str, float] | None) -> Judgement:
-        """Judge once per text and state of the metric, also when several threads ask at the same time."""
-        key = content_hash(
-            self.metric.fingerprint(), text.input, text.output, list(text.references), text.context, columns
-        )
-        with self._lock:
-            asking = self._asking[key]
-        with asking:
-            known = self._known.get(key)
-            if known is None:
-                labels = {"columns": columns} if columns else {}
-                row = make_row(
-                    text.output, input=text.input, references=text.references, context=text.context, **labels
-                )
-                known = self.metric.judge_batch([row])[0]
-                if known.ok:
-                    self._known[key] = known
-        return known
 
 
 def content_hash(*parts: Any) -> str:

@@ -37,4 +37,6 @@ class Scripted:
         usage = Usage(1, 10, 5, 0.5, 2.0)
         if isinstance(verdict, Status):
             return Judgement(self.name, status=verdict, error="planted", run=run, usage=usage)
-        return Judgement(self.name, verdict, self.output.score(verdict), f"said of {row.id}", run=run, usage=usage)
+        return Judgement(
+            self.name, verdict, self.output.score(verdict), f"said of {row.get('id')}", run=run, usage=usage
+        )

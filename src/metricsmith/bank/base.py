@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 import dspy
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from metricsmith.metric import DSPyMetric, RowText, content_hash, row_text
 from metricsmith.records import Judgement, MetricCard, Output, Status
+from metricsmith.reward import Reward, RewardOptions
 
 __all__ = ["BankMetric", "Family", "FloatArray", "TextBatch", "best_reference"]
 
@@ -125,6 +126,10 @@ class BankMetric:
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy."""
         return DSPyMetric(self, fields, success_at)
+
+    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
+        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
+        return Reward(self, **options)
 
 
 def missing_needs(card: MetricCard, text: RowText) -> list[str]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import dspy
 
 from metricsmith.metric import DSPyMetric, content_hash
 from metricsmith.records import Judgement, MetricCard, Output, Status
+from metricsmith.reward import Reward, RewardOptions
 
 __all__ = ["ColumnMetric"]
 
@@ -72,3 +73,7 @@ class ColumnMetric:
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy; it skips rows without the column."""
         return DSPyMetric(self, fields, success_at)
+
+    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
+        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
+        return Reward(self, **options)

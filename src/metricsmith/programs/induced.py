@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.reward import Reward, RewardOptions
 from metricsmith.errors import JudgementFailed, StateError
-from metricsmith.metric import DSPyMetric, Metric, content_hash
+from metricsmith.metric import DSPyMetric, Explanation, Metric, Part, content_hash
 from metricsmith.programs.state import Settings, write_state
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
 from metricsmith.regression import LinearCombination
@@ -25,53 +26,6 @@ from metricsmith.scoring import ScoreTable, score
 __all__ = ["Explanation", "InducedMetric", "Part"]
 
 MOST_MISSING = 0.5  # share of the absolute weight that may be missing before a prediction has no value
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one component adds to one prediction.
-
-    Parameters
-    ----------
-    name, meaning : str
-        The component, and what its number means.
-    weight : float
-        Rating points per standard deviation of the transformed column.
-    more_is_better : bool
-        Whether a higher raw number goes with better ratings.
-    contribution : float
-        Rating points, relative to a row that is average in every component; NaN without a value.
-    cost : float
-        Rating points by which the row stays behind the best training row, never negative; NaN without a value.
-    judgement : Judgement
-        The component's own; its status says why there is no value.
-    """
-
-    name: str
-    meaning: str
-    weight: float
-    more_is_better: bool
-    contribution: float
-    cost: float
-    judgement: Judgement
-
-    def __str__(self) -> str:
-        if not self.judgement.ok:
-            return f"{self.name}: no value ({self.judgement.error})"
-        meaning = f"{self.meaning.rstrip('.')}; " if self.meaning else ""
-        direction = "more is better" if self.more_is_better else "less is better"
-        behind = f"{self.cost:.2f} rating points behind the best rated example" if self.cost >= 0.005 else "no loss"
-        reason = f". {self.judgement.feedback}" if self.judgement.feedback else ""
-        return f"{self.name} = {self.judgement.raw:.4g} ({meaning}{direction}): {behind}{reason}"
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """One row's prediction taken apart; ``intercept + sum of contributions = prediction``."""
-
-    prediction: Judgement
-    intercept: float
-    parts: tuple[Part, ...]
 
 
 class InducedMetric(dspy.Module):  # type: ignore[misc]
@@ -292,6 +246,10 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy, GEPA included: score and feedback, costliest failing first."""
         return DSPyMetric(self, fields, success_at)
+
+    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
+        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
+        return Reward(self, **options)
 
     def __repr__(self) -> str:
         names = ", ".join(component.name for component in self.components)

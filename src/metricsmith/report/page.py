@@ -26,9 +26,9 @@ from metricsmith.report.plots.weights import MOST_BARS, weights
 from metricsmith.report.record import RunRecord
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment
 
-__all__ = ["FULL_TEXT", "render_html", "standalone"]
+__all__ = ["FULL_TEXT", "render_html", "render_page", "standalone"]
 
 # Longer texts are cut, with a note of what is left out: the page must stay small enough for a phone.
 FULL_TEXT = 6000
@@ -51,11 +51,9 @@ def render_html(record: RunRecord) -> str:
     str
         A complete document that refers to nothing outside itself; every text is escaped.
     """
-    style = _asset("report.css")
-    return _template().render(
+    return render_page(
+        "report.html.j2",
         record=record,
-        style=Svg(style),
-        style_hash=_content_hash(style),
         verdict=sentences.verdict(record),
         plots=_plots(record),
         thinned=max(0, len(digest.rated_rows(record)) - MOST_POINTS),
@@ -74,6 +72,15 @@ def render_html(record: RunRecord) -> str:
         digest=digest,
         sentences=sentences,
     )
+
+
+def render_page(template: str, /, **values: object) -> str:
+    """A template of this package as a page that refers to nothing outside itself; every text is escaped."""
+    style = _asset("report.css")
+    written: str = (
+        _environment().get_template(template).render(style=Svg(style), style_hash=_content_hash(style), **values)
+    )
+    return written
 
 
 def standalone(drawing: Svg) -> str:
@@ -151,7 +158,7 @@ def _printable(value: object) -> object:
 
 
 @lru_cache(maxsize=1)
-def _template() -> Template:
+def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -164,4 +171,4 @@ def _template() -> Template:
         keep_trailing_newline=True,
     )
     environment.filters.update({name: getattr(formats, name) for name in FILTERS})
-    return environment.get_template("report.html.j2")
+    return environment

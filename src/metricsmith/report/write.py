@@ -11,7 +11,7 @@ from metricsmith.report.page import render_html
 from metricsmith.report.record import RunRecord
 from metricsmith.report.tables import render_json, render_scores
 
-__all__ = ["write_reports"]
+__all__ = ["replace_file", "write_reports"]
 
 
 def write_reports(record: RunRecord, folder: str | PathLike[str]) -> None:
@@ -41,10 +41,11 @@ def write_reports(record: RunRecord, folder: str | PathLike[str]) -> None:
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
-        _replace(target / name, content)
+        replace_file(target / name, content)
 
 
-def _replace(path: Path, content: str) -> None:
+def replace_file(path: Path, content: str) -> None:
+    """Write `content` whole or not at all."""
     # A lone surrogate has no UTF-8 form; an escape is valid inside JSON and visible elsewhere.
     encoded = content.encode("utf-8", "backslashreplace")
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import dspy
 from dspy.utils.exceptions import DSPyError
@@ -13,6 +13,7 @@ from dspy.utils.exceptions import DSPyError
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import DSPyMetric, content_hash
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
+from metricsmith.reward import Reward, RewardOptions
 
 __all__ = ["CallableMetric"]
 
@@ -123,6 +124,10 @@ class CallableMetric:
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy."""
         return DSPyMetric(self, fields, success_at)
+
+    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
+        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
+        return Reward(self, **options)
 
     def to_state(self) -> dict[str, Any]:
         """Not possible: code is no data.

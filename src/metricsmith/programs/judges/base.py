@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
+from metricsmith.reward import Reward, RewardOptions
 from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, row_text
 from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.programs.texts import shown
@@ -184,6 +185,10 @@ class Judge(dspy.Module):  # type: ignore[misc]
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy."""
         return DSPyMetric(self, fields, success_at)
+
+    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
+        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
+        return Reward(self, **options)
 
     def fingerprint(self) -> str:
         """A hash of the instruction, the demonstrations and the settings."""

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import dspy
 
+from metricsmith.reward import Reward, RewardOptions
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, row_text
 from metricsmith.programs.judges.base import LEVELS, PROMPT_VERSION, Judge
@@ -302,6 +303,10 @@ class PanelMember(dspy.Module):  # type: ignore[misc]
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy."""
         return DSPyMetric(self, fields, success_at)
+
+    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
+        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
+        return Reward(self, **options)
 
     def fingerprint(self) -> str:
         """A hash of the whole panel and of which member this is."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Unpack
 
 import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.reward import Reward, RewardOptions
 from metricsmith.aggregation import AGGREGATES, TWO_SIGMA, Aggregate, OutlierRule, aggregate_name, drop_outliers, rrwa
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import DSPyMetric, Metric, content_hash, make_row
@@ -223,6 +224,10 @@ class Repeated(dspy.Module):  # type: ignore[misc]
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy."""
         return DSPyMetric(self, fields, success_at)
+
+    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
+        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
+        return Reward(self, **options)
 
     def fingerprint(self) -> str:
         """A hash of the judge and of everything that changes how its runs are combined."""

@@ -1,0 +1,91 @@
+"""A reward against a reference over the steps of an optimisation: the record, the plot's page, and the words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from metricsmith.report.formats import interval, raw, statistic
+from metricsmith.report.page import render_page
+from metricsmith.report.plots.gap import GapPoint, gap_plot
+from metricsmith.report.plots.svg import Svg
+
+__all__ = ["Gap", "gap_verdict", "plot_gaps", "render_gap_page"]
+
+ROUNDING = 1e-9  # differences of means that are equal on paper
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """One step of an optimisation.
+
+    Parameters
+    ----------
+    at : float
+        How far the optimisation was, for example in metric calls.
+    label : str
+    reward, reference : float
+        Means in [0, 1] over the rows that have both, here and at the first step; NaN without such rows.
+    reward_change, gap, low, high : float
+        The reward's rise since the first step, by how much it exceeds the reference's, and that number's interval.
+    kendall_tau_b : float
+        Rank correlation of reward and reference over the outputs of this step alone.
+    rows : int
+    """
+
+    at: float
+    label: str
+    reward: float
+    reference: float
+    reward_change: float
+    gap: float
+    low: float
+    high: float
+    kendall_tau_b: float
+    rows: int
+
+    @property
+    def over_optimised(self) -> bool:
+        """Whether the reward rose and the whole interval of the gap lies above 0."""
+        return self.reward_change > ROUNDING and self.low > ROUNDING
+
+
+def gap_verdict(gaps: Sequence[Gap]) -> str:
+    """What the steps say, in one or two sentences."""
+    known = [gap for gap in gaps if math.isfinite(gap.gap)]
+    if len(known) < 2:
+        return "Nothing to compare yet: two steps with a reference are needed."
+    last = known[-1]
+    said = (
+        f"By step {raw(last.at)} the reward changed by {statistic(last.reward_change, 2, signed=True)} and the "
+        f"reference by {statistic(last.reward_change - last.gap, 2, signed=True)}: a gap of "
+        f"{statistic(last.gap, 2, signed=True)} ({interval(last.low, last.high, 2)})."
+    )
+    over = next((gap for gap in known if gap.over_optimised), None)
+    if over is None:
+        return f"{said} At no step does the interval of the gap lie above 0."
+    best = max(known, key=lambda gap: gap.reference)
+    return (
+        f"{said} From step {raw(over.at)} on the reward rises beyond what the reference bears out; the reference "
+        f"is highest at step {raw(best.at)}."
+    )
+
+
+def plot_gaps(gaps: Sequence[Gap]) -> Svg:
+    """The plot of the steps; its colours come from the style sheet of the page that it stands in."""
+    points = [GapPoint(gap.at, gap.reward_change, gap.gap, gap.low, gap.high) for gap in gaps]
+    return gap_plot("gap", points)
+
+
+def render_gap_page(title: str, gaps: Sequence[Gap], level: float) -> str:
+    """One self-contained HTML page with plot and table."""
+    return render_page(
+        "gap.html.j2",
+        title=title,
+        verdict=gap_verdict(gaps),
+        plot=plot_gaps(gaps),
+        gaps=gaps,
+        level=level,
+        interval=interval,
+    )

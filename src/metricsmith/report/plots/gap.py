@@ -1,0 +1,101 @@
+"""Reward and reference over the steps of an optimisation, as changes since the first step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from metricsmith.report.formats import statistic
+from metricsmith.report.plots.svg import Axis, Svg, element, label, picture, tick_label, ticks
+
+__all__ = ["GapPoint", "gap_plot"]
+
+LEFT, RIGHT, TOP, BOTTOM = 40.0, 285.0, 10.0, 200.0
+
+
+@dataclass(frozen=True, slots=True)
+class GapPoint:
+    """The reward's change since the first step, and by how much it exceeds the reference's, with its interval."""
+
+    at: float
+    reward: float
+    gap: float
+    low: float
+    high: float
+
+
+def gap_plot(key: str, points: Sequence[GapPoint]) -> Svg:
+    """Draw both changes; empty without two points that have numbers.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    points : sequence of GapPoint
+        In any order. The whisker at a point is the reference's interval: the reward's change less the gap's ends.
+    """
+    shown = sorted((point for point in points if math.isfinite(point.gap)), key=lambda point: point.at)
+    if len(shown) < 2:
+        return Svg("")
+    heights = [
+        number
+        for point in shown
+        for number in (point.reward, point.reward - point.gap, point.reward - point.low, point.reward - point.high)
+        if math.isfinite(number)
+    ]
+    across = Axis(shown[0].at, max(shown[-1].at, shown[0].at + 1e-9), LEFT, RIGHT)
+    up = Axis(min(0.0, *heights) - 0.02, max(0.1, *heights) + 0.02, BOTTOM, TOP)
+    words = "; ".join(
+        f"{tick_label(point.at)}: reward {statistic(point.reward, 2, signed=True)}, "
+        f"reference {statistic(point.reward - point.gap, 2, signed=True)}"
+        for point in shown
+    )
+    reward = [(across(point.at), up(point.reward)) for point in shown]
+    reference = [(across(point.at), up(point.reward - point.gap)) for point in shown]
+    return picture(
+        key, BOTTOM + 40, "Change of reward and reference since the first step", words,
+        _frame(across, up), _whiskers(across, up, shown), _line(reward, "main"), _line(reference, "down"),
+        *_names(reward[-1][1], reference[-1][1]),
+        label((LEFT + RIGHT) / 2, BOTTOM + 34, "step", "muted", "middle"),
+    )  # fmt: skip
+
+
+def _frame(across: Axis, up: Axis) -> Svg:
+    marks = []
+    for value in ticks(up.low, up.high, 5):
+        y = up(value)
+        marks.append(element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="zero" if value == 0 else "grid"))
+        marks.append(label(LEFT - 6, y + 4, statistic(value, 2, signed=True), "tick", "end"))
+    marks += [
+        label(across(value), BOTTOM + 16, tick_label(value), "tick", "middle")
+        for value in ticks(across.low, across.high, 5)
+    ]
+    return element("g", *marks)
+
+
+def _whiskers(across: Axis, up: Axis, shown: Sequence[GapPoint]) -> Svg:
+    lines = [
+        element(
+            "line", x1=across(point.at), x2=across(point.at), y1=up(point.reward - point.high),
+            y2=up(point.reward - point.low), class_="whisker thin down",
+        )
+        for point in shown
+        if math.isfinite(point.low) and math.isfinite(point.high)
+    ]  # fmt: skip
+    return element("g", *lines)
+
+
+def _line(places: Sequence[tuple[float, float]], kind: str) -> Svg:
+    line = element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_=f"curve {kind}")
+    return element("g", line, *(element("circle", cx=x, cy=y, r=3.5, class_=f"dot {kind}") for x, y in places))
+
+
+def _names(reward: float, reference: float) -> tuple[Svg, Svg]:
+    """Both names at the ends of their lines, moved apart where these meet."""
+    apart = max(0.0, 14 - abs(reward - reference)) / 2
+    sign = -1 if reward <= reference else 1
+    return (
+        label(RIGHT + 8, reward + 4 + sign * apart, "reward", "halo"),
+        label(RIGHT + 8, reference + 4 - sign * apart, "reference", "halo"),
+    )

@@ -1,0 +1,384 @@
+"""A metric as the reward of DSPy's optimisers: a score in [0, 1], and in words what the output lacks."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypedDict, runtime_checkable
+
+import dspy
+
+from metricsmith.errors import JudgementFailed, MetricsmithError, OptionError
+from metricsmith.metric import Explanation, FieldNames, Memo, Metric, Part, content_hash, judged_row, row_key, row_text
+from metricsmith.records import Status, Usage
+from metricsmith.rendering import render_output
+
+__all__ = ["FailedRow", "Outcome", "Reward", "RewardCheck", "RewardOptions", "bounded"]
+
+SHORTEST = 100  # characters of feedback below which not even the score and a reason fit
+TURN_SHARE = 4  # at most this part of the feedback shows what the predictor gave: the reasons matter more
+FIRST_WARNINGS = 10  # failed rows that are named one by one in the log; from there on every tenfold number
+ROUNDING = 1e-9  # a share that is exactly the least one passes, however its weights were added up
+_log = logging.getLogger(__name__)
+
+
+class RewardOptions(TypedDict, total=False):
+    """What `Reward` takes beside the metric."""
+
+    input: FieldNames
+    output: FieldNames
+    references: FieldNames
+    context: FieldNames
+    success_at: float
+    feedback_chars: int
+    least_weight: float
+    lm: Any
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRow:
+    """A row that got no reward, and that DSPy therefore booked as its ``failure_score``.
+
+    Parameters
+    ----------
+    row : dspy.Example
+    output : str
+        What was to be judged, as the metric reads it; empty if the program gave nothing that can be read.
+    status : str
+        One of `metricsmith.records.Status`, or the class of the error that came before any judgement.
+    error : str
+    times : int
+        How often this output of this row was met.
+    """
+
+    row: dspy.Example
+    output: str
+    status: str
+    error: str
+    times: int = 1
+
+    def __str__(self) -> str:
+        return f"{_row_name(self.row)}: {self.error}" + (f" ({self.times} times)" if self.times > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One row as a program answered it: `score` is NaN, and `error` says why, where there is no reward."""
+
+    row: dspy.Example
+    prediction: Any
+    score: float
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RewardCheck:
+    """A program's rewards, failures apart.
+
+    Parameters
+    ----------
+    outcomes : tuple of Outcome
+        In the order of the rows.
+    """
+
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def score(self) -> float:
+        """Mean over the rows that have a reward; NaN if none has."""
+        scores = [outcome.score for outcome in self.outcomes if not math.isnan(outcome.score)]
+        return math.fsum(scores) / len(scores) if scores else math.nan
+
+    @property
+    def failures(self) -> tuple[Outcome, ...]:
+        """The rows without a reward: the program failed, or its judgement did."""
+        return tuple(outcome for outcome in self.outcomes if math.isnan(outcome.score))
+
+    def raise_for_failures(self) -> RewardCheck:
+        """Return this very check if every row has a reward.
+
+        Raises
+        ------
+        JudgementFailed
+            If one has none; names the rows.
+        """
+        if self.failures:
+            raise JudgementFailed(str(self), Status.SKIPPED)
+        return self
+
+    def __str__(self) -> str:
+        judged = len(self.outcomes) - len(self.failures)
+        said = f"mean reward {self.score:.3f} over {judged} of {len(self.outcomes)} rows"
+        if self.failures:
+            said += f"; {len(self.failures)} without a reward, which DSPy would book as 0:"
+        return "\n".join([said, *(f"  {_row_name(outcome.row)}: {outcome.error}" for outcome in self.failures)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What is known of one output. `score` is None where there is no reward."""
+
+    score: float | None
+    lines: tuple[str, ...] = ()
+    status: Status = Status.OK
+    error: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@runtime_checkable
+class _Explains(Protocol):
+    """A metric that can take its number apart, as `InducedMetric` does."""
+
+    def explain(self, rows: Sequence[dspy.Example], /) -> Sequence[Explanation]: ...
+
+
+class _Ledger:
+    """What a reward remembers, shared with its copies: DSPy may copy a metric, and nothing must get lost in them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.memo: Memo[_Verdict] = Memo()
+        self.calls = self.judged = 0
+        self.failed: dict[str, FailedRow] = {}
+        self.failing: dict[str, _Verdict] = {}
+
+
+class Reward:
+    """A metric in the shape that GEPA, MIPROv2, SIMBA, BootstrapFewShot and Evaluate call.
+
+    Called with an example and a prediction it returns a `dspy.Prediction` with ``score`` in [0, 1] and
+    ``feedback``. While DSPy bootstraps demonstrations (`trace` given, `pred_name` not) it returns the bool
+    ``score >= success_at`` instead. Equal outputs of a row are judged once; the second call that GEPA makes to
+    get feedback for one predictor (`pred_name` given) never sends a request.
+
+    An induced metric is taken apart: components without a value are left out, the weights of the others scaled
+    up to the same total (`Explanation.renormalised`), and the feedback names what was left out and then the
+    components that cost the output rating points, the costliest first, with the judges' reasons. Any other
+    metric's own feedback is passed on.
+
+    DSPy books an output without a reward as its ``failure_score``, 0 unless told otherwise. `failures` lists
+    them; the first ten are logged as warnings, and from there on every tenfold number. `check` measures a
+    compiled program without them.
+
+    Parameters
+    ----------
+    metric : Metric
+    input, output, references, context : str or sequence of str
+        The caller's names of these fields. Several names stand for these fields together, each under its name.
+        What is no text is rendered by `metricsmith.rendering.render_output`.
+    success_at : float
+        The bar for a bootstrapped demonstration, in [0, 1].
+    feedback_chars : int
+        The longest feedback, in characters, at least 100. Longer ones end at a word, and say so.
+    least_weight : float
+        The share of an induced metric's absolute weight, in (0, 1], that must have a value for a reward.
+    lm : dspy.LM, optional
+        Who judges; the model in force by default, which in an optimiser is the program's own.
+
+    Raises
+    ------
+    JudgementFailed
+        When called: if there is no output, too little of the weight has a value, or the judgement failed. A
+        feedback call raises nothing then; its ``score`` is None, which GEPA replaces by its own.
+    OptionError
+        If an option is out of range.
+    """
+
+    def __init__(
+        self,
+        metric: Metric,
+        *,
+        input: FieldNames = "input",
+        output: FieldNames = "output",
+        references: FieldNames = "references",
+        context: FieldNames = "context",
+        success_at: float = 0.5,
+        feedback_chars: int = 2000,
+        least_weight: float = 0.5,
+        lm: Any = None,
+    ) -> None:
+        if feedback_chars < SHORTEST:
+            raise OptionError(f"feedback_chars={feedback_chars} is too short to say anything: give {SHORTEST} or more")
+        for name, share in (("success_at", success_at), ("least_weight", least_weight)):
+            if not 0 <= share <= 1 or (name == "least_weight" and share == 0):
+                raise OptionError(f"{name}={share} is no share: give a number from 0 to 1, say 0.5")
+        self.metric = metric
+        self.fields = {"input": input, "output": output, "references": references, "context": context}
+        self.success_at = success_at
+        self.feedback_chars = feedback_chars
+        self.least_weight = least_weight
+        self.lm = lm
+        self._ledger = _Ledger()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Reward:
+        twin = copy.copy(self)
+        twin.metric = copy.deepcopy(self.metric, memo)
+        return twin
+
+    def __call__(
+        self, example: Any, pred: Any = None, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+    ) -> Any:
+        """Reward `pred`, what a program gave for `example`; with `pred_name`, say it for this predictor."""
+        verdict = self._verdict(example, pred, again=pred_name is None)
+        if pred_name is not None:
+            turn = _turn(pred_name, pred_trace, self.feedback_chars // TURN_SHARE)
+            return dspy.Prediction(score=verdict.score, feedback=self._feedback(verdict, turn))
+        if verdict.score is None:
+            raise JudgementFailed(verdict.error, verdict.status, verdict.usage)
+        if trace is not None:
+            return verdict.score >= self.success_at
+        return dspy.Prediction(score=verdict.score, feedback=self._feedback(verdict))
+
+    @property
+    def failures(self) -> tuple[FailedRow, ...]:
+        """Every output that got no reward, in the order of its first failure."""
+        with self._ledger.lock:
+            return tuple(self._ledger.failed.values())
+
+    def report(self) -> str:
+        """How often the reward was asked, how much memory spared, and which rows got none."""
+        failures, ledger = self.failures, self._ledger
+        lines = [f"{ledger.calls} calls, {ledger.judged} judged, {len(failures)} outputs without a reward"]
+        return "\n".join([lines[0] + (", which DSPy booked as 0:" if failures else ""), *map("  {}".format, failures)])
+
+    def check(self, program: Any, rows: Sequence[dspy.Example], *, num_threads: int | None = None) -> RewardCheck:
+        """Run `program` on rows and reward it, failures apart: what `dspy.Evaluate` mixes into its mean as 0.
+
+        Do this with every compiled program. What the optimiser had judged before is not judged again. A program
+        with failures is logged as a warning.
+
+        Parameters
+        ----------
+        program : callable
+            Takes a row's inputs by keyword.
+        rows : sequence of dspy.Example
+            With their inputs marked.
+        num_threads : int, optional
+            DSPy's setting by default.
+        """
+        runner = dspy.Parallel(
+            num_threads=num_threads or dspy.settings.num_threads, max_errors=len(rows) + 1, access_examples=False,
+            disable_progress_bar=True, timeout=0,
+        )  # fmt: skip
+        outcomes = runner([(lambda row: self._outcome(program, row), row) for row in rows])
+        checked = RewardCheck(tuple(outcomes))
+        if checked.failures:
+            _log.warning("%s", checked)
+        return checked
+
+    def _outcome(self, program: Any, row: dspy.Example) -> Outcome:
+        try:
+            prediction = program(**row.inputs())
+        except Exception as problem:  # the caller's program, of which one bad row must not cost all the others
+            return Outcome(row, None, math.nan, f"the program failed: {type(problem).__name__}: {problem!s:.300}")
+        try:
+            return Outcome(row, prediction, float(self(row, prediction).score))
+        except MetricsmithError as problem:
+            return Outcome(row, prediction, math.nan, str(problem))
+
+    def _verdict(self, example: Any, pred: Any, *, again: bool) -> _Verdict:
+        """What is known of this output; a failed judgement is made `again` only if that is asked for."""
+        with self._ledger.lock:
+            self._ledger.calls += 1
+        key, output = content_hash(example.toDict()), ""
+        try:
+            if pred is None:
+                raise JudgementFailed("the program gave no output", Status.SKIPPED)
+            text = row_text(example, self.fields, pred)
+            row = judged_row(self.metric, example, text, own=False)
+            key, output = row_key(self.metric, row), text.output
+            failing = None if again else self._ledger.failing.get(key)
+            verdict = failing or self._ledger.memo.get(key, lambda: self._judge(row), lambda new: new.score is not None)
+        except Exception as problem:  # raised again: DSPy books a row for whatever is raised here, so it is listed
+            self._book(key, example, output, str(getattr(problem, "status", type(problem).__name__)), str(problem))
+            raise
+        if verdict.score is None and again:
+            self._ledger.failing[key] = verdict
+            self._book(key, example, output, verdict.status, verdict.error)
+        return verdict
+
+    def _judge(self, row: dspy.Example) -> _Verdict:
+        with self._ledger.lock:
+            self._ledger.judged += 1
+        with dspy.context(trace=[], **({"lm": self.lm} if self.lm else {})):  # the program's trace is not for judges
+            if isinstance(self.metric, _Explains):
+                return self._weighed(self.metric.explain([row])[0])
+            judgement = self.metric.judge_batch([row])[0]
+        if judgement.score is None:
+            return self._failed(judgement.error, judgement.status, judgement.usage)
+        return _Verdict(judgement.score, _said(judgement.score, judgement.feedback), usage=judgement.usage)
+
+    def _weighed(self, explanation: Explanation) -> _Verdict:
+        """The renormalised score, what was left out of it, and what cost the output most."""
+        raw, missing, prediction = explanation.renormalised, explanation.missing, explanation.prediction
+        absent = [part for part in explanation.parts if not part.judgement.ok]
+        if math.isnan(raw) or 1 - missing < self.least_weight - ROUNDING:
+            said = f"only {1 - missing:.0%} of the weight has a value, {self.least_weight:.0%} is needed: "
+            return self._failed(said + "; ".join(map(str, absent)), _status(absent), prediction.usage)
+        costly = sorted((part for part in explanation.parts if part.cost >= 0.005), key=lambda part: -part.cost)
+        lines = [f"Left out of the score, the other weights scaled up: {part}" for part in absent]
+        score = prediction.score if not missing and prediction.score is not None else self.metric.output.score(raw)
+        reasons = [str(part) for part in costly] or ["No component sees a loss."]
+        return _Verdict(score, (*_said(score), *lines, *reasons), usage=prediction.usage)
+
+    def _failed(self, error: str, status: Status, usage: Usage) -> _Verdict:
+        error = f"{self.metric.name}: {error}"
+        lines = (f"This output could not be judged, so nothing is known of its quality. {error}",)
+        return _Verdict(None, lines, status, error, usage)
+
+    def _feedback(self, verdict: _Verdict, turn: str = "") -> str:
+        head, *reasons = verdict.lines
+        return bounded("\n".join([head, *([turn] if turn else []), *reasons]), self.feedback_chars)
+
+    def _book(self, key: str, row: Any, output: str, status: str, error: str) -> None:
+        ledger = self._ledger
+        with ledger.lock:
+            known = ledger.failed.get(key)
+            failed = replace(known, times=known.times + 1) if known else FailedRow(row, output, status, error)
+            ledger.failed[key] = failed
+            count = len(ledger.failed)
+        if known is None and (count <= FIRST_WARNINGS or math.log10(count).is_integer()):
+            _log.warning("no reward for %s, DSPy books it as a failure (%d so far)", failed, count)
+
+
+def bounded(text: str, limit: int) -> str:
+    """`text` in at most `limit` characters: cut at the end of a word, with a note of how much is left out.
+
+    Examples
+    --------
+    >>> bounded("one two three four five six seven eight", 30)
+    'one [cut: 3 of 39 characters]'
+    """
+    if len(text) <= limit:
+        return text
+    room = limit - len(f" [cut: {len(text)} of {len(text)} characters]")
+    at_word = max(text.rfind(" ", 0, room + 1), text.rfind("\n", 0, room + 1))
+    kept = text[: at_word if at_word > 0 else max(0, room)].rstrip()
+    return f"{kept} [cut: {len(kept)} of {len(text)} characters]"
+
+
+def _said(score: float, feedback: str = "") -> tuple[str, ...]:
+    return (f"Score {score:.2f} on a scale from 0 (worst) to 1 (best).", *([feedback] if feedback else []))
+
+
+def _status(absent: Sequence[Part]) -> Status:
+    """Why there is no reward: a model's failure comes before a row that merely lacks something."""
+    statuses = [part.judgement.status for part in absent]
+    return next((status for status in statuses if status is not Status.SKIPPED), statuses[0])
+
+
+def _turn(name: Any, trace: Any, limit: int) -> str:
+    """Whose turn it was and what it gave: the last entry (predictor, inputs, output) of its trace."""
+    head = f"This is about the step {name!r} of the program"
+    given = trace[-1][2] if trace else None
+    return f"{head}, which gave:\n{bounded(render_output(given), limit)}" if given is not None else f"{head}."
+
+
+def _row_name(row: Any) -> str:
+    """The row's id, or the beginning of what it holds."""
+    number = row.get("id")
+    return f"row {number}" if number is not None else f"row {' '.join(render_output(row).split())[:60]!r}"
