@@ -149,7 +149,7 @@ class JudgeTuner:
 
     method: str = "auto"
     objective: Any = "kendall_tau_b"
-    budget: int = 500
+    budget: int = 1000
     task: Task | None = None
     lm: Any = None
     reflection_lm: Any = None
