@@ -17,7 +17,7 @@ from metricsmith.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_a
 from metricsmith.correlation import kendall_tau_b, pearson, spearman
 from metricsmith.errors import OptionError, nearest
 
-__all__ = ["OBJECTIVES", "Case", "Objective", "objective"]
+__all__ = ["OBJECTIVES", "Case", "Objective", "mean_of", "objective"]
 
 FloatArray = NDArray[np.float64]
 Statistic = Callable[[FloatArray, FloatArray], float]
@@ -198,6 +198,11 @@ def objective(goal: str | Statistic | Objective) -> Objective:
     known = ", ".join(OBJECTIVES)
     hint = nearest(goal, OBJECTIVES) if isinstance(goal, str) else ""
     raise OptionError(f"objective={goal!r}{hint} must be one of {known}, or a function of (predictions, ratings)")
+
+
+def mean_of(name: str) -> Objective:
+    """The plain mean of what a metric gives each row; the ratings are the metric's affair."""
+    return Objective(name, lambda values, ratings: float(np.mean(values)), lambda case: case.value)
 
 
 def _with_peers(statistic: Statistic) -> Callable[[Case], float]:

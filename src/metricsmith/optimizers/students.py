@@ -21,6 +21,7 @@ from metricsmith.metric import content_hash
 from metricsmith.optimizers.episodes import Gains
 from metricsmith.optimizers.ranking_quality import ndcg_at_k, recall_at_k
 from metricsmith.optimizers.yields import JudgeYield, Yield, held_out_of, judges_of, yield_of
+from metricsmith.records import Usage
 
 __all__ = ["RankingMetric", "YieldMetric"]
 
@@ -50,6 +51,10 @@ class RankingMetric:
             raise OptionError(f"measure={measure!r} must be one of {', '.join(MEASURES)}")
         self.measure = measure
         self.success_at = success_at
+
+    def requests(self, example: Any) -> int:
+        """How many requests one measurement takes at most, retries aside: none."""
+        return 0
 
     def __call__(
         self, example: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
@@ -93,6 +98,8 @@ class YieldMetric:
     ----------
     failures : int
         How many calls had no value.
+    usage : Usage
+        What all measurements have cost.
     """
 
     def __init__(self, lm: Any = None, *, success_at: float = 0.6, **scoring: Any) -> None:
@@ -100,12 +107,18 @@ class YieldMetric:
         self.success_at = success_at
         self.scoring = scoring
         self.failures = 0
+        self.usage = Usage()
         self._known: dict[str, Yield] = {}
         self._lock = threading.Lock()
         self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> YieldMetric:
         return YieldMetric(self.lm, success_at=self.success_at, **copy.copy(self.scoring))
+
+    def requests(self, example: Any) -> int:
+        """How many requests one measurement takes at most, retries aside: every judge on every held-out row."""
+        held_out = held_out_of(example)
+        return held_out.wanted * len(held_out.rows)
 
     def __call__(
         self, example: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
@@ -143,6 +156,8 @@ class YieldMetric:
             known = self._known.get(key)
             if known is None:
                 known = self._known[key] = yield_of(pred, example, lm=self.lm, **self.scoring)
+                with self._lock:
+                    self.usage += known.usage
         return known
 
 

@@ -7,26 +7,26 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import dspy
 import numpy as np
 
-from metricsmith.datasets.splits import holdout
-from metricsmith.errors import DataError, JudgementFailed, ModelFailure, NeedsError, OptionError, nearest
-from metricsmith.metric import content_hash
+from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError, OptionError, nearest
 from metricsmith.optimizers.examples import draw_examples
-from metricsmith.optimizers.induction import Rated, shared_source
-from metricsmith.optimizers.objectives import objective
-from metricsmith.optimizers.tuning.bench import Bench, Reading
+from metricsmith.optimizers.induction import Rated
+from metricsmith.optimizers.objectives import mean_of, objective
+from metricsmith.optimizers.students import RankingMetric, YieldMetric
+from metricsmith.optimizers.tuning.bench import Bench, MetricReading, Reading
 from metricsmith.optimizers.tuning.demonstrations import example_of
 from metricsmith.optimizers.tuning.metered import Meter
 from metricsmith.optimizers.tuning.methods import METHODS, SETS, Job, evaluate
 from metricsmith.optimizers.tuning.selection import Finalist, Selection, choose
+from metricsmith.optimizers.tuning.sides import check_labels, episode_sides, rated_sides, scale_of, sign_of
 from metricsmith.optimizers.tuning.student import Answers, demos_of
-from metricsmith.records import Scale, Task, Usage
+from metricsmith.records import Task, Usage
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency
 from metricsmith.scoring.models import using
@@ -119,9 +119,10 @@ class JudgeTuner:
     method : str
         ``labeled`` (draws of rated examples), ``bootstrap`` (the judge's own good judgements), ``mipro``,
         ``gepa`` or ``auto`` (labeled, then gepa).
-    objective : str, callable or Objective
+    objective : str, callable, Objective, RankingMetric or YieldMetric
         ``kendall_tau_b``, ``spearman``, ``pearson``, ``pairwise_accuracy``, ``kappa``, ``quadratic_kappa``,
-        ``balanced_accuracy``, ``f1`` (macro), or a function of (predictions, ratings), higher is better.
+        ``balanced_accuracy``, ``f1`` (macro), or a function of (predictions, ratings), higher is better. With a
+        `RankingMetric` a recommender is tuned, with a `YieldMetric` a generator, on episodes instead of rated rows.
     budget : int
         Requests at most, retries included: a tenth is kept for those.
     task : Task, optional
@@ -155,6 +156,7 @@ class JudgeTuner:
     reflection_lm: Any = None
     fraction: float = 0.5
     seed: int = 0
+    _metric: RankingMetric | YieldMetric | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -162,7 +164,10 @@ class JudgeTuner:
             raise OptionError(f"method={self.method!r}{nearest(self.method, METHODS)} must be one of {known}")
         if self.budget < 1 or self.seed < 0:
             raise OptionError(f"budget={self.budget} must be 1 or more, and seed={self.seed} 0 or more")
-        object.__setattr__(self, "objective", objective(self.objective))
+        measured = isinstance(self.objective, RankingMetric | YieldMetric)
+        object.__setattr__(self, "_metric", self.objective if measured else None)
+        goal = mean_of(type(self.objective).__name__) if measured else objective(self.objective)
+        object.__setattr__(self, "objective", goal)
 
     def bound(
         self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None = None
@@ -234,6 +239,11 @@ class JudgeTuner:
 
     def _bound(self, job: Job) -> int:
         method = METHODS[self.method]
+        if self.method == "labeled" and not job.draws:
+            raise OptionError(
+                "method='labeled' shows rated rows as demonstrations, which this module cannot take: it needs one "
+                "predictor with a row's inputs as inputs and 'score' among its outputs; take another method"
+            )
         floor = job.select_calls + method.floor(job)
         if self._share() < floor:
             raise OptionError(
@@ -253,7 +263,7 @@ class JudgeTuner:
             first = next(
                 said.error or "its answer holds no number"
                 for row in bench.select.rows
-                if (said := bench.answers.known(before, dict(row.inputs().items()))) and math.isnan(bench.value(said))
+                if (said := bench.answers.known(before, dict(row.inputs().items()))) and math.isnan(bench.value(row, said))
             )
             raise ModelFailure(f"{missing:.0%} of the judge's own judgements failed, so nothing can be tuned: {first}")
 
@@ -282,7 +292,7 @@ class JudgeTuner:
             learned=len(bench.learn),
             selected=len(bench.select),
             bound=bound,
-            usage=answers.usage + job.meter.usage,
+            usage=answers.usage + job.meter.usage + bench.measured,
             discarded=sum(name in lost for name in complete),
             ended=ended,
         )
@@ -293,75 +303,35 @@ class JudgeTuner:
         self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None
     ) -> Job:
         if not isinstance(judge, dspy.Module) or not judge.predictors():
-            raise OptionError(f"{judge!r} is no judge that can be tuned: give a dspy.Module with a predictor")
+            raise OptionError(f"{judge!r} is nothing that can be tuned: give a dspy.Module with a predictor")
         lm = self.lm or dspy.settings.lm
         if lm is None:
             raise NeedsError("no language model is set: pass lm=dspy.LM('provider/model') or call dspy.configure(lm=...)")
-        learn, select = self._sides(trainset, valset)
-        scale = self.task.scale if self.task else getattr(judge, "scale", None)
-        self._check_labels(judge, np.concatenate([learn.ratings, select.ratings]))
-        own = getattr(judge, "output", None)
-        opposite = own is not None and scale is not None and own.higher_is_better != scale.higher_is_better
-        if opposite and self.objective.labels:
-            raise OptionError(
-                f"judge and raters count in opposite directions, so {self.objective.name} has no meaning; take a rank "
-                "objective such as kendall_tau_b"
-            )
-        flow = Flow(Concurrency())
-        span = scale.width if isinstance(scale, Scale) else float(np.ptp(learn.ratings))
-        bench = Bench(Answers(flow, lm), self.objective, Reading(-1.0 if opposite else 1.0, span), learn, select, self.seed)
-        show = example_of(judge, scale)
-        if show is None and self.method == "labeled":
-            raise OptionError(
-                "method='labeled' shows rated rows as demonstrations, which this judge cannot take: it needs one predictor "
-                "with a row's inputs as inputs and 'score' among its outputs; take another method"
-            )
-        return Job(
-            judge=judge,
-            bench=bench,
-            meter=Meter(flow),
-            writer=self.reflection_lm or lm,
-            calls=len(judge.predictors()),
-            draws=() if show is None else self._draws(judge, show, learn),
-            seed=self.seed,
-        )
+        flow, calls, draws = Flow(Concurrency()), len(judge.predictors()), []
+        reading: Reading | MetricReading
+        if self._metric is not None:
+            learn, select = episode_sides(trainset, valset)
+            reading = MetricReading(self._metric)
+            calls += max(self._metric.requests(row) for row in (*learn.rows, *select.rows))
+        else:
+            target, scale = (self.task.target, self.task.scale) if self.task else ("rating", scale_of(judge))
+            learn, select = rated_sides(trainset, valset, target, self.fraction, self.seed)
+            ratings = np.concatenate([learn.ratings, select.ratings])
+            check_labels(judge, self.objective, ratings, scale)
+            reading = Reading(sign_of(judge, scale), scale.width if scale else float(np.ptp(ratings)))
+            draws = self._draws(judge, example_of(judge, scale), learn)
+        bench = Bench(Answers(flow, lm), self.objective, reading, learn, select, self.seed)
+        return Job(judge, bench, Meter(flow), self.reflection_lm or lm, calls, draws, self.seed)
 
-    def _draws(self, judge: dspy.Module, show: Callable[..., Any], learn: Rated) -> list[Callable[[], dspy.Module]]:
+    def _draws(
+        self, judge: dspy.Module, show: Callable[..., Any] | None, learn: Rated
+    ) -> list[Callable[[], dspy.Module]]:
+        """Balanced draws of demonstrations, as many as fit; none where the judge cannot show any."""
+        if show is None:
+            return []
         demos = [show(row, rating) for row, rating in zip(learn.rows, learn.ratings, strict=True)]
         drawn = draw_examples(demos, learn.ratings.tolist(), tokens=EXAMPLE_TOKENS, draws=SETS, seed=self.seed)
         return [partial(_showing, judge, [demos[place] for place in places]) for places in drawn]
-
-    def _sides(
-        self, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None
-    ) -> tuple[Rated, Rated]:
-        target = self.task.target if self.task else "rating"
-        train = _rated(trainset, target)
-        if valset is None:
-            texts = [content_hash(dict(row.inputs().items())) for row in train.rows]
-            split = holdout(train.groups, texts, fraction=self.fraction, seed=self.seed, ratings=train.ratings)
-            learn, select = train.take(split.train), train.take(split.test)
-        else:
-            learn, select = train, _rated(valset, target)
-            shared = shared_source(learn, select)
-            if shared:
-                raise OptionError(f"{shared} stands in trainset and valset: a row must not be both learned from and test")
-        for name, side in (("learn from", learn), ("select by", select)):
-            if len(side) < 2 or np.ptp(side.ratings) == 0:
-                raise DataError(
-                    f"the {len(side)} rows to {name} have {len(np.unique(side.ratings))} different ratings under "
-                    f"{target!r}: at least two rows with different ratings are needed on either side"
-                )
-        return learn, select
-
-    def _check_labels(self, judge: dspy.Module, ratings: Any) -> None:
-        scale = getattr(judge, "scale", None)
-        if self.objective.labels and isinstance(scale, Scale):
-            stray = [rating for rating in ratings if not scale.contains(rating)]
-            if stray:
-                raise OptionError(
-                    f"the judge rates from {scale}, but raters gave {stray[0]:g}: {self.objective.name} needs the raters' "
-                    "own numbers; take ExampleJudge with their scale, or a rank objective such as kendall_tau_b"
-                )
 
 
 def _showing(judge: dspy.Module, demos: Sequence[Any]) -> dspy.Module:
@@ -372,10 +342,3 @@ def _showing(judge: dspy.Module, demos: Sequence[Any]) -> dspy.Module:
 
 def _instructions(judge: dspy.Module) -> dict[str, str]:
     return {name: predictor.signature.instructions for name, predictor in judge.named_predictors()}
-
-
-def _rated(rows: Sequence[dspy.Example], target: str) -> Rated:
-    kept = [row for row in rows if row.get(target) is not None and row[target] == row[target]]
-    if not kept:
-        raise DataError(f"none of {len(rows)} rows has a rating under {target!r}: name it with task=Task(...)")
-    return Rated.of(kept, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from metricsmith.correlation import kendall_tau_b
@@ -13,6 +13,7 @@ from metricsmith.optimizers.episodes import HeldOut
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.records import Usage
 from metricsmith.scoring import score
 
 __all__ = ["JudgeYield", "Yield", "held_out_of", "judges_of", "yield_of"]
@@ -50,11 +51,14 @@ class Yield:
         In the order of the answer.
     wanted : int
         How many judges were asked for.
+    usage : Usage
+        What their judgements cost.
     """
 
     tau: float
     judges: tuple[JudgeYield, ...]
     wanted: int
+    usage: Usage = field(default_factory=Usage)
 
 
 def held_out_of(episode: Any) -> HeldOut:
@@ -120,14 +124,14 @@ def yield_of(prediction: Any, episode: Any, *, lm: Any = None, **scoring: Any) -
     """
     held_out = held_out_of(episode)
     judges = judges_of(prediction, held_out)
-    values = score(judges, held_out.rows, lm=lm, **{"progress": False, **scoring}).run()
+    table = score(judges, held_out.rows, lm=lm, **{"progress": False, **scoring})
     ratings = [float(row[held_out.task.target]) for row in held_out.rows]
     sign = 1 if held_out.task.scale.higher_is_better else -1
     parts = tuple(
         JudgeYield(str(judge.settings.criterion), sign * kendall_tau_b(column, ratings), int((column == column).sum()))
-        for judge, column in zip(judges, values.T, strict=True)
+        for judge, column in zip(judges, table.run().T, strict=True)
     )
-    return Yield(_mean([part.tau for part in parts], held_out.wanted), parts, held_out.wanted)
+    return Yield(_mean([part.tau for part in parts], held_out.wanted), parts, held_out.wanted, table.usage)
 
 
 def _mean(taus: Sequence[float], wanted: int) -> float:

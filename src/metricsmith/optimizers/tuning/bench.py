@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,14 +12,16 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.examples import rating_strata
 from metricsmith.optimizers.induction import Rated
 from metricsmith.optimizers.objectives import Case, Objective
 from metricsmith.optimizers.tuning.student import Answers, Verdict
 from metricsmith.optimizers.tuning.words import Said, advice
+from metricsmith.records import Usage
 
-__all__ = ["PEERS", "Bench", "CreditMetric", "Reading", "pick_peers"]
+__all__ = ["PEERS", "Bench", "CreditMetric", "MetricReading", "Reading", "pick_peers"]
 
 FloatArray = NDArray[np.float64]
 PEERS = 8  # rows that a row is compared with; more cost requests with every candidate, fewer make credits coarse
@@ -39,7 +42,7 @@ class Reading:
     sign: float = 1.0
     span: float = 4.0
 
-    def value(self, prediction: Any) -> float:
+    def value(self, row: dspy.Example, prediction: Any) -> float:
         """The number of a prediction: ``raw`` where there is one, otherwise ``score``; NaN if it is none."""
         for name in ("raw", "score"):
             number = prediction.get(name)
@@ -50,6 +53,29 @@ class Reading:
         return float("nan")
 
 
+class MetricReading:
+    """Reads a prediction by a DSPy metric that knows the row's label, as `RankingMetric` and `YieldMetric` do.
+
+    Parameters
+    ----------
+    metric : callable
+        Five arguments; returns ``score`` and ``feedback``, raises where there is none.
+    """
+
+    span = 1.0
+    sign = 1.0
+
+    def __init__(self, metric: Any) -> None:
+        self.metric = metric
+
+    def value(self, row: dspy.Example, prediction: Any) -> float:
+        """The metric's score; NaN where a judgement that it needs has failed."""
+        try:
+            return float(self.metric(row, prediction).score)
+        except (JudgementFailed, ModelFailure):
+            return float("nan")
+
+
 @dataclass
 class Bench:
     """Rows to learn from and rows to select by, with the peers of each side.
@@ -58,7 +84,7 @@ class Bench:
     ----------
     answers : Answers
     objective : Objective
-    reading : Reading
+    reading : Reading or MetricReading
     learn, select : Rated
         Disjoint by group. Texts and ratings of `learn` may be shown to a model that writes instructions; of
         `select` it sees nothing.
@@ -70,7 +96,7 @@ class Bench:
 
     answers: Answers
     objective: Objective
-    reading: Reading
+    reading: Reading | MetricReading
     learn: Rated
     select: Rated
     seed: int = 0
@@ -101,13 +127,24 @@ class Bench:
         turn = int(content_hash(inputs), 16) % len(rows) if rows else 0
         return [dict(row.inputs().items()) for row in (*rows[turn:], *rows[:turn])]
 
-    def value(self, verdict: Verdict | None) -> float:
+    @property
+    def sent(self) -> int:
+        """Requests so far, those of a metric that asks itself included."""
+        return self.answers.flow.spent.requests + self.measured.requests
+
+    @property
+    def measured(self) -> Usage:
+        """What a metric that asks itself has cost."""
+        return getattr(getattr(self.reading, "metric", None), "usage", None) or Usage()
+
+    def value(self, row: dspy.Example, verdict: Verdict | None) -> float:
         """A verdict's number, NaN if there is none."""
-        return float("nan") if verdict is None or verdict.prediction is None else self.reading.value(verdict.prediction)
+        known = verdict is not None and verdict.prediction is not None
+        return self.reading.value(row, verdict.prediction) if known and verdict else float("nan")
 
     def values(self, candidate: str) -> FloatArray:
         """A candidate's numbers on the selection rows, NaN where it has none."""
-        return np.array([self.value(self.answers.known(candidate, _inputs(row))) for row in self.select.rows])
+        return np.array([self.value(row, self.answers.known(candidate, _inputs(row))) for row in self.select.rows])
 
     def complete(self, candidate: str) -> bool:
         """Whether a candidate was asked for every selection row."""
@@ -116,18 +153,21 @@ class Bench:
     def credit(self, example: dspy.Example, prediction: dspy.Prediction) -> tuple[float, str, bool]:
         """What the row is worth, the feedback, and whether it may serve as a demonstration."""
         verdict: Verdict = prediction.verdict
-        value = self.value(verdict)
+        value = self.value(example, verdict)
         if value != value:
             why = verdict.error or "the answer holds no number"
             return 0.0, f"The judge gave no usable answer: {why}. It must answer in the form asked for.", False
+        if isinstance(self.reading, MetricReading):
+            metric = self.reading.metric
+            return value, str(metric(example, verdict.prediction).feedback), value >= metric.success_at
         rating = self._rating(example)
         rows, ratings = self.peers[self._side.get(_key(example), "learn")]
         peers = [
-            (row, peer_rating, self.value(said))
+            (row, peer_rating, self.value(row, said))
             for row, peer_rating in zip(rows, ratings.tolist(), strict=True)
             if _key(row) != _key(example)
             and (said := self.answers.known(prediction.candidate, _inputs(row))) is not None
-            and self.value(said) == self.value(said)
+            and not math.isnan(self.value(row, said))
         ]
         case = Case(
             value,

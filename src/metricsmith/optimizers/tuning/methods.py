@@ -190,27 +190,26 @@ def _gepa_floor(job: Job) -> int:
 
 def _gepa(job: Job, requests: int) -> None:
     """Instructions rewritten by reflection on feedback; stops while the longest step still fits."""
-    flow = job.bench.answers.flow
-    end = flow.spent.requests + requests - _gepa_step(job)
+    bench, flow = job.bench, job.bench.answers.flow
+    end = bench.sent + requests - _gepa_step(job)
     search = dspy.GEPA(
-        metric=CreditMetric(job.bench),
+        metric=CreditMetric(bench),
         max_metric_calls=20 * requests,  # judgements that are known already count there, and cost nothing
         reflection_lm=job.meter.wrap(job.writer),
         reflection_minibatch_size=_minibatch(job),
         num_threads=THREADS,
         use_merge=False,  # it crosses predictors, and a judge has one
         seed=job.seed,
-        gepa_kwargs={"stop_callbacks": [lambda state: flow.spent.requests > end or bool(flow.stopped)]},
+        gepa_kwargs={"stop_callbacks": [lambda state: bench.sent > end or bool(flow.stopped)]},
     )
-    search.compile(job.student(), trainset=job.bench.learn.rows, valset=job.bench.select.rows)
+    search.compile(job.student(), trainset=bench.learn.rows, valset=bench.select.rows)
 
 
 def _auto(job: Job, requests: int) -> None:
     """Up to half on draws of rated examples, where the judge can show any; the rest on rewriting its instruction."""
-    flow = job.bench.answers.flow
-    before = flow.spent.requests
+    before = job.bench.sent
     _labeled(job, min(requests // 2, requests - _gepa_floor(job)))
-    _gepa(job, requests - (flow.spent.requests - before))
+    _gepa(job, requests - (job.bench.sent - before))
 
 
 def _shuffled(rows: Sequence[dspy.Example], seed: int) -> list[dspy.Example]:
