@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.runs import Induced
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
+    from metricsmith.programs.judges.dna import DnAEval
     from metricsmith.programs.judges.examples import ExampleJudge
+    from metricsmith.programs.judges.guideline import GuidelineJudge
     from metricsmith.programs.judges.panel import Panel
     from metricsmith.programs.judges.repeated import Repeated
     from metricsmith.programs.judges.rubric import RubricJudge
@@ -66,7 +68,9 @@ _HOMES = {
     "optimizers.runs": ("Induced",),
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),
+    "programs.judges.dna": ("DnAEval",),
     "programs.judges.examples": ("ExampleJudge",),
+    "programs.judges.guideline": ("GuidelineJudge",),
     "programs.judges.panel": ("Panel",),
     "programs.judges.repeated": ("Repeated",),
     "programs.judges.rubric": ("RubricJudge",),
@@ -84,7 +88,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "Coverage", "CriterionJudge",
-    "DSPyMetric", "DataError", "ExampleJudge", "Induced", "InducedMetric", "InputError", "Interrupted", "Judgement",
+    "DSPyMetric", "DataError", "DnAEval", "ExampleJudge", "GuidelineJudge", "Induced", "InducedMetric", "InputError", "Interrupted", "Judgement",
     "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
     "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated",
     "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table",

@@ -14,6 +14,7 @@ from metricsmith.metric import Metric, make_row
 from metricsmith.programs.judges.base import slug
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.examples import ExampleJudge
+from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Scale, Status
 
@@ -35,11 +36,16 @@ def examples(**changes):
     return ExampleJudge(**settings).with_examples(shown, [1, 5], ["It is long.", ""])
 
 
+def guideline(**changes):
+    settings = {"measure": "Plain words", "task": "Rewrite notices.", "scale": Scale(1, 5, 1), **changes}
+    return GuidelineJudge(**{"guideline": "Give 5 where every word is common.", **settings})
+
+
 def answers(*scores):
     return DummyLM([{"reasoning": f"because {score}", "score": str(score)} for score in scores])
 
 
-@pytest.fixture(params=[criterion, rubric, examples], ids=["criterion", "rubric", "examples"])
+@pytest.fixture(params=[criterion, rubric, examples, guideline], ids=["criterion", "rubric", "examples", "guideline"])
 def judge(request):
     return request.param()
 

@@ -9,8 +9,12 @@ import pytest
 
 from loopback import serve
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.dna import DnAEval
+from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.records import Scale
+from metricsmith.signatures.dimensions import Dimension
 from panels import panelled
 
 ROWS = [
@@ -21,8 +25,12 @@ JUDGES = [
     CriterionJudge(criterion="Brevity", meaning="Short.", task="Write."),
     RubricJudge(criterion="Brevity", meaning="Short.", levels=list("abcde"), task="Write."),
 ]
-JUDGES.append(Panel(JUDGES))
-LEVELS = {1, 2, 3, 4, 5}
+JUDGES += [
+    Panel(JUDGES),
+    GuidelineJudge(measure="Brevity", guideline="Shorter is better.", task="Write.", scale=Scale(1, 5, 1)),
+    DnAEval([Dimension(name=name, meaning="Short.", weight=1) for name in ("Brevity", "Haste")], task="Write."),
+]
+LEVELS = {1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5}
 
 
 def closeness(example, pred, trace=None, pred_name=None, pred_trace=None):
@@ -69,7 +77,7 @@ def test_evaluate_runs_a_judge_as_student(judge, lm):
 
 def test_bootstrap_few_shot_gives_a_judge_demonstrations(judge, lm):
     tuned = dspy.BootstrapFewShot(metric=lambda *a, **k: True, max_bootstrapped_demos=2).compile(judge, trainset=ROWS)
-    assert len(tuned.judge.demos) >= 1
+    assert all(len(predictor.demos) >= 1 for predictor in tuned.predictors())
     assert levels(tuned(output="text")) <= LEVELS
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Self
 
 import dspy
 
 from metricsmith.errors import DataError
 from metricsmith.metric import row_text
-from metricsmith.programs.judges.base import Judge, slug
+from metricsmith.programs.judges.base import slug
+from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.programs.texts import shown
 from metricsmith.records import MetricCard, Scale
 from metricsmith.signatures.judgement import JudgeByExamples
@@ -18,7 +18,7 @@ from metricsmith.signatures.judgement import JudgeByExamples
 __all__ = ["ExampleJudge"]
 
 
-class ExampleJudge(Judge):
+class ExampleJudge(RatersJudge):
     """Gives the number that the raters would give, on their own scale (the "examples" judge of AutoMetrics).
 
     Parameters
@@ -43,40 +43,12 @@ class ExampleJudge(Judge):
     signature = JudgeByExamples
 
     def __init__(self, *, measure: str, task: str, scale: Scale | Mapping[str, Any], name: str = "") -> None:
-        plain = asdict(scale) if isinstance(scale, Scale) else dict(scale)
-        Scale(**plain)  # refuses what is none
-        super().__init__(
-            name=name or f"{slug(measure)}_by_examples", measure=measure, meaning=f"{measure} as its raters see it",
-            task=task, scale=plain,
-        )  # fmt: skip
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Build a judge from `to_state`'s result."""
-        settings = {name: value for name, value in state["state"]["settings"].items() if name != "meaning"}
-        judge = cls(**settings)
-        judge.load_state(dict(state["state"]))
-        return judge
-
-    @property
-    def scale(self) -> Scale:
-        """The raters' scale."""
-        return Scale(**self.settings.scale)
+        super().__init__(name=name or f"{slug(measure)}_by_examples", measure=measure, task=task, scale=scale)
 
     @property
     def examples(self) -> list[Mapping[str, Any]]:
         """The rated examples in the prompt, in order, as DSPy's demos."""
         return list(self.judge.demos)
-
-    def question(self) -> Mapping[str, str]:
-        """Task and scale."""
-        scale = self.scale
-        best = scale.high if scale.higher_is_better else scale.low
-        steps = "" if scale.step is None else f" in steps of {scale.step:g}"
-        return {
-            "task": str(self.settings.task),
-            "scale": f"{self.settings.measure}: a number from {scale.low:g} to {scale.high:g}{steps}; {best:g} is best",
-        }
 
     def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
         """A rated row as a demo.
