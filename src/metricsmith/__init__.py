@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from metricsmith.metric import DSPyMetric, Metric, make_row
     from metricsmith.optimizers.auto_metrics import AutoMetrics
+    from metricsmith.optimizers.comparison.run import compare
     from metricsmith.optimizers.induce import induce
     from metricsmith.optimizers.runs import Induced
     from metricsmith.programs.induced import InducedMetric
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     from metricsmith.programs.judges.rubric import RubricJudge
     from metricsmith.programs.loading import load
     from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
-    from metricsmith.regression import LinearCombination, PriorRidge, TwoStagePLS, project
+    from metricsmith.regression import LinearCombination, MetaMetrics, PriorRidge, TwoStagePLS, project
+    from metricsmith.report.comparison.record import Comparison
     from metricsmith.report.record import RunRecord
     from metricsmith.report.write import write_reports
     from metricsmith.scoring import (
@@ -64,6 +66,7 @@ _HOMES = {
     ),
     "metric": ("DSPyMetric", "Metric", "make_row"),
     "optimizers.auto_metrics": ("AutoMetrics",),
+    "optimizers.comparison.run": ("compare",),
     "optimizers.induce": ("induce",),
     "optimizers.runs": ("Induced",),
     "programs.induced": ("InducedMetric",),
@@ -76,7 +79,8 @@ _HOMES = {
     "programs.judges.rubric": ("RubricJudge",),
     "programs.loading": ("load",),
     "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
-    "regression": ("LinearCombination", "PriorRidge", "TwoStagePLS", "project"),
+    "regression": ("LinearCombination", "MetaMetrics", "PriorRidge", "TwoStagePLS", "project"),
+    "report.comparison.record": ("Comparison",),
     "report.record": ("RunRecord",),
     "report.write": ("write_reports",),
     "scoring": (
@@ -87,13 +91,14 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "Coverage", "CriterionJudge",
-    "DSPyMetric", "DataError", "DnAEval", "ExampleJudge", "GuidelineJudge", "Induced", "InducedMetric", "InputError", "Interrupted", "Judgement",
-    "JudgementFailed", "LinearCombination", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
-    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated",
-    "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table",
-    "Task", "TwoStagePLS", "Usage", "ascore", "default_bank", "drop_outliers", "estimate", "induce", "load",
-    "make_row", "project", "read_table", "rrwa", "score", "write_reports",
+    "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
+    "CriterionJudge", "DSPyMetric", "DataError", "DnAEval", "ExampleJudge", "GuidelineJudge", "Induced",
+    "InducedMetric", "InputError", "Interrupted", "Judgement", "JudgementFailed", "LinearCombination",
+    "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError", "ModelFailure", "NeedsError",
+    "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated", "RubricJudge", "RunRecord", "Scale",
+    "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task", "TwoStagePLS", "Usage", "ascore",
+    "compare", "default_bank", "drop_outliers", "estimate", "induce", "load", "make_row", "project", "read_table",
+    "rrwa", "score", "write_reports",
 ]  # fmt: skip
 
 
