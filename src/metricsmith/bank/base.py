@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from metricsmith.metric import DSPyMetric, RowText, content_hash, row_text
 from metricsmith.records import Judgement, MetricCard, Output, Status
 
-__all__ = ["BankMetric", "Family", "FloatArray", "TextBatch", "best_reference"]
+__all__ = ["BankMetric", "Compute", "Family", "FloatArray", "TextBatch", "best_reference"]
 
 FloatArray = NDArray[np.float64]
 Statistics = Mapping[str, Any]

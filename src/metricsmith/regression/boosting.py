@@ -48,8 +48,8 @@ class MetaMetrics(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    With fewer than ``2 * min_samples_leaf`` rows, or where no column varies, the prediction is the mean rating. Infinite
-    scores count as missing.
+    With fewer than ``2 * min_samples_leaf`` rows, or where no column varies, the prediction is the mean rating.
+    Infinite scores count as missing.
 
     References
     ----------
@@ -81,9 +81,9 @@ class MetaMetrics(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             If the backend is not installed.
         """
         self._check_options()
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True)
-        self.known_ = np.isfinite(X).any(axis=0)
-        self.model_ = self._library_model().fit(self._prepared(X), np.asarray(y, dtype=float))
+        scores, ratings = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True)
+        self.known_ = np.isfinite(scores).any(axis=0)
+        self.model_ = self._library_model().fit(self._prepared(scores), np.asarray(ratings, dtype=float))
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
