@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
     from metricsmith.regression import LinearCombination, MetaMetrics, PriorRidge, TwoStagePLS, project
     from metricsmith.report.comparison.record import Comparison
+    from metricsmith.report.comparison.write import write_comparison
     from metricsmith.report.record import RunRecord
     from metricsmith.report.write import write_reports
     from metricsmith.scoring import (
@@ -81,6 +82,7 @@ _HOMES = {
     "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
     "regression": ("LinearCombination", "MetaMetrics", "PriorRidge", "TwoStagePLS", "project"),
     "report.comparison.record": ("Comparison",),
+    "report.comparison.write": ("write_comparison",),
     "report.record": ("RunRecord",),
     "report.write": ("write_reports",),
     "scoring": (
@@ -98,7 +100,7 @@ __all__ = [
     "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "Repeated", "RubricJudge", "RunRecord", "Scale",
     "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task", "TwoStagePLS", "Usage", "ascore",
     "compare", "default_bank", "drop_outliers", "estimate", "induce", "load", "make_row", "project", "read_table",
-    "rrwa", "score", "write_reports",
+    "rrwa", "score", "write_comparison", "write_reports",
 ]  # fmt: skip
 
 

@@ -6,15 +6,11 @@ page opens offline and text from the data can neither run nor fetch anything.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from dataclasses import replace
-from functools import lru_cache
-from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from metricsmith.records import Agreement
 from metricsmith.report import digest, formats, sentences
+from metricsmith.report.assets import content_hash, style_sheet, template
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.plots.learning import learning_curve
 from metricsmith.report.plots.scatter import MOST_POINTS, Point, beyond, scatter, thin
@@ -22,17 +18,11 @@ from metricsmith.report.plots.svg import Svg
 from metricsmith.report.plots.weights import MOST_BARS, weights
 from metricsmith.report.record import RunRecord
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-
 __all__ = ["FULL_TEXT", "render_html"]
 
 # Longer texts are cut, with a note of what is left out: the page must stay small enough for a phone.
 FULL_TEXT = 6000
 EXCERPT = 180
-FILTERS = (
-    "count", "excerpt", "interval", "one_line", "p_value", "percent", "points", "rating", "raw", "statistic",
-)  # fmt: skip
 
 
 def render_html(record: RunRecord) -> str:
@@ -48,11 +38,11 @@ def render_html(record: RunRecord) -> str:
     str
         A complete document that refers to nothing outside itself; every text is escaped.
     """
-    style = _asset("report.css")
-    return _template().render(
+    style = style_sheet()
+    return template("report.html.j2").render(
         record=record,
         style=Svg(style),
-        style_hash=_content_hash(style),
+        style_hash=content_hash(style),
         verdict=sentences.verdict(record),
         plots=_plots(record),
         thinned=max(0, len(digest.rated_rows(record)) - MOST_POINTS),
@@ -110,37 +100,3 @@ def _points(record: RunRecord) -> list[Point]:
     return [
         Point(row.id, rating, prediction, record.held_out(row)) for row, rating, prediction in digest.rated_rows(record)
     ]
-
-
-def _content_hash(text: str) -> str:
-    """The base64 SHA-256 by which a content security policy admits exactly this text."""
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-@lru_cache(maxsize=1)
-def _asset(name: str) -> str:
-    return files("metricsmith.report").joinpath("templates", name).read_text("utf-8")
-
-
-def _printable(value: object) -> object:
-    """Clean whatever text a template prints; finished markup passes."""
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return formats.clean(value)
-    return value
-
-
-@lru_cache(maxsize=1)
-def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("metricsmith.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update({name: getattr(formats, name) for name in FILTERS})
-    return environment.get_template("report.html.j2")

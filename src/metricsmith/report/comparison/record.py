@@ -44,7 +44,8 @@ class MethodResult:
     over_both : Interval
         95 %, groups and seeds drawn again.
     difference : float
-        `tau` of the reference method minus that of this one, on the rows that have both; above 0 the reference is better.
+        `tau` of the reference method minus that of this one, on the rows that have both; above 0 the reference is
+        better.
     difference_interval : Interval
         95 %, groups and seeds drawn again.
     p_value, p_adjusted : float
