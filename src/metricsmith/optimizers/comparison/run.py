@@ -336,7 +336,7 @@ def _counts(setting: Setting, table: Table) -> dict[str, int]:
 
 
 def _notes(bench: _Bench) -> list[str]:
-    notes = []
+    notes = ["scores of existing metrics are computed once; the first method that needs them bears their time"]
     if "guideline_judge" in bench.available and not bench.setting.guideline.strip():
         notes.append("no guideline was given: the task's description stands in for it")
     if REFERENCE in bench.available:
