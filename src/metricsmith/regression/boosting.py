@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from metricsmith.errors import NeedsError, OptionError, nearest
 
@@ -83,14 +84,16 @@ class MetaMetrics(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_options()
         scores, ratings = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True)
         self.known_ = np.isfinite(scores).any(axis=0)
-        self.model_ = self._library_model().fit(self._prepared(scores), np.asarray(ratings, dtype=float))
+        with threadpool_limits(1):  # a few hundred rows: threads that wait for each other take seven times as long
+            self.model_ = self._library_model().fit(self._prepared(scores), np.asarray(ratings, dtype=float))
         return self
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predicted ratings, shape (n,), for raw scores of shape (n, p)."""
         check_is_fitted(self)
         checked = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-        return np.asarray(self.model_.predict(self._prepared(checked)), dtype=float)
+        with threadpool_limits(1):
+            return np.asarray(self.model_.predict(self._prepared(checked)), dtype=float)
 
     def _prepared(self, X: FloatArray) -> FloatArray:
         """NaN where a score is missing; 0 in columns unknown in training, which scikit-learn cannot bin."""

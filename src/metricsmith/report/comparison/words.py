@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.formats import MISSING, count, duration, interval, money, p_value, statistic
 from metricsmith.report.sentences import Verdict
@@ -100,8 +101,8 @@ def cost_lines(record: Comparison) -> list[str]:
         return ["No language model was asked."]
     expected = record.estimated
     return [
-        f"Expected at most: {count(expected.requests, 'request')}, {money(expected.cost)}. Actual: "
-        f"{count(record.usage.requests, 'request')}, {money(record.usage.cost)}, {duration(record.usage.seconds)}."
+        f"Expected at most: {count(expected.requests, 'request')}, {_price(expected)}. Actual: "
+        f"{count(record.usage.requests, 'request')}, {_price(record.usage)}, {duration(record.usage.seconds)}."
     ]
 
 
@@ -125,6 +126,10 @@ def verdict(record: Comparison) -> Verdict:
     if best.p_adjusted <= SIGNIFICANT:
         return Verdict("bad", f"{sentence} {behind}, which is more than chance (p {p_value(best.p_adjusted)}).")
     return Verdict("unsure", f"{sentence} {behind}, which could be chance (p {p_value(best.p_adjusted)}).")
+
+
+def _price(usage: Usage) -> str:
+    return money(usage.cost) if usage.cost is not None else "price unknown"
 
 
 def _mean(line: MethodResult) -> str:
