@@ -109,6 +109,23 @@ def test_one_repetition_gives_the_paired_test():
     assert ours == paired_permutation_test(batch_kendall_tau_b, x[0], z[0], y, GROUPS, batched=True)
 
 
+def test_the_draws_are_those_of_a_plain_loop_and_scales_do_not_matter():
+    x, y = planted(3)
+    z = x + 0.4 * np.random.default_rng(5).normal(size=x.shape)
+    a, b = ([(row - row.mean()) / row.std() for row in side] for side in (x, z))
+    observed = np.mean([kendall_tau_b(one, y) - kendall_tau_b(other, y) for one, other in zip(a, b, strict=True)])
+    extreme = 0
+    for swapped in np.random.default_rng(0).random((60, 20)) < 0.5:
+        rows = swapped[GROUPS]
+        pairs = [(np.where(rows, q, p), np.where(rows, p, q)) for p, q in zip(a, b, strict=True)]
+        drawn = np.mean([kendall_tau_b(one, y) - kendall_tau_b(other, y) for one, other in pairs])
+        extreme += abs(drawn) >= abs(observed) - 1e-12
+    found = repeated_permutation_test(kendall_tau_b, x, 1000 * z + 7, y, GROUPS, permutations=60)
+    assert found.observed == pytest.approx(observed)
+    assert found.p_value == (extreme + 1) / 61
+    assert extreme  # a draw at least as far from 0, so that the count is put to the test
+
+
 def test_equal_repetitions_are_tested_as_one():
     x, y = planted(1)
     z, _ = planted(1, strength=0.3, seed=1)

@@ -290,6 +290,16 @@ def test_differences_are_those_to_autometrics():
     assert own.p_value < 0.1  # six groups: p is at least 2 / 64
 
 
+def test_seeds_that_differ_widen_the_interval_over_both_and_not_the_one_over_rows():
+    def predict(setting, seed):
+        return Predicted(setting.test.ratings * (1 if seed else -1))
+
+    line = against(predict, seeds=4)
+    assert (line.over_rows.low, line.over_rows.high) == (0.5, 0.5)  # (1 + 1 + 1 - 1) / 4, whatever the rows
+    assert line.over_both.low <= 0.0
+    assert line.over_both.high == 1.0
+
+
 def test_taus_agree_with_scipy():
     noise = [np.random.default_rng(seed).normal(size=18) for seed in range(2)]
     kept = []

@@ -64,7 +64,7 @@ class Method:
         For tables.
     predict : callable
         From the setting and the number of the seed, from 0. It must not read the test rows' ratings. The model is in
-        force.
+        force, and asked past the answers that DSPy's cache has for other seeds.
     lacks : callable
         What is missing to run it, in words that say how to get it; empty if nothing is.
     requests : callable
@@ -136,10 +136,8 @@ def _guideline_judge(setting: Setting) -> GuidelineJudge:
 def _dna(setting: Setting, seed: int) -> Predicted:
     """Dimensions are proposed once for the task in each seed; every row is judged by the same ones."""
     task = setting.task
-    call = model_call(
-        DimensionsGenerator(), parse_tries=PARSE_TRIES, run=seed, task=task.description, rating=task.target,
-        count=setting.dimensions,
-    )  # fmt: skip
+    question = {"task": task.description, "rating": task.target, "count": setting.dimensions}
+    call = model_call(DimensionsGenerator(), parse_tries=PARSE_TRIES, **question)
     if call.prediction is None:
         raise ModelFailure(f"the request for dimensions to judge by failed: {call.error}")
     judge = DnAEval(call.prediction.dimensions, task=task.description)
