@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -136,7 +137,7 @@ def _guideline_judge(setting: Setting) -> GuidelineJudge:
 def _dna(setting: Setting, seed: int) -> Predicted:
     """Dimensions are proposed once for the task in each seed; every row is judged by the same ones."""
     task = setting.task
-    question = {"task": task.description, "rating": task.target, "count": setting.dimensions}
+    question: dict[str, Any] = {"task": task.description, "rating": task.target, "count": setting.dimensions}
     call = model_call(DimensionsGenerator(), parse_tries=PARSE_TRIES, **question)
     if call.prediction is None:
         raise ModelFailure(f"the request for dimensions to judge by failed: {call.error}")
