@@ -84,7 +84,7 @@ class MetaMetrics(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_options()
         scores, ratings = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True)
         self.known_ = np.isfinite(scores).any(axis=0)
-        with threadpool_limits(1):  # a few hundred rows: threads that wait for each other take seven times as long
+        with threadpool_limits(1):  # on a few hundred rows threads mostly wait for each other
             self.model_ = self._library_model().fit(self._prepared(scores), np.asarray(ratings, dtype=float))
         return self
 
