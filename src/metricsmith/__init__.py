@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from metricsmith.metric import DSPyMetric, Metric, make_row
     from metricsmith.optimizers.auto_metrics import AutoMetrics
+    from metricsmith.optimizers.comparison.run import compare
     from metricsmith.optimizers.episodes import axes_episodes, recommendation_episodes, rubric_episodes
     from metricsmith.optimizers.gepa_bound import GEPABound, gepa_bound
     from metricsmith.optimizers.induce import induce
@@ -38,15 +39,19 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.yields import yield_of
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
+    from metricsmith.programs.judges.dna import DnAEval
     from metricsmith.programs.judges.examples import ExampleJudge
     from metricsmith.programs.judges.geval import GEval
+    from metricsmith.programs.judges.guideline import GuidelineJudge
     from metricsmith.programs.judges.panel import Panel
     from metricsmith.programs.judges.repeated import Repeated
     from metricsmith.programs.judges.rubric import RubricJudge
     from metricsmith.programs.loading import load
     from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
-    from metricsmith.regression import LinearCombination, PriorRidge, TwoStagePLS, project
+    from metricsmith.regression import LinearCombination, MetaMetrics, PriorRidge, TwoStagePLS, project
     from metricsmith.rendering import render_messages, render_output
+    from metricsmith.report.comparison.record import Comparison
+    from metricsmith.report.comparison.write import write_comparison
     from metricsmith.report.record import RunRecord
     from metricsmith.report.write import write_reports
     from metricsmith.reward import Reward, RewardCheck
@@ -73,6 +78,7 @@ _HOMES = {
     ),
     "metric": ("DSPyMetric", "Metric", "make_row"),
     "optimizers.auto_metrics": ("AutoMetrics",),
+    "optimizers.comparison.run": ("compare",),
     "optimizers.episodes": ("axes_episodes", "recommendation_episodes", "rubric_episodes"),
     "optimizers.gepa_bound": ("GEPABound", "gepa_bound"),
     "optimizers.induce": ("induce",),
@@ -83,15 +89,19 @@ _HOMES = {
     "optimizers.yields": ("yield_of",),
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),
+    "programs.judges.dna": ("DnAEval",),
     "programs.judges.examples": ("ExampleJudge",),
     "programs.judges.geval": ("GEval",),
+    "programs.judges.guideline": ("GuidelineJudge",),
     "programs.judges.panel": ("Panel",),
     "programs.judges.repeated": ("Repeated",),
     "programs.judges.rubric": ("RubricJudge",),
     "programs.loading": ("load",),
     "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
-    "regression": ("LinearCombination", "PriorRidge", "TwoStagePLS", "project"),
+    "regression": ("LinearCombination", "MetaMetrics", "PriorRidge", "TwoStagePLS", "project"),
     "rendering": ("render_messages", "render_output"),
+    "report.comparison.record": ("Comparison",),
+    "report.comparison.write": ("write_comparison",),
     "report.record": ("RunRecord",),
     "report.write": ("write_reports",),
     "reward": ("Reward", "RewardCheck"),
@@ -103,15 +113,16 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "Coverage", "CriterionJudge",
-    "DSPyMetric", "DataError", "ExampleJudge", "GEPABound", "GEval", "Induced", "InducedMetric", "InputError",
-    "Interrupted", "JudgeTuner", "Judgement", "JudgementFailed", "LinearCombination", "Metric", "MetricBank",
-    "MetricCard", "MetricsmithError", "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel",
-    "PriorRidge", "RankingMetric", "Repeated", "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord",
-    "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task", "Tuning", "TwoStagePLS",
-    "Usage", "YieldMetric", "ascore", "axes_episodes", "default_bank", "drop_outliers", "estimate", "gepa_bound",
-    "induce", "load", "make_row", "project", "read_table", "read_taubench", "recommendation_episodes",
-    "render_messages", "render_output", "rrwa", "rubric_episodes", "score", "write_reports", "yield_of",
+    "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
+    "CriterionJudge", "DSPyMetric", "DataError", "DnAEval", "ExampleJudge", "GEPABound", "GEval", "GuidelineJudge",
+    "Induced", "InducedMetric", "InputError", "Interrupted", "JudgeTuner", "Judgement", "JudgementFailed",
+    "LinearCombination", "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError", "ModelFailure",
+    "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "RankingMetric", "Repeated",
+    "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError",
+    "Status", "Store", "StoreError", "Table", "Task", "Tuning", "TwoStagePLS", "Usage", "YieldMetric", "ascore",
+    "axes_episodes", "compare", "default_bank", "drop_outliers", "estimate", "gepa_bound", "induce", "load",
+    "make_row", "project", "read_table", "read_taubench", "recommendation_episodes", "render_messages",
+    "render_output", "rrwa", "rubric_episodes", "score", "write_comparison", "write_reports", "yield_of",
 ]  # fmt: skip
 
 

@@ -224,7 +224,8 @@ class MetricCard:
         Display name of the metric (a family may have several outputs).
     kind : str
         ``bank``, ``column``, ``callable``, ``criterion_judge``, ``rubric_judge``, ``example_judge``,
-        ``geval_judge``, ``panel_member`` or ``induced``; repeated runs keep the kind of what they repeat.
+        ``geval_judge``, ``guideline_judge``, ``dna_eval``, ``panel_member`` or ``induced``; repeated runs keep
+        the kind of what they repeat.
     summary : str
         One or two sentences: what it measures.
     formula : str

@@ -15,6 +15,7 @@ from metricsmith.programs.judges.base import slug
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
+from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Scale, Status
 
@@ -39,13 +40,18 @@ def examples(**changes):
 def steps(**changes):
     settings = {"criterion": "Plain words", "meaning": "Short.", "steps": ["Look.", "Weigh."], "mode": "stated"}
     return GEval(**{**settings, "task": "Rewrite notices.", **changes})
+def guideline(**changes):
+    settings = {"measure": "Plain words", "task": "Rewrite notices.", "scale": Scale(1, 5, 1), **changes}
+    return GuidelineJudge(**{"guideline": "Give 5 where every word is common.", **settings})
 
 
 def answers(*scores):
     return DummyLM([{"reasoning": f"because {score}", "score": str(score)} for score in scores])
 
 
-@pytest.fixture(params=[criterion, rubric, examples, steps], ids=["criterion", "rubric", "examples", "steps"])
+@pytest.fixture(
+    params=[criterion, rubric, examples, steps, guideline], ids=["criterion", "rubric", "examples", "steps", "guideline"]
+)
 def judge(request):
     return request.param()
 

@@ -11,8 +11,12 @@ from logprobs import SPREAD
 from loopback import serve
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.geval import GEval
+from metricsmith.programs.judges.dna import DnAEval
+from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.records import Scale
+from metricsmith.signatures.dimensions import Dimension
 from panels import panelled
 
 ROWS = [
@@ -23,9 +27,14 @@ JUDGES = [
     CriterionJudge(criterion="Brevity", meaning="Short.", task="Write."),
     RubricJudge(criterion="Brevity", meaning="Short.", levels=list("abcde"), task="Write."),
 ]
-JUDGES.append(Panel(JUDGES))
 STEPS = {"criterion": "Brevity", "meaning": "Short.", "steps": ["Count the words."], "task": "Write."}
-JUDGES += [GEval(**STEPS, mode="logprob"), GEval(**STEPS, mode="sampled", n=2)]
+JUDGES += [
+    Panel(JUDGES),
+    GuidelineJudge(measure="Brevity", guideline="Shorter is better.", task="Write.", scale=Scale(1, 5, 1)),
+    DnAEval([Dimension(name=name, meaning="Short.", weight=1) for name in ("Brevity", "Haste")], task="Write."),
+    GEval(**STEPS, mode="logprob"),
+    GEval(**STEPS, mode="sampled", n=2),
+]
 
 
 def closeness(example, pred, trace=None, pred_name=None, pred_trace=None):
@@ -73,7 +82,7 @@ def test_evaluate_runs_a_judge_as_student(judge, lm):
 
 def test_bootstrap_few_shot_gives_a_judge_demonstrations(judge, lm):
     tuned = dspy.BootstrapFewShot(metric=lambda *a, **k: True, max_bootstrapped_demos=2).compile(judge, trainset=ROWS)
-    assert len(tuned.judge.demos) >= 1
+    assert all(len(predictor.demos) >= 1 for predictor in tuned.predictors())
     assert on_the_scale(tuned(output="text"))
 
 

@@ -13,11 +13,13 @@ from dspy.utils import DummyLM
 
 from metricsmith.metric import make_row
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
+from metricsmith.programs.generators.dimensions import DimensionsGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.generators.steps import StepsGenerator
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
+from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.recommenders.language_model import LMRecommender
@@ -40,6 +42,12 @@ def examples():
     return made.with_examples(rows, [2, 5], ["Nobody knows annex 4.", ""])(**TEXTS)
 
 
+def guideline():
+    text = "Give 5 if a reader could act on the notice at once, 1 if not."
+    made = GuidelineJudge(measure="Clarity", guideline=text, task=TASK.description, scale=Scale(1, 5, 1))
+    return made(**TEXTS)
+
+
 def panel():
     given = {"meaning": "Every word is short.", "task": TASK.description}
     levels = ["none", "some", "half", "most", "all"]
@@ -60,6 +68,8 @@ ASKED = {
     "rubric_judge": lambda: judge(RubricJudge, levels=["none", "some", "half", "most", "all"]),
     "example_judge": examples,
     "geval_judge": lambda: judge(GEval, steps=["Look for long words.", "Weigh them."], mode="stated"),
+    "guideline_judge": guideline,
+    "dimensions": lambda: DimensionsGenerator()(task=TASK.description, rating="rating", count=3),
     "panel": panel,
     "axes": axes,
     "rubric": lambda: RubricGenerator()(task=TASK.description, criterion="Plain words: every word is short."),
@@ -71,6 +81,7 @@ ANSWER = {
     "score": "3",
     "ratings": '[{"criterion": "Short", "reason": "r", "score": 3}]',
     "axes": '[{"name": "a", "meaning": "b"}]',
+    "dimensions": '[{"name": "a", "meaning": "b", "weight": 100}]',
     "levels": '["a", "b", "c", "d", "e"]',
     "steps": '["a", "b"]',
     "names": '["Alpha"]',

@@ -14,7 +14,8 @@ import pytest
 
 from metricsmith.errors import DataError
 from metricsmith.records import Agreement, Scale, Task
-from metricsmith.report.page import FULL_TEXT, render_html, standalone
+from metricsmith.report.assets import standalone
+from metricsmith.report.page import FULL_TEXT, render_html
 from metricsmith.report.plots.reliability import bins, reliability
 from metricsmith.report.record import RowRecord
 

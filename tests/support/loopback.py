@@ -315,6 +315,9 @@ def scripted(prompt: str) -> dict[str, Any]:
     asked = prompt.rsplit("Respond with the corresponding output fields", 1)[-1]
     if "`axes`" in asked or "## axes ##" in asked:
         return {"axes": [{"name": q, "meaning": f"The output shows {q.lower()}."} for q in QUALITIES[:15]]}
+    if "`dimensions`" in asked or "## dimensions ##" in asked:
+        shares = zip(QUALITIES, (50, 30, 20), strict=False)
+        return {"dimensions": [{"name": q, "meaning": f"It shows {q.lower()}.", "weight": w} for q, w in shares]}
     if "## levels ##" in asked:
         return {"levels": [f"Level {number} of five." for number in range(1, 6)]}
     if "## steps ##" in asked:

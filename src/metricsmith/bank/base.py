@@ -20,7 +20,7 @@ from metricsmith.metric import DSPyMetric, RowText, content_hash, row_text
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.reward import Reward, RewardOptions
 
-__all__ = ["BankMetric", "Family", "FloatArray", "TextBatch", "best_reference"]
+__all__ = ["BankMetric", "Compute", "Family", "FloatArray", "TextBatch", "best_reference"]
 
 FloatArray = NDArray[np.float64]
 Statistics = Mapping[str, Any]

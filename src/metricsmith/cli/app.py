@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from metricsmith.cli.bank import bank_app
+from metricsmith.cli.compare import compare
 from metricsmith.cli.demo import demo
 from metricsmith.cli.induce import induce
 from metricsmith.cli.score import explain, score
@@ -41,6 +42,7 @@ def version(
 
 app.command()(demo)
 app.command()(induce)
+app.command()(compare)
 app.command()(score)
 app.command()(explain)
 app.add_typer(bank_app, name="bank")

@@ -12,7 +12,28 @@ from metricsmith.cli.limits import Bounds, StoreFile, concurrency
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.summary import summary
-from metricsmith.errors import DataError, OptionError
+from metricsmith.cli.table import (
+    Bank,
+    Components,
+    Data,
+    Group,
+    Id,
+    Input,
+    LowerIsBetter,
+    MetricColumns,
+    MostMetrics,
+    Output,
+    PanelMode,
+    PriorColumns,
+    Reference,
+    Regression,
+    ScaleText,
+    Target,
+    TaskText,
+    Where,
+    reading,
+)
+from metricsmith.errors import OptionError
 
 __all__ = ["induce"]
 
@@ -20,36 +41,22 @@ FILES = ("metric.json", "report.html", "report.md", "report.json", "scores.csv")
 
 
 def induce(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, JSONL or Parquet file, or a Hugging Face data set id.")],
-    target: Annotated[str, typer.Option(metavar="COL", help="Column with the human rating.")],
-    task: Annotated[
-        str, typer.Option(metavar="TEXT|@FILE", help="What the outputs are for and what makes a good one.")
-    ] = "",
-    output: Annotated[str | None, typer.Option(metavar="COL", help="Column with the text to judge.")] = None,
-    input: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column that the output answers.")] = None,
-    reference: Annotated[list[str] | None, typer.Option(metavar="COL", help="Column with good outputs.")] = None,
-    id: Annotated[str | None, typer.Option(metavar="COL", help="Column with unique row ids.")] = None,
-    group: Annotated[
-        str | None,
-        typer.Option(metavar="COL", help="Rows of one group never stand on both sides of a split."),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COL=VALUE", help="Keep rows with (COL!=VALUE: without) a value."),
-    ] = None,
-    metric_columns: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="Columns of scores to take as candidates.")
-    ] = None,
-    prior_columns: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="Those that measure the target itself.")
-    ] = None,
-    bank: Annotated[str, typer.Option(help="auto, all, existing, generated or none.")] = "auto",
-    regression: Annotated[str, typer.Option(help="auto (PriorRidge) or pls (the paper's).")] = "auto",
-    n: Annotated[int | None, typer.Option("--n", help="How many components; by default as many as are needed.")] = None,
-    k: Annotated[int, typer.Option("--k", help="How many metrics retrieval keeps.")] = 30,
-    panel: Annotated[
-        bool, typer.Option("--panel", help="Ask all generated judges in one request a row, which is cheaper.")
-    ] = False,
+    data: Data,
+    target: Target,
+    task: TaskText = "",
+    output: Output = None,
+    input: Input = None,
+    reference: Reference = None,
+    id: Id = None,
+    group: Group = None,
+    where: Where = None,
+    metric_columns: MetricColumns = None,
+    prior_columns: PriorColumns = None,
+    bank: Bank = "auto",
+    regression: Regression = "auto",
+    n: Components = None,
+    k: MostMetrics = 30,
+    panel: PanelMode = False,
     lm: Model = None,
     api_base: ApiBase = None,
     store: StoreFile = None,
@@ -59,12 +66,8 @@ def induce(
         typer.Option(metavar="FILE|FRACTION", help="Test rows: a file like DATA, or a share to hold out (0.3)."),
     ] = None,
     cv: Annotated[int | None, typer.Option(metavar="K", help="Grouped K-fold cross-validation instead.")] = None,
-    scale: Annotated[
-        str | None, typer.Option(metavar="LOW:HIGH[:STEP]", help="The rating scale; by default inferred.")
-    ] = None,
-    lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="The rating counts something bad, such as errors.")
-    ] = False,
+    scale: ScaleText = None,
+    lower_is_better: LowerIsBetter = False,
     seed: Annotated[int, typer.Option(help="Decides splits, ties and resampling.")] = 0,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where metric and report go.")] = Path("metricsmith-out"),
     dry_run: Annotated[
@@ -90,13 +93,12 @@ def induce(
         check_apart([out / name for name in FILES], "--out", {"table": data, "test table": test, "store": store})
     if store is not None:
         check_writable(store, "--store", folder=False)
-    reading: dict[str, Any] = {
-        "target": target, "task": _text(task), "output": output, "inputs": input or (), "reference": reference or (),
-        "id": id, "group": group, "where": where or (), "metric_columns": metric_columns or (),
-        "prior_columns": prior_columns or (), "scale": scale, "higher_is_better": False if lower_is_better else None,
-    }  # fmt: skip
-    table = read_table(data, **reading)
-    fraction, test_table = _test_side(test, reading)
+    options = reading(
+        target=target, task=task, output=output, input=input, reference=reference, id=id, group=group, where=where,
+        metric_columns=metric_columns, prior_columns=prior_columns, scale=scale, lower_is_better=lower_is_better,
+    )  # fmt: skip
+    table = read_table(data, **options)
+    fraction, test_table = _test_side(test, options)
     if not quiet and not as_json:
         for note in table.notes:
             typer.echo(f"note: {note}", err=True)
@@ -119,23 +121,7 @@ def induce(
         typer.echo(summary(done, out))
 
 
-def _text(value: str) -> str:
-    """The text itself, or the content of the file after an ``@``."""
-    if not value.startswith("@"):
-        return value
-    try:
-        return Path(value[1:]).read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise DataError(
-            f"--task {value} cannot be read as UTF-8 text: {_reason(problem)}; name a text file"
-        ) from problem
-
-
-def _reason(problem: OSError | UnicodeDecodeError) -> str:
-    return (problem.strerror if isinstance(problem, OSError) else problem.reason) or str(problem)
-
-
-def _test_side(test: str | None, reading: dict[str, Any]) -> tuple[float, Any]:
+def _test_side(test: str | None, options: dict[str, Any]) -> tuple[float, Any]:
     """A fraction to hold out, or a table of its own."""
     from metricsmith.datasets.table import read_table
 
@@ -144,7 +130,7 @@ def _test_side(test: str | None, reading: dict[str, Any]) -> tuple[float, Any]:
     try:
         fraction = float(test)
     except ValueError:
-        return 0.0, read_table(test, **{**reading, "min_rated": 2})
+        return 0.0, read_table(test, **{**options, "min_rated": 2})
     if not 0 <= fraction < 1:
         raise OptionError(f"--test {test} must be a file, or a share from 0 (no test) to below 1, such as 0.3")
     return fraction, None

@@ -18,15 +18,18 @@ ApiBase = Annotated[
 ]
 
 
-def language_model(model: str | None, api_base: str | None) -> Any:
-    """A `dspy.LM`, or None without a model name; the key comes from the provider's environment variable."""
+def language_model(model: str | None, api_base: str | None, temperature: float | None = None) -> Any:
+    """A `dspy.LM`, or None without a model name; the key comes from the provider's environment variable.
+
+    Without a temperature the provider's default holds.
+    """
     if model is None:
         if api_base is not None:
             raise typer.BadParameter("--api-base needs --lm: name the model that the server offers")
         return None
     import dspy
 
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
     if api_base is not None:
         settings["api_base"] = api_base
         if "OPENAI_API_KEY" not in os.environ:

@@ -15,7 +15,7 @@ from metricsmith.optimizers.induction import Induction, Rated
 from metricsmith.report.record import LearningPoint
 from metricsmith.resampling import resampled_rows
 
-__all__ = ["METRIC", "best_single", "learning_curve", "predictions", "selected_shares"]
+__all__ = ["METRIC", "best_column", "best_single", "filled", "learning_curve", "predictions", "selected_shares"]
 
 FloatArray = NDArray[np.float64]
 METRIC = "induced metric"
@@ -49,8 +49,7 @@ def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Ex
     single = best_single(induction)
     if single is not None:
         place, sign = single
-        centre = np.median(_present(induction.train_values[:, place]))
-        result["best single candidate"] = sign * np.where(np.isfinite(values[:, place]), values[:, place], centre)
+        result["best single candidate"] = sign * filled(values[:, place], induction.train_values[:, place])
     lengths, train_lengths = output_lengths(rows), output_lengths(train.rows)
     if np.isfinite(train_lengths).all():
         result["output length in words"] = _signed(train_lengths, train.ratings) * lengths
@@ -58,18 +57,28 @@ def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Ex
 
 
 def best_single(induction: Induction) -> tuple[int, float] | None:
-    """Position and sign of the candidate that agrees best with the training ratings; None if none is defined.
+    """Position and sign of the candidate that agrees best with the training ratings; None if none is defined."""
+    return best_column(induction.train_values, induction.train.ratings)
 
-    Absolute tau-b counts by the share of rows on which the candidate has a value, so that one with a few
-    values cannot win by luck. As in the regressions, a missing score then counts as average.
+
+def best_column(values: FloatArray, ratings: FloatArray) -> tuple[int, float] | None:
+    """Position and sign of the column, out of shape (n, m), that agrees best with ratings of shape (n,), or None.
+
+    Absolute tau-b counts by the share of rows on which the column has a value, so that one with a few
+    values cannot win by luck. As in the regressions, a missing score then counts as average (`filled`). Of equally
+    good columns it is the first.
     """
-    ratings = induction.train.ratings
-    taus = np.array([kendall_tau_b(column, ratings) for column in induction.train_values.T])
-    shares = np.isfinite(induction.train_values).mean(axis=0)
+    taus = np.array([kendall_tau_b(column, ratings) for column in values.T])
+    shares = np.isfinite(values).mean(axis=0)
     if not np.isfinite(taus).any():
         return None
     best = int(np.nanargmax(np.abs(taus) * shares))
     return best, float(np.sign(taus[best]))
+
+
+def filled(column: FloatArray, known: FloatArray) -> FloatArray:
+    """`column` with the median of `known` where it has no finite value."""
+    return np.where(np.isfinite(column), column, np.median(_present(known)))
 
 
 def _present(column: FloatArray) -> FloatArray:

@@ -20,7 +20,7 @@ from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task
 from metricsmith.store import Store
 
-__all__ = ["Induced", "induce", "plan"]
+__all__ = ["Induced", "configure", "induce", "plan"]
 
 
 def induce(
@@ -58,7 +58,7 @@ def induce(
     """
     if not isinstance(table, Table):
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
-    options, task = _configure(table, optimizer or AutoMetrics())
+    options, task = configure(table, optimizer or AutoMetrics())
     done = evaluate(_sides(table, options, task, fraction, test, cv), task, options)
     done.metric.settings.values["reading"] = _reading(table, done.metric)
     return done
@@ -73,7 +73,7 @@ def plan(
     cv: int | None = None,
 ) -> str:
     """Say what `induce` would do and what it would ask of the model; asks nothing."""
-    options, task = _configure(table, optimizer)
+    options, task = configure(table, optimizer)
     if isinstance(options.store, str | PathLike) and Path(options.store).exists():
         Store(options.store, read_only=True).close()  # the run would find out too, but later
     sides = _sides(table, options, task, fraction, test, cv)
@@ -97,7 +97,7 @@ def plan(
     )
 
 
-def _configure(table: Table, optimizer: AutoMetrics) -> tuple[Options, Task]:
+def configure(table: Table, optimizer: AutoMetrics) -> tuple[Options, Task]:
     """The optimizer's options with the table's candidate columns added."""
     sources = optimizer.options.sources
     columns = tuple(dict.fromkeys([*sources.columns, *table.metric_values]))

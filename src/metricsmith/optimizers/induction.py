@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal
@@ -23,6 +23,7 @@ from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Task
 from metricsmith.scoring import Concurrency, ScoreTable, score
+from metricsmith.scoring.models import using
 from metricsmith.store import Store
 
 __all__ = ["Induction", "Options", "Rated", "induct", "shared_source"]
@@ -47,6 +48,9 @@ class Options:
     concurrency, store, max_failure_rate, progress
         As for `scoring.score`.
     seed : int
+    repetition : int
+        Number of this pass among several on the same rows: the model is asked anew in each, past DSPy's cache and in
+        places of its own in the store. Above 0 it needs a temperature above .15.
     """
 
     sources: Sources = field(default_factory=Sources)
@@ -58,6 +62,7 @@ class Options:
     max_failure_rate: float = 0.2
     progress: bool = False
     seed: int = 0
+    repetition: int = 0
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -71,12 +76,19 @@ class Options:
             "store": self.store,
             "max_failure_rate": self.max_failure_rate,
             "progress": self.progress,
+            "first_run": self.repetition,
         }
 
     @property
     def model(self) -> Any:
         """The language model to use, or None."""
         return self.lm if self.lm is not None else dspy.settings.lm
+
+    def asking(self) -> AbstractContextManager[Any]:
+        """Put the model in force, as this repetition asks it."""
+        if self.repetition and self.model is not None:
+            return dspy.context(lm=self.model.copy(rollout_id=self.repetition))  # type: ignore[no-any-return]
+        return using(self.lm)
 
     def plan(self, train: Rated) -> Plan:
         """Which sources are used for these training rows; `NeedsError` if they cannot be."""
@@ -192,7 +204,7 @@ def induct(
     """
     check_learnable(train.ratings)
     plan = plan or options.plan(train)
-    with dspy.context(lm=options.lm) if options.lm is not None else nullcontext():
+    with options.asking():
         with stage("finding candidates", options.progress):
             candidates = gather(train.rows, task, options.sources, plan, options.retriever(), seed=options.seed)
         with stage("scoring rows", options.progress):

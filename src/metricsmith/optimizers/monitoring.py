@@ -19,7 +19,7 @@ from metricsmith.errors import DataError, JudgementFailed, OptionError
 from metricsmith.metric import content_hash, row_text
 from metricsmith.records import Scale
 from metricsmith.report.gap import Gap, gap_verdict, plot_gaps, render_gap_page
-from metricsmith.report.page import standalone
+from metricsmith.report.assets import standalone
 from metricsmith.report.write import replace_file
 from metricsmith.resampling import group_bootstrap
 from metricsmith.reward import Outcome, Reward

@@ -13,8 +13,10 @@ from metricsmith.errors import StateError, nearest
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
+from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.panel import PanelMember, join_panels
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.rubric import RubricJudge
@@ -81,8 +83,10 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Metric]] = {
     "bank": _bank,
     "column": lambda state: ColumnMetric(state["name"]),
     "criterion_judge": CriterionJudge.from_state,
+    "dna_eval": DnAEval.from_state,
     "example_judge": ExampleJudge.from_state,
     "geval_judge": GEval.from_state,
+    "guideline_judge": GuidelineJudge.from_state,
     "panel_member": PanelMember.from_state,
     "repeated": lambda state: Repeated.from_state(state, from_state(state["judge"])),
     "rubric_judge": RubricJudge.from_state,

@@ -1,4 +1,4 @@
-"""Many metrics into one: the paper's two-stage PLS, our prior ridge, and small models that stand in for them.
+"""Many metrics into one: the paper's two-stage PLS, our prior ridge, small models that stand in for them, boosting.
 
 A judge's numbers come onto the rating scale by `calibrate`. The estimators need scikit-learn, which loads when one
 of them is first asked for; a saved `LinearCombination` is read and applied without it.
@@ -15,6 +15,7 @@ from metricsmith.regression.combination import LinearCombination
 from metricsmith.regression.projection import Projection, project
 
 if TYPE_CHECKING:
+    from metricsmith.regression.boosting import MetaMetrics
     from metricsmith.regression.pls import TwoStagePLS
     from metricsmith.regression.prior_ridge import PriorRidge
 
@@ -22,6 +23,7 @@ __all__ = [
     "ColumnTransform",
     "IsotonicMap",
     "LinearCombination",
+    "MetaMetrics",
     "NormalScore",
     "OrdinalMap",
     "PriorRidge",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 _ESTIMATORS = {
+    "MetaMetrics": "metricsmith.regression.boosting",
     "PriorRidge": "metricsmith.regression.prior_ridge",
     "TwoStagePLS": "metricsmith.regression.pls",
 }

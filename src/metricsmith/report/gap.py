@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from metricsmith.report.assets import render_page
 from metricsmith.report.formats import interval, raw, statistic
-from metricsmith.report.page import render_page
 from metricsmith.report.plots.gap import GapPoint, gap_plot
 from metricsmith.report.plots.svg import Svg
 

@@ -20,7 +20,7 @@ from metricsmith.report.formats import (
 )
 from metricsmith.report.record import RunRecord
 
-__all__ = ["escape", "render_markdown"]
+__all__ = ["escape", "render_markdown", "table"]
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 # What would open a list, a heading or a rule at the start of a line.
@@ -88,7 +88,7 @@ def _components(record: RunRecord) -> list[str]:
     prose = [escape(record.combiner), sentences.fidelity(record), sentences.stability(record.components)]
     return [
         "## What was induced", "",
-        *_table(head, rows, right_from=4), "",
+        *table(head, rows, right_from=4), "",
         "Weight: rating points that one standard deviation of the component adds. "
         "Again: share of refits on resampled rows that choose it.", "",
         " ".join(filter(None, prose)), "",
@@ -102,7 +102,7 @@ def _agreement(record: RunRecord) -> list[str]:
     rows += [(escape(name), *_figures(block)) for name, block in record.baselines.items()]
     head = ("predictor", "rows", "groups", "tau-b", "95 % interval", "p", "Pearson", "Spearman")
     undefined = sentences.undefined_reasons([*blocks, *record.baselines.items()])
-    lines = ["## Agreement with the raters", "", *_table(head, rows, right_from=1), ""]
+    lines = ["## Agreement with the raters", "", *table(head, rows, right_from=1), ""]
     lines += [f"- {escape(line)}" for line in undefined] + ([""] if undefined else [])
     said = (sentences.comparison(record), sentences.reliability(digest.reliability_bins(record), record.task.scale))
     return lines + [line for text in said if text for line in (escape(text), "")]
@@ -150,7 +150,7 @@ def _disagreements(record: RunRecord) -> list[str]:
 
 def _costs(record: RunRecord) -> list[str]:
     used = [(line.name, line.estimated, line.actual) for line in digest.costs(record)]
-    lines = ["## Cost and failures", "", *_table(("", "estimated", "actual"), used, right_from=1), ""]
+    lines = ["## Cost and failures", "", *table(("", "estimated", "actual"), used, right_from=1), ""]
     ended = [
         f"{count(number)} {escape(sentences.STATUSES.get(status, status))}"
         for status, number in record.judgements.items()
@@ -169,6 +169,7 @@ def _notes(record: RunRecord) -> list[str]:
     return [*lines, f"Signature: {escape(record.signature)}", ""]
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], right_from: int) -> list[str]:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], right_from: int) -> list[str]:
+    """A table's lines; cells are written as they are, columns from `right_from` on stand to the right."""
     rule = ["---" if index < right_from else "---:" for index in range(len(head))]
     return [f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)]

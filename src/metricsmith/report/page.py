@@ -6,17 +6,11 @@ page opens offline and text from the data can neither run nor fetch anything.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from dataclasses import replace
-from functools import lru_cache
-from html import escape
-from importlib.resources import files
-from typing import TYPE_CHECKING
 
-from metricsmith.errors import DataError
 from metricsmith.records import Agreement
 from metricsmith.report import digest, formats, sentences
+from metricsmith.report.assets import render_page
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.plots.learning import learning_curve
 from metricsmith.report.plots.reliability import reliability
@@ -25,17 +19,11 @@ from metricsmith.report.plots.svg import Svg
 from metricsmith.report.plots.weights import MOST_BARS, weights
 from metricsmith.report.record import RunRecord
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-__all__ = ["FULL_TEXT", "render_html", "render_page", "standalone"]
+__all__ = ["FULL_TEXT", "render_html"]
 
 # Longer texts are cut, with a note of what is left out: the page must stay small enough for a phone.
 FULL_TEXT = 6000
 EXCERPT = 180
-FILTERS = (
-    "count", "excerpt", "interval", "one_line", "p_value", "percent", "points", "rating", "raw", "statistic",
-)  # fmt: skip
 
 
 def render_html(record: RunRecord) -> str:
@@ -71,31 +59,6 @@ def render_html(record: RunRecord) -> str:
         excerpt_length=EXCERPT,
         digest=digest,
         sentences=sentences,
-    )
-
-
-def render_page(template: str, /, **values: object) -> str:
-    """A template of this package as a page that refers to nothing outside itself; every text is escaped."""
-    style = _asset("report.css")
-    written: str = (
-        _environment().get_template(template).render(style=Svg(style), style_hash=_content_hash(style), **values)
-    )
-    return written
-
-
-def standalone(drawing: Svg) -> str:
-    """A plot as an SVG file of its own, in the page's colours; write it to ``name.svg``.
-
-    Raises
-    ------
-    DataError
-        If there is nothing to draw.
-    """
-    if not drawing:
-        raise DataError("the plot is empty: none of its numbers is defined")
-    style = f"{_asset('report.css')}\n:root {{ background: var(--paper); }}"
-    return drawing.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(
-        ">", f"><style>{escape(style)}</style>", 1
     )
 
 
@@ -138,37 +101,3 @@ def _points(record: RunRecord) -> list[Point]:
     return [
         Point(row.id, rating, prediction, record.held_out(row)) for row, rating, prediction in digest.rated_rows(record)
     ]
-
-
-def _content_hash(text: str) -> str:
-    """The base64 SHA-256 by which a content security policy admits exactly this text."""
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-@lru_cache(maxsize=1)
-def _asset(name: str) -> str:
-    return files("metricsmith.report").joinpath("templates", name).read_text("utf-8")
-
-
-def _printable(value: object) -> object:
-    """Clean whatever text a template prints; finished markup passes."""
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return formats.clean(value)
-    return value
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("metricsmith.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update({name: getattr(formats, name) for name in FILTERS})
-    return environment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from metricsmith.report.page import render_html
 from metricsmith.report.record import RunRecord
 from metricsmith.report.tables import render_json, render_scores
 
-__all__ = ["replace_file", "write_reports"]
+__all__ = ["replace_file", "write_files", "write_reports"]
 
 
 def write_reports(record: RunRecord, folder: str | PathLike[str]) -> None:
@@ -38,6 +39,17 @@ def write_reports(record: RunRecord, folder: str | PathLike[str]) -> None:
         "report.json": render_json(record),
         "scores.csv": render_scores(record),
     }
+    write_files(contents, folder)
+
+
+def write_files(contents: Mapping[str, str], folder: str | PathLike[str]) -> None:
+    """Write finished texts by file name into a folder, which is made if it does not exist.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():

@@ -28,6 +28,7 @@ from metricsmith.resampling.permutation import (
     permutation_p_value,
     permutation_test,
 )
+from metricsmith.resampling.repetitions import repeated_bootstrap, repeated_mean, repeated_permutation_test
 
 __all__ = [
     "MINIMUM_GROUPS",
@@ -45,6 +46,9 @@ __all__ = [
     "permutation_null",
     "permutation_p_value",
     "permutation_test",
+    "repeated_bootstrap",
+    "repeated_mean",
+    "repeated_permutation_test",
     "resampled_rows",
     "wilson_interval",
 ]

@@ -24,7 +24,10 @@ from metricsmith.resampling.draws import (
     members_by_group,
 )
 
-__all__ = ["Interval", "group_bootstrap", "group_mean_interval", "mean_interval", "mean_test", "wilson_interval"]
+__all__ = [
+    "Interval", "group_bootstrap", "group_mean_interval", "mean_interval", "mean_test", "percentile_interval",
+    "wilson_interval",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +108,17 @@ def group_bootstrap(
         for picks in chunks(resamples, codes.size)
         for value in evaluate_rows(statistic, columns, draw_rows(members, picks, random), batched)
     ]
-    values = np.array(draws, dtype=float)
+    return percentile_interval(draws, level)
+
+
+def percentile_interval(draws: ArrayLike, level: float) -> Interval:
+    """The middle `level` of resampled values; undefined ones are left out and counted."""
+    values = np.asarray(draws, dtype=float)
     defined = values[~np.isnan(values)]
     if not defined.size:
-        return Interval(math.nan, math.nan, level, 0, resamples)
+        return Interval(math.nan, math.nan, level, 0, values.size)
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high), level, defined.size, resamples - defined.size)
+    return Interval(float(low), float(high), level, defined.size, values.size - defined.size)
 
 
 def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> Interval:

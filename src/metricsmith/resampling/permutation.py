@@ -27,6 +27,7 @@ __all__ = [
     "permutation_null",
     "permutation_p_value",
     "permutation_test",
+    "standardized",
 ]
 
 MINIMUM_GROUPS = 5
@@ -188,7 +189,7 @@ def paired_permutation_test(
     check_draws(permutations)
     (a, b, y), codes = complete([first, second, rating], groups)
     if standardize:
-        a, b = _standardized(a), _standardized(b)
+        a, b = standardized(a), standardized(b)
     random = np.random.default_rng(seed)
     count = len(members_by_group(codes))
     draws = []
@@ -210,7 +211,8 @@ def _exchanged_rows(codes: IntArray, draws: int, random: np.random.Generator) ->
     return np.take_along_axis(shuffled, starts[donors] + places % sizes[donors], axis=-1)
 
 
-def _standardized(values: FloatArray) -> FloatArray:
+def standardized(values: FloatArray) -> FloatArray:
+    """Mean 0 and sd 1; zeros for a constant."""
     if values.size == 0 or np.ptp(values) == 0:
         return np.zeros_like(values)
     return np.asarray((values - values.mean()) / values.std())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import dspy
 import numpy as np
@@ -17,7 +17,9 @@ from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.records import Status, Task
 from metricsmith.signatures.axes import Axis, ProposeAxes
 
-__all__ = ["AxesGenerator", "Contrast", "contrast"]
+__all__ = ["AxesGenerator", "Contrast", "contrast", "distinct"]
+
+Named = TypeVar("Named", bound=Axis)
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class AxesGenerator(dspy.Module):  # type: ignore[misc]
         return dspy.Prediction(axes=distinct(answer.axes)[: inputs["count"]])
 
 
-def distinct(axes: Sequence[Axis]) -> list[Axis]:
+def distinct(axes: Sequence[Named]) -> list[Named]:
     """Drop nameless axes and repeated names (case and punctuation aside).
 
     Raises
@@ -101,7 +103,7 @@ def distinct(axes: Sequence[Axis]) -> list[Axis]:
     JudgementFailed
         If nothing is left.
     """
-    kept: dict[str, Axis] = {}
+    kept: dict[str, Named] = {}
     for axis in axes:
         if axis.name.strip() and axis.meaning.strip():
             kept.setdefault(slug(axis.name), axis)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any, Self
+from typing import Any
 
-from metricsmith.programs.judges.base import Judge, slug
+from metricsmith.programs.judges.base import slug
+from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.records import MetricCard, Scale
 from metricsmith.signatures.judgement import JudgeByExamples
 
 __all__ = ["ExampleJudge"]
 
 
-class ExampleJudge(Judge):
+class ExampleJudge(RatersJudge):
     """Gives the number that the raters would give, on their own scale (the "examples" judge of AutoMetrics).
 
     Parameters
@@ -38,35 +38,8 @@ class ExampleJudge(Judge):
     signature = JudgeByExamples
 
     def __init__(self, *, measure: str, task: str, scale: Scale | Mapping[str, Any], name: str = "") -> None:
-        plain = asdict(scale) if isinstance(scale, Scale) else dict(scale)
-        Scale(**plain)  # refuses what is none
-        super().__init__(
-            name=name or f"{slug(measure)}_by_examples", measure=measure, meaning=f"{measure} as its raters see it",
-            task=task, scale=plain,
-        )  # fmt: skip
+        super().__init__(name=name or f"{slug(measure)}_by_examples", measure=measure, task=task, scale=scale)
 
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Build a judge from `to_state`'s result."""
-        settings = {name: value for name, value in state["state"]["settings"].items() if name != "meaning"}
-        judge = cls(**settings)
-        judge.load_state(dict(state["state"]))
-        return judge
-
-    @property
-    def scale(self) -> Scale:
-        """The raters' scale."""
-        return Scale(**self.settings.scale)
-
-    def question(self) -> Mapping[str, str]:
-        """Task and scale."""
-        scale = self.scale
-        best = scale.high if scale.higher_is_better else scale.low
-        steps = "" if scale.step is None else f" in steps of {scale.step:g}"
-        return {
-            "task": str(self.settings.task),
-            "scale": f"{self.settings.measure}: a number from {scale.low:g} to {scale.high:g}{steps}; {best:g} is best",
-        }
 
     @property
     def card(self) -> MetricCard:

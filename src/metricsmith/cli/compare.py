@@ -1,0 +1,170 @@
+"""``metricsmith compare``: AutoMetrics beside the baselines of its paper, on rated outputs of your own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from metricsmith.cli.limits import Bounds, StoreFile, concurrency
+from metricsmith.cli.model import ApiBase, Model, language_model
+from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.cli.table import (
+    Bank,
+    Components,
+    Data,
+    Group,
+    Id,
+    Input,
+    LowerIsBetter,
+    MetricColumns,
+    MostMetrics,
+    Output,
+    PanelMode,
+    PriorColumns,
+    Reference,
+    Regression,
+    ScaleText,
+    Target,
+    TaskText,
+    Where,
+    reading,
+    text_or_file,
+)
+from metricsmith.errors import DataError
+
+if TYPE_CHECKING:
+    from metricsmith.report.comparison.record import Comparison
+
+__all__ = ["compare", "comparison_text"]
+
+METHODS = "best_existing,metametrics,guideline_judge,dna_eval,autometrics"
+
+
+def compare(
+    data: Data,
+    target: Target,
+    task: TaskText = "",
+    guideline: Annotated[
+        str, typer.Option(metavar="TEXT|@FILE", help="What the raters were told, word for word; else --task.")
+    ] = "",
+    output: Output = None,
+    input: Input = None,
+    reference: Reference = None,
+    id: Id = None,
+    group: Group = None,
+    where: Where = None,
+    metric_columns: MetricColumns = None,
+    prior_columns: PriorColumns = None,
+    scale: ScaleText = None,
+    lower_is_better: LowerIsBetter = False,
+    methods: Annotated[
+        str, typer.Option(metavar="A,B,...", help="What to compare; metametrics_xgboost needs the extra xgboost.")
+    ] = METHODS,
+    seeds: Annotated[int, typer.Option(help="How often each method is repeated.")] = 5,
+    test: Annotated[float, typer.Option(metavar="FRACTION", help="Share of rated rows to test on, by group.")] = 0.3,
+    validation: Annotated[
+        float, typer.Option(metavar="FRACTION", help="Share to choose the best existing metric on, by group.")
+    ] = 0.2,
+    dimensions: Annotated[int, typer.Option(help="How many dimensions DnA-Eval judges by.")] = 3,
+    bank: Bank = "auto",
+    regression: Regression = "auto",
+    n: Components = None,
+    k: MostMetrics = 30,
+    panel: PanelMode = False,
+    lm: Model = None,
+    api_base: ApiBase = None,
+    temperature: Annotated[
+        float, typer.Option(help="Of the model; repetitions are independent samples only above .15.")
+    ] = 1.0,
+    store: StoreFile = None,
+    bounds: Bounds = "auto",
+    seed: Annotated[int, typer.Option(help="Decides splits, ties and resampling.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the comparison goes.")] = Path("metricsmith-compare"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print plan and cost; send nothing, write nothing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Compare AutoMetrics with the baselines of its paper."""
+    from metricsmith.datasets.table import read_table
+    from metricsmith.optimizers.auto_metrics import AutoMetrics
+    from metricsmith.optimizers.comparison.run import compare as run
+    from metricsmith.optimizers.comparison.run import compare_plan
+    from metricsmith.report.comparison.write import COMPARISON_FILES, write_comparison
+
+    model = language_model(lm, api_base, temperature)
+    optimizer = AutoMetrics(
+        bank=bank, k=k, n=n, regression=regression, panel=panel, lm=model, seed=seed,
+        progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
+    )  # fmt: skip
+    if not dry_run:
+        check_writable(out, "--out", folder=True)
+        check_apart([out / name for name in COMPARISON_FILES], "--out", {"table": data, "store": store})
+    if store is not None:
+        check_writable(store, "--store", folder=False)
+    columns = reading(
+        target=target, task=task, output=output, input=input, reference=reference, id=id, group=group, where=where,
+        metric_columns=metric_columns, prior_columns=prior_columns, scale=scale, lower_is_better=lower_is_better,
+    )  # fmt: skip
+    options: dict[str, Any] = {
+        "methods": [name.strip() for name in methods.split(",") if name.strip()], "seeds": seeds, "fraction": test,
+        "validation": validation, "guideline": text_or_file(guideline, "--guideline"), "dimensions": dimensions,
+    }  # fmt: skip
+    table = read_table(data, **columns)
+    if not quiet and not as_json:
+        for note in table.notes:
+            typer.echo(f"note: {note}", err=True)
+    if dry_run:
+        typer.echo(compare_plan(table, optimizer, **options))
+        return
+    try:
+        record = run(table, optimizer, **options)
+    except KeyboardInterrupt as stop:
+        again = f"stands in {store}" if store is not None else "would stand in a file given by --store"
+        typer.echo(
+            f"error: {str(stop) or 'interrupted'}; what was judged {again}, from which the same command goes on",
+            err=True,
+        )
+        raise typer.Exit(130) from stop
+    try:
+        write_comparison(record, out)
+    except OSError as problem:
+        raise DataError(f"cannot write to {out}: {problem.strerror}; name another folder") from problem
+    if as_json:
+        typer.echo(json.dumps(record.as_dict(), ensure_ascii=False, indent=1))
+    elif not quiet:
+        typer.echo(comparison_text(record, out))
+
+
+def comparison_text(record: Comparison, out: Path) -> str:
+    """The table in the paper's layout, what was not run, costs, and where everything was written."""
+    from metricsmith.report.comparison import words
+
+    sections = words.sections(record)
+    rows = [(line.label, *words.cells(record, line)) for _, lines in sections for line in lines]
+    head = ("method", *words.COLUMNS)
+    widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
+    lines = [words.setting(record), _aligned(head, widths)]
+    for title, members in sections:
+        lines += [title, *(_aligned((line.label, *words.cells(record, line)), widths) for line in members)]
+    lines += [f"not run: {line.label}: it {line.skipped}" for line in record.skipped]
+    return "\n".join(
+        [
+            *lines,
+            words.verdict(record).sentence,
+            *words.cost_lines(record),
+            *(f"warning: {warning}" for warning in record.warnings),
+            f"comparison: {out / 'compare.html'}",
+            record.signature,
+        ]
+    )
+
+
+def _aligned(cells: tuple[str, ...], widths: list[int]) -> str:
+    name, *figures = cells
+    parts = [f"  {name:{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(figures, widths[1:], strict=True))]
+    return "  ".join(parts)

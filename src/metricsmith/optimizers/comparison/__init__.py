@@ -1,0 +1,1 @@
+"""AutoMetrics beside the baselines of its paper, on the same rows."""

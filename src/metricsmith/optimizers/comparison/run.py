@@ -1,0 +1,380 @@
+"""Run every method on one split, with several seeds, and compare what they make of the same test rows."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b
+from metricsmith.datasets.table import Table
+from metricsmith.errors import OptionError, nearest
+from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS, METHODS, REFERENCE, Method, Predicted
+from metricsmith.optimizers.comparison.setting import Setting, prepare
+from metricsmith.optimizers.induce import configure
+from metricsmith.optimizers.induction import Options, Rated
+from metricsmith.optimizers.stages import stage
+from metricsmith.records import Task, Usage
+from metricsmith.report.comparison.record import Comparison, MethodResult
+from metricsmith.resampling import (
+    MINIMUM_GROUPS,
+    holm,
+    mean_interval,
+    repeated_bootstrap,
+    repeated_mean,
+    repeated_permutation_test,
+)
+from metricsmith.scoring.models import check_sampling
+from metricsmith.store import Store
+from metricsmith.version import __version__
+
+__all__ = ["compare", "compare_plan"]
+
+FloatArray = NDArray[np.float64]
+Methods = Sequence[str] | Mapping[str, Method]
+
+
+def compare(
+    table: Table,
+    optimizer: AutoMetrics | None = None,
+    *,
+    methods: Methods = DEFAULT_METHODS,
+    seeds: int = 5,
+    guideline: str = "",
+    fraction: float = 0.3,
+    validation: float = 0.2,
+    dimensions: int = 3,
+) -> Comparison:
+    """Compare AutoMetrics with the baselines of its paper (section 4, Table 2).
+
+    All methods and seeds share one split by group, which the optimizer's seed decides: training and validation rows,
+    of which a method may learn, and test rows, whose ratings none of them sees. Scores of existing metrics are computed
+    once for all. The figures are defined at `metricsmith.report.comparison.record.MethodResult`.
+
+    Parameters
+    ----------
+    table : Table
+        Read by `read_table`; its candidate columns count as existing metrics.
+    optimizer : AutoMetrics, optional
+        By default ``AutoMetrics()``. All methods use its model, bank, store, concurrency, gate and seed.
+    methods : sequence of str or mapping of str to Method
+        Names out of `metricsmith.optimizers.comparison.methods.METHODS`, or methods of your own by name. One that lacks
+        what it needs (such as a language model) is listed with the reason and not run.
+    seeds : int
+        How often each method is repeated, at least 1. Repeated model calls need a temperature above .15.
+    guideline : str
+        What the raters were told, word for word; without it the task's description stands in.
+    fraction, validation : float
+        Shares of the rated rows to test and to validate on, by group.
+    dimensions : int
+        How many dimensions DnA-Eval judges by.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    OptionError
+        If an option has no meaning, or a model that is asked repeatedly would repeat itself.
+    DataError
+        If there are fewer than three groups, or the training ratings are constant.
+    ModelFailure
+        If the model fails beyond the gate; with a store, nothing that was judged is lost.
+    """
+    started = time.perf_counter()
+    bench = _bench(table, optimizer, methods, seeds, guideline, fraction, validation, dimensions)
+    if bench.options.store is not None and not isinstance(bench.options.store, Store):
+        Store(bench.options.store).close()  # one that cannot be used is found out before anything is paid for
+    estimated = bench.estimated
+    predicted = {key: bench.predictions(key) for key in bench.available}
+    lines = _lines(bench, predicted)
+    usage = sum((line.usage for line in lines), Usage())
+    return Comparison(
+        task=bench.setting.task,
+        methods=lines,
+        reference=REFERENCE if REFERENCE in predicted else "",
+        seeds=seeds,
+        rows=_counts(bench.setting, table),
+        model=bench.model,
+        signature=_signature(bench, table),
+        usage=replace(usage, seconds=time.perf_counter() - started),
+        estimated=estimated,
+        notes=(*table.notes, *_notes(bench)),
+        warnings=tuple(_warnings(bench.setting, lines)),
+    )
+
+
+def compare_plan(
+    table: Table,
+    optimizer: AutoMetrics | None = None,
+    *,
+    methods: Methods = DEFAULT_METHODS,
+    seeds: int = 5,
+    guideline: str = "",
+    fraction: float = 0.3,
+    validation: float = 0.2,
+    dimensions: int = 3,
+) -> str:
+    """Say what `compare` would do with the same arguments and what it would ask at most; asks nothing."""
+    bench = _bench(table, optimizer, methods, seeds, guideline, fraction, validation, dimensions)
+    counts = _counts(bench.setting, table)
+    lines = [
+        f"rows: {counts['train']} train, {counts['validation']} validation, {counts['test']} test in "
+        f"{counts['test_groups']} groups; {seeds} seeds"
+    ]
+    for key, method in bench.methods.items():
+        lacking, bound = bench.lacking[key], bench.bounds.get(key, Usage())
+        lines.append(f"{method.label}: {f'not run: it {lacking}' if lacking else f'at most {bound.requests} requests'}")
+    total = bench.estimated
+    cost = "unknown price" if total.cost is None else f"about ${total.cost:.2f}"
+    return "\n".join(
+        [
+            *lines,
+            f"requests: at most {total.requests}, prompt tokens: {total.prompt_tokens}, completion tokens: "
+            f"{total.completion_tokens} ({cost}; tokens and price are estimates, retries and repairs are not counted)",
+            "nothing was sent and nothing was written",
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """The setting, the methods, what each of them lacks, and the most that each of the others asks."""
+
+    setting: Setting
+    methods: Mapping[str, Method]
+    seeds: int
+    lacking: Mapping[str, str]
+    bounds: Mapping[str, Usage]
+
+    @property
+    def options(self) -> Options:
+        """Those of the setting."""
+        return self.setting.options
+
+    @property
+    def available(self) -> list[str]:
+        """Keys of the methods that can be run."""
+        return [key for key in self.methods if not self.lacking[key]]
+
+    @property
+    def model(self) -> str:
+        """The model's name; empty without one."""
+        return str(getattr(self.options.model, "model", "") or "")
+
+    @property
+    def estimated(self) -> Usage:
+        """The bounds added up; the price is unknown where one is."""
+        total = sum(self.bounds.values(), Usage(cost=0.0))
+        unknown = any(bound.requests and bound.cost is None for bound in self.bounds.values())
+        return replace(total, cost=None) if unknown else total
+
+    def predictions(self, key: str) -> list[Predicted]:
+        """What one method predicts with each seed; the time is the method's own."""
+        method, results = self.methods[key], list[Predicted]()
+        with stage(method.label, self.options.progress):
+            for seed in range(self.seeds):
+                if results and not method.seeded:
+                    results.append(replace(results[0], judgements={}, usage=Usage()))
+                    continue
+                started = time.perf_counter()
+                with replace(self.options, repetition=seed).asking():
+                    result = method.predict(self.setting, seed)
+                _check_shape(method, result, len(self.setting.test))
+                usage = replace(result.usage, seconds=time.perf_counter() - started)
+                results.append(replace(result, usage=usage))
+        return results
+
+
+def _bench(
+    table: Table,
+    optimizer: AutoMetrics | None,
+    methods: Methods,
+    seeds: int,
+    guideline: str,
+    fraction: float,
+    validation: float,
+    dimensions: int,
+) -> _Bench:
+    """Everything that is decided before anything is asked."""
+    if not isinstance(table, Table):
+        raise OptionError(f"compare takes a Table, not a {type(table).__name__}: read one with read_table(...)")
+    if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
+        raise OptionError(f"seeds={seeds!r} must be a whole number from 1; the paper takes 5")
+    chosen = _chosen(methods)
+    options, task = configure(table, optimizer or AutoMetrics())
+    setting = prepare(
+        table, task, options, fraction=fraction, validation=validation, guideline=guideline, dimensions=dimensions
+    )
+    with setting.options.asking():
+        lacking = {key: method.lacks(setting) for key, method in chosen.items()}
+        bounds = {key: _times(chosen[key].requests(setting), seeds) for key in chosen if not lacking[key]}
+    if seeds > 1 and any(bound.requests for bound in bounds.values()):
+        check_sampling(setting.options.model, seeds)
+    return _Bench(setting, chosen, seeds, lacking, bounds)
+
+
+def _chosen(methods: Methods) -> Mapping[str, Method]:
+    if isinstance(methods, Mapping):
+        chosen: Mapping[str, Method] = dict(methods)
+    elif isinstance(methods, str):
+        raise OptionError(f"methods must be a list, not one text: write [{methods!r}]")
+    else:
+        for name in methods:
+            if name not in METHODS:
+                raise OptionError(f"no method {name!r}{nearest(name, METHODS)}; there are {', '.join(METHODS)}")
+        chosen = {name: METHODS[name] for name in methods}
+    if not chosen:
+        raise OptionError(f"there is no method to run; choose among {', '.join(METHODS)}")
+    return chosen
+
+
+def _times(usage: Usage, count: int) -> Usage:
+    return Usage(
+        count * usage.requests, count * usage.prompt_tokens, count * usage.completion_tokens,
+        None if usage.cost is None else count * usage.cost,
+    )  # fmt: skip
+
+
+def _check_shape(method: Method, result: Predicted, n: int) -> None:
+    if np.shape(result.values) != (n,):
+        raise OptionError(
+            f"the method {method.label!r} returned values of shape {np.shape(result.values)} for {n} test rows; it must "
+            "return one number for each, NaN where there is none"
+        )
+
+
+def _lines(bench: _Bench, predicted: Mapping[str, Sequence[Predicted]]) -> tuple[MethodResult, ...]:
+    """One line for each method, Holm's correction last, for it needs all p-values."""
+    test, seed = bench.setting.test, bench.options.seed
+    values = {key: np.array([result.values for result in results]) for key, results in predicted.items()}
+    lines = []
+    for key, method in bench.methods.items():
+        asks = bool(bench.bounds.get(key, Usage()).requests) or "language model" in bench.lacking[key]
+        if bench.lacking[key]:
+            lines.append(MethodResult(key, method.label, asks, bench.lacking[key]))
+            continue
+        line = _measured(MethodResult(key, method.label, asks), predicted[key], values[key], test, seed)
+        if REFERENCE in values and key != REFERENCE:
+            line = _against(line, values[REFERENCE], values[key], test, seed)
+        lines.append(line)
+    adjusted = holm([line.p_value for line in lines])
+    return tuple(replace(line, p_adjusted=float(p)) for line, p in zip(lines, adjusted, strict=True))
+
+
+def _measured(
+    line: MethodResult, results: Sequence[Predicted], values: FloatArray, test: Rated, seed: int
+) -> MethodResult:
+    """Agreement of one method with the raters, over seeds and rows."""
+    taus = [kendall_tau_b(prediction, test.ratings) for prediction in values]
+    present = ~np.isnan(values).any(axis=0)
+    intervals = [
+        repeated_bootstrap(
+            batch_kendall_tau_b, values, test.ratings, test.groups, redraw=redraw, seed=seed, batched=True
+        )
+        for redraw in (False, True)
+    ]
+    counts: Counter[str] = Counter()
+    for result in results:
+        counts.update(result.judgements)
+    return replace(
+        line,
+        taus=tuple(taus),
+        tau=repeated_mean(kendall_tau_b, values, test.ratings),
+        n=int(present.sum()),
+        groups=len({test.groups[row] for row in np.flatnonzero(present)}),
+        over_seeds=mean_interval(taus),
+        over_rows=intervals[0],
+        over_both=intervals[1],
+        judgements=dict(counts),
+        usage=sum((result.usage for result in results), Usage()),
+        remarks=tuple(_remarks(results, values, taus, test)),
+    )
+
+
+def _against(line: MethodResult, reference: FloatArray, values: FloatArray, test: Rated, seed: int) -> MethodResult:
+    """How far the reference method is ahead, on the rows that have every prediction of both."""
+    arguments = (reference, values, test.ratings, test.groups)
+    found = repeated_permutation_test(batch_kendall_tau_b, *arguments, seed=seed, batched=True)
+    interval = repeated_bootstrap(
+        batch_kendall_tau_b, reference, test.ratings, test.groups, against=values, seed=seed, batched=True
+    )
+    return replace(line, difference=found.observed, difference_interval=interval, p_value=found.p_value)
+
+
+def _remarks(results: Sequence[Predicted], values: FloatArray, taus: Sequence[float], test: Rated) -> list[str]:
+    remarks = list(dict.fromkeys(result.remark for result in results if result.remark))
+    if len(remarks) > 1:
+        remarks = [f"repetition {number}: {result.remark}" for number, result in enumerate(results, 1)]
+    undefined = int(np.isnan(taus).sum())
+    if undefined:
+        constant = sum(np.unique(row[~np.isnan(row)]).size < 2 for row in values)
+        why = f"the predictions are constant in {constant}" if constant else "too few rows have a prediction"
+        remarks.append(f"tau-b is undefined in {undefined} of {len(taus)} seeds, which are left out: {why}")
+    missing = int(np.isnan(values).any(axis=0).sum())
+    if missing:
+        remarks.append(f"{missing} of {len(test)} test rows lack a prediction in some seed")
+    return remarks
+
+
+def _counts(setting: Setting, table: Table) -> dict[str, int]:
+    parts = setting.parts
+    return {
+        "train": len(parts.train),
+        "validation": len(parts.validation),
+        "test": len(parts.test),
+        "test_groups": len(set(parts.test.groups)),
+        "unrated": int(np.isnan(table.ratings).sum()),
+    }
+
+
+def _notes(bench: _Bench) -> list[str]:
+    notes = ["scores of existing metrics are computed once; the first method that needs them bears their time"]
+    if "guideline_judge" in bench.available and not bench.setting.guideline.strip():
+        notes.append("no guideline was given: the task's description stands in for it")
+    if REFERENCE in bench.available:
+        notes += [f"AutoMetrics: {note}" for note in bench.options.plan(bench.setting.learned).notes]
+    return notes
+
+
+def _warnings(setting: Setting, lines: Sequence[MethodResult]) -> list[str]:
+    warnings = []
+    groups = len(set(setting.test.groups))
+    if groups < 2 * MINIMUM_GROUPS:
+        what = "too few for a test that could find anything" if groups < 6 else "few: intervals and tests are rough"
+        warnings.append(f"the {len(setting.test)} test rows form {groups} groups, {what}")
+    warnings += [
+        f"{line.label}: {line.failed} of {line.judgements['requested']} judgements failed; they count as missing, not "
+        "as low"
+        for line in lines
+        if line.failed
+    ]
+    return warnings
+
+
+def _signature(bench: _Bench, table: Table) -> str:
+    """The line that names everything on which the numbers depend."""
+    options, sources = bench.options, bench.options.sources
+    sampling: Callable[[str], object] = (getattr(options.model, "kwargs", None) or {}).get
+    temperature = sampling("temperature")
+    model = f"model {bench.model}, temperature {'not set' if temperature is None else temperature}"
+    counts = _counts(bench.setting, table)
+    return " | ".join(
+        [
+            f"metricsmith {__version__}",
+            f"data {PurePath(table.name).name} sha256:{table.checksum}, columns {', '.join(table.columns.used())}, "
+            f"scale {bench.setting.task.scale}",
+            f"{counts['train']}/{counts['validation']}/{counts['test']} train/validation/test rows by group",
+            f"methods {', '.join(bench.available)}",
+            f"{options.fit.label}, bank {sources.bank}, k {sources.k}{', panel' if sources.panel else ''}",
+            model if bench.model else "no model",
+            f"seed {options.seed}, {bench.seeds} repetitions",
+        ]
+    )

@@ -1,0 +1,161 @@
+"""What every method of a comparison is given: the same rows on the same sides, and existing scores computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.bank.catalogue import default_bank
+from metricsmith.bank.remembered import remembered
+from metricsmith.datasets.splits import holdout
+from metricsmith.datasets.table import Table
+from metricsmith.errors import DataError, OptionError
+from metricsmith.metric import Metric
+from metricsmith.optimizers.candidates import Plan, gather
+from metricsmith.optimizers.fitting import check_learnable
+from metricsmith.optimizers.induction import Options, Rated
+from metricsmith.programs.recommenders.bm25 import BM25Recommender
+from metricsmith.records import Task
+from metricsmith.scoring import ScoreTable, score
+
+__all__ = ["Parts", "Setting", "divide", "prepare"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The rated rows of the three sides; no group stands on two of them."""
+
+    train: Rated
+    validation: Rated
+    test: Rated
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a method may use. Ratings of the test rows are for the comparison alone: no method reads them.
+
+    Parameters
+    ----------
+    task : Task
+    parts : Parts
+    options : Options
+        Those of AutoMetrics; the other methods take model, store, concurrency, gate and bank from them.
+    guideline : str
+        What the raters were told; may be empty.
+    dimensions : int
+        How many DnA-Eval judges by.
+    """
+
+    task: Task
+    parts: Parts
+    options: Options
+    guideline: str = ""
+    dimensions: int = 3
+
+    @cached_property
+    def learned(self) -> Rated:
+        """The rows whose ratings a method that chooses nothing may learn from: training and validation rows."""
+        train, validation = self.parts.train, self.parts.validation
+        return Rated(
+            [*train.rows, *validation.rows],
+            np.concatenate([train.ratings, validation.ratings]),
+            [*train.groups, *validation.groups],
+        )
+
+    @property
+    def test(self) -> Rated:
+        """The rows that all methods are compared on."""
+        return self.parts.test
+
+    @property
+    def instruction(self) -> str:
+        """The guideline, or what the task says where there is none."""
+        return self.guideline.strip() or self.task.description.strip()
+
+    @cached_property
+    def existing_metrics(self) -> tuple[Metric, ...]:
+        """Bank metrics and columns that the rows can feed, without any choice among them; empty if there are none."""
+        has_text = any(row.get("output") for row in self.learned.rows)
+        sources = replace(self.options.sources, k=10**9, panel=False)
+        uses_bank = has_text and sources.bank != "none"
+        if not uses_bank and not sources.columns:
+            return ()
+        plan = Plan(uses_bank, False, ())
+        return gather(self.learned.rows, self.task, sources, plan, BM25Recommender()).metrics
+
+    @cached_property
+    def existing(self) -> ScoreTable:
+        """Their scores, computed once: learned rows first, then test rows."""
+        options = {**self.options.scoring, "progress": False}
+        return score(self.existing_metrics, [*self.learned.rows, *self.test.rows], **options)
+
+    @property
+    def learned_scores(self) -> FloatArray:
+        """Existing scores of the learned rows, shape (n, m)."""
+        return self.existing.run()[: len(self.learned)]
+
+    @property
+    def validation_scores(self) -> FloatArray:
+        """Existing scores of the validation rows."""
+        return self.learned_scores[len(self.parts.train) :]
+
+    @property
+    def test_scores(self) -> FloatArray:
+        """Existing scores of the test rows."""
+        return self.existing.run()[len(self.learned) :]
+
+
+def prepare(
+    table: Table, task: Task, options: Options, *, fraction: float, validation: float, guideline: str, dimensions: int
+) -> Setting:
+    """The setting of a comparison; its bank remembers what it computed, for AutoMetrics asks once for each seed."""
+    if isinstance(dimensions, bool) or dimensions < 1:
+        raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
+    bank = remembered(options.sources.metrics or default_bank())
+    options = replace(options, sources=replace(options.sources, metrics=bank))
+    parts = divide(table, task, fraction=fraction, validation=validation, seed=options.seed)
+    check_learnable(parts.train.ratings)
+    return Setting(task, parts, options, guideline, dimensions)
+
+
+def divide(table: Table, task: Task, *, fraction: float, validation: float, seed: int) -> Parts:
+    """Training, validation and test rows by group.
+
+    Parameters
+    ----------
+    table : Table
+    task : Task
+        Names the rating.
+    fraction, validation : float
+        Shares of all rated rows for test and validation, above 0, together below 1. The paper: .3 and .2.
+    seed : int
+
+    Raises
+    ------
+    OptionError
+        If the shares leave nothing to train on.
+    DataError
+        If there are fewer than three groups.
+    """
+    if not (fraction > 0 and validation > 0 and fraction + validation < 1):
+        raise OptionError(
+            f"a share of {fraction:g} to test and of {validation:g} to validate is not possible: both must be above 0, "
+            "and together below 1; the paper takes 0.3 and 0.2"
+        )
+    part = table.subset(table.rated())
+    if len(set(part.groups)) < 3:
+        raise DataError(
+            f"the rated rows form {len(set(part.groups))} groups; training, validation and test need one each at "
+            "least: name a finer group column with group=... (--group)"
+        )
+    rated = Rated.of(part.rows, task.target)
+    outer = holdout(part.groups, part.texts, fraction=fraction, seed=seed, ratings=part.ratings)
+    rest = part.subset(outer.train)
+    inner = holdout(rest.groups, rest.texts, fraction=validation / (1 - fraction), seed=seed, ratings=rest.ratings)
+    learned = rated.take(outer.train)
+    return Parts(learned.take(inner.train), learned.take(inner.test), rated.take(outer.test))

@@ -1,0 +1,370 @@
+"""All methods on one split: what they may see, what is computed once, and what the figures are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import dspy
+import numpy as np
+import pytest
+from loopback import scripted, serve
+from rated import rated_table
+from scipy.stats import kendalltau
+
+from metricsmith.bank import levenshtein, rouge
+from metricsmith.bank.catalogue import MetricBank
+from metricsmith.errors import DataError, ModelFailure, OptionError
+from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS, METHODS, Method, Predicted
+from metricsmith.optimizers.comparison.run import compare, compare_plan
+from metricsmith.records import Usage
+from metricsmith.resampling import holm
+from metricsmith.scoring import calls
+
+BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))
+TEXTS = 59  # of the sixty rows two are equal, and are judged once
+FREE = ("best_existing", "metametrics", "autometrics")
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
+
+
+def optimizer(**options):
+    return AutoMetrics(**{"metrics": BANK, "generators": {"criterion": 2, "rubric": 1}, **options})
+
+
+def made(predict, label="own", **options):
+    return Method(label, predict, lambda setting: "", **options)
+
+
+def against(predict, **options):
+    """Compare a method of one's own, and give its line."""
+    return compare(rated_table(), optimizer(), methods={"own": made(predict)}, **options).method("own")
+
+
+@pytest.fixture(scope="module")
+def free():
+    return compare(rated_table(), optimizer(), seeds=3)
+
+
+@pytest.fixture(scope="module")
+def modelled():
+    with serve(scripted) as server:
+        done = compare(
+            rated_table(), optimizer(lm=server.lm(temperature=1.0), bank="all"), seeds=2, guideline="Short is good."
+        )
+        return done, server
+
+
+def test_what_needs_a_model_is_listed_and_not_run(free):
+    assert [line.key for line in free.run] == list(FREE)
+    assert {line.key: line.skipped for line in free.skipped} == dict.fromkeys(
+        ("guideline_judge", "dna_eval"), "needs a language model: name one with --lm MODEL (lm=dspy.LM(...))"
+    )
+    assert all(line.model for line in free.skipped)
+    assert free.usage.requests == free.estimated.requests == 0
+
+
+def test_figures_are_those_of_the_test_rows(free):
+    assert free.rows == {"train": 30, "validation": 12, "test": 18, "test_groups": 6, "unrated": 0}
+    for line in free.run:
+        assert len(line.taus) == 3
+        assert line.tau == pytest.approx(np.mean(line.taus))
+        assert (line.n, line.groups) == (18, 6)
+        assert line.over_both.low <= line.tau <= line.over_both.high
+    assert free.method("autometrics").tau > 0.5
+    assert math.isnan(free.method("autometrics").p_value)
+
+
+def test_a_method_without_chance_has_no_spread_over_seeds_but_one_over_rows(free):
+    line = free.method("best_existing")
+    assert line.over_seeds.high - line.over_seeds.low == pytest.approx(0, abs=1e-9)
+    assert line.over_rows.high - line.over_rows.low > 0.05
+    assert "chosen on 12 validation rows: good, more is better" in line.remarks
+
+
+def test_holm_is_over_the_methods_that_are_compared(free):
+    lines = [line for line in free.run if line.key != "autometrics"]
+    assert [line.p_adjusted for line in lines] == pytest.approx(holm([line.p_value for line in lines]))
+
+
+def test_the_same_seed_gives_the_same_figures(free):
+    again = compare(rated_table(), optimizer(), seeds=3)
+    for before, after in zip(free.run, again.run, strict=True):
+        assert (after.taus, after.over_both, after.over_rows) == (before.taus, before.over_both, before.over_rows)
+        assert str((after.p_value, after.difference_interval)) == str((before.p_value, before.difference_interval))
+    other = compare(rated_table(), optimizer(seed=1), seeds=1)
+    assert other.method("metametrics").taus[0] != free.method("metametrics").taus[0]
+
+
+def test_no_method_sees_a_test_rating():
+    """Another rating on every test row changes no prediction."""
+    seen = []
+
+    def keep(key):
+        def predict(setting, seed):
+            result = METHODS[key].predict(setting, seed)
+            seen.append((setting.test, result.values))
+            return result
+
+        return made(predict)
+
+    table = rated_table()
+    compare(table, optimizer(), methods={key: keep(key) for key in FREE}, seeds=1)
+    ids = {row["id"] for row in seen[0][0].rows}
+    rows = [row.copy(rating=6 - row["rating"]) if row["id"] in ids else row for row in table.rows]
+    turned = replace(table, rows=rows, ratings=np.array([row["rating"] for row in rows]))
+    compare(turned, optimizer(), methods={key: keep(key) for key in FREE}, seeds=1)
+    assert {row["id"] for row in seen[3][0].rows} == ids
+    assert (seen[0][0].ratings != seen[3][0].ratings).any()
+    for (_, before), (_, after) in zip(seen[:3], seen[3:], strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_the_best_existing_metric_is_chosen_on_validation_rows_with_its_sign():
+    """`junk` is made to fall with the rating on validation rows, and to rise with it on all others."""
+    table = rated_table()
+    sides = []
+    compare(table, optimizer(), methods={"x": made(lambda s, n: sides.append(s) or Predicted(np.zeros(18)))}, seeds=1)
+    chosen = {row["id"] for row in sides[0].parts.validation.rows}
+    rows = [
+        row.copy(columns={**row["columns"], "junk": row["rating"] * (-1 if row["id"] in chosen else 1)})
+        for row in table.rows
+    ]
+    line = compare(replace(table, rows=rows), optimizer(), methods=["best_existing"], seeds=1).method("best_existing")
+    assert line.remarks == ("chosen on 12 validation rows: junk, less is better",)
+    assert line.tau == -1.0
+
+
+def test_a_bank_metric_is_computed_once_for_all_methods_and_seeds():
+    batches = []
+
+    def counted(family):
+        def compute(batch, names):
+            batches.append((family.card.name, len(batch)))
+            return family.compute(batch, names)
+
+        return replace(family, compute=compute)
+
+    bank = MetricBank(tuple(map(counted, BANK.families)))
+    compare(rated_table(), optimizer(metrics=bank), seeds=4)
+    assert sorted(batches) == sorted((family.card.name, 60) for family in BANK.families)
+
+
+def test_every_method_runs_with_a_model_and_says_what_it_cost(modelled):
+    done, server = modelled
+    assert [line.key for line in done.run] == list(DEFAULT_METHODS)
+    assert not done.skipped
+    assert done.usage.requests == server.requests == sum(line.usage.requests for line in done.run)
+    assert {line.key: line.usage.requests for line in done.run if line.model} == {
+        "guideline_judge": 2 * 18,
+        "dna_eval": 2 * (1 + 3 * 18),
+        "autometrics": 2 * (1 + 1 + 3 * TEXTS),  # axes, one rubric, three judges on learned and test rows
+    }
+    assert done.method("guideline_judge").judgements["ok"] == 36
+    assert done.method("dna_eval").remarks == ("Brevity 50%, Plain words 30%, Complete facts 20%",)
+    assert any("Short is good." in prompt for prompt in server.prompts)
+    assert "temperature 1.0" in done.signature
+
+
+def test_the_plan_bounds_what_the_server_sees(modelled):
+    done, server = modelled
+    assert done.estimated.requests >= server.requests
+    with serve(scripted) as other:
+        said = compare_plan(rated_table(), optimizer(lm=other.lm(temperature=1.0), bank="all"), seeds=2)
+        assert other.requests == 0
+    assert f"requests: at most {done.estimated.requests}, " in said
+    assert "DnA-Eval: at most 110 requests" in said
+    assert "nothing was sent" in said
+
+
+def test_every_repetition_is_a_sample_of_its_own(tmp_path):
+    """A store, and DSPy's cache, hold every repetition apart; the same comparison again asks nothing."""
+    with serve(scripted) as server:
+        lm = server.lm(temperature=1.0)
+        options = {"methods": ["guideline_judge", "autometrics"], "seeds": 2}
+        first = compare(rated_table(), optimizer(lm=lm, bank="generated", store=tmp_path / "s.db"), **options)
+        asked = server.requests
+        again = compare(rated_table(), optimizer(lm=lm, bank="generated", store=tmp_path / "s.db"), **options)
+    assert asked == 2 * 18 + 2 * (2 + 3 * TEXTS)
+    assert server.requests - asked == 2 * 2  # axes and one rubric for each seed: what is generated is no judgement
+    assert [line.taus for line in again.run] == [line.taus for line in first.run]
+
+
+def test_repetitions_reach_the_model_past_dspys_cache():
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    try:
+        with serve(scripted) as server:
+            lm = server.lm(temperature=1.0).copy(cache=True, model=f"openai/rep-{server.port}")
+            compare(rated_table(), optimizer(lm=lm, bank="generated"), seeds=2)
+            # rows and criteria are the same in both seeds: only the number of the repetition tells them apart
+            assert server.requests == 2 * (18 + 55 + 2 + 3 * TEXTS)
+    finally:
+        dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+
+
+def test_a_model_that_would_repeat_itself_is_refused_before_anything_is_asked():
+    with serve(scripted) as server:
+        for settings in ({}, {"temperature": 0.0}):
+            with pytest.raises(OptionError, match="runs=5 needs independent samples"):
+                compare(rated_table(), optimizer(lm=server.lm(**settings)))
+        assert server.requests == 0
+        compare(rated_table(), optimizer(lm=server.lm(), bank="existing"), methods=FREE)
+        compare(rated_table(), optimizer(lm=server.lm()), methods=["guideline_judge"], seeds=1)
+
+
+def test_without_any_words_the_judges_say_what_they_lack():
+    with serve(scripted) as server:
+        table = rated_table(task="")
+        done = compare(table, optimizer(lm=server.lm()), methods=["guideline_judge", "dna_eval", *FREE[:2]], seeds=1)
+        assert {line.key: line.skipped for line in done.skipped} == {
+            "guideline_judge": "needs the raters' guideline (--guideline) or a description of the task (--task)",
+            "dna_eval": "needs a description of the task (--task)",
+        }
+        given = compare(table, optimizer(lm=server.lm()), methods=["guideline_judge"], seeds=1, guideline="Be short.")
+        assert given.run[0].n == 18
+    with serve(scripted) as server:
+        done = compare(rated_table(), optimizer(lm=server.lm()), methods=["guideline_judge"], seeds=1)
+        assert any("no guideline was given" in note for note in done.notes)
+
+
+def test_where_lower_is_better_the_judges_are_turned_to_the_ratings():
+    def level(prompt):
+        if "## dimensions ##" in prompt.rsplit("Respond with", 1)[-1]:
+            return scripted(prompt)
+        return {"reasoning": "r", "score": "5" if "indeed" in prompt.rsplit("[[ ## output ## ]]", 1)[-1] else "1"}
+
+    table = rated_table(higher_is_better=False)
+    with serve(level) as server:
+        done = compare(table, optimizer(lm=server.lm()), methods=["guideline_judge", "dna_eval"], seeds=1)
+    guideline, dna = (line.tau for line in done.run)
+    assert dna == pytest.approx(-guideline)  # the one answers on the raters' scale, the other with quality
+
+
+def test_failures_are_counted_and_lower_nothing():
+    with serve(scripted, malformed=0.25, seed=3) as server:
+        done = compare(rated_table(), optimizer(lm=server.lm()), methods=["guideline_judge"], seeds=1)
+    line = done.method("guideline_judge")
+    assert line.failed == 18 - line.n > 0
+    assert line.remarks == (f"{line.failed} of 18 test rows lack a prediction in some seed",)
+    assert any(f"{line.failed} of 18 judgements failed" in warning for warning in done.warnings)
+
+
+def test_beyond_the_gate_the_model_stops_the_comparison():
+    with serve(scripted, malformed=1.0) as server:
+        for method in ("guideline_judge", "dna_eval"):
+            with pytest.raises(ModelFailure):
+                compare(rated_table(), optimizer(lm=server.lm()), methods=[method], seeds=1)
+
+
+def test_a_constant_prediction_has_no_tau_and_says_so():
+    line = against(lambda setting, seed: Predicted(np.full(18, 3.0)), seeds=2)
+    assert all(map(math.isnan, (line.tau, line.p_value, line.over_both.low, *line.taus)))
+    assert line.remarks == (
+        "tau-b is undefined in 2 of 2 seeds, which are left out: the predictions are constant in 2",
+    )
+
+
+def test_missing_predictions_are_left_out_and_counted():
+    def predict(setting, seed):
+        return Predicted(np.where(np.arange(18) == seed, np.nan, setting.test.ratings))
+
+    line = against(predict, seeds=2)
+    assert (line.tau, line.n) == (1.0, 16)
+    assert line.remarks == ("2 of 18 test rows lack a prediction in some seed",)
+
+
+def test_differences_are_those_to_autometrics():
+    def opposite(setting, seed):
+        return Predicted(-setting.test.ratings + 0.1 * np.random.default_rng(seed).normal(size=18))
+
+    methods = {"own": made(opposite), "autometrics": METHODS["autometrics"]}
+    done = compare(rated_table(), optimizer(), methods=methods, seeds=3)
+    own, reference = done.method("own"), done.method("autometrics")
+    assert done.reference == "autometrics"
+    assert own.difference == pytest.approx(reference.tau - own.tau)
+    assert own.difference_interval.low > 0
+    assert own.p_value < 0.1  # six groups: p is at least 2 / 64
+
+
+def test_seeds_that_differ_widen_the_interval_over_both_and_not_the_one_over_rows():
+    def predict(setting, seed):
+        return Predicted(setting.test.ratings * (1 if seed else -1))
+
+    line = against(predict, seeds=4)
+    assert (line.over_rows.low, line.over_rows.high) == (0.5, 0.5)  # (1 + 1 + 1 - 1) / 4, whatever the rows
+    assert line.over_both.low <= 0.0
+    assert line.over_both.high == 1.0
+
+
+def test_taus_agree_with_scipy():
+    noise = [np.random.default_rng(seed).normal(size=18) for seed in range(2)]
+    kept = []
+
+    def predict(setting, seed):
+        kept.append(setting.test.ratings)
+        return Predicted(noise[seed])
+
+    line = against(predict, seeds=2)
+    assert line.taus == pytest.approx([kendalltau(noise[seed], kept[seed]).statistic for seed in range(2)])
+
+
+def test_a_method_of_ones_own_is_one_function(free):
+    lengths = lambda setting, seed: Predicted(np.array([len(row["output"]) for row in setting.test.rows]))  # noqa: E731
+    line = against(lengths, seeds=1)
+    assert line.label == "own"
+    assert not math.isnan(line.tau)
+    assert math.isnan(line.over_seeds.low)  # one seed has no spread
+
+
+def test_a_method_that_the_seed_cannot_change_is_run_once():
+    seeds = []
+
+    def predict(setting, seed):
+        seeds.append(seed)
+        return Predicted(setting.test.ratings, usage=Usage(7), judgements={"requested": 3, "ok": 3})
+
+    done = compare(rated_table(), optimizer(), methods={"own": made(predict, seeded=False)}, seeds=4)
+    assert (seeds, done.method("own").taus) == ([0], (1.0,) * 4)
+    assert (done.usage.requests, done.method("own").judgements["ok"]) == (7, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"seeds": 0}, "seeds=0 must be a whole number from 1"),
+        ({"methods": ["dna"]}, "no method 'dna'"),
+        ({"methods": ["dna_evol"]}, "did you mean 'dna_eval'"),
+        ({"methods": "dna_eval"}, "must be a list"),
+        ({"methods": []}, "no method to run"),
+        ({"dimensions": 0}, "dimensions=0"),
+        ({"methods": {"own": made(lambda setting, seed: Predicted(np.zeros(3)))}}, r"shape \(3,\) for 18 test rows"),
+    ],
+)
+def test_options_are_checked(options, says):
+    with pytest.raises(OptionError, match=says):
+        compare(rated_table(), optimizer(), **options)
+
+
+def test_a_table_is_needed_and_ratings_that_vary():
+    with pytest.raises(OptionError, match="compare takes a Table, not a list"):
+        compare([], optimizer())
+    table = rated_table()
+    rows = [row.copy(rating=3.0) for row in table.rows]
+    with pytest.raises(DataError, match="nothing can be learned"):
+        compare(replace(table, rows=rows, ratings=np.full(60, 3.0)), optimizer())
+
+
+def test_xgboost_is_no_default_and_names_its_extra(monkeypatch):
+    monkeypatch.setattr("metricsmith.optimizers.comparison.methods.find_spec", lambda name: None)
+    done = compare(rated_table(), optimizer(), methods=["metametrics_xgboost"], seeds=1)
+    assert done.skipped[0].skipped == "needs the package xgboost: pip install 'metricsmith[xgboost]'"
+
+
+def test_without_existing_metrics_their_methods_say_so():
+    table = rated_table(metric_columns=())
+    done = compare(table, optimizer(bank="none"), methods=["best_existing", "metametrics"], seeds=1)
+    assert [line.skipped[:22] for line in done.skipped] == ["needs existing metrics"] * 2
