@@ -242,6 +242,8 @@ class MetricCard:
         Card sections, each a list of short sentences or names.
     backend, backend_license : str
         Which library computes it and under which licence.
+    instruction_before, instruction : str
+        What a judge's instruction was before it was tuned, and what it is now; empty where it is the family's own.
     """
 
     name: str
@@ -262,6 +264,8 @@ class MetricCard:
     papers: tuple[str, ...] = ()
     backend: str = "metricsmith"
     backend_license: str = "MIT"
+    instruction_before: str = ""
+    instruction: str = ""
 
     def output(self, name: str) -> Output:
         """Return the output called `name`; KeyError if there is none."""
@@ -284,6 +288,8 @@ class MetricCard:
             ("Cost", self.cost),
             ("Several references", self.multi_reference),
             ("Backend", f"{self.backend} ({self.backend_license})"),
+            ("Instruction before tuning", " ".join(self.instruction_before.split())),
+            ("Instruction after tuning", " ".join(self.instruction.split())),
         ]
         lines += [f"- **{label}**: {text}" for label, text in facts if text]
         sections = [

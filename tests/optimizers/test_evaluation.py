@@ -10,7 +10,8 @@ from metricsmith.metric import make_row
 from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.evaluation import METRIC, best_single, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induction import Options, Rated, induct
+from metricsmith.optimizers.induction import Options, induct
+from metricsmith.optimizers.rated import Rated
 from metricsmith.records import Scale, Task
 
 TASK = Task("Rewrite.", "rating", Scale(1, 5))

@@ -13,7 +13,8 @@ from metricsmith.errors import ModelFailure
 from metricsmith.metric import make_row
 from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induction import Options, Rated, induct
+from metricsmith.optimizers.induction import Options, induct
+from metricsmith.optimizers.rated import Rated
 from metricsmith.scoring import calls
 
 TRAIN, OTHERS = planted_rows(sources=12), planted_rows(sources=4, seed=1)

@@ -15,7 +15,8 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.candidates import Sources, gather
 from metricsmith.optimizers.estimate import Load, estimate
 from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induction import Options, Rated
+from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel, PanelMember

@@ -14,7 +14,8 @@ from metricsmith.metric import make_row
 from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL, FitOptions
-from metricsmith.optimizers.induction import Options, Rated, induct
+from metricsmith.optimizers.induction import Options, induct
+from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.recording import Evaluation, record_run
 from metricsmith.records import Agreement, Judgement, Scale, Status, Task, Usage
 

@@ -10,7 +10,8 @@ from planted import TASK, planted_rows
 from metricsmith.datasets.splits import Split
 from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induction import Options, Rated
+from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
 from metricsmith.scoring import calls
 from metricsmith.programs.loading import load

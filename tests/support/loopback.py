@@ -326,6 +326,12 @@ def scripted(prompt: str) -> dict[str, Any]:
         cards = prompt.rsplit("[[ ## cards ## ]]", 1)[-1]
         named = [line[3:] for line in cards.splitlines() if line.startswith("## ")]
         return {"reasoning": "The later cards look better.", "names": named[::-1]}
+    if "## proposed_instruction ##" in asked or "`proposed_instruction`" in asked:
+        return {"proposed_instruction": "Give the number that the raters would give, and look at the words first."}
+    if "`observations`" in asked or "## observations ##" in asked:
+        return {"observations": "COMPLETE"}
+    if "`summary`" in asked or "## summary ##" in asked:
+        return {"summary": "Rated notices."}
     judged = prompt.rsplit("[[ ## output ## ]]", 1)[-1].split("Respond with")[0]
     words = judged.split()
     length = sum(map(len, words)) / max(1, len(words))

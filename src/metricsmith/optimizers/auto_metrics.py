@@ -11,10 +11,10 @@ import dspy
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
-from metricsmith.optimizers.candidates import Sources
+from metricsmith.optimizers.candidates import DEFAULT_POOL, Sources
 from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.generation import DEFAULT_COUNTS
-from metricsmith.optimizers.induction import Options, Rated, shared_source
+from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Sides, evaluate
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.recommenders.base import Recommender
@@ -46,8 +46,9 @@ class AutoMetrics:
     bank : str
         ``auto``, ``all``, ``existing``, ``generated`` or ``none``; see `Sources`.
     generators : mapping of str to int, optional
-        Judge family (``criterion``, ``rubric``, ``geval``) to number of judges; by default 10 single-criterion and 5
-        rubric judges. Judges of the family ``geval`` need a model that gives log-probabilities.
+        Judge family (``criterion``, ``rubric``, ``geval``, ``examples``, ``tuned``) to number of judges; by default
+        the paper's 10 single-criterion, 5 rubric, 1 example-based and 1 tuned by MIPROv2. Judges of the family
+        ``geval`` need a model that gives log-probabilities.
     columns, prior_columns : sequence of str
         Scores that the rows bring along under ``columns``, and those among them declared to measure the
         target.
@@ -98,7 +99,7 @@ class AutoMetrics:
                 bank=bank,
                 columns=tuple(columns),
                 prior_columns=tuple(prior_columns),
-                generators=dict(DEFAULT_COUNTS if generators is None else generators),
+                generators=dict(DEFAULT_POOL if generators is None else generators),
                 metrics=metrics,
                 k=k,
                 generated_only_below=generated_only_below,
@@ -118,8 +119,7 @@ class AutoMetrics:
     def paper(cls, task: Task | None = None, **options: Any) -> Self:
         """The paper's sizes and regression: k = 30, two-stage PLS to n = 5, negative judges dropped.
 
-        Of the paper's pool these are not there yet: the example-based and the MIPROv2-optimised judge (one
-        each in its default configuration) and the 26 metrics of MetricBank that need model weights.
+        Of the paper's pool these are not there yet: the 26 metrics of MetricBank that need model weights.
         Retrieval starts with BM25; pass ``recommender=`` for its ColBERT.
         """
         return cls(task, **{"k": 30, "n": 5, "regression": "pls", **options})

@@ -12,7 +12,8 @@ from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import JudgementFailed, NeedsError, OptionError, nearest
 from metricsmith.metric import Metric
-from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate
+from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS, generate
+from metricsmith.optimizers.learned import LEARNED, learn
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel import Panel, PanelMember
@@ -21,9 +22,11 @@ from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.records import MetricCard, Task, Usage
 
-__all__ = ["BANKS", "Candidates", "Sources", "card_key", "gather", "pool_cards"]
+__all__ = ["BANKS", "DEFAULT_POOL", "FAMILIES", "Candidates", "Sources", "card_key", "gather", "pool_cards"]
 
 BANKS = ("auto", "all", "existing", "generated", "none")
+FAMILIES = (*GENERATORS, *LEARNED)
+DEFAULT_POOL: Mapping[str, int] = {**DEFAULT_COUNTS, "examples": 1, "tuned": 1}  # AutoMetrics, section 3.1
 GENERATED_ONLY_BELOW = 80  # rated training rows; AutoMetrics, section 4.6
 
 
@@ -55,7 +58,7 @@ class Sources:
     bank: str = "auto"
     columns: Sequence[str] = ()
     prior_columns: Collection[str] = ()
-    generators: Mapping[str, int] = field(default_factory=lambda: dict(DEFAULT_COUNTS))
+    generators: Mapping[str, int] = field(default_factory=lambda: dict(DEFAULT_POOL))
     metrics: MetricBank | None = None
     k: int = 30
     generated_only_below: int = GENERATED_ONLY_BELOW
@@ -64,6 +67,10 @@ class Sources:
     def __post_init__(self) -> None:
         if self.bank not in BANKS:
             raise OptionError(f"bank={self.bank!r}{nearest(self.bank, BANKS)} must be one of {', '.join(BANKS)}")
+        for family in self.generators:
+            if family not in FAMILIES:
+                known = ", ".join(FAMILIES)
+                raise OptionError(f"no judge family {family!r}{nearest(family, FAMILIES)}; there are {known}")
         if self.k < 1:
             raise OptionError(f"k={self.k} must be at least 1")
         stray = set(self.prior_columns) - set(self.columns)
@@ -137,6 +144,11 @@ class Candidates:
         return any(metric.card.cost == "model" for metric in self.metrics)
 
 
+def learned_counts(counts: Mapping[str, int]) -> dict[str, int]:
+    """Those families whose judges learn from the ratings themselves."""
+    return {name: count for name, count in counts.items() if name in LEARNED}
+
+
 def gather(
     rows: Sequence[dspy.Example],
     task: Task,
@@ -153,9 +165,11 @@ def gather(
     notes, usage = list(plan.notes), Usage()
     judges: list[Judge] = []
     if plan.generated:
-        made = generate(rows, task, sources.generators, seed=seed)
-        judges, usage = list(made.judges), made.usage
-        notes += made.notes
+        learned = learned_counts(sources.generators)
+        written = {name: count for name, count in sources.generators.items() if name not in learned}
+        for made in (generate(rows, task, written, seed=seed), learn(rows, task, learned, seed=seed)):
+            judges, usage = [*judges, *made.judges], usage + made.usage
+            notes += made.notes
     bank: list[BankMetric] = []
     if plan.existing:
         usable, unusable = (sources.metrics or default_bank()).usable(rows)
@@ -173,7 +187,8 @@ def gather(
     metrics = (*map(ColumnMetric, sources.columns), *chosen)
     if not metrics:
         raise OptionError("there is no candidate metric: give output text, --metric-columns, or another --bank")
-    declared = {metric.name for metric in chosen if _is_judge(metric)} | set(sources.prior_columns)
+    declared = {metric.name for metric in chosen if _is_judge(metric) and metric.output.higher_is_better}
+    declared |= set(sources.prior_columns)
     return Candidates(metrics, frozenset(declared), (*notes, *recommended_notes), usage + recommended_usage)
 
 

@@ -43,16 +43,19 @@ class Load:
         Cards that the model ranks in each pass; 0 if it ranks none.
     panel : bool
         Whether one request a row carries all judges.
+    learned : int
+        The most requests that judges which learn from the ratings take until they are made, over all passes.
     """
 
     passes: int
     judged_rows: int
     ranked_cards: int = 0
     panel: bool = False
+    learned: int = 0
 
 
 def estimate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], load: Load, model: str) -> Usage:
-    """Estimate requests, tokens and cost of a run; retries are not in it.
+    """Estimate requests, tokens and cost of a run; retries are in it only for judges that learn (an upper bound).
 
     Parameters
     ----------
@@ -69,7 +72,7 @@ def estimate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
     examples = contrast(rows, task)
     ask = estimate_tokens(ProposeAxes.instructions + examples.liked + examples.disliked) + FRAME_TOKENS
     judging = _judging(rows, counts, load)
-    asks = judges > 0
+    asks = any(count for name, count in counts.items() if name in GENERATORS)
     per_pass = asks * ask + written * WRITTEN_TOKENS + load.ranked_cards * CARD_TOKENS
     prompt = load.passes * per_pass + judging.prompt_tokens
     completion = load.passes * (judges * 40 + written * WRITTEN_TOKENS + load.ranked_cards * 8)
@@ -80,13 +83,14 @@ def estimate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
 
 def _written(counts: Mapping[str, int]) -> int:
     """Requests that write rubrics or steps."""
-    return sum(count * GENERATORS[name].requests_each for name, count in counts.items())
+    return sum(count * GENERATORS[name].requests_each for name, count in counts.items() if name in GENERATORS)
 
 
 def _judging(rows: Sequence[dspy.Example], counts: Mapping[str, int], load: Load) -> Usage:
     """What all judges cost on all judged rows, each by itself or on one panel."""
     text = sum(sum(map(estimate_tokens, shown(row_text(row)).values())) for row in rows) / len(rows)
-    seated = {name: count for name, count in counts.items() if load.panel and GENERATORS[name].on_panels and count}
+    families = {name: GENERATORS[name] for name in counts if name in GENERATORS} if load.panel else {}
+    seated = {name: counts[name] for name, family in families.items() if family.on_panels and counts[name]}
     panel = Usage()
     if seated:
         members = sum(seated.values())
@@ -94,7 +98,7 @@ def _judging(rows: Sequence[dspy.Example], counts: Mapping[str, int], load: Load
         prompt = text + estimate_tokens(JudgePanel.instructions) + FRAME_TOKENS + criteria
         panel = Usage(load.judged_rows, int(load.judged_rows * prompt), load.judged_rows * members * ITEM_TOKENS)
     instruction = max(map(estimate_tokens, INSTRUCTIONS))
-    judgements = load.judged_rows * sum(count for name, count in counts.items() if name not in seated)
+    judgements = load.judged_rows * sum(count for name, count in counts.items() if name not in seated) + load.learned
     return panel + Usage(
         judgements, int(judgements * (text + instruction + FRAME_TOKENS)), judgements * ANSWER_TOKENS
     )

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
-from metricsmith.optimizers.induction import Induction, Rated
+from metricsmith.optimizers.induction import Induction
+from metricsmith.optimizers.rated import Rated
 from metricsmith.report.record import LearningPoint
 from metricsmith.resampling import resampled_rows
 

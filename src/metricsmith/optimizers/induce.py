@@ -14,7 +14,8 @@ from metricsmith.datasets.splits import Split, folds, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.induction import Options, Rated, shared_source
+from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task

@@ -16,6 +16,7 @@ from metricsmith.errors import OptionError
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.candidates import Candidates, Plan, Sources, gather
 from metricsmith.optimizers.fitting import FitOptions, Fitted, check_learnable, fit
+from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.recommenders.base import Recommender
@@ -26,7 +27,7 @@ from metricsmith.scoring import Concurrency, ScoreTable, score
 from metricsmith.scoring.models import using
 from metricsmith.store import Store
 
-__all__ = ["Induction", "Options", "Rated", "induct", "shared_source"]
+__all__ = ["Induction", "Options", "induct"]
 
 FloatArray = NDArray[np.float64]
 
@@ -98,53 +99,6 @@ class Options:
     def retriever(self) -> Recommender:
         """The recommender that was given, or the default one."""
         return self.recommender or PipelineRecommender(second=LMRecommender() if self.model else None)
-
-
-@dataclass(frozen=True)
-class Rated:
-    """n rows with their ratings, shape (n,), and groups."""
-
-    rows: list[dspy.Example]
-    ratings: FloatArray
-    groups: list[str]
-
-    @classmethod
-    def of(cls, rows: Sequence[dspy.Example], target: str) -> Rated:
-        """Read ratings and groups; rows without a group are grouped by their input, if they have one."""
-        ratings = np.array([float(row[target]) for row in rows], dtype=float)
-        return cls(list(rows), ratings, [_group(row, number) for number, row in enumerate(rows)])
-
-    def take(self, indices: Sequence[int] | NDArray[np.intp]) -> Rated:
-        """The rows at `indices`."""
-        chosen = [int(index) for index in indices]
-        return Rated([self.rows[i] for i in chosen], self.ratings[chosen], [self.groups[i] for i in chosen])
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-
-def _group(row: dspy.Example, number: int) -> str:
-    if row.get("group") is not None:
-        return str(row["group"])
-    return f"input {content_hash(row['input'])}" if row.get("input") else f"row {number}"
-
-
-def shared_source(train: Rated, test: Rated) -> str:
-    """What stands on both sides and must not: the same group (where rows name one), input or output.
-
-    Returns
-    -------
-    str
-        A description of the first such thing, empty if there is none.
-    """
-    for what in ("group", "input", "output"):
-        if what == "output" and any(row.get("input") for row in test.rows):
-            continue  # equal short answers to different inputs are no leak
-        seen = {row[what] for row in train.rows if row.get(what)}
-        for row in test.rows:
-            if row.get(what) in seen:
-                return f"{what} {str(row[what])[:60]!r}"
-    return ""
 
 
 @dataclass(frozen=True)

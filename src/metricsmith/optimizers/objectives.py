@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from metricsmith.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_a
 from metricsmith.correlation import kendall_tau_b, pearson, spearman
 from metricsmith.errors import OptionError, nearest
 
-__all__ = ["OBJECTIVES", "Case", "Objective", "mean_of", "objective"]
+__all__ = ["OBJECTIVES", "Case", "Measure", "Objective", "mean_of", "objective"]
 
 FloatArray = NDArray[np.float64]
 Statistic = Callable[[FloatArray, FloatArray], float]
@@ -48,6 +49,21 @@ class Case:
     ratings: FloatArray
     span: float
     start: float
+
+
+@runtime_checkable
+class Measure(Protocol):
+    """A DSPy metric that knows what an example's answer is worth, as `RankingMetric` and `YieldMetric` do."""
+
+    success_at: float
+
+    def requests(self, example: Any) -> int:
+        """How many requests one measurement takes at most, retries aside."""
+
+    def __call__(
+        self, example: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+    ) -> Any:
+        """A prediction with ``score`` in [0, 1] and ``feedback``; raises where there is none."""
 
 
 @dataclass(frozen=True)

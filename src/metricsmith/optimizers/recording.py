@@ -15,7 +15,8 @@ from metricsmith.agreement import agreement
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.optimizers.evaluation import METRIC, best_single, predictions
 from metricsmith.optimizers.fitting import FULL
-from metricsmith.optimizers.induction import Induction, Rated
+from metricsmith.optimizers.induction import Induction
+from metricsmith.optimizers.rated import Rated
 from metricsmith.programs.induced import Explanation
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from metricsmith.records import Agreement, Judgement, Usage

@@ -15,9 +15,12 @@ from metricsmith.agreement import agreement, agreement_over_folds
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets.splits import Split
 from metricsmith.errors import DataError
+from metricsmith.optimizers.candidates import learned_counts
 from metricsmith.optimizers.estimate import Load, estimate
 from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
-from metricsmith.optimizers.induction import Induction, Options, Rated, induct
+from metricsmith.optimizers.learned import learn_bound
+from metricsmith.optimizers.induction import Induction, Options, induct
+from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.recording import Evaluation, record_run
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
@@ -126,7 +129,8 @@ def estimate_run(sides: Sides, task: Task, options: Options) -> Usage:
         return Usage()
     passes = len(sides.folds) + 1
     judged = len(sides.train) * passes + len(sides.test) + len(sides.unrated)
-    load = Load(passes, judged, ranked_cards=cards if ranked else 0, panel=options.sources.panel)
+    learned = passes * learn_bound(sides.train.rows, task, learned_counts(counts), seed=options.seed)
+    load = Load(passes, judged, cards if ranked else 0, options.sources.panel, learned)
     return estimate(sides.train.rows, task, counts, load, getattr(options.model, "model", ""))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,9 +17,8 @@ import numpy as np
 
 from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError, OptionError, nearest
 from metricsmith.optimizers.examples import draw_examples
-from metricsmith.optimizers.induction import Rated
-from metricsmith.optimizers.objectives import mean_of, objective
-from metricsmith.optimizers.students import RankingMetric, YieldMetric
+from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.objectives import Measure, mean_of, objective
 from metricsmith.optimizers.tuning.bench import Bench, MetricReading, Reading
 from metricsmith.optimizers.tuning.demonstrations import example_of
 from metricsmith.optimizers.tuning.metered import Meter
@@ -119,7 +119,7 @@ class JudgeTuner:
     method : str
         ``labeled`` (draws of rated examples), ``bootstrap`` (the judge's own good judgements), ``mipro``,
         ``gepa`` or ``auto`` (labeled, then gepa).
-    objective : str, callable, Objective, RankingMetric or YieldMetric
+    objective : str, callable, Objective or Measure
         ``kendall_tau_b``, ``spearman``, ``pearson``, ``pairwise_accuracy``, ``kappa``, ``quadratic_kappa``,
         ``balanced_accuracy``, ``f1`` (macro), or a function of (predictions, ratings), higher is better. With a
         `RankingMetric` a recommender is tuned, with a `YieldMetric` a generator, on episodes instead of rated rows.
@@ -135,6 +135,8 @@ class JudgeTuner:
         Share of the rows that select, where `compile` gets no valset.
     seed : int
         Decides the split, the peers, the draws and the searches.
+    progress : bool
+        Whether what DSPy's optimisers tell of their work goes to standard error.
 
     Raises
     ------
@@ -156,7 +158,8 @@ class JudgeTuner:
     reflection_lm: Any = None
     fraction: float = 0.5
     seed: int = 0
-    _metric: RankingMetric | YieldMetric | None = field(default=None, init=False, repr=False)
+    progress: bool = False
+    _metric: Measure | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -164,7 +167,7 @@ class JudgeTuner:
             raise OptionError(f"method={self.method!r}{nearest(self.method, METHODS)} must be one of {known}")
         if self.budget < 1 or self.seed < 0:
             raise OptionError(f"budget={self.budget} must be 1 or more, and seed={self.seed} 0 or more")
-        measured = isinstance(self.objective, RankingMetric | YieldMetric)
+        measured = isinstance(self.objective, Measure)
         object.__setattr__(self, "_metric", self.objective if measured else None)
         goal = mean_of(type(self.objective).__name__) if measured else objective(self.objective)
         object.__setattr__(self, "objective", goal)
@@ -218,6 +221,8 @@ class JudgeTuner:
         with using(self.lm):
             job = self._job(judge, trainset, valset)
             bound = self._bound(job)
+            if job.bench.answers.lm is None:
+                raise NeedsError("no language model is set: pass lm=dspy.LM('provider/model') or dspy.configure(lm=...)")
             _log.info("tuning by %s will send at most %d requests", self.method, bound)
             answers = job.bench.answers
             answers.flow.budget = Budget(requests=bound)
@@ -227,7 +232,7 @@ class JudgeTuner:
             job.bench.start = self.objective.statistic(job.bench.values(before), job.bench.select.ratings)
             ended = ""
             try:
-                with redirect_stdout(sys.stderr):  # DSPy prints its progress where a caller's results may go
+                with _quiet(self.progress):
                     METHODS[self.method].run(job, self._share() - job.select_calls)
             except JudgementFailed as stopped:
                 ended = str(stopped)
@@ -305,8 +310,6 @@ class JudgeTuner:
         if not isinstance(judge, dspy.Module) or not judge.predictors():
             raise OptionError(f"{judge!r} is nothing that can be tuned: give a dspy.Module with a predictor")
         lm = self.lm or dspy.settings.lm
-        if lm is None:
-            raise NeedsError("no language model is set: pass lm=dspy.LM('provider/model') or call dspy.configure(lm=...)")
         flow, calls, draws = Flow(Concurrency()), len(judge.predictors()), []
         reading: Reading | MetricReading
         if self._metric is not None:
@@ -332,6 +335,23 @@ class JudgeTuner:
         demos = [show(row, rating) for row, rating in zip(learn.rows, learn.ratings, strict=True)]
         drawn = draw_examples(demos, learn.ratings.tolist(), tokens=EXAMPLE_TOKENS, draws=SETS, seed=self.seed)
         return [partial(_showing, judge, [demos[place] for place in places]) for places in drawn]
+
+
+@contextmanager
+def _quiet(progress: bool) -> Iterator[None]:
+    """Keep DSPy's printing off standard output, where a caller's results go, and off standard error unless wanted."""
+    log = logging.getLogger("dspy")
+    level = log.level
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(sys.stderr if progress else nowhere):
+        if progress:
+            yield
+            return
+        log.setLevel(max(level, logging.ERROR))
+        try:
+            with redirect_stderr(nowhere):
+                yield
+        finally:
+            log.setLevel(level)
 
 
 def _showing(judge: dspy.Module, demos: Sequence[Any]) -> dspy.Module:

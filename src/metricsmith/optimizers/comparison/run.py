@@ -18,7 +18,8 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS, METHODS, REFERENCE, Method, Predicted
 from metricsmith.optimizers.comparison.setting import Setting, prepare
 from metricsmith.optimizers.induce import configure
-from metricsmith.optimizers.induction import Options, Rated
+from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.stages import stage
 from metricsmith.records import Task, Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult

@@ -16,7 +16,8 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric
 from metricsmith.optimizers.candidates import Plan, gather
 from metricsmith.optimizers.fitting import check_learnable
-from metricsmith.optimizers.induction import Options, Rated
+from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.rated import Rated
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.records import Task
 from metricsmith.scoring import ScoreTable, score

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.examples import rating_strata
-from metricsmith.optimizers.induction import Rated
-from metricsmith.optimizers.objectives import Case, Objective
+from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.tuning.student import Answers, Verdict
 from metricsmith.optimizers.tuning.words import Said, advice
 from metricsmith.records import Usage
@@ -65,7 +65,7 @@ class MetricReading:
     span = 1.0
     sign = 1.0
 
-    def __init__(self, metric: Any) -> None:
+    def __init__(self, metric: Measure) -> None:
         self.metric = metric
 
     def value(self, row: dspy.Example, prediction: Any) -> float:

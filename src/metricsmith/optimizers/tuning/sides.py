@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
-from metricsmith.optimizers.episodes import HeldOut
-from metricsmith.optimizers.induction import Rated, shared_source
+from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.objectives import Objective
 from metricsmith.records import Scale
 
@@ -130,7 +129,7 @@ def _check_groups(groups: Sequence[str]) -> None:
 
 def _held_out(episodes: Sequence[dspy.Example]) -> set[str]:
     labels = [getattr(episode, "label", None) for episode in episodes]
-    return {str(row.get("output")) for label in labels if isinstance(label, HeldOut) for row in label.rows}
+    return {str(row.get("output")) for label in labels for row in getattr(label, "rows", ())}
 
 
 def _numbered(episodes: Sequence[dspy.Example], side: str) -> Rated:

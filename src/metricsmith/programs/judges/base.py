@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, ClassVar, Self, Unpack
 
 import dspy
@@ -56,9 +56,17 @@ class Judge(dspy.Module):  # type: ignore[misc]
         return Output(self.name, scale.low, scale.high, scale.higher_is_better, description=str(self.settings.meaning))
 
     @property
-    def card(self) -> MetricCard:
-        """The generated card."""
+    def family_card(self) -> MetricCard:
+        """The generated card of a judge whose instruction is its family's."""
         raise NotImplementedError
+
+    @property
+    def card(self) -> MetricCard:
+        """The generated card; that of a tuned judge shows its instruction before and after."""
+        before, after = self.signature.instructions, self.judge.signature.instructions
+        return self.family_card if before == after else replace(
+            self.family_card, instruction_before=before, instruction=after
+        )
 
     def question(self) -> Mapping[str, str]:
         """The signature's inputs that are the same for every row."""

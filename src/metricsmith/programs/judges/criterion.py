@@ -36,7 +36,7 @@ class CriterionJudge(Judge):
         super().__init__(name=name or slug(criterion), criterion=criterion, meaning=meaning, task=task)
 
     @property
-    def card(self) -> MetricCard:
+    def family_card(self) -> MetricCard:
         """The generated card."""
         return MetricCard(
             name=self.settings.criterion,

@@ -42,7 +42,7 @@ class ExampleJudge(RatersJudge):
 
 
     @property
-    def card(self) -> MetricCard:
+    def family_card(self) -> MetricCard:
         """The generated card."""
         count = len(self.examples)
         return MetricCard(

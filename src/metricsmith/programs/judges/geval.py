@@ -217,7 +217,7 @@ class GEval(Judge):
         return [mean.verdict(parts[place * n : (place + 1) * n], run) for place, run in enumerate(runs)]
 
     @property
-    def card(self) -> MetricCard:
+    def family_card(self) -> MetricCard:
         """The generated card."""
         scale, limits = self.scale, ["Criterion and steps were written by a model from a few rated examples"]
         if self.settings.mode == "logprob":

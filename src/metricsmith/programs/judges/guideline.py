@@ -59,7 +59,7 @@ class GuidelineJudge(RatersJudge):
         return {**super().question(), "guideline": str(self.settings.guideline)}
 
     @property
-    def card(self) -> MetricCard:
+    def family_card(self) -> MetricCard:
         """The generated card."""
         return MetricCard(
             name=f"{self.settings.measure} (by guideline)",

@@ -48,7 +48,7 @@ class RubricJudge(Judge):
         return {**super().question(), "rubric": levels}
 
     @property
-    def card(self) -> MetricCard:
+    def family_card(self) -> MetricCard:
         """The generated card."""
         return MetricCard(
             name=f"{self.settings.criterion} (rubric)",

@@ -1,0 +1,141 @@
+"""Judges of a pool that learn from the ratings themselves: one shown rated examples, one tuned by MIPROv2."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import dspy
+
+from metricsmith.datasets.splits import holdout
+from metricsmith.errors import InputError
+from metricsmith.metric import content_hash
+from metricsmith.optimizers.examples import draw_examples
+from metricsmith.optimizers.generation import Generated
+from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
+from metricsmith.optimizers.tuning.sides import rated_sides
+from metricsmith.programs.judges.base import Judge, slug
+from metricsmith.programs.judges.examples import ExampleJudge
+from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.records import Task
+
+__all__ = ["LEARNED", "learn", "learn_bound"]
+
+MOST_ROWS = 80  # to learn from and to select by; more rows cost more with every candidate
+DRAWS = 4  # of examples, for the example-based judge
+TRIALS = 12  # evaluations of the selection rows that MIPROv2 is given requests for
+
+
+@dataclass(frozen=True)
+class Start:
+    """A judge to be tuned, its rows, and who tunes it."""
+
+    judge: Judge
+    tuner: JudgeTuner
+    learn: list[dspy.Example]
+    select: list[dspy.Example]
+
+    @property
+    def bound(self) -> int:
+        """The most requests that it takes."""
+        return self.tuner.bound(self.judge, self.learn, self.select)
+
+
+def learn(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> Generated:
+    """Make judges from rated rows.
+
+    Parameters
+    ----------
+    rows : sequence of dspy.Example
+        Rated training rows; at most 80 are used, whole groups drawn by `seed`.
+    task : Task
+    counts : mapping of str to int
+        ``examples`` and ``tuned``, and how many of each; each has a seed of its own.
+    seed : int
+
+    Returns
+    -------
+    Generated
+        Where rows or groups are too few for a judge, a note says so in its place.
+
+    Raises
+    ------
+    ModelFailure
+        If the model refuses to work, or too many judgements fail.
+    """
+    made = Generated()
+    for name, number in _places(counts):
+        try:
+            start = LEARNED[name](rows, task, seed + number)
+            judge = start.tuner.compile(start.judge, start.learn, start.select)
+        except InputError as problem:
+            made = Generated(made.judges, made.usage, (*made.notes, f"no judge of the family {name!r}: {problem}"))
+            continue
+        tuning = judge.tuning
+        note = (
+            f"{judge.name}: {tuning.method} for {tuning.objective} on {tuning.learned} + {tuning.selected} rows; "
+            f"{tuning.selection.verdict}; at most {tuning.bound} requests, {tuning.usage.requests} sent"
+        )
+        made = Generated((*made.judges, judge), made.usage + tuning.usage, (*made.notes, note))
+    return made
+
+
+def learn_bound(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> int:
+    """The most requests that `learn` with the same arguments sends; nothing for judges that it cannot make."""
+    total = 0
+    for name, number in _places(counts):
+        try:
+            total += LEARNED[name](rows, task, seed + number).bound
+        except InputError:
+            continue
+    return total
+
+
+def _examples(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:
+    """The best of several balanced draws of rated rows, by rows that are in none."""
+    learned, selected = _sides(rows, task, seed)
+    judge = ExampleJudge(measure=task.target, task=task.description, scale=task.scale)
+    shown = [judge.example(row, rating) for row, rating in zip(learned.rows, learned.ratings.tolist(), strict=True)]
+    first = draw_examples(shown, learned.ratings.tolist(), tokens=EXAMPLE_TOKENS, draws=1, seed=seed)[0]
+    judge = judge.with_examples([learned.rows[i] for i in first], learned.ratings[first].tolist())
+    budget = _budget((DRAWS + 1) * len(selected))
+    return Start(judge, JudgeTuner("labeled", budget=budget, task=task, seed=seed), learned.rows, selected.rows)
+
+
+def _tuned(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:
+    """A judge of the rating as a whole, its instruction and demonstrations searched by MIPROv2."""
+    learned, selected = _sides(rows, task, seed)
+    judge = GuidelineJudge(
+        name=f"{slug(task.target)}_tuned",
+        measure=task.target,
+        guideline=f"Say how good the output is, as {task.target}.",
+        task=task.description,
+        scale=task.scale,
+    )
+    budget = _budget(len(learned) + TRIALS * len(selected) + 40)
+    return Start(judge, JudgeTuner("mipro", budget=budget, task=task, seed=seed), learned.rows, selected.rows)
+
+
+LEARNED: Mapping[str, Callable[[Sequence[dspy.Example], Task, int], Start]] = {"examples": _examples, "tuned": _tuned}
+
+
+def _places(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return [(name, number) for name, count in counts.items() for number in range(count)]
+
+
+def _sides(rows: Sequence[dspy.Example], task: Task, seed: int) -> tuple[Rated, Rated]:
+    """At most `MOST_ROWS` rows in two halves, whole groups on either side."""
+    rated = Rated.of(rows, task.target)
+    if len(rated) > MOST_ROWS:
+        texts = [content_hash(dict(row.inputs().items())) for row in rated.rows]
+        split = holdout(
+            rated.groups, texts, fraction=1 - MOST_ROWS / len(rated), seed=seed, ratings=rated.ratings.tolist()
+        )
+        rated = rated.take(split.train)
+    return rated_sides(rated.rows, None, task.target, 0.5, seed)
+
+
+def _budget(requests: int) -> int:
+    return math.ceil(requests * (1 + SLACK)) + 1
