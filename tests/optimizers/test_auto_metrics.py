@@ -13,7 +13,7 @@ from planted import TASK, planted_rows
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics, split_rated
-from metricsmith.optimizers.generation import DEFAULT_COUNTS
+from metricsmith.optimizers.candidates import DEFAULT_POOL
 from metricsmith.programs.loading import load
 
 ROWS = planted_rows(sources=12)
@@ -38,7 +38,8 @@ def test_every_argument_reaches_the_options():
 def test_the_defaults_are_the_documented_ones():
     options = AutoMetrics().options
     assert (options.sources.bank, options.sources.k, options.sources.generated_only_below) == ("auto", 30, 80)
-    assert dict(options.sources.generators) == dict(DEFAULT_COUNTS) == {"criterion": 10, "rubric": 5}
+    assert dict(options.sources.generators) == dict(DEFAULT_POOL)
+    assert dict(DEFAULT_POOL) == {"criterion": 10, "rubric": 5, "examples": 1, "tuned": 1}
     assert (options.fit.regression, options.fit.n, options.fit.fidelity) == ("auto", None, 0.97)
     assert (options.max_failure_rate, options.seed) == (0.2, 0)
 

@@ -242,7 +242,7 @@ def test_under_faults_it_ends_says_what_failed_and_enters_no_failure_as_a_number
 def test_the_estimate_covers_an_undisturbed_run():
     done, server = with_model()
     estimated = done.record.usage["estimated"]["requests"]
-    assert server.requests <= estimated <= 1.1 * server.requests  # equal texts are judged once
+    assert server.requests <= estimated <= 1.2 * server.requests  # equal texts are judged once; tuning may send less
 
 
 def test_a_broken_model_stops_the_run():
@@ -254,7 +254,7 @@ def test_the_plan_asks_nothing():
     with serve(scripted) as server:
         text = plan(table(), optimizer(lm=server.lm(), bank="all"))
     assert server.requests == 0
-    assert "15 generated judges" in text
+    assert "17 generated judges" in text
     assert "requests: " in text
     assert "nothing was sent" in text
 

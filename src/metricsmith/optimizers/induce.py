@@ -14,6 +14,7 @@ from metricsmith.datasets.splits import Split, folds, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
@@ -81,7 +82,8 @@ def plan(
     chosen, usage = options.plan(sides.train), estimate_run(sides, task, options)
     cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
     judges = sum(options.sources.generators.values()) if chosen.generated else 0
-    together = " asked together" if options.sources.panel and judges else ""
+    seated = sum(count for name, count in options.sources.generators.items() if name in GENERATORS and GENERATORS[name].on_panels)
+    together = f" ({seated} of them asked together)" if options.sources.panel and judges else ""
     return "\n".join(
         [
             f"rows: {len(sides.train)} train, {len(sides.test)} test, {len(sides.unrated)} unrated",

@@ -77,7 +77,7 @@ def learn(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *
         note = (
             f"{judge.name}: {tuning.method} for {tuning.objective} on {tuning.learned} + {tuning.selected} rows; "
             f"{tuning.selection.verdict}; at most {tuning.bound} requests, {tuning.usage.requests} sent"
-        )
+        ) + (f"; ended early: {tuning.ended}" if tuning.ended else "")
         made = Generated((*made.judges, judge), made.usage + tuning.usage, (*made.notes, note))
     return made
 

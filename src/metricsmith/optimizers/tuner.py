@@ -8,12 +8,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import dspy
 import numpy as np
+from dspy.utils.exceptions import AdapterParseError, LMError
 
 from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError, OptionError, nearest
 from metricsmith.optimizers.examples import draw_examples
@@ -27,6 +28,7 @@ from metricsmith.optimizers.tuning.selection import Finalist, Selection, choose
 from metricsmith.optimizers.tuning.sides import check_labels, episode_sides, rated_sides, scale_of, sign_of
 from metricsmith.optimizers.tuning.student import Answers, demos_of
 from metricsmith.records import Task, Usage
+from metricsmith.scoring.failures import one_line
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency
 from metricsmith.scoring.models import using
@@ -227,15 +229,16 @@ class JudgeTuner:
             answers = job.bench.answers
             answers.flow.budget = Budget(requests=bound)
             before = answers.candidate(judge, {})
-            evaluate(job, job.student(judge, {}))
+            with _quiet(self.progress):
+                evaluate(job, job.student(judge, {}))
             self._check_start(job.bench, before)
             job.bench.start = self.objective.statistic(job.bench.values(before), job.bench.select.ratings)
             ended = ""
             try:
                 with _quiet(self.progress):
                     METHODS[self.method].run(job, self._share() - job.select_calls)
-            except JudgementFailed as stopped:
-                ended = str(stopped)
+            except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
+                ended = one_line(str(stopped))
         return self._result(judge, job, before, bound, ended or answers.flow.stopped)
 
     def _share(self) -> int:
@@ -297,7 +300,7 @@ class JudgeTuner:
             learned=len(bench.learn),
             selected=len(bench.select),
             bound=bound,
-            usage=answers.usage + job.meter.usage + bench.measured,
+            usage=replace(answers.usage + job.meter.usage + bench.measured, requests=bench.sent),
             discarded=sum(name in lost for name in complete),
             ended=ended,
         )

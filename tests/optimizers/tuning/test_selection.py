@@ -1,0 +1,91 @@
+"""The choice among candidates: one standard error, after the luck of choosing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from metricsmith.correlation import kendall_tau_b
+from metricsmith.optimizers.objectives import OBJECTIVES
+from metricsmith.optimizers.tuning.selection import choose
+
+TAU = OBJECTIVES["kendall_tau_b"]
+RATINGS = np.tile(np.arange(1.0, 6.0), 8)
+GROUPS = [str(row // 2) for row in range(40)]
+RANDOM = np.random.default_rng(0)
+NOISE = {str(number): RANDOM.permutation(RATINGS) for number in range(8)}
+
+
+def chosen(before, **candidates):
+    return choose(TAU, ("before", before), candidates, RATINGS, GROUPS)
+
+
+def test_a_much_better_candidate_wins():
+    found = chosen(NOISE["0"], good=RATINGS + 0.1, bad=-RATINGS)
+    assert (found.chosen, found.replaced) == ("good", True)
+    best = found.finalists[0]
+    assert best.statistic == pytest.approx(1.0)
+    assert best.gain == pytest.approx(1 - kendall_tau_b(NOISE["0"], RATINGS))
+    assert best.low <= best.statistic <= best.high
+    assert "it replaces the judge" in found.verdict
+
+
+def test_an_equal_candidate_leaves_the_judge():
+    found = chosen(NOISE["0"], same=NOISE["0"].copy())
+    assert (found.chosen, found.replaced) == ("before", False)
+    assert "the judge is unchanged" in found.verdict
+
+
+def test_a_gain_below_one_standard_error_leaves_the_judge():
+    better = NOISE["1"].copy()
+    place = int(np.flatnonzero((better != RATINGS) & (np.abs(better - RATINGS) > 2))[0])
+    better[place] = RATINGS[place]  # one row of forty put right
+    found = chosen(NOISE["1"], better=better)
+    assert 0 < found.finalists[0].gain
+    assert found.replaced == (found.finalists[0].gain - found.optimism >= found.finalists[0].standard_error)
+    half = NOISE["1"].copy()
+    half[:8], half[8:16] = RATINGS[:8], -RATINGS[8:16]  # what is won in eight rows is lost in eight others
+    found = chosen(NOISE["1"], half=half)
+    assert found.finalists[0].gain < found.finalists[0].standard_error
+    assert not found.replaced
+
+
+def test_the_optimism_of_many_grows_and_that_of_one_is_none():
+    one = chosen(NOISE["0"], a=NOISE["1"])
+    many = chosen(NOISE["0"], **{name: NOISE[name] for name in "1234567"})
+    assert one.optimism < 0.02
+    assert many.optimism > 0.1
+    assert len(many.finalists) == 7
+
+
+def test_noise_seldom_replaces_noise():
+    random = np.random.default_rng(5)
+    wins = 0
+    for _ in range(60):
+        pool = {str(number): random.permutation(RATINGS) for number in range(5)}
+        wins += choose(TAU, ("before", pool.pop("0")), pool, RATINGS, GROUPS).replaced
+    assert wins <= 12  # about one in eight is expected; without the optimism it is about every second
+
+
+def test_a_candidate_with_a_failed_row_is_no_finalist_unless_the_judge_failed_there_too():
+    holed = RATINGS.copy()
+    holed[3] = math.nan
+    assert chosen(NOISE["0"], good=holed).finalists == ()
+    before = NOISE["0"].copy()
+    before[3] = math.nan
+    assert chosen(before, good=holed).chosen == "good"
+
+
+def test_a_judge_without_a_statistic_is_beaten_from_chance_on():
+    found = chosen(np.full(40, 3.0), good=RATINGS)
+    assert math.isnan(found.before.statistic)
+    assert (found.chosen, found.finalists[0].gain) == ("good", pytest.approx(1.0))
+    assert not chosen(np.full(40, 3.0), flat=np.full(40, 4.0)).replaced
+
+
+def test_without_candidates_the_judge_stays():
+    found = chosen(NOISE["0"])
+    assert (found.chosen, found.finalists) == ("before", ())
+    assert "no candidate" in found.verdict
