@@ -239,7 +239,7 @@ class JudgeTuner:
                     METHODS[self.method].run(job, self._share() - job.select_calls)
             except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
                 ended = one_line(str(stopped))
-        return self._result(judge, job, before, bound, ended or answers.flow.stopped)
+            return self._result(judge, job, before, bound, ended or answers.flow.stopped)
 
     def _share(self) -> int:
         """What of the budget is planned with."""

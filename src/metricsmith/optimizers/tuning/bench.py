@@ -67,13 +67,22 @@ class MetricReading:
 
     def __init__(self, metric: Measure) -> None:
         self.metric = metric
+        self._known: dict[tuple[str, int, int], tuple[float, str]] = {}  # labels and predictions outlive it
 
     def value(self, row: dspy.Example, prediction: Any) -> float:
         """The metric's score; NaN where a judgement that it needs has failed."""
-        try:
-            return float(self.metric(row, prediction).score)
-        except (JudgementFailed, ModelFailure):
-            return float("nan")
+        return self.measured(row, prediction)[0]
+
+    def measured(self, row: dspy.Example, prediction: Any) -> tuple[float, str]:
+        """Score and feedback, measured once."""
+        key = _key(row), id(getattr(row, "label", None)), id(prediction)  # episodes may ask the same of other rows
+        if key not in self._known:
+            try:
+                found = self.metric(row, prediction)
+                self._known[key] = float(found.score), str(found.feedback)
+            except (JudgementFailed, ModelFailure) as problem:
+                self._known[key] = math.nan, str(problem)
+        return self._known[key]
 
 
 @dataclass
@@ -158,8 +167,7 @@ class Bench:
             why = verdict.error or "the answer holds no number"
             return 0.0, f"The judge gave no usable answer: {why}. It must answer in the form asked for.", False
         if isinstance(self.reading, MetricReading):
-            metric = self.reading.metric
-            return value, str(metric(example, verdict.prediction).feedback), value >= metric.success_at
+            return value, self.reading.measured(example, verdict.prediction)[1], value >= self.reading.metric.success_at
         rating = self._rating(example)
         rows, ratings = self.peers[self._side.get(_key(example), "learn")]
         peers = [
