@@ -225,3 +225,10 @@ def test_generous_and_strict_change_places_where_lower_is_better():
 
 def test_without_intervals_nothing_is_said():
     assert reliability([], UP) == reliability([part(2, math.nan, math.nan)], UP) == ""
+
+
+def test_every_kind_of_metric_has_a_name_in_words():
+    from metricsmith.programs.loading import _READERS
+    from metricsmith.report.sentences import KINDS
+
+    assert set(_READERS) - {"repeated"} <= set(KINDS)  # repeated runs keep the kind of what they repeat
