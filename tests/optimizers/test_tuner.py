@@ -245,6 +245,20 @@ def test_a_judge_that_cannot_judge_is_not_tuned():
     assert server.requests < 10
 
 
+def test_what_is_wrong_with_the_module_is_raised():
+    class Broken(dspy.Module):
+        def __init__(self):
+            super().__init__()
+            self.rate = dspy.Predict("text -> score: float")
+
+        def forward(self, text):
+            return self.rate(text=text)
+
+    with serve(RaterModel(0)) as server, pytest.raises(TypeError, match="output"):
+        JudgeTuner(method="gepa", budget=300, lm=server.lm()).compile(Broken(), ROWS)
+    assert server.requests == 0
+
+
 def test_nothing_is_printed(capsys):
     tune(method="auto")
     assert capsys.readouterr().out == ""

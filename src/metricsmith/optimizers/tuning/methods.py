@@ -95,9 +95,11 @@ class Method:
 
 
 def evaluate(job: Job, student: Student) -> None:
-    """Judge every selection row."""
+    """Judge every selection row; what is wrong with the module itself is raised by the first."""
+    rows = job.bench.select.rows
+    student(**rows[0].inputs())
     dspy.Evaluate(
-        devset=job.bench.select.rows, metric=CreditMetric(job.bench), num_threads=THREADS, display_progress=False
+        devset=rows, metric=CreditMetric(job.bench), num_threads=THREADS, max_errors=len(rows) + 1, display_progress=False
     )(student)
 
 
