@@ -14,6 +14,7 @@ from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.optimizers.tuning.methods import METHODS
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.examples import ExampleJudge
+from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import from_state
 from metricsmith.records import Scale, Task
 from rater_model import RaterModel, rated_rows
@@ -219,6 +220,8 @@ def test_the_rating_scale_is_mapped_for_demonstrations():
         ({"rows": ROWS[:8], "valset": ROWS[8:12]}, DataError, "at least 4 are needed"),
         ({"valset": ROWS[30:]}, OptionError, "stands in trainset and valset"),
         ({"judge": "judge"}, OptionError, "dspy.Module"),
+        ({"judge": Repeated(JUDGE, runs=3)}, OptionError, "tune those judges"),
+        ({"reflection_lm": "openai/x"}, OptionError, "is no model"),
         ({"rows": [row.copy(rating=row.rating * 20) for row in ROWS], "objective": "kappa"}, OptionError, "ExampleJudge"),
     ],
 )

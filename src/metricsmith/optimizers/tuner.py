@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,7 @@ import numpy as np
 from dspy.utils.exceptions import AdapterParseError, LMError
 
 from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError, OptionError, nearest
+from metricsmith.metric import Composite
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.objectives import Measure, mean_of, objective
@@ -35,9 +37,11 @@ from metricsmith.scoring.models import using
 
 __all__ = ["JudgeTuner", "Tuning"]
 
+SHOWING = ("labeled", "auto")  # methods that show rated rows
 SLACK = 0.1  # share of the budget kept for retries and repairs
 MOST_FAILED = 0.2  # share of the judge's own selection judgements that may fail
 EXAMPLE_TOKENS = 4_000  # that rated examples may add to a prompt
+_OUTPUT = threading.Lock()  # standard output belongs to the process: searches in two threads take turns
 _log = logging.getLogger(__name__)
 
 
@@ -169,6 +173,8 @@ class JudgeTuner:
             raise OptionError(f"method={self.method!r}{nearest(self.method, METHODS)} must be one of {known}")
         if self.budget < 1 or self.seed < 0:
             raise OptionError(f"budget={self.budget} must be 1 or more, and seed={self.seed} 0 or more")
+        if self.reflection_lm is not None and not isinstance(self.reflection_lm, dspy.BaseLM):
+            raise OptionError(f"reflection_lm={self.reflection_lm!r} is no model: give dspy.LM('provider/model')")
         measured = isinstance(self.objective, Measure)
         object.__setattr__(self, "_metric", self.objective if measured else None)
         goal = mean_of(type(self.objective).__name__) if measured else objective(self.objective)
@@ -312,7 +318,9 @@ class JudgeTuner:
     ) -> Job:
         if not isinstance(judge, dspy.Module) or not judge.predictors():
             raise OptionError(f"{judge!r} is nothing that can be tuned: give a dspy.Module with a predictor")
-        lm = self.lm or dspy.settings.lm
+        if isinstance(judge, Composite):
+            raise OptionError(f"{type(judge).__name__} puts the answers of judges together: tune those judges, then build it")
+        lm = self.lm or next((at.lm for at in judge.predictors() if at.lm is not None), dspy.settings.lm)
         flow, calls, draws = Flow(Concurrency()), len(judge.predictors()), []
         reading: Reading | MetricReading
         if self._metric is not None:
@@ -325,7 +333,8 @@ class JudgeTuner:
             ratings = np.concatenate([learn.ratings, select.ratings])
             check_labels(judge, self.objective, ratings, scale)
             reading = Reading(sign_of(judge, scale), scale.width if scale else float(np.ptp(ratings)))
-            draws = self._draws(judge, example_of(judge, scale), learn)
+            if self.method in SHOWING:
+                draws = self._draws(judge, example_of(judge, scale), learn)
         bench = Bench(Answers(flow, lm), self.objective, reading, learn, select, self.seed)
         return Job(judge, bench, Meter(flow), self.reflection_lm or lm, calls, draws, self.seed)
 
@@ -344,8 +353,8 @@ class JudgeTuner:
 def _quiet(progress: bool) -> Iterator[None]:
     """Keep DSPy's printing off standard output, where a caller's results go, and off standard error unless wanted."""
     log = logging.getLogger("dspy")
-    level = log.level
-    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(sys.stderr if progress else nowhere):
+    with _OUTPUT, open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(sys.stderr if progress else nowhere):
+        level = log.level
         if progress:
             yield
             return

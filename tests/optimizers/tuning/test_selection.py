@@ -89,3 +89,16 @@ def test_without_candidates_the_judge_stays():
     found = chosen(NOISE["0"])
     assert (found.chosen, found.finalists) == ("before", ())
     assert "no candidate" in found.verdict
+
+
+def test_resamples_without_a_statistic_do_not_hide_the_optimism():
+    ratings = np.array([0.0, 1.0] * 4)
+    groups = [str(row) for row in range(8)]
+    random = np.random.default_rng(3)
+    wins = 0
+    for _ in range(40):
+        pool = {str(number): random.permutation(ratings) for number in range(9)}
+        found = choose(TAU, ("before", pool.pop("0")), pool, ratings, groups)
+        assert found.optimism > 0
+        wins += found.replaced
+    assert wins <= 12

@@ -67,7 +67,18 @@ class MetricReading:
 
     def __init__(self, metric: Measure) -> None:
         self.metric = metric
+        self._before = _spent_by(metric)
         self._known: dict[tuple[str, int, int], tuple[float, str]] = {}  # labels and predictions outlive it
+
+    @property
+    def spent(self) -> Usage:
+        """What the metric has asked since; its ``cost`` and seconds are not kept."""
+        now = _spent_by(self.metric)
+        return Usage(
+            now.requests - self._before.requests,
+            now.prompt_tokens - self._before.prompt_tokens,
+            now.completion_tokens - self._before.completion_tokens,
+        )
 
     def value(self, row: dspy.Example, prediction: Any) -> float:
         """The metric's score; NaN where a judgement that it needs has failed."""
@@ -144,7 +155,7 @@ class Bench:
     @property
     def measured(self) -> Usage:
         """What a metric that asks itself has cost."""
-        return getattr(getattr(self.reading, "metric", None), "usage", None) or Usage()
+        return self.reading.spent if isinstance(self.reading, MetricReading) else Usage()
 
     def value(self, row: dspy.Example, verdict: Verdict | None) -> float:
         """A verdict's number, NaN if there is none."""
@@ -236,6 +247,10 @@ def pick_peers(rated: Rated, count: int, seed: int) -> list[int]:
                 part.remove(place)
                 chosen.append(place)
     return chosen
+
+
+def _spent_by(metric: Measure) -> Usage:
+    return getattr(metric, "usage", None) or Usage()
 
 
 def _inputs(row: dspy.Example) -> dict[str, Any]:

@@ -73,7 +73,10 @@ class Selection:
     def verdict(self) -> str:
         """The decision in words."""
         if not self.finalists:
-            return "no candidate judged every selection row without a failure: the judge is unchanged"
+            return (
+                "no candidate judged every selection row without a failure and gave numbers that have a statistic: "
+                "the judge is unchanged"
+            )
         best = self.finalists[0]
         kept = best.gain - self.optimism
         sums = (
@@ -134,7 +137,8 @@ def choose(
     if not finalists:
         return Selection(before_tuning, (), 0.0, before[0])
     stray = np.array([resampled[one.name] - start - one.gain for one in finalists])  # (k, draws): bootstrap noise
-    optimism = max(0.0, float(np.nanmean(np.max(np.where(np.isnan(stray), -np.inf, stray), axis=0))))
+    defined = stray[:, np.isfinite(stray).any(axis=0)]  # a draw of equal ratings says nothing
+    optimism = max(0.0, float(np.nanmax(defined, axis=0).mean())) if defined.size else math.inf
     best = finalists[0]
     wins = best.gain > 0 and best.gain - optimism >= best.standard_error
     return Selection(before_tuning, tuple(finalists), optimism, best.name if wins else before[0])

@@ -43,7 +43,7 @@ def rated_sides(
         learn, select = train.take(split.train), train.take(split.test)
     else:
         learn, select = train, _rated(valset, target)
-        shared = shared_source(learn, select)
+        shared = shared_source(learn, select) or _shared_inputs(learn, select)
         if shared:
             raise OptionError(f"{shared} stands in trainset and valset: what is learned from cannot select")
     for name, side in (("learn from", learn), ("select by", select)):
@@ -117,6 +117,13 @@ def _rated(rows: Sequence[dspy.Example], target: str) -> Rated:
     if not kept:
         raise DataError(f"none of {len(rows)} rows has a rating under {target!r}: name it with task=Task(...)")
     return Rated.of(kept, target)
+
+
+def _shared_inputs(learn: Rated, select: Rated) -> str:
+    """Rows that ask a judge the same, whatever their fields are called."""
+    known = {content_hash(dict(row.inputs().items())) for row in learn.rows}
+    same = [row for row in select.rows if content_hash(dict(row.inputs().items())) in known]
+    return f"a row with the inputs {str(dict(same[0].inputs().items()))[:80]}" if same else ""
 
 
 def _check_groups(groups: Sequence[str]) -> None:
