@@ -43,7 +43,7 @@ def test_a_gain_below_one_standard_error_leaves_the_judge():
     place = int(np.flatnonzero((better != RATINGS) & (np.abs(better - RATINGS) > 2))[0])
     better[place] = RATINGS[place]  # one row of forty put right
     found = chosen(NOISE["1"], better=better)
-    assert 0 < found.finalists[0].gain
+    assert found.finalists[0].gain > 0
     assert found.replaced == (found.finalists[0].gain - found.optimism >= found.finalists[0].standard_error)
     half = NOISE["1"].copy()
     half[:8], half[8:16] = RATINGS[:8], -RATINGS[8:16]  # what is won in eight rows is lost in eight others
