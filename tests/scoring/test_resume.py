@@ -227,7 +227,9 @@ def test_ctrl_c_ends_within_two_seconds_with_all_that_was_finished(worker, tmp_p
     counts = result["counts"]
     assert result["interrupted"]
     assert result["ended"] - killer.sent < 2.0
-    assert counts["ok"] == server.statuses[200] >= countdown - 3
+    served = server.statuses[200]  # an answer may have left the server and not have arrived when the signal came
+    assert served - task.concurrency <= counts["ok"] <= served
+    assert served >= countdown - 3
     assert counts["requested"] == task.rows == counts["ok"] + counts["skipped"]
     assert stored(task.store) == set(result["ok"])
     with serve(answer) as server:
