@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.monitoring import RewardMonitor
     from metricsmith.optimizers.runs import Induced
     from metricsmith.optimizers.students import RankingMetric, YieldMetric
-    from metricsmith.optimizers.tuner import JudgeTuner, Tuning
+    from metricsmith.optimizers.tuner import JudgeTuner
+    from metricsmith.optimizers.tuning.outcome import Tuning
     from metricsmith.optimizers.yields import yield_of
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
@@ -85,7 +86,8 @@ _HOMES = {
     "optimizers.monitoring": ("RewardMonitor",),
     "optimizers.runs": ("Induced",),
     "optimizers.students": ("RankingMetric", "YieldMetric"),
-    "optimizers.tuner": ("JudgeTuner", "Tuning"),
+    "optimizers.tuner": ("JudgeTuner",),
+    "optimizers.tuning.outcome": ("Tuning",),
     "optimizers.yields": ("yield_of",),
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),

@@ -214,7 +214,12 @@ def test_the_rating_scale_is_mapped_for_demonstrations():
     [
         ({"method": "gepe"}, OptionError, "did you mean 'gepa'"),
         ({"objective": "tau"}, OptionError, "must be one of"),
-        ({"budget": 0}, OptionError, "1 or more"),
+        ({"budget": 0}, OptionError, "whole number from 1"),
+        ({"budget": None}, OptionError, "whole number from 1"),
+        ({"budget": 300.7}, OptionError, "whole number from 1"),
+        ({"seed": 2**32}, OptionError, r"below 2\*\*32"),
+        ({"fraction": 1}, OptionError, "between 0 and 1"),
+        ({"rows": [row.copy(rating="good") for row in ROWS]}, DataError, "'good' .* is no number"),
         ({"rows": [row.copy(rating=3.0) for row in ROWS]}, DataError, "different ratings"),
         ({"rows": [make_row("x", input=str(n), note=n) for n in range(9)]}, DataError, "under 'rating'"),
         ({"rows": ROWS[:8], "valset": ROWS[8:12]}, DataError, "at least 4 are needed"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from faults import Fault, Faults
 from loopback import serve
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.episodes import axes_episodes, recommendation_episodes, rubric_episodes
@@ -49,6 +50,16 @@ def test_the_planted_instruction_is_found_within_the_bound(case):
     assert tuning.chosen.gain > 0.05
     assert tuning.chosen.standard_error > 0  # every episode is measured by its own rows
     assert tuning.usage.requests == server.requests <= bound <= 500
+
+
+def test_what_a_measure_asks_is_within_the_bound_with_faults_too():
+    student, metric, learn, select = axes()
+    with serve(answer, script=Faults({Fault.ERROR_500: 0.45}), seed=2) as server:
+        tuner = JudgeTuner(method="gepa", objective=metric, budget=200, lm=server.lm(), seed=1)
+        bound = tuner.bound(student, learn, select)
+        tuning = tuner.compile(student, learn, select).tuning
+    assert tuning.usage.requests == server.requests <= bound <= 200
+    assert server.statuses[500] > 40
 
 
 def test_episodes_need_a_valset_of_other_tables_with_enough_episodes():

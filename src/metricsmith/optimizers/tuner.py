@@ -7,9 +7,10 @@ import math
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,94 +22,31 @@ from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError, Option
 from metricsmith.metric import Composite
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.objectives import Measure, mean_of, objective
+from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objective
 from metricsmith.optimizers.tuning.bench import Bench, MetricReading, Reading
-from metricsmith.optimizers.tuning.demonstrations import example_of
+from metricsmith.optimizers.tuning.demonstrations import example_of, stands_in_demos
 from metricsmith.optimizers.tuning.metered import Meter
 from metricsmith.optimizers.tuning.methods import METHODS, SETS, Job, evaluate
-from metricsmith.optimizers.tuning.selection import Finalist, Selection, choose
+from metricsmith.optimizers.tuning.outcome import Tuning
+from metricsmith.optimizers.tuning.selection import choose
 from metricsmith.optimizers.tuning.sides import check_labels, episode_sides, rated_sides, scale_of, sign_of
 from metricsmith.optimizers.tuning.student import Answers, demos_of
-from metricsmith.records import Task, Usage
+from metricsmith.programs.judges.panel import Panel
+from metricsmith.records import Task
 from metricsmith.scoring.failures import one_line
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency
 from metricsmith.scoring.models import using
 
-__all__ = ["JudgeTuner", "Tuning"]
+__all__ = ["JudgeTuner"]
 
 SHOWING = ("labeled", "auto")  # methods that show rated rows
 SLACK = 0.1  # share of the budget kept for retries and repairs
 MOST_FAILED = 0.2  # share of the judge's own selection judgements that may fail
 EXAMPLE_TOKENS = 4_000  # that rated examples may add to a prompt
+MOST_SEED = 2**32  # numpy, which MIPROv2 seeds, takes no larger one
 _OUTPUT = threading.Lock()  # standard output belongs to the process: searches in two threads take turns
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """How a judge was tuned, with what stands for the result.
-
-    Parameters
-    ----------
-    method, objective : str
-    selection : Selection
-        The decision; every candidate's statistic on the selection rows with its interval.
-    before, after : dict of str to str
-        By predictor, the instruction before and after.
-    demos : int
-        Demonstrations in the judge that was returned.
-    learned, selected : int
-        Rows of either side.
-    bound : int
-        The most requests that the run could send, known before it began.
-    usage : Usage
-        What it did send.
-    discarded : int
-        Candidates that judged every selection row but failed in at least one call.
-    ended : str
-        Why the search ended before its plan, empty if it did not.
-    """
-
-    method: str
-    objective: str
-    selection: Selection
-    before: dict[str, str]
-    after: dict[str, str]
-    demos: int
-    learned: int
-    selected: int
-    bound: int
-    usage: Usage
-    discarded: int = 0
-    ended: str = ""
-
-    @property
-    def replaced(self) -> bool:
-        """Whether the judge that came back is another one."""
-        return self.selection.replaced
-
-    @property
-    def chosen(self) -> Finalist:
-        """The judge that came back, on the selection rows."""
-        selection = self.selection
-        return selection.finalists[0] if selection.replaced else selection.before
-
-    def __str__(self) -> str:
-        before, chosen = self.selection.before, self.chosen
-        lines = [
-            f"{self.method} for {self.objective}: {self.learned} rows to learn from, {self.selected} to select by",
-            f"before {_figures(before)}",
-            f"{'after' if self.replaced else 'unchanged'} {_figures(chosen)}",
-            self.selection.verdict,
-            f"requests: at most {self.bound}, sent {self.usage.requests}",
-        ]
-        lines += [f"{self.discarded} candidates discarded for failed calls"] if self.discarded else []
-        return "\n".join(lines + ([f"ended early: {self.ended}"] if self.ended else []))
-
-
-def _figures(one: Finalist) -> str:
-    return f"{one.statistic:.3f} (95 % interval {one.low:.3f} to {one.high:.3f})"
 
 
 @dataclass(frozen=True)
@@ -134,9 +72,9 @@ class JudgeTuner:
     task : Task, optional
         Names the rating and its scale. By default the rating stands under ``rating`` and on the judge's own scale.
     lm : dspy.LM, optional
-        The model that judges; by default the one in force.
+        The model that judges; by default the one in force. A judge with a model of its own keeps it.
     reflection_lm : dspy.LM, optional
-        The model that writes instructions; by default `lm`.
+        The model that writes instructions; by default `lm`, or else the one that judges.
     fraction : float
         Share of the rows that select, where `compile` gets no valset.
     seed : int
@@ -165,20 +103,27 @@ class JudgeTuner:
     fraction: float = 0.5
     seed: int = 0
     progress: bool = False
-    _metric: Measure | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
             known = ", ".join(METHODS)
             raise OptionError(f"method={self.method!r}{nearest(self.method, METHODS)} must be one of {known}")
-        if self.budget < 1 or self.seed < 0:
-            raise OptionError(f"budget={self.budget} must be 1 or more, and seed={self.seed} 0 or more")
+        if not _is_whole(self.budget) or self.budget < 1 or not _is_whole(self.seed) or not 0 <= self.seed < MOST_SEED:
+            raise OptionError(
+                f"budget={self.budget!r} must be a whole number from 1, and seed={self.seed!r} one from 0 below 2**32"
+            )
+        if isinstance(self.fraction, bool) or not isinstance(self.fraction, int | float) or not 0 < self.fraction < 1:
+            raise OptionError(f"fraction={self.fraction!r} must be a share between 0 and 1")
         if self.reflection_lm is not None and not isinstance(self.reflection_lm, dspy.BaseLM):
             raise OptionError(f"reflection_lm={self.reflection_lm!r} is no model: give dspy.LM('provider/model')")
+        if not isinstance(self.objective, Measure):
+            object.__setattr__(self, "objective", objective(self.objective))
+
+    @property
+    def goal(self) -> Objective:
+        """The statistic that selects: of a measure, the mean."""
         measured = isinstance(self.objective, Measure)
-        object.__setattr__(self, "_metric", self.objective if measured else None)
-        goal = mean_of(type(self.objective).__name__) if measured else objective(self.objective)
-        object.__setattr__(self, "objective", goal)
+        return mean_of(type(self.objective).__name__) if measured else self.objective
 
     def bound(
         self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None = None
@@ -226,6 +171,7 @@ class JudgeTuner:
         ModelFailure
             If the model refuses to work, or more than a fifth of the judge's own judgements fail.
         """
+        began = time.perf_counter()
         with using(self.lm):
             job = self._job(judge, trainset, valset)
             bound = self._bound(job)
@@ -235,17 +181,18 @@ class JudgeTuner:
             answers = job.bench.answers
             answers.flow.budget = Budget(requests=bound)
             before = answers.candidate(judge, {})
+            job, bound = self._observed(job, before, bound)
             with _quiet(self.progress):
                 evaluate(job, job.student(judge, {}))
             self._check_start(job.bench, before)
-            job.bench.start = self.objective.statistic(job.bench.values(before), job.bench.select.ratings)
+            job.bench.start = self.goal.statistic(job.bench.values(before), job.bench.select.ratings)
             ended = ""
             try:
                 with _quiet(self.progress):
                     METHODS[self.method].run(job, self._share() - job.select_calls)
             except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
                 ended = one_line(str(stopped))
-            return self._result(judge, job, before, bound, ended or answers.flow.stopped)
+            return self._result(judge, job, before, bound, ended or answers.flow.stopped, began)
 
     def _share(self) -> int:
         """What of the budget is planned with."""
@@ -268,6 +215,19 @@ class JudgeTuner:
         planned = job.select_calls + method.bound(job, self._share() - job.select_calls)
         return min(self.budget, math.ceil(planned * (1 + SLACK)))
 
+    def _observed(self, job: Job, before: str, bound: int) -> tuple[Job, int]:
+        """Judge one row, and plan again if that took more requests than the judge has predictors."""
+        bench = job.bench
+        verdict = bench.answers.ask(before, dict(bench.select.rows[0].inputs().items()))
+        asked = len(verdict.steps) + job.calls - len(job.judge.predictors())
+        if asked <= job.calls:
+            return job, bound
+        job = replace(job, calls=asked)
+        bound = self._bound(job)
+        bench.answers.flow.budget = Budget(requests=bound)
+        _log.info("a judgement takes %d requests, so that at most %d will be sent", asked, bound)
+        return job, bound
+
     def _check_start(self, bench: Bench, before: str) -> None:
         flow = bench.answers.flow
         if flow.hopeless:
@@ -281,14 +241,16 @@ class JudgeTuner:
             )
             raise ModelFailure(f"{missing:.0%} of the judge's own judgements failed, so nothing can be tuned: {first}")
 
-    def _result(self, judge: dspy.Module, job: Job, before: str, bound: int, ended: str) -> Any:
+    def _result(
+        self, judge: dspy.Module, job: Job, before: str, bound: int, ended: str, began: float
+    ) -> Any:
         bench = job.bench
         answers = bench.answers
         failures = answers.failures()  # what the judge itself could not judge is held against nobody
         lost = {name for name, rows in failures.items() if rows - failures.get(before, set())}
         complete = [name for name in answers.modules if name != before and bench.complete(name)]
         selection = choose(
-            self.objective,
+            self.goal,
             (before, bench.values(before)),
             {name: bench.values(name) for name in complete if name not in lost},
             bench.select.ratings,
@@ -298,7 +260,7 @@ class JudgeTuner:
         tuned = (answers.modules[selection.chosen] if selection.replaced else judge).deepcopy()
         tuned.tuning = Tuning(
             method=self.method,
-            objective=self.objective.name,
+            objective=self.goal.name,
             selection=selection,
             before=_instructions(judge),
             after=_instructions(tuned),
@@ -306,7 +268,7 @@ class JudgeTuner:
             learned=len(bench.learn),
             selected=len(bench.select),
             bound=bound,
-            usage=replace(answers.usage + job.meter.usage + bench.measured, requests=bench.sent),
+            usage=replace(answers.flow.spent, seconds=time.perf_counter() - began),
             discarded=sum(name in lost for name in complete),
             ended=ended,
         )
@@ -318,24 +280,24 @@ class JudgeTuner:
     ) -> Job:
         if not isinstance(judge, dspy.Module) or not judge.predictors():
             raise OptionError(f"{judge!r} is nothing that can be tuned: give a dspy.Module with a predictor")
-        if isinstance(judge, Composite):
+        if isinstance(judge, Composite | Panel):
             raise OptionError(f"{type(judge).__name__} puts the answers of judges together: tune those judges, then build it")
         lm = self.lm or next((at.lm for at in judge.predictors() if at.lm is not None), dspy.settings.lm)
         flow, calls, draws = Flow(Concurrency()), len(judge.predictors()), []
         reading: Reading | MetricReading
-        if self._metric is not None:
+        if isinstance(self.objective, Measure):
             learn, select = episode_sides(trainset, valset)
-            reading = MetricReading(self._metric)
-            calls += max(self._metric.requests(row) for row in (*learn.rows, *select.rows))
+            reading = MetricReading(self.objective, flow)
+            calls += max(self.objective.requests(row) for row in (*learn.rows, *select.rows))
         else:
             target, scale = (self.task.target, self.task.scale) if self.task else ("rating", scale_of(judge))
-            learn, select = rated_sides(trainset, valset, target, self.fraction, self.seed)
+            learn, select = rated_sides(trainset, valset, target, self.fraction, self.seed, stands_in_demos(judge))
             ratings = np.concatenate([learn.ratings, select.ratings])
-            check_labels(judge, self.objective, ratings, scale)
+            check_labels(judge, self.goal, ratings, scale)
             reading = Reading(sign_of(judge, scale), scale.width if scale else float(np.ptp(ratings)))
             if self.method in SHOWING:
                 draws = self._draws(judge, example_of(judge, scale), learn)
-        bench = Bench(Answers(flow, lm), self.objective, reading, learn, select, self.seed)
+        bench = Bench(Answers(flow, lm), self.goal, reading, learn, select, self.seed)
         return Job(judge, bench, Meter(flow), self.reflection_lm or lm, calls, draws, self.seed)
 
     def _draws(
@@ -364,6 +326,10 @@ def _quiet(progress: bool) -> Iterator[None]:
                 yield
         finally:
             log.setLevel(level)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _showing(judge: dspy.Module, demos: Sequence[Any]) -> dspy.Module:

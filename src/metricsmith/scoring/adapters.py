@@ -16,6 +16,7 @@ from dspy.adapters.chat_adapter import FieldInfoWithName
 from dspy.adapters.utils import translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 
+from metricsmith.scoring.admission import Gate
 from metricsmith.scoring.chat import Chat, read_plain
 from metricsmith.scoring.failures import field_headers
 
@@ -47,23 +48,30 @@ class Channel(Chat):
         The private copy that is in force.
     private : callable
         Gives a private copy of a model that a predictor has of its own.
+    gate : Gate
+        Lets every request through that a private copy sends.
     repair : Repair, optional
         To be shown when the request that it answers is written again.
 
     Attributes
     ----------
-    entries : list of dict
-        DSPy's history of the requests that went through here and were answered.
     asked : list of dict
         The messages of the latest request, without what a repair adds.
     """
 
-    def __init__(self, lm: Any, private: Callable[[Any], Any], repair: Repair | None = None) -> None:
+    def __init__(self, lm: Any, private: Callable[[Any], Any], gate: Gate, repair: Repair | None = None) -> None:
         super().__init__()
-        self.lm, self.private, self.repair = lm, private, repair
-        self.entries: list[dict[str, Any]] = []
+        self.lm, self.private, self.gate, self.repair = lm, private, gate, repair
         self.asked: list[dict[str, Any]] = []
-        lm.update_history = self.entries.append
+        self._attach(lm)
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """DSPy's history of the requests that were answered."""
+        return self.gate.entries
+
+    def _attach(self, lm: Any) -> None:
+        lm.through, lm.update_history = self.gate, self.gate.entries.append
 
     def __call__(
         self,
@@ -76,7 +84,7 @@ class Channel(Chat):
         """Send one request on a private copy of `lm`."""
         if lm is not self.lm:
             lm = self.lm = self.private(lm)
-        lm.update_history = self.entries.append
+        self._attach(lm)
         answers: list[dict[str, Any]] = super().__call__(lm, lm_kwargs, signature, demos, inputs)
         return answers
 
@@ -137,8 +145,8 @@ class ChoicesChannel(Channel):
         For each answer its fields, or what was raised when it was read.
     """
 
-    def __init__(self, lm: Any, private: Callable[[Any], Any]) -> None:
-        super().__init__(lm, private)
+    def __init__(self, lm: Any, private: Callable[[Any], Any], gate: Gate) -> None:
+        super().__init__(lm, private, gate)
         self.choices: list[dict[str, Any] | Exception] = []
 
     def _call_postprocess(

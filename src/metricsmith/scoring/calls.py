@@ -21,6 +21,7 @@ import dspy
 from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError
 from metricsmith.records import Status, Usage
 from metricsmith.scoring.adapters import Channel, ChoicesChannel, Repair, Replay
+from metricsmith.scoring.admission import Gate
 from metricsmith.scoring.failures import delay, rejects_choices
 from metricsmith.scoring.flow import Flow, in_force
 from metricsmith.scoring.limits import Concurrency
@@ -135,7 +136,7 @@ def model_calls(
     private: Callable[[Any], Any] = partial(private_copy, **settings)
 
     def channel() -> Channel:
-        channels.append(ChoicesChannel(private(lm), private))
+        channels.append(ChoicesChannel(private(lm), private, Gate(line.flow, choices=True)))
         return channels[-1]
 
     try:
@@ -196,13 +197,17 @@ def _converse(
     try:
         for _ in range(max(1, parse_tries)):
             private = partial(private_copy, fresh=repair is not None, run=run)
-            answer = line.ask(lambda private=private, repair=repair: Channel(private(lm), private, repair))  # type: ignore[misc]
+            answer = line.ask(partial(_channel, lm, private, line.flow, repair))
             repair = answer.repair
             if repair is None:
                 break
     except NotAdmitted as stopped:
         return Call(None, stopped.status, str(stopped), line.cost())
     return Call(answer.prediction, answer.status, answer.error, line.cost())
+
+
+def _channel(lm: Any, private: Callable[[Any], Any], flow: Flow, repair: Repair | None) -> Channel:
+    return Channel(private(lm), private, Gate(flow), repair)
 
 
 class _Line:
@@ -226,7 +231,11 @@ class _Line:
             Without a flow in force, if no request can succeed.
         """
         while True:
-            answer = ask(self.module, self.inputs, channel(), self.flow)
+            try:
+                answer = ask(self.module, self.inputs, channel())
+            except NotAdmitted as stopped:
+                self.usage += stopped.usage
+                raise
             self.usage += answer.usage
             if answer.stopping and self.alone:
                 raise ModelFailure(f"the model refuses to work: {answer.error}") from answer.problem

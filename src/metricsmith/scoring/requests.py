@@ -1,10 +1,10 @@
-"""One request: admitted by the flow, sent on a private copy of the model, read, and counted."""
+"""One try of a module: its requests sent on private copies of the model, what comes back read and classified."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,11 +14,11 @@ from dspy.utils.exceptions import AdapterParseError, LMError
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status, Usage
 from metricsmith.scoring.adapters import UNREADABLE, Channel, ChoicesChannel, Repair, complaint, whole
+from metricsmith.scoring.admission import gated
 from metricsmith.scoring.failures import failure, one_line, refusal, rejects_choices, unread, words
-from metricsmith.scoring.flow import Flow, Outcome
 
 __all__ = [
-    "Answer", "NotAdmitted", "ask", "cost_of", "no_number", "private_copy", "spent", "unread_answer", "unusable",
+    "Answer", "NotAdmitted", "ask", "no_number", "private_copy", "unread_answer", "unusable",
 ]  # fmt: skip
 
 TIMEOUT = 120.0  # seconds without a byte, for models that name no time-out
@@ -29,9 +29,9 @@ _threads = threading.local()
 class NotAdmitted(Exception):
     """The flow admits no more requests; not to be mixed up with what a module raises."""
 
-    def __init__(self, message: str, status: Status) -> None:
+    def __init__(self, message: str, status: Status, usage: Usage) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.usage = status, usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +46,30 @@ class Answer:
     usage: Usage
     prediction: Any = None
     error: str = ""
-    outcome: Outcome = Outcome.ANSWERED
     problem: Any = None
     again: bool = False
     stopping: bool = False
     repair: Repair | None = None
 
 
-def ask(module: dspy.Module, inputs: dict[str, Any], channel: Channel, flow: Flow) -> Answer:
-    """Run the module once, its request through `channel` and admitted by `flow`.
+def ask(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answer:
+    """Run the module once, its requests through `channel`.
 
     Raises
     ------
     NotAdmitted
         If the flow is stopped or its budget spent.
     """
-    try:
-        ticket = flow.enter()
-    except JudgementFailed as stopped:
-        raise NotAdmitted(one_line(str(stopped)), Status(stopped.status)) from stopped
-    answer = None
+    problem = None
     try:
         with dspy.context(lm=channel.lm, adapter=channel, disable_history=False):
             answer = _run(module, inputs, channel)
-    finally:
-        if answer is None:  # an error that is none of the model's
-            flow.leave(ticket, Outcome.FAILED, spent(channel))
-        else:
-            flow.leave(ticket, answer.outcome, answer.usage, answer.error)
+    except Exception as raised:
+        if channel.gate.closed is None:
+            raise
+        problem = raised
+    if (stopped := channel.gate.closed) is not None:  # also where the module made something of the error
+        raise NotAdmitted(one_line(str(stopped)), Status(stopped.status), channel.gate.usage) from problem or stopped
     return answer
 
 
@@ -86,19 +82,16 @@ def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answe
         return unread_answer(channel, problem)
     except LMError as problem:
         cause = failure(problem)
-        if isinstance(channel, ChoicesChannel) and rejects_choices(problem):
-            cause = replace(cause, outcome=Outcome.FAILED, stopping=False)  # the single request is still to be tried
-        usage = spent(channel) + Usage(requests=int(cause.sent))
+        stopping = cause.stopping and not (isinstance(channel, ChoicesChannel) and rejects_choices(problem))
+        usage = channel.gate.usage + Usage(requests=int(cause.sent))
         error = words(problem, channel.lm)
-        return Answer(
-            cause.status, usage, None, error, cause.outcome, problem, again=cause.again, stopping=cause.stopping
-        )
+        return Answer(cause.status, usage, None, error, problem, again=cause.again, stopping=stopping)
     except (ConnectionError, TimeoutError) as problem:  # of a model class that leaves its client's errors as they are
         return Answer(
-            Status.TRANSPORT, spent(channel) + Usage(requests=1), None, words(problem, channel.lm), Outcome.FAILED,
-            problem, again=True,
+            Status.TRANSPORT, channel.gate.usage + Usage(requests=1), None, words(problem, channel.lm), problem,
+            again=True,
         )  # fmt: skip
-    return Answer(Status.OK, spent(channel), prediction)
+    return Answer(Status.OK, channel.gate.usage, prediction)
 
 
 def unusable(
@@ -108,7 +101,7 @@ def unusable(
 
     `fields` are those that could not be read; None if they could, for what can be read is no refusal.
     """
-    usage = spent(channel)
+    usage = channel.gate.usage
     entry = channel.entries[-1] if channel.entries else None
     if entry is None or status not in REPAIRABLE:
         return Answer(status, usage, error=error)
@@ -124,7 +117,7 @@ def no_number(channel: Channel, problem: JudgementFailed, choice: int = 0) -> An
     """An answer that was read, and from which the module got no number."""
     error = one_line(str(problem))
     if not problem.repairable:
-        return Answer(Status(problem.status), spent(channel), error=error)
+        return Answer(Status(problem.status), channel.gate.usage, error=error)
     return unusable(channel, Status(problem.status), error, error, None, choice)
 
 
@@ -138,7 +131,7 @@ def unread_answer(channel: Channel, problem: Exception, choice: int = 0) -> Answ
 
 
 def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any) -> Any:
-    """A copy of `lm` that this thread alone uses, without retries; made anew when the model's settings change.
+    """A gated copy of `lm` that this thread alone uses, without retries; made anew when the model's settings change.
 
     Parameters
     ----------
@@ -166,29 +159,5 @@ def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any)
             own["cache"] = False
         if run:
             own.setdefault("rollout_id", run)
-        known[1][key] = lm.copy(**own)
+        known[1][key] = gated(lm.copy(**own))
     return known[1][key]
-
-
-def spent(channel: Channel) -> Usage:
-    """What the answered requests of a channel cost."""
-    return sum((cost_of(entry) for entry in channel.entries), Usage())
-
-
-def cost_of(entry: dict[str, Any]) -> Usage:
-    """What one answered request of DSPy's history cost; an answer from the cache costs nothing."""
-    if _cached(entry):
-        return Usage()
-    tokens = entry.get("usage") or {}
-    asked, answered = (max(0, int(tokens.get(kind) or 0)) for kind in ("prompt_tokens", "completion_tokens"))
-    return Usage(1, asked, answered, entry.get("cost"))
-
-
-def _cached(entry: dict[str, Any]) -> bool:
-    """DSPy books no usage for an answer from its cache; the answer is marked, or knows its tokens all the same."""
-    response = entry.get("response")
-    if entry.get("usage"):
-        return False
-    return bool(getattr(response, "cache_hit", False)) or (
-        getattr(getattr(response, "usage", None), "total_tokens", None) is not None
-    )

@@ -19,7 +19,7 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.tuning.student import Answers, Verdict
 from metricsmith.optimizers.tuning.words import Said, advice
-from metricsmith.records import Usage
+from metricsmith.scoring.flow import Flow, use
 
 __all__ = ["PEERS", "Bench", "CreditMetric", "MetricReading", "Reading", "pick_peers"]
 
@@ -58,27 +58,17 @@ class MetricReading:
 
     Parameters
     ----------
-    metric : callable
-        Five arguments; returns ``score`` and ``feedback``, raises where there is none.
+    metric : Measure
+    flow : Flow
+        Admits what the metric asks.
     """
 
     span = 1.0
     sign = 1.0
 
-    def __init__(self, metric: Measure) -> None:
-        self.metric = metric
-        self._before = _spent_by(metric)
+    def __init__(self, metric: Measure, flow: Flow) -> None:
+        self.metric, self.flow = metric, flow
         self._known: dict[tuple[str, int, int], tuple[float, str]] = {}  # labels and predictions outlive it
-
-    @property
-    def spent(self) -> Usage:
-        """What the metric has asked since; its ``cost`` and seconds are not kept."""
-        now = _spent_by(self.metric)
-        return Usage(
-            now.requests - self._before.requests,
-            now.prompt_tokens - self._before.prompt_tokens,
-            now.completion_tokens - self._before.completion_tokens,
-        )
 
     def value(self, row: dspy.Example, prediction: Any) -> float:
         """The metric's score; NaN where a judgement that it needs has failed."""
@@ -89,7 +79,8 @@ class MetricReading:
         key = _key(row), id(getattr(row, "label", None)), id(prediction)  # episodes may ask the same of other rows
         if key not in self._known:
             try:
-                found = self.metric(row, prediction)
+                with use(self.flow):
+                    found = self.metric(row, prediction)
                 self._known[key] = float(found.score), str(found.feedback)
             except (JudgementFailed, ModelFailure) as problem:
                 self._known[key] = math.nan, str(problem)
@@ -149,13 +140,8 @@ class Bench:
 
     @property
     def sent(self) -> int:
-        """Requests so far, those of a metric that asks itself included."""
-        return self.answers.flow.spent.requests + self.measured.requests
-
-    @property
-    def measured(self) -> Usage:
-        """What a metric that asks itself has cost."""
-        return self.reading.spent if isinstance(self.reading, MetricReading) else Usage()
+        """Requests so far."""
+        return self.answers.flow.spent.requests
 
     def value(self, row: dspy.Example, verdict: Verdict | None) -> float:
         """A verdict's number, NaN if there is none."""
@@ -247,10 +233,6 @@ def pick_peers(rated: Rated, count: int, seed: int) -> list[int]:
                 part.remove(place)
                 chosen.append(place)
     return chosen
-
-
-def _spent_by(metric: Measure) -> Usage:
-    return getattr(metric, "usage", None) or Usage()
 
 
 def _inputs(row: dspy.Example) -> dict[str, Any]:

@@ -7,10 +7,12 @@ from typing import Any
 
 import dspy
 
+from metricsmith.metric import row_text
 from metricsmith.programs.judges.base import Judge
+from metricsmith.programs.texts import shown
 from metricsmith.records import Scale
 
-__all__ = ["example_of"]
+__all__ = ["example_of", "stands_in_demos"]
 
 
 def example_of(judge: dspy.Module, scale: Scale | None) -> Callable[[dspy.Example, float], Any] | None:
@@ -37,6 +39,18 @@ def example_of(judge: dspy.Module, scale: Scale | None) -> Callable[[dspy.Exampl
         return dspy.Example(**{name: text for name, text in row.inputs().items() if name in wanted}, **said, score=number)
 
     return show
+
+
+def stands_in_demos(judge: dspy.Module) -> Callable[[dspy.Example], bool]:
+    """Whether a judge's demonstrations show a row, or another output to the same input."""
+    demos = [demo for predictor in judge.predictors() for demo in predictor.demos]
+
+    def stands(row: dspy.Example) -> bool:
+        texts = shown(row_text(row)) if isinstance(judge, Judge) else dict(row.inputs().items())
+        main = {name: texts[name] for name in ("input",) if texts.get(name)} or texts
+        return any(all(demo.get(name) == text for name, text in main.items()) for demo in demos)
+
+    return stands
 
 
 def _mapped(rating: float, raters: Scale, own: Scale) -> float:

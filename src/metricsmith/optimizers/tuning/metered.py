@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-import dspy
 from dspy.utils.exceptions import LMError
 
-from metricsmith.records import Usage
+from metricsmith.scoring.admission import Gate, gated
 from metricsmith.scoring.failures import delay, failure, words
-from metricsmith.scoring.flow import Flow, Outcome
-from metricsmith.scoring.requests import cost_of
+from metricsmith.scoring.flow import UNPROVEN, Flow, Outcome
 
 __all__ = ["Meter"]
 
@@ -19,7 +18,7 @@ FIRST_PAUSE = 0.5  # seconds; doubles from there
 
 
 class Meter:
-    """Wraps models; what all of them were asked stands in `entries`.
+    """Lets models through a flow; one that refuses to work from the start stops it.
 
     Parameters
     ----------
@@ -28,25 +27,19 @@ class Meter:
     """
 
     def __init__(self, flow: Flow) -> None:
-        self.flow = flow
-        self.entries: list[dict[str, Any]] = []
-
-    @property
-    def usage(self) -> Usage:
-        """What the answered requests cost."""
-        return sum((cost_of(entry) for entry in self.entries), Usage())
+        self.gate = Gate(flow)
+        self._refused = 0  # until there is an answer; of the flow's other requests it learns nothing
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Meter:
         return self
 
     def wrap(self, lm: Any) -> Any:
         """A copy of `lm`, of a subclass of its class, that asks through the flow and has no retries of its own."""
-        copy = lm.copy(num_retries=0)
-        copy.update_history = self.entries.append
-        copy.__class__ = _metered(type(lm), self)
+        copy = gated(lm.copy(num_retries=0), self.send)
+        copy.update_history = self.gate.entries.append
         return copy
 
-    def send(self, lm: Any, request: Any) -> Any:
+    def send(self, lm: Any, request: Callable[[], Any]) -> Any:
         """Send one request, and again where it fails on its way.
 
         Raises
@@ -57,28 +50,16 @@ class Meter:
             What the last try met.
         """
         for attempt in range(1, TRIES + 1):
-            ticket, before = self.flow.enter(), len(self.entries)
             try:
-                answer = request()
+                return self.gate(lm, request)
             except LMError as problem:
-                cause = failure(problem)
-                self.flow.leave(ticket, cause.outcome, Usage(requests=int(cause.sent)), words(problem, lm))
-                if not cause.again or attempt == TRIES or not self.flow.pause(delay(problem, attempt, FIRST_PAUSE)):
+                self._count(failure(problem).outcome, words(problem, lm))
+                again = failure(problem).again and attempt < TRIES
+                if not again or not self.gate.flow.pause(delay(problem, attempt, FIRST_PAUSE)):
                     raise
-            except BaseException:
-                self.flow.leave(ticket, Outcome.FAILED, Usage(requests=1))
-                raise
-            else:
-                fresh = self.entries[before:]
-                self.flow.leave(ticket, Outcome.ANSWERED, sum(map(cost_of, fresh), Usage()) if fresh else Usage(1))
-                return answer
         raise AssertionError("the last try returns or raises")
 
-
-def _metered(kind: type[Any], meter: Meter) -> type[dspy.BaseLM]:
-    class Metered(kind):  # type: ignore[misc]
-        def __call__(self, prompt: Any = None, **request: Any) -> Any:
-            plain = super().__call__
-            return meter.send(self, lambda: plain(prompt, **request))
-
-    return Metered
+    def _count(self, outcome: Outcome, said: str) -> None:
+        self._refused += outcome is Outcome.HOPELESS
+        if self._refused >= UNPROVEN and not self.gate.entries:
+            self.gate.flow.stop(f"the model that writes instructions refuses to work: {said}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import dspy
 import numpy as np
@@ -26,8 +26,11 @@ def rated_sides(
     target: str,
     fraction: float,
     seed: int,
+    stands_in_demos: Callable[[dspy.Example], bool] = lambda row: False,
 ) -> tuple[Rated, Rated]:
     """Rows to learn from and to select by, disjoint by group; without `valset` a share of the first.
+
+    Groups with a row that the judge already shows are not selected by.
 
     Raises
     ------
@@ -37,15 +40,24 @@ def rated_sides(
         If a group, input or output stands on both sides.
     """
     train = _rated(trainset, target)
+    shown = _groups_where(train, stands_in_demos)
     if valset is None:
         texts = [content_hash(dict(row.inputs().items())) for row in train.rows]
         split = holdout(train.groups, texts, fraction=fraction, seed=seed, ratings=train.ratings)
-        learn, select = train.take(split.train), train.take(split.test)
+        shown_too = [place for place in split.test if train.groups[place] in shown]
+        learn = train.take([*split.train, *shown_too])
+        select = train.take([place for place in split.test if train.groups[place] not in shown])
     else:
         learn, select = train, _rated(valset, target)
         shared = shared_source(learn, select) or _shared_inputs(learn, select)
         if shared:
             raise OptionError(f"{shared} stands in trainset and valset: what is learned from cannot select")
+        shown = (shown | _groups_where(select, stands_in_demos)) & set(select.groups)
+        if shown:
+            raise OptionError(
+                f"{len(shown)} groups of valset, such as {min(shown)[:60]!r}, are among the judge's demonstrations: what "
+                "is shown cannot select; leave these groups out of valset, or the demonstrations out of the judge"
+            )
     for name, side in (("learn from", learn), ("select by", select)):
         if len(side) < 2 or np.ptp(side.ratings) == 0:
             raise DataError(
@@ -113,10 +125,22 @@ def check_labels(
 
 
 def _rated(rows: Sequence[dspy.Example], target: str) -> Rated:
-    kept = [row for row in rows if row.get(target) is not None and row[target] == row[target]]
+    kept = [row for row in rows if not _is_missing(row.get(target), target)]
     if not kept:
         raise DataError(f"none of {len(rows)} rows has a rating under {target!r}: name it with task=Task(...)")
     return Rated.of(kept, target)
+
+
+def _is_missing(rating: object, target: str) -> bool:
+    if rating is None or str(rating) == "<NA>":  # pandas' own, which cannot be compared
+        return True
+    if isinstance(rating, int | float | np.number | np.bool_):
+        return bool(np.isnan(rating))
+    raise DataError(f"the rating {rating!r} under {target!r} is no number: turn words into numbers first")
+
+
+def _groups_where(rated: Rated, holds: Callable[[dspy.Example], bool]) -> set[str]:
+    return {group for row, group in zip(rated.rows, rated.groups, strict=True) if holds(row)}
 
 
 def _shared_inputs(learn: Rated, select: Rated) -> str:

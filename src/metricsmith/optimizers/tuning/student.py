@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.metric import content_hash
-from metricsmith.records import Status, Usage
+from metricsmith.records import Status
 from metricsmith.scoring.calls import model_call
 from metricsmith.scoring.flow import Flow, use
 
@@ -43,7 +43,7 @@ class Verdict:
 
 @dataclass
 class Answers:
-    """Candidates, their answers, and what those cost; shared by all copies of a student.
+    """Candidates and their answers; shared by all copies of a student.
 
     Parameters
     ----------
@@ -55,7 +55,6 @@ class Answers:
 
     flow: Flow
     lm: Any
-    usage: Usage = field(default_factory=Usage)
     modules: dict[str, dspy.Module] = field(default_factory=dict)
     _said: dict[tuple[str, str], Verdict] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -102,8 +101,6 @@ class Answers:
         with use(self.flow), dspy.context(trace=[], lm=self.lm):
             call = model_call(module, parse_tries=1 if several else 2, **inputs)
             trace = list(dspy.settings.trace)
-        with self._lock:
-            self.usage += call.usage
         names = {id(predictor): name for name, predictor in module.named_predictors()}
         steps = tuple((names[id(at)], given, gave) for at, given, gave in trace if id(at) in names)
         return Verdict(call.prediction, call.status, call.error, steps if call.prediction is not None else ())

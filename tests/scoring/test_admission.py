@@ -1,0 +1,110 @@
+"""Every request of a module is admitted by itself, whoever sends it and however often."""
+
+from __future__ import annotations
+
+import dspy
+import pytest
+
+from loopback import serve
+from metricsmith.errors import JudgementFailed
+from metricsmith.records import Status, Usage
+from metricsmith.scoring.admission import Gate, cost_of, gated
+from metricsmith.scoring.calls import model_call
+from metricsmith.scoring.flow import Flow, use
+from metricsmith.scoring.limits import Budget, Concurrency
+
+
+class Twice(dspy.Module):
+    """One answer after the other, as modules with several predictors do."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = dspy.Predict("question -> answer: int"), dspy.Predict("question -> answer: int")
+
+    def forward(self, question):
+        self.first(question=f"{question}, first")
+        return self.second(question=f"{question}, second")
+
+
+class Direct(dspy.Module):
+    """Asks the model past all predictors."""
+
+    def forward(self, question):
+        return dspy.Prediction(answer=dspy.settings.lm(question)[0])
+
+
+def flow(high=4, **budget):
+    return Flow(Concurrency(1, high), Budget(**budget))
+
+
+def test_each_request_of_a_module_is_admitted_and_paid():
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=5)) as running:
+        calls = [model_call(Twice(), question=f"q{number}") for number in range(3)]
+    assert [call.status for call in calls] == [Status.OK, Status.OK, Status.BUDGET]
+    assert [call.usage.requests for call in calls] == [2, 2, 1]  # the last one paid for its first answer
+    assert running.spent.requests == server.requests == 5
+    assert running.in_flight == 0
+
+
+def test_modules_that_ask_twice_do_not_wait_for_each_other():
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(high=1)):
+        assert model_call(Twice(), question="q").status is Status.OK
+    assert server.requests == 2
+
+
+def test_a_model_called_directly_is_admitted_too():
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=1)) as running:
+        statuses = [model_call(Direct(), question=f"q{number}").status for number in range(2)]
+    assert statuses == [Status.OK, Status.BUDGET]
+    assert running.spent.requests == server.requests == 1
+
+
+def test_a_call_within_a_call_is_admitted_once():
+    class Outer(dspy.Module):
+        def forward(self, question):
+            return model_call(Twice(), question=question).result()
+
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(high=1)) as running:
+        assert model_call(Outer(), question="q").status is Status.OK
+    assert running.spent.requests == server.requests == 2
+
+
+@pytest.mark.parametrize("swallow", [Exception, JudgementFailed])
+def test_a_module_that_swallows_the_end_of_the_budget_has_no_answer(swallow):
+    class Stubborn(Twice):
+        def forward(self, question):
+            try:
+                return super().forward(question)
+            except swallow:
+                return dspy.Prediction(answer=7)
+
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=1)):
+        call = model_call(Stubborn(), question="q")
+    assert (call.status, call.prediction, call.usage.requests, server.requests) == (Status.BUDGET, None, 1, 1)
+
+
+def test_an_error_of_the_senders_own_is_booked_as_one_request():
+    gate = Gate(flow())
+    with pytest.raises(ZeroDivisionError):
+        gate(None, lambda: 1 / 0)
+    assert (gate.flow.spent, gate.flow.in_flight) == (Usage(requests=1), 0)
+    assert gate.usage == Usage()
+
+
+def test_a_gated_model_is_still_what_it_was():
+    with serve(lambda prompt: {"answer": 3}) as server:
+        plain = server.lm()
+        lm = gated(plain.copy())
+        again = gated(lm.copy())
+    assert isinstance(lm, dspy.LM)
+    assert type(again) is type(lm) is not type(plain)
+    assert type(lm).__name__ == "LM"
+    assert lm.model == plain.model
+
+
+def test_answers_from_the_cache_cost_nothing():
+    class Response:
+        cache_hit = True
+
+    assert cost_of({"usage": {}, "response": Response()}) == Usage()
+    assert cost_of({"usage": {"prompt_tokens": 7, "completion_tokens": 2}, "cost": 0.5}) == Usage(1, 7, 2, 0.5)
