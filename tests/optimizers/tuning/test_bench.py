@@ -9,7 +9,7 @@ import pytest
 from metricsmith.metric import content_hash, make_row
 from metricsmith.optimizers.objectives import OBJECTIVES
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.tuning.bench import Bench, Reading
+from metricsmith.optimizers.tuning.bench import Bench, CreditMetric, Reading
 from metricsmith.optimizers.tuning.student import Answers, Verdict
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
@@ -21,8 +21,8 @@ LEARN = [make_row(f"learn {n}", input=f"l{n}", rating=float(1 + n)) for n in ran
 SELECT = [make_row(f"select {n}", input=f"s{n}", rating=float(1 + n)) for n in range(4)]
 
 
-def credit_of(objective, values, place):
-    """The credit, feedback and goodness of a learning row when the judge gave `values`."""
+def bench_of(objective, values):
+    """A bench on which the judge gave `values`, and what it said of each learning row."""
     answers = Answers(Flow(Concurrency()), None)
     learn, select = Rated.of(LEARN, "rating"), Rated.of(SELECT, "rating")
     bench = Bench(answers, OBJECTIVES[objective], Reading(), learn, select)
@@ -30,7 +30,13 @@ def credit_of(objective, values, place):
     said = [Verdict(dspy.Prediction(raw=value), Status.OK) for value in values]
     for row, verdict in zip(LEARN, said, strict=True):
         answers._said[candidate, content_hash(dict(row.inputs().items()))] = verdict
-    return bench.credit(LEARN[place], dspy.Prediction(candidate=candidate, verdict=said[place]))
+    return bench, [dspy.Prediction(candidate=candidate, verdict=verdict) for verdict in said]
+
+
+def credit_of(objective, values, place):
+    """The credit, feedback and goodness of a learning row when the judge gave `values`."""
+    bench, said = bench_of(objective, values)
+    return bench.credit(LEARN[place], said[place])
 
 
 def test_a_near_miss_is_no_demonstration_where_labels_count():
@@ -44,3 +50,21 @@ def test_a_row_is_not_its_own_peer():
     # Among three others the lowest of four stands at -1/2 twice: 1/2 + 2 x 1/4. With itself it would be at -3/8.
     assert credit_of("spearman", [1, 2, 3, 4], 0)[0] == pytest.approx(1.0)
     assert np.isclose(credit_of("spearman", [4, 2, 3, 1], 0)[0], 0.0)
+
+
+def test_while_demonstrations_are_bootstrapped_the_metric_is_a_bool():
+    bench, said = bench_of("kendall_tau_b", [4, 2, 3, 1])
+    metric = CreditMetric(bench)
+    assert metric(LEARN[0], said[0], trace=[]) is False
+    bench, said = bench_of("kendall_tau_b", [1, 2, 3, 4])
+    metric = CreditMetric(bench)
+    assert metric(LEARN[0], said[0], trace=[]) is True
+    found = metric(LEARN[0], said[0], None, "judge", [])
+    assert (found.score, bool(found.feedback)) == (1.0, True)
+
+
+def test_a_failed_call_is_worth_nothing_and_no_demonstration():
+    bench, said = bench_of("kendall_tau_b", [1, 2, 3, 4])
+    failed = dspy.Prediction(candidate=said[0].candidate, verdict=Verdict(None, Status.REFUSED, "no"))
+    assert CreditMetric(bench)(LEARN[0], failed, trace=[]) is False
+    assert CreditMetric(bench)(LEARN[0], failed).score == 0.0
