@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from metricsmith.cli.columns import aligned, widths
 from metricsmith.cli.limits import Bounds, StoreFile, concurrency
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
@@ -147,10 +148,10 @@ def comparison_text(record: Comparison, out: Path) -> str:
     sections = words.sections(record)
     rows = [(line.label, *words.cells(record, line)) for _, lines in sections for line in lines]
     head = ("method", *words.COLUMNS)
-    widths = [max(len(row[place]) for row in (head, *rows)) for place in range(len(head))]
-    lines = [words.setting(record), _aligned(head, widths)]
+    wide = widths((head, *rows))
+    lines = [words.setting(record), aligned(head, wide)]
     for title, members in sections:
-        lines += [title, *(_aligned((line.label, *words.cells(record, line)), widths) for line in members)]
+        lines += [title, *(aligned((line.label, *words.cells(record, line)), wide) for line in members)]
     lines += [f"not run: {line.label}: it {line.skipped}" for line in record.skipped]
     return "\n".join(
         [
@@ -162,9 +163,3 @@ def comparison_text(record: Comparison, out: Path) -> str:
             record.signature,
         ]
     )
-
-
-def _aligned(cells: tuple[str, ...], widths: list[int]) -> str:
-    name, *figures = cells
-    parts = [f"  {name:{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(figures, widths[1:], strict=True))]
-    return "  ".join(parts)

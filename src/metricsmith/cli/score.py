@@ -8,7 +8,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,21 +26,31 @@ from metricsmith.cli.limits import (
     concurrency,
     cost_line,
 )
-from metricsmith.cli.model import ApiBase, Model, language_model
+from metricsmith.cli.metric_file import (
+    Data,
+    Id,
+    Input,
+    MetricFile,
+    Output,
+    Reference,
+    Where,
+    induced_metric,
+    model_for,
+    rows_for,
+)
+from metricsmith.cli.model import ApiBase, Model
 from metricsmith.cli.paths import check_apart, check_writable, write
 from metricsmith.errors import (
     DataError,
     Interrupted,
     MetricsmithError,
     ModelFailure,
-    OptionError,
     StoreError,
     nearest,
 )
 from metricsmith.records import Judgement, Status
 
 if TYPE_CHECKING:
-    from metricsmith.datasets.table import Table
     from metricsmith.programs.induced import Explanation, InducedMetric
     from metricsmith.scoring import ScoreTable
 
@@ -50,13 +59,6 @@ __all__ = ["explain", "score"]
 MOST_FAILED = 0.2  # share of model judgements that may fail before the command counts as failed
 NO_FAILURES = {Status.OK, Status.SKIPPED, Status.BUDGET}
 OWN_COLUMNS = {"id", "prediction", "score", "status", "missing", "error"}
-MetricFile = Annotated[Path, typer.Argument(metavar="METRIC.json", help="Written by `metricsmith induce`.")]
-Data = Annotated[str, typer.Argument(help="A table; columns are looked for under the names they had in training.")]
-Output = Annotated[str | None, typer.Option(metavar="COL", help="Column with the text to judge, if renamed.")]
-Input = Annotated[list[str] | None, typer.Option(metavar="COL", help="Columns that the output answers, if renamed.")]
-Reference = Annotated[list[str] | None, typer.Option(metavar="COL", help="Columns with good outputs, if renamed.")]
-Id = Annotated[str | None, typer.Option(metavar="COL", help="Column with unique row ids.")]
-Where = Annotated[list[str] | None, typer.Option(metavar="COL=VALUE", help="Keep rows with (COL!=VALUE: without).")]
 
 
 def score(
@@ -92,8 +94,9 @@ def score(
         "budget": budget(max_requests, max_tokens, max_usd, max_seconds),
     }
     named = {"output": output, "inputs": input, "reference": reference, "id": id, "where": where}
-    induced, table = _open(metric, data, named)
-    with _model(induced, lm, api_base):
+    induced = induced_metric(metric)
+    table = rows_for(induced, data, named)
+    with model_for(induced, lm, api_base):
         if dry_run:
             typer.echo(_estimated(induced, table.rows, store))
             return
@@ -129,14 +132,15 @@ def explain(
     api_base: ApiBase = None,
 ) -> None:
     """Take one row's prediction apart."""
-    induced, table = _open(metric, data, {"output": output, "inputs": input, "reference": reference, "id": id})
+    induced = induced_metric(metric)
+    table = rows_for(induced, data, {"output": output, "inputs": input, "reference": reference, "id": id})
     found = [candidate for candidate in table.rows if candidate["id"] == row]
     if not found:
         raise DataError(
             f"{data} has no row with id {row!r}{nearest(row, table.ids)}; ids run from {table.ids[0]!r} to "
             f"{table.ids[-1]!r}"
         )
-    with _model(induced, lm, api_base):
+    with model_for(induced, lm, api_base):
         (explanation,) = induced.explain(found)
     prediction, scale = explanation.prediction, induced.task.scale
     if prediction.raw is None:
@@ -148,32 +152,6 @@ def explain(
         points = f"{part.contribution:+9.3f}" if part.judgement.ok else f"{'none':>9}"
         typer.echo(f"{points}  {part}")
     _check_failures([explanation.parts[place].judgement for place in _asked(induced)])
-
-
-def _open(path: Path, data: str, named: Mapping[str, Any]) -> tuple[InducedMetric, Table]:
-    """The metric, and the table read as in training except for the columns that are named now."""
-    from metricsmith.datasets.table import read_table
-    from metricsmith.programs.induced import InducedMetric
-    from metricsmith.programs.loading import load
-
-    metric = load(path)
-    if not isinstance(metric, InducedMetric):
-        raise OptionError(f"{path} holds a {metric.card.kind}, not an induced metric; induce one first")
-    reading = {**metric.reading, **{role: column for role, column in named.items() if column}}
-    table = read_table(data, require_target=False, **reading)
-    for note in table.notes:
-        typer.echo(f"note: {note}", err=True)
-    return metric, table
-
-
-def _model(metric: InducedMetric, lm: str | None, api_base: str | None) -> AbstractContextManager[Any]:
-    """The language model in force, if the metric asks one."""
-    import dspy
-
-    model = language_model(lm, api_base)
-    if model is None and "model" in metric.card.needs:
-        raise OptionError("the metric has components that need a language model: name one with --lm MODEL")
-    return dspy.context(lm=model)  # type: ignore[no-any-return]
 
 
 def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -> str:

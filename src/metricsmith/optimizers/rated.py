@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from metricsmith.metric import content_hash
 
-__all__ = ["Rated", "shared_source"]
+__all__ = ["Rated", "group_of", "shared_source"]
 
 FloatArray = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ class Rated:
     def of(cls, rows: Sequence[dspy.Example], target: str) -> Rated:
         """Read ratings and groups; rows without a group are grouped by their input, if they have one."""
         ratings = np.array([float(row[target]) for row in rows], dtype=float)
-        return cls(list(rows), ratings, [_group(row, number) for number, row in enumerate(rows)])
+        return cls(list(rows), ratings, [group_of(row, number) for number, row in enumerate(rows)])
 
     def take(self, indices: Sequence[int] | NDArray[np.intp]) -> Rated:
         """The rows at `indices`."""
@@ -39,7 +39,8 @@ class Rated:
         return len(self.rows)
 
 
-def _group(row: dspy.Example, number: int) -> str:
+def group_of(row: dspy.Example, number: int) -> str:
+    """The row's group, or else its input, or else the row itself, whose place is `number`."""
     if row.get("group") is not None:
         return str(row["group"])
     return f"input {content_hash(row['input'])}" if row.get("input") else f"row {number}"

@@ -17,6 +17,7 @@ from metricsmith.resampling.intervals import (
     group_mean_interval,
     mean_interval,
     mean_test,
+    share_interval,
     wilson_interval,
 )
 from metricsmith.resampling.multiplicity import benjamini_hochberg, holm
@@ -50,5 +51,6 @@ __all__ = [
     "repeated_mean",
     "repeated_permutation_test",
     "resampled_rows",
+    "share_interval",
     "wilson_interval",
 ]

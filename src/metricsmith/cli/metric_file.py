@@ -1,0 +1,82 @@
+"""The arguments of commands that put a saved metric to work on a table, and how both are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from metricsmith.cli.model import language_model
+from metricsmith.errors import OptionError
+
+if TYPE_CHECKING:
+    from metricsmith.datasets.table import Table
+    from metricsmith.metric import Metric
+    from metricsmith.programs.induced import InducedMetric
+
+__all__ = [
+    "Data", "Id", "Input", "MetricFile", "Output", "Reference", "Where", "any_metric", "induced_metric", "model_for",
+    "rows_for",
+]  # fmt: skip
+
+MetricFile = Annotated[Path, typer.Argument(metavar="METRIC.json", help="Written by `metricsmith induce`.")]
+Data = Annotated[str, typer.Argument(help="A table; columns are looked for under the names they had in training.")]
+Output = Annotated[str | None, typer.Option(metavar="COL", help="Column with the text to judge, if renamed.")]
+Input = Annotated[list[str] | None, typer.Option(metavar="COL", help="Columns that the output answers, if renamed.")]
+Reference = Annotated[list[str] | None, typer.Option(metavar="COL", help="Columns with good outputs, if renamed.")]
+Id = Annotated[str | None, typer.Option(metavar="COL", help="Column with unique row ids.")]
+Where = Annotated[list[str] | None, typer.Option(metavar="COL=VALUE", help="Keep rows with (COL!=VALUE: without).")]
+
+
+def any_metric(path: Path) -> Metric:
+    """The metric in a file: an induced one, a judge, or one of the bank.
+
+    Raises
+    ------
+    OptionError
+        If the file holds something else, such as a generator.
+    """
+    from metricsmith.programs.loading import load
+
+    loaded = load(path)
+    if not hasattr(loaded, "judge_batch"):
+        raise OptionError(f"{path} holds a {type(loaded).__name__}, which is no metric; name a file with one")
+    return loaded  # type: ignore[no-any-return]
+
+
+def induced_metric(path: Path) -> InducedMetric:
+    """The induced metric in a file; `OptionError` for any other metric."""
+    from metricsmith.programs.induced import InducedMetric
+
+    metric = any_metric(path)
+    if not isinstance(metric, InducedMetric):
+        raise OptionError(f"{path} holds a {metric.card.kind}, not an induced metric; induce one first")
+    return metric
+
+
+def rows_for(metric: Metric, data: str, named: Mapping[str, Any]) -> Table:
+    """The table, read as an induced metric's training rows were, except for the columns that are named now."""
+    from metricsmith.datasets.table import read_table
+
+    reading = {**getattr(metric, "reading", {}), **{role: column for role, column in named.items() if column}}
+    table = read_table(data, require_target=False, **reading)
+    for note in table.notes:
+        typer.echo(f"note: {note}", err=True)
+    return table
+
+
+def model_for(
+    metric: Metric, lm: str | None, api_base: str | None, *, needed: bool = False
+) -> AbstractContextManager[Any]:
+    """The language model in force, if the metric asks one or one is `needed` otherwise."""
+    import dspy
+
+    model = language_model(lm, api_base)
+    asks = "model" in metric.card.needs
+    if model is None and (asks or needed):
+        who = "the metric has components that need" if asks else "this needs"
+        raise OptionError(f"{who} a language model: name one with --lm MODEL")
+    return dspy.context(lm=model)  # type: ignore[no-any-return]

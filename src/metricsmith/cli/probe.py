@@ -1,0 +1,145 @@
+"""``metricsmith probe``: outputs changed on purpose, and whether a metric notices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from metricsmith.cli.columns import aligned, widths
+from metricsmith.cli.limits import Bounds, StoreFile, concurrency, cost_line
+from metricsmith.cli.metric_file import (
+    Data,
+    Id,
+    Input,
+    MetricFile,
+    Output,
+    Reference,
+    Where,
+    any_metric,
+    model_for,
+    rows_for,
+)
+from metricsmith.cli.model import ApiBase, Model
+from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.errors import DataError
+
+if TYPE_CHECKING:
+    from metricsmith.report.probe.record import ProbeRecord
+
+__all__ = ["probe", "probe_text"]
+
+
+def probe(
+    metric: MetricFile,
+    data: Data,
+    dimension: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME[: MEANING]", help="Quality that a model is to damage; by default the target."),
+    ] = None,
+    perturbers: Annotated[
+        str, typer.Option(metavar="builtin|generated|all", help="Who changes the outputs: rules, a model, or both.")
+    ] = "builtin",
+    strength: Annotated[
+        list[str] | None, typer.Option(metavar="obvious|subtle", help="How much is changed; by default obvious.")
+    ] = None,
+    n: Annotated[int, typer.Option(help="Outputs to change, one of each group in turn.")] = 30,
+    against: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Bank metrics to compare with; see `metricsmith bank list`.")
+    ] = "",
+    unit: Annotated[
+        str, typer.Option(metavar="range|score", help="Sizes of changes: of each metric's range, or scores in [0, 1].")
+    ] = "range",
+    output: Output = None,
+    input: Input = None,
+    reference: Reference = None,
+    id: Id = None,
+    where: Where = None,
+    lm: Model = None,
+    api_base: ApiBase = None,
+    store: StoreFile = None,
+    bounds: Bounds = "auto",
+    seed: Annotated[int, typer.Option(help="Decides outputs, changes, random scores and tests.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the report goes.")] = Path("metricsmith-probe"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what it will cost; send nothing, write nothing.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the probe as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Change outputs on purpose and see whether a metric notices."""
+    from metricsmith.optimizers.probing.run import Prober
+    from metricsmith.report.probe.write import PROBE_FILES, write_probe
+
+    if not dry_run:
+        check_writable(out, "--out", folder=True)
+        files: dict[str, Path | str | None] = {"metric": metric, "table": data, "store": store}
+        check_apart([out / name for name in PROBE_FILES], "--out", files)
+    if store is not None:
+        check_writable(store, "--store", folder=False)
+    named = {"output": output, "inputs": input, "reference": reference, "id": id, "where": where}
+    loaded = any_metric(metric)
+    table = rows_for(loaded, data, named)
+    options: dict[str, Any] = {"perturbers": perturbers, "unit": unit, "strengths": tuple(strength or ("obvious",))}
+    prober = Prober(
+        **options, dimensions=tuple(dimension or ()), n=n, against=_bank_metrics(against, table.rows), store=store,
+        concurrency=concurrency(bounds, None, None), progress=not quiet and not as_json, seed=seed,
+    )  # fmt: skip
+    with model_for(loaded, lm, api_base, needed=perturbers != "builtin"):
+        if dry_run:
+            typer.echo(cost_line("estimated", prober.estimate(loaded, table.rows)))
+            typer.echo("nothing was sent and nothing was written")
+            return
+        try:
+            record = prober.probe(loaded, table.rows)
+        except KeyboardInterrupt as stop:
+            again = f"stands in {store}" if store is not None else "would stand in a file given by --store"
+            typer.echo(f"error: {str(stop) or 'interrupted'}; what was judged {again}", err=True)
+            raise typer.Exit(130) from stop
+    try:
+        write_probe(record, out)
+    except OSError as problem:
+        raise DataError(f"cannot write to {out}: {problem.strerror}; name another folder") from problem
+    if as_json:
+        typer.echo(json.dumps(record.as_dict(), ensure_ascii=False, indent=1))
+    elif not quiet:
+        typer.echo(probe_text(record, out))
+
+
+def probe_text(record: ProbeRecord, out: Path) -> str:
+    """The tables, what must not be overlooked, costs, and where everything was written."""
+    from metricsmith.report.probe import words
+
+    subjects = [
+        (f"{number} {one.label}", *words.cells(one), words.remark(one))
+        for number, one in enumerate(record.subjects, 1)
+    ]
+    attacks = [(line.name, *words.attack_cells(line)) for line in record.attacks]
+    return "\n".join(
+        [
+            words.counted(record),
+            *_table(("metric", *words.COLUMNS, ""), subjects),
+            *(_table(("attack", *words.ATTACKS), attacks) if attacks else ()),
+            words.verdict(record).sentence,
+            words.cost(record),
+            *(f"warning: {warning}" for warning in record.warnings),
+            *(f"note: {note}" for note in record.notes),
+            f"probe: {out / 'probe.html'}",
+            record.signature,
+        ]
+    )
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    wide = widths((head, *rows))
+    return [aligned(row, wide) for row in (head, *rows)]
+
+
+def _bank_metrics(names: str, rows: Any) -> list[Any]:
+    """Metrics of the bank by name, fitted where they need the whole table."""
+    from metricsmith.bank.catalogue import default_bank
+
+    bank = default_bank()
+    return [bank.get(name.strip()).fit(rows) for name in names.split(",") if name.strip()]

@@ -1,0 +1,1 @@
+"""Probing a metric: outputs changed on purpose, scored, and compared with their originals."""

@@ -1,0 +1,260 @@
+"""`Prober`: change outputs on purpose, and see what a metric makes of it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, Literal
+
+import dspy
+import numpy as np
+
+from metricsmith.errors import OptionError, nearest
+from metricsmith.metric import Metric, content_hash, row_text
+from metricsmith.optimizers.probing.findings import Findings, find
+from metricsmith.optimizers.probing.outputs import Changed, drawn
+from metricsmith.optimizers.probing.subjects import UNITS, Unit, numbers, probed
+from metricsmith.programs.induced import InducedMetric
+from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
+from metricsmith.programs.perturbers.catalogue import BUILTIN, perturb, sources_of
+from metricsmith.programs.perturbers.generation import GeneratedPerturbations, estimate_requests, generate
+from metricsmith.records import Scale, Task, Usage
+from metricsmith.report.probe.record import ProbeRecord
+from metricsmith.resampling import MINIMUM_GROUPS
+from metricsmith.scoring import estimate, score
+from metricsmith.scoring.limits import Concurrency
+from metricsmith.scoring.models import using
+from metricsmith.signatures.axes import Axis
+from metricsmith.store import Store
+from metricsmith.version import __version__
+
+__all__ = ["PERTURBERS", "Prober"]
+
+PERTURBERS = ("builtin", "generated", "all")
+# What a model may make of an output in a dimension: three worse ones, and one that is as good.
+TO_COME: tuple[tuple[Effect, int], ...] = (("worse", 1), ("worse", 2), ("worse", 3), ("same", 1))
+
+
+@dataclass(frozen=True)
+class Prober:
+    """How to probe a metric: whether it falls when quality falls, and holds still when it does not.
+
+    Parameters
+    ----------
+    perturbers : str
+        ``builtin`` (rules, no model), ``generated`` (a model makes them) or ``all``. Attacks are among the rules.
+    dimensions : sequence of str
+        Qualities that generated perturbers aim at, ``name`` or ``name: meaning``; by default the task's target. The
+        rules aim at none.
+    strengths : sequence of str
+        Of ``obvious`` and ``subtle``; attacks have one strength.
+    n : int
+        Outputs to change at most, one of each group in turn.
+    against : sequence of Metric
+        Metrics to compare with.
+    unit : str
+        Sizes of changes: ``range`` (share of the range of a metric's own numbers) or ``score`` (scores in [0, 1] by
+        each metric's own scale); the same for all metrics.
+    lm : dspy.LM, optional
+        For judges and generated perturbers; None takes the one in force.
+    concurrency, store, max_failure_rate, progress
+        As for `score`.
+    seed : int
+        Decides rows, perturbations, random scores and tests.
+
+    Raises
+    ------
+    OptionError
+        If an option has no meaning.
+    """
+
+    perturbers: Literal["builtin", "generated", "all"] = "builtin"
+    dimensions: Sequence[str] = ()
+    strengths: Sequence[Strength] = ("obvious",)
+    n: int = 30
+    against: Sequence[Metric] = ()
+    unit: Unit = "range"
+    lm: Any = None
+    concurrency: Literal["auto"] | int | Concurrency = "auto"
+    store: str | PathLike[str] | Store | None = None
+    max_failure_rate: float = 0.2
+    progress: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check("perturbers", [self.perturbers], PERTURBERS)
+        _check("unit", [self.unit], tuple(UNITS))
+        _check("strengths", self.strengths, STRENGTHS)
+        if isinstance(self.dimensions, str) or not all(name.strip() for name in self.dimensions):
+            raise OptionError(f"dimensions={self.dimensions!r} must be a list of qualities, none of them empty")
+
+    def probe(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> ProbeRecord:
+        """Probe a metric.
+
+        Parameters
+        ----------
+        metric : Metric
+            An induced metric (its components are probed along), a judge or a bank metric.
+        rows : sequence of dspy.Example
+            As `make_row` builds them. Ratings are not needed; where there are any under the task's target, the best
+            rated outputs to other inputs come first where one stands in for another.
+        task : Task, optional
+            By default an induced metric's own.
+
+        Returns
+        -------
+        ProbeRecord
+
+        Raises
+        ------
+        OptionError, DataError
+            If an option has no meaning, or no row has an output.
+        NeedsError, ModelFailure
+            If a model is needed and missing, or fails beyond the gate.
+        """
+        started = time.perf_counter()
+        with using(self.lm):
+            task = _task(metric, task)
+            estimated = self._estimate(metric, rows, task)
+            changed, sources = self._by_rule(rows, task)
+            changed, generated = self._by_model(changed, sources, task)
+            subjects = probed(metric, self.against)
+            every = changed.rows
+            table = score(
+                [one.metric for one in subjects if one.metric is not None], every, concurrency=self.concurrency,
+                store=self.store, max_failure_rate=self.max_failure_rate, progress=self.progress,
+            )  # fmt: skip
+        attacked = np.array([False] * len(changed.originals) + [one.effect == "attack" for one in changed.made])
+        values = numbers(subjects, table, [row_text(row).output for row in every], attacked, self.unit, self.seed)
+        summaries = {name: one.summary for name, one in BUILTIN.items()}
+        summaries |= {plan.name: plan.description for plans in generated.strategies.values() for plan in plans}
+        found = find(changed, subjects, values, summaries, seed=self.seed)
+        return ProbeRecord(
+            title=subjects[0].label,
+            task=task,
+            signature=self._signature(metric, changed),
+            counts=_counts(changed),
+            unit=UNITS[self.unit],
+            subjects=found.subjects,
+            strategies=found.strategies,
+            attacks=found.attacks,
+            surprises=found.surprises,
+            judgements=table.counts(),
+            usage=replace(table.usage + generated.usage, seconds=time.perf_counter() - started),
+            estimated=estimated,
+            warnings=tuple(_warnings(found, changed, table.counts())),
+            notes=generated.notes,
+        )
+
+    def estimate(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> Usage:
+        """What `probe` with the same arguments will ask of a model; sends nothing.
+
+        Generated perturbers may propose fewer than three strategies, and decline: then less is asked.
+        """
+        with using(self.lm):
+            return self._estimate(metric, rows, _task(metric, task))
+
+    def _estimate(self, metric: Metric, rows: Sequence[dspy.Example], task: Task) -> Usage:
+        changed, sources = self._by_rule(rows, task)
+        usage = Usage()
+        if self.perturbers != "builtin":
+            dimensions = self._dimensions(task)
+            usage += Usage(estimate_requests(sources, dimensions, self.strengths))
+            to_come = [
+                Perturbation(row, f"{effect} {number}", effect, strength, f"{source.output} {number}", "", axis.name)
+                for axis in dimensions
+                for strength in self.strengths
+                for row, source in enumerate(sources)
+                for effect, number in TO_COME
+            ]
+            changed = replace(changed, perturbations=[*changed.perturbations, *to_come])
+        asked = [one.metric for one in probed(metric, self.against) if one.metric is not None]
+        return usage + estimate(asked, changed.rows, store=self.store)
+
+    def _by_rule(self, rows: Sequence[dspy.Example], task: Task) -> tuple[Changed, list[Source]]:
+        """The originals with what the rules make of them, and the originals as perturbers see them."""
+        changed, places = drawn(rows, self.n, self.seed)
+        every = sources_of(rows, task.target or None, task.scale.higher_is_better)
+        sources = [every[place] for place in places]
+        if self.perturbers == "generated":
+            return changed, sources
+        made = [
+            *perturb(sources, effects=("worse", "same"), strengths=self.strengths, seed=self.seed),
+            *perturb(sources, effects=("attack",), seed=self.seed),
+        ]
+        return replace(changed, perturbations=made), sources
+
+    def _by_model(
+        self, changed: Changed, sources: Sequence[Source], task: Task
+    ) -> tuple[Changed, GeneratedPerturbations]:
+        """The same with what a model makes of them, and its own account."""
+        if self.perturbers == "builtin":
+            return changed, GeneratedPerturbations()
+        done = generate(
+            sources, task.description or f"outputs that are rated by {task.target}", self._dimensions(task),
+            self.strengths, groups=changed.groups, concurrency=self.concurrency, seed=self.seed,
+        )  # fmt: skip
+        return replace(changed, perturbations=[*changed.perturbations, *done.perturbations]), done
+
+    def _dimensions(self, task: Task) -> list[Axis]:
+        named = [name.partition(":") for name in self.dimensions or (task.target or "quality",)]
+        parts = [(name.strip(), meaning.strip()) for name, _, meaning in named]
+        return [Axis(name=name, meaning=meaning or f"how good the output is in {name}") for name, meaning in parts]
+
+    def _signature(self, metric: Metric, changed: Changed) -> str:
+        outputs = content_hash([row.toDict() for row in changed.rows])
+        return " | ".join(
+            [
+                f"metricsmith {__version__}",
+                f"probe of {metric.name} {metric.fingerprint()[:12]}",
+                f"{len(changed.originals)} outputs, {len(changed.made)} changed, sha256:{outputs}",
+                f"perturbers {self.perturbers}, {' and '.join(self.strengths)}, unit {self.unit}",
+                f"seed {self.seed}",
+            ]
+        )
+
+
+def _task(metric: Metric, task: Task | None) -> Task:
+    if task is not None:
+        return task
+    return metric.task if isinstance(metric, InducedMetric) else Task("", "", Scale(0, 1))
+
+
+def _counts(changed: Changed) -> dict[str, int]:
+    effects = Counter(one.effect for one in changed.made)
+    return {
+        "rows": len(changed.originals),
+        "groups": len(set(changed.groups)),
+        **{effect: effects[effect] for effect in ("worse", "same", "attack")},
+        "declined": len(changed.perturbations) - len(changed.made),
+    }
+
+
+def _warnings(found: Findings, changed: Changed, judgements: Any) -> list[str]:
+    groups, warnings = len(set(changed.groups)), []
+    if groups < MINIMUM_GROUPS:
+        warnings.append(f"the outputs are of {groups} groups: intervals are rough, and tests find little")
+    warnings += [
+        f"{one.label} {'never moves' if one.still else 'is insensitive'}: worse outputs do not score clearly lower"
+        for one in found.subjects
+        if one.kind in ("metric", "component") and (one.insensitive or one.still)
+    ]
+    warnings += [
+        f"{one.label} could not be probed: {one.lacking}"
+        for one in found.subjects
+        if one.kind != "null" and one.lacking
+    ]
+    failed = judgements["requested"] - judgements["ok"] - judgements["skipped"]
+    if failed:
+        warnings.append(f"{failed} of {judgements['requested']} judgements failed; their pairs are left out, not low")
+    return warnings
+
+
+def _check(name: str, given: Sequence[str], known: Sequence[str]) -> None:
+    stray = [] if isinstance(given, str) else [one for one in given if one not in known]
+    if isinstance(given, str) or not given or stray:
+        hint = nearest(stray[0], known) if stray else ""
+        raise OptionError(f"{name}={given!r}{hint} must be one or more of {', '.join(known)}")

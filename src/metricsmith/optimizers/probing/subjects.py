@@ -1,0 +1,135 @@
+"""The metrics of a probe, each turned so that higher is better, and the numbers that they gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.errors import OptionError, nearest
+from metricsmith.metric import Metric
+from metricsmith.programs.induced import InducedMetric
+from metricsmith.report.probe.record import Kind
+from metricsmith.scoring import ScoreTable
+from metricsmith.validity import NULLS, null_scores, to_unit
+
+__all__ = ["UNITS", "Probed", "Unit", "numbers", "probed"]
+
+FloatArray = NDArray[np.float64]
+Unit = Literal["range", "score"]
+UNITS: Mapping[Unit, str] = {
+    "range": "share of the range of a metric's own numbers, originals and changed outputs together",
+    "score": "scores in [0, 1], by each metric's own scale",
+}
+
+
+@dataclass(frozen=True)
+class Probed:
+    """A metric to be probed.
+
+    Parameters
+    ----------
+    metric : Metric or None
+        None for a metric that knows nothing.
+    name, label : str
+    kind : str
+        As of `Subject`.
+    sign : int
+        -1 where lower raw numbers are better, or count for better.
+    """
+
+    metric: Any
+    name: str
+    label: str
+    kind: Kind
+    sign: int = 1
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """One metric's numbers, higher is better: `plain` as they are, `unit` in [0, 1], shape (n + m,) each.
+
+    `attacked` are in [0, 1] too, of the range that the attacked outputs span along with all others.
+    """
+
+    raw: FloatArray
+    plain: FloatArray
+    unit: FloatArray
+    attacked: FloatArray = field(repr=False)
+
+
+def probed(metric: Metric, against: Sequence[Metric]) -> list[Probed]:
+    """The metric itself, its components, the metrics to compare with, and those that know nothing.
+
+    Raises
+    ------
+    OptionError
+        If one name stands for two metrics.
+    """
+    found = [Probed(metric, metric.name, _label(metric), "metric", _direction(metric))]
+    if isinstance(metric, InducedMetric):
+        better = 1 if metric.task.scale.higher_is_better else -1
+        weights = metric.combination.weights
+        found += [
+            Probed(part, part.name, part.name, "component", better if weight >= 0 else -better)
+            for part, weight in zip(metric.components, weights, strict=True)
+        ]
+    found += [Probed(other, other.name, other.name, "baseline", _direction(other)) for other in against]
+    found += [Probed(None, name, _NULL_LABELS[name], "null") for name in NULLS]
+    names = [one.name for one in found]
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise OptionError(f"two metrics of the probe are called {twice!r}{nearest(twice, ())}: give one another name")
+    return found
+
+
+_NULL_LABELS = {"random": "random numbers", "constant": "a constant", "length": "length in characters"}
+
+
+def numbers(
+    subjects: Sequence[Probed], table: ScoreTable, texts: Sequence[str], attacked: NDArray[np.bool_], unit: Unit, seed: int
+) -> list[Numbers]:
+    """Every subject's numbers.
+
+    Parameters
+    ----------
+    subjects : sequence of Probed
+    table : ScoreTable
+        Of the subjects that are metrics, in order.
+    texts : sequence of str, length n + m
+        Outputs, originals first.
+    attacked : bool array, shape (n + m,)
+        Which of them are attacks: their numbers do not stretch the range of the others.
+    unit : str
+    seed : int
+        Of the random numbers.
+    """
+    asked = [one for one in subjects if one.metric is not None]
+    raws = {one.name: table.run()[:, place] for place, one in enumerate(asked)}
+    scores = {
+        one.name: np.array([np.nan if said.score is None else said.score for said in table.column(place)])
+        for place, one in enumerate(asked)
+        if unit == "score"
+    }
+    found = []
+    for one in subjects:
+        raw = raws[one.name] if one.metric is not None else null_scores(one.name, texts, seed=seed)  # type: ignore[arg-type]
+        plain = one.sign * raw
+        if one.name in scores:
+            score = scores[one.name] if one.sign == _direction(one.metric) else 1 - scores[one.name]
+            found.append(Numbers(raw, plain, score, score))
+            continue
+        usual, attacks = to_unit(np.where(attacked, np.nan, plain))[0], to_unit(plain)[0]
+        found.append(Numbers(raw, plain, usual, attacks))
+    return found
+
+
+def _label(metric: Metric) -> str:
+    return "induced metric" if isinstance(metric, InducedMetric) else metric.name
+
+
+def _direction(metric: Metric) -> int:
+    return 1 if metric.output.higher_is_better else -1

@@ -1,0 +1,116 @@
+"""Sensitivity against stability, one numbered mark per metric."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from metricsmith.report.plots.svg import Axis, Svg, dot, element, label, picture, tick_label, ticks
+
+__all__ = ["Mark", "plane"]
+
+LEFT, RIGHT, TOP, BOTTOM = 40.0, 352.0, 10.0, 322.0
+CHANCE = 0.5
+NEAR = 14.0  # units within which two numbers would cover each other
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A metric: where it stands, and its 95 % intervals; NaN ends are not drawn."""
+
+    number: int
+    name: str
+    kind: str
+    stability: float
+    sensitivity: float
+    stable: tuple[float, float]
+    sensitive: tuple[float, float]
+
+
+def plane(key: str, marks: Sequence[Mark]) -> Svg:
+    """Draw the marks; empty if there are none.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    marks : sequence of Mark
+        `kind` is ``metric``, ``component``, ``baseline`` or ``null``.
+    """
+    drawn = [mark for mark in marks if math.isfinite(mark.stability) and math.isfinite(mark.sensitivity)]
+    if not drawn:
+        return Svg("")
+    lowest = min(mark.stability for mark in drawn)
+    across = Axis(0.0 if lowest < 0.5 else 0.5, 1.0, LEFT, RIGHT)
+    up = Axis(0.0, 1.0, BOTTOM, TOP)
+    description = "Stability across, sensitivity upwards; the upper right corner is best. " + "; ".join(
+        f"{mark.number}: {mark.name}, {mark.stability:.2f} and {mark.sensitivity:.2f}" for mark in drawn
+    )
+    return picture(
+        key, BOTTOM + 38, "Sensitivity against stability", description,
+        _frame(across, up),
+        element("g", *(_whiskers(across, up, mark) for mark in drawn)),
+        element("g", *(_dot(across, up, mark) for mark in sorted(drawn, key=lambda mark: mark.kind == "metric"))),
+        element("g", *_numbers(across, up, drawn)),
+    )  # fmt: skip
+
+
+def _frame(across: Axis, up: Axis) -> Svg:
+    marks = []
+    for value in ticks(across.low, across.high, 5):
+        x = across(value)
+        marks += [
+            element("line", x1=x, x2=x, y1=TOP, y2=BOTTOM, class_="grid"),
+            label(x, BOTTOM + 16, tick_label(value), "tick", "middle"),
+        ]
+    for value in ticks(0.0, 1.0, 5):
+        y = up(value)
+        marks += [
+            element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"),
+            label(LEFT - 6, y + 4, tick_label(value), "tick", "end"),
+        ]
+    middle = (TOP + BOTTOM) / 2
+    marks += [
+        element("line", x1=LEFT, x2=RIGHT, y1=up(CHANCE), y2=up(CHANCE), class_="identity"),
+        label((LEFT + RIGHT) / 2, BOTTOM + 34, "stability", "muted", "middle"),
+        element(
+            "text", "sensitivity", class_="text muted", text_anchor="middle",
+            transform=f"translate(10 {middle:g}) rotate(-90)",
+        ),
+    ]  # fmt: skip
+    return element("g", *marks)
+
+
+def _kind(mark: Mark) -> str:
+    return {"metric": "main", "null": "off"}.get(mark.kind, "other")
+
+
+def _whiskers(across: Axis, up: Axis, mark: Mark) -> Svg:
+    kind, x, y = f"whisker {_kind(mark)}", across(mark.stability), up(mark.sensitivity)
+    lines = []
+    if all(map(math.isfinite, mark.stable)):
+        lines.append(element("line", x1=across(mark.stable[0]), x2=across(mark.stable[1]), y1=y, y2=y, class_=kind))
+    if all(map(math.isfinite, mark.sensitive)):
+        lines.append(element("line", x1=x, x2=x, y1=up(mark.sensitive[0]), y2=up(mark.sensitive[1]), class_=kind))
+    return element("g", *lines)
+
+
+def _dot(across: Axis, up: Axis, mark: Mark) -> Svg:
+    note = element("title", f"{mark.number}: {mark.name}")
+    return element("g", note, dot(across(mark.stability), up(mark.sensitivity), _kind(mark)))
+
+
+def _numbers(across: Axis, up: Axis, marks: Sequence[Mark]) -> list[Svg]:
+    """Each mark's number beside it, in the first of four places that no other number has taken."""
+    taken: list[tuple[float, float]] = []
+    written = []
+    for mark in sorted(marks, key=lambda mark: mark.kind != "metric"):
+        x, y = across(mark.stability), up(mark.sensitivity)
+        places = [(x + dx, y + dy) for dx, dy in ((13, -6), (-13, -6), (13, 15), (-13, 15))]
+        free = [place for place in places if all(math.dist(place, other) > NEAR for other in taken)]
+        inside = [(px, py) for px, py in free or places if LEFT < px < RIGHT + 6 and TOP + 6 < py < BOTTOM]
+        place = (inside or free or places)[0]
+        taken.append(place)
+        written.append(label(*place, str(mark.number), "halo", "middle"))
+    return written

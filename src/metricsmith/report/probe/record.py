@@ -1,0 +1,207 @@
+"""A finished probe as data: how each metric moved when outputs were changed on purpose, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from metricsmith.records import Task, Usage
+from metricsmith.report.record import jsonable
+from metricsmith.validity import Change, Sensitivity
+
+__all__ = ["SCHEMA_VERSION", "Attack", "Kind", "ProbeRecord", "Strategy", "Subject", "Surprise"]
+
+SCHEMA_VERSION = 1
+Kind = Literal["metric", "component", "baseline", "null"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One metric, and how it moved.
+
+    Parameters
+    ----------
+    name, label : str
+        Its column; how it is called in tables.
+    kind : str
+        ``metric``: what is probed; ``component``: a part of it, in the direction in which it counts there;
+        ``baseline``: another metric; ``null``: one that knows nothing.
+    lacking : str
+        Why it could not be probed; empty if it was. The rest is None then.
+    still : bool
+        Whether it gave all outputs the same number, so that its stability means nothing.
+    sensitivity : Sensitivity or None
+        Share of worse outputs that scored strictly lower.
+    magnitude, stability : Change or None
+        On the unit that `ProbeRecord.unit` names; None for a metric that is `still`, or without such perturbations.
+    p_sensitivity, p_stability : float
+        Two-sided, against the metric that is probed, swapped in whole groups, after Holm over all others; NaN for
+        itself and where there is no number.
+    """
+
+    name: str
+    label: str
+    kind: Kind
+    lacking: str = ""
+    still: bool = False
+    sensitivity: Sensitivity | None = None
+    magnitude: Change | None = None
+    stability: Change | None = None
+    p_sensitivity: float = math.nan
+    p_stability: float = math.nan
+
+    @property
+    def insensitive(self) -> bool:
+        """Whether worse outputs do not score clearly lower: the interval of the mean drop reaches 0, or it is still."""
+        if self.lacking or self.sensitivity is None or self.sensitivity.n == 0:
+            return False
+        return self.still or self.magnitude is None or not self.magnitude.interval.low > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """One way of changing outputs, and how the metric that is probed moved.
+
+    Parameters
+    ----------
+    name, effect, strength, dimension, origin : str
+        As of `Perturbation`.
+    summary : str
+        What it does.
+    made, declined : int
+        Outputs that were changed, and that were not.
+    reason : str
+        The most frequent reason for declining.
+    sensitivity : Sensitivity or None
+        For worse outputs.
+    stability : Change or None
+        For outputs of the same quality.
+    change : Change or None
+        Mean signed change of the score, on the unit that `ProbeRecord.unit` names.
+    others : mapping of str to float
+        By name of the other subjects, their sensitivity or stability, NaN where undefined.
+    """
+
+    name: str
+    effect: str
+    strength: str
+    dimension: str
+    origin: str
+    summary: str
+    made: int
+    declined: int
+    reason: str = ""
+    sensitivity: Sensitivity | None = None
+    stability: Change | None = None
+    change: Change | None = None
+    others: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """An attempt to win a better score without better quality.
+
+    Parameters
+    ----------
+    name, summary : str
+    made : int
+        Outputs that were changed.
+    must_fall : bool
+        Whether the changed output is worthless, so that a metric that does not fall has missed it; otherwise it is
+        as good as the original at best, and must not rise.
+    change : Change
+        Of the metric that is probed.
+    others : mapping of str to float
+        By name of the other subjects, their mean change, NaN where undefined.
+    """
+
+    name: str
+    summary: str
+    made: int
+    must_fall: bool
+    change: Change
+    others: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Literal["held", "deceived", "open"]:
+        """``held`` or ``deceived`` where the interval decides, otherwise ``open``."""
+        interval = self.change.interval
+        if self.must_fall:
+            return "held" if interval.high < 0 else "deceived" if interval.low >= 0 else "open"
+        return "deceived" if interval.low > 0 else "held" if interval.high <= 0 or self.change.value <= 0 else "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Surprise:
+    """A pair on which the metric moved where it should not, or did not where it should.
+
+    `original` and `changed` are the outputs, `before` and `after` the metric's raw numbers.
+    """
+
+    row: str
+    strategy: str
+    effect: str
+    strength: str
+    original: str
+    changed: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class ProbeRecord:
+    """A finished probe.
+
+    Parameters
+    ----------
+    title : str
+        What was probed.
+    task : Task
+    signature : str
+        The line that makes every number reproducible.
+    counts : mapping of str to int
+        ``rows``, ``groups``, ``worse``, ``same``, ``attack``, ``declined``, ``failed``.
+    unit : str
+        In what unit sizes of changes are, one and the same for all metrics.
+    subjects : tuple of Subject
+        The metric first, then its components, baselines and nulls.
+    strategies : tuple of Strategy
+    attacks : tuple of Attack
+    surprises : tuple of Surprise
+        The largest ones first.
+    judgements : mapping of str to int
+        ``requested``, ``ok`` and every failure.
+    usage, estimated : Usage
+    warnings, notes : tuple of str
+    """
+
+    title: str
+    task: Task
+    signature: str
+    counts: Mapping[str, int]
+    unit: str
+    subjects: tuple[Subject, ...]
+    strategies: tuple[Strategy, ...]
+    attacks: tuple[Attack, ...]
+    surprises: tuple[Surprise, ...]
+    judgements: Mapping[str, int]
+    usage: Usage
+    estimated: Usage
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def metric(self) -> Subject:
+        """The metric that is probed."""
+        return self.subjects[0]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content of ``probe.json``; undefined numbers are None."""
+        content = {"schema_version": SCHEMA_VERSION, **asdict(self)}
+        for attack, entry in zip(self.attacks, content["attacks"], strict=True):
+            entry["verdict"] = attack.verdict
+        for subject, entry in zip(self.subjects, content["subjects"], strict=True):
+            entry["insensitive"] = subject.insensitive
+        return jsonable(content)  # type: ignore[no-any-return]
