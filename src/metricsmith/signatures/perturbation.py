@@ -61,7 +61,7 @@ class DamageOutput(dspy.Signature):  # type: ignore[misc]
 
 
 class RewriteOutput(dspy.Signature):  # type: ignore[misc]
-    """Change an output so that in one quality it is exactly as good as before. It is tested whether a metric holds still.
+    """Change an output so that in one quality it is as good as before. It is tested whether a metric holds still.
 
     Choose changes that nobody who judges this quality could care about: another word with the same meaning, another
     build of a sentence, another order where none is called for. Keep its language and its form. Add nothing, lose

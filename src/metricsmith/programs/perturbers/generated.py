@@ -15,8 +15,19 @@ from metricsmith.programs.texts import shown, unfenced
 from metricsmith.records import Status
 from metricsmith.signatures.perturbation import DamageOutput, ProposeDamage, RewriteOutput, Strategy
 
-__all__ = ["DegradationStrategies", "Preserve", "Worsen", "checked_strategies", "one_each", "same_text", "taken_over"]
+__all__ = [
+    "IDENTICAL",
+    "MOST",
+    "DegradationStrategies",
+    "Preserve",
+    "Worsen",
+    "checked_strategies",
+    "one_each",
+    "taken_over",
+    "told_apart",
+]
 
+IDENTICAL = "the model gave the output back unchanged"
 MOST = 3  # strategies (AutoMetrics, appendix C.3)
 RUN = 6  # words in a row that no two texts share by chance, unless both speak of the task
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w+")  # a Chinese or Japanese character counts as a word
@@ -59,7 +70,7 @@ class Worsen(dspy.Module):  # type: ignore[misc]
     def forward(self, *, strategies: Sequence[Strategy], **asked: Any) -> dspy.Prediction:
         """Return a Prediction with ``outputs``, a changed output for each strategy, in their order.
 
-        An output may still be equal to the original or to another one: who uses them has to look (`same_text`).
+        An output may still be equal to the original or to another one: who uses them has to look (`told_apart`).
 
         Parameters
         ----------
@@ -158,7 +169,7 @@ def taken_over(strategy: str, examples: str, about: str = "") -> str:
 
 
 def one_each(outputs: Sequence[str], strategies: Sequence[Strategy]) -> list[str]:
-    """The outputs without marks, if there is exactly one for each strategy and none is empty; else `JudgementFailed`."""
+    """The outputs without marks; `JudgementFailed` unless there is exactly one for each strategy and none is empty."""
     if len(outputs) != len(strategies):
         raise JudgementFailed(
             f"there are {len(outputs)} outputs for {len(strategies)} strategies; exactly one for each is wanted, in "
@@ -172,9 +183,29 @@ def one_each(outputs: Sequence[str], strategies: Sequence[Strategy]) -> list[str
     return texts
 
 
-def same_text(one: str, other: str) -> bool:
-    """Whether two outputs are the same but for line ends and white space around them, which models do not keep."""
-    return "\n".join(one.splitlines()).strip() == "\n".join(other.splitlines()).strip()
+def told_apart(outputs: Sequence[str], names: Sequence[str], original: str) -> list[tuple[str | None, str]]:
+    """Each output with no reason against it, or None and the reason: it is the original, or one that came before.
+
+    Line ends, and white space before and after, make no difference: models do not keep them.
+
+    Parameters
+    ----------
+    outputs : sequence of str
+    names : sequence of str
+        What made each, for the reason.
+    original : str
+    """
+    first = {_bare(original): IDENTICAL}
+    outcomes: list[tuple[str | None, str]] = []
+    for output, name in zip(outputs, names, strict=True):
+        reason = first.get(_bare(output), "")
+        outcomes.append((None if reason else output, reason))
+        first.setdefault(_bare(output), f"the same output as by {name!r}")
+    return outcomes
+
+
+def _bare(text: str) -> str:
+    return "\n".join(text.splitlines()).strip()
 
 
 def _rewritten(answer: Any) -> dspy.Prediction:

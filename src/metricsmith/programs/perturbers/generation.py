@@ -17,7 +17,7 @@ import numpy as np
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.metric import RowText
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
-from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen, same_text
+from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen, told_apart
 from metricsmith.programs.texts import shown
 from metricsmith.records import Usage
 from metricsmith.scoring.calls import Call, model_call
@@ -28,9 +28,11 @@ from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import Axis
 from metricsmith.signatures.perturbation import Strategy
 
-__all__ = ["IDENTICAL", "GeneratedPerturbations", "estimate_requests", "generate", "pick_examples", "shown_examples"]
+__all__ = [
+    "GeneratedPerturbations", "concurrently", "estimate_requests", "generate", "groups_of", "pick_examples",
+    "shown_examples", "worded",
+]  # fmt: skip
 
-IDENTICAL = "the model gave the output back unchanged"
 PARSE_TRIES = 4  # a lost request for strategies costs a whole dimension
 BOTH: tuple[Effect, ...] = ("worse", "same")
 Item = TypeVar("Item")
@@ -67,7 +69,7 @@ def estimate_requests(
 
     One for the strategies of each dimension, and one for each dimension, source with an output, strength and effect.
     """
-    _check(sources, dimensions, strengths, effects)
+    _check(dimensions, strengths, effects)
     rows = sum(bool(source.output.strip()) for source in sources)
     return len(dimensions) * (("worse" in effects) + rows * len(strengths) * len(effects)) if rows else 0
 
@@ -126,8 +128,8 @@ def generate(
     ModelFailure
         If the model refuses to work, or every request for strategies, or every other one, fails.
     """
-    _check(sources, dimensions, strengths, effects)
-    groups = _groups(sources) if groups is None else groups
+    _check(dimensions, strengths, effects)
+    groups = groups_of(sources) if groups is None else groups
     if len(groups) != len(sources):
         raise DataError(f"there are {len(groups)} groups for {len(sources)} sources: give one for each, or none at all")
     if not any(source.output.strip() for source in sources):
@@ -195,7 +197,7 @@ class _Run:
         module = strategist or DegradationStrategies()
 
         def ask(axis: Axis) -> Call:
-            return model_call(module, parse_tries=PARSE_TRIES, task=self.task, dimension=_worded(axis), examples=text)
+            return model_call(module, parse_tries=PARSE_TRIES, task=self.task, dimension=worded(axis), examples=text)
 
         calls = self._calls([partial(ask, axis) for axis in dimensions], "the request for strategies")
         answered = list(zip(dimensions, calls, strict=True))
@@ -227,11 +229,11 @@ class _Run:
         asked = {name: getattr(source, name) for name in ("output", "input", "references", "context")}
         if effect == "worse":
             asked["strategies"] = list(self.strategies[axis.name])
-        return model_call(self.makers[effect], task=self.task, dimension=_worded(axis), strength=strength, **asked)
+        return model_call(self.makers[effect], task=self.task, dimension=worded(axis), strength=strength, **asked)
 
     def _calls(self, asks: Sequence[Callable[[], Call]], what: str) -> list[Call]:
         """Run the calls concurrently; `ModelFailure` where not one of them has an answer."""
-        calls = _concurrently(asks, self.flow.concurrency.high)
+        calls = concurrently(asks, self.flow.concurrency.high)
         self.usage = sum((call.usage for call in calls), self.usage)
         if calls and all(call.prediction is None for call in calls):
             why = self.flow.hopeless or calls[0].error
@@ -247,31 +249,18 @@ class _Run:
         if call is not None and call.prediction is None:
             outcomes = [(None, f"the call failed ({call.status}): {call.error}")] * len(names)
         elif call is not None and effect == "worse":
-            outcomes = _told_apart(call.prediction.outputs, names, original)
+            outcomes = told_apart(call.prediction.outputs, names, original)
+        elif call is not None and call.prediction.declined:
+            outcomes = [(None, f"the model declined: {call.prediction.declined}")]
         elif call is not None:
-            said = call.prediction.declined
-            outcomes = [_kept(call.prediction.output, original) if not said else (None, f"the model declined: {said}")]
+            outcomes = told_apart([call.prediction.output], names, original)
         return [
             Perturbation(row, name, effect, strength, output, why, dimension, "generated")
             for name, (output, why) in zip(names, outcomes, strict=True)
         ]
 
 
-def _kept(output: str, original: str) -> tuple[str | None, str]:
-    return (None, IDENTICAL) if same_text(output, original) else (output, "")
-
-
-def _told_apart(outputs: Sequence[str], names: Sequence[str], original: str) -> list[tuple[str | None, str]]:
-    """Outputs that are neither the original nor one that came before."""
-    outcomes: list[tuple[str | None, str]] = []
-    for place, output in enumerate(outputs):
-        twin = next((name for name, other in zip(names, outputs[:place], strict=False) if same_text(output, other)), "")
-        again = twin and not same_text(output, original)
-        outcomes.append((None, f"the same output as for {twin!r}") if again else _kept(output, original))
-    return outcomes
-
-
-def _concurrently(asks: Sequence[Callable[[], Item]], threads: int) -> list[Item]:
+def concurrently(asks: Sequence[Callable[[], Item]], threads: int) -> list[Item]:
     """The answers in order; where one raises, what has not begun is dropped."""
     with ThreadPoolExecutor(max(1, min(len(asks), threads)), "metricsmith perturbing") as pool:
         futures = [pool.submit(contextvars.copy_context().run, ask) for ask in asks]
@@ -299,7 +288,8 @@ def _counted(perturbations: Sequence[Perturbation]) -> list[str]:
     return [f"{count} of {len(perturbations)} have no output: {reason}" for reason, count in reasons.most_common()]
 
 
-def _groups(sources: Sequence[Source]) -> list[str]:
+def groups_of(sources: Sequence[Source]) -> list[str]:
+    """Sources with the same input belong together; those without one stand alone."""
     return [f"input {source.input}" if source.input else f"row {row}" for row, source in enumerate(sources)]
 
 
@@ -308,13 +298,12 @@ def _example(source: Source) -> str:
     return "\n".join(f"{label}:\n{text}" for label, text in texts.items() if text != "(none)")
 
 
-def _worded(axis: Axis) -> str:
+def worded(axis: Axis) -> str:
+    """A dimension as the model reads it."""
     return f"{axis.name}: {axis.meaning}"
 
 
-def _check(
-    sources: Sequence[Source], dimensions: Sequence[Axis], strengths: Sequence[Strength], effects: Sequence[Effect]
-) -> None:
+def _check(dimensions: Sequence[Axis], strengths: Sequence[Strength], effects: Sequence[Effect]) -> None:
     for name, given, known in (("strengths", strengths, STRENGTHS), ("effects", effects, BOTH)):
         if isinstance(given, str) or not given or len(set(given)) < len(given) or not set(given) <= set(known):
             raise OptionError(f"{name}={given!r} must be one or more of {', '.join(known)}, none of them twice")

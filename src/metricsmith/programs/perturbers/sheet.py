@@ -221,8 +221,8 @@ def read_sheet(path: str | PathLike[str], key: str | PathLike[str]) -> RatedShee
         entry = known[line["item"]]
         if _hash(unguarded(line["output"])) != entry["hash"]:
             raise DataError(
-                f"{sheet}, row {number}: the output of item {line['item']!r} is not the one that was written; only ratings "
-                "may be filled in: copy the output from the sheet as it was"
+                f"{sheet}, row {number}: the output of item {line['item']!r} is not the one that was written; only "
+                "ratings may be filled in: copy the output from the sheet as it was"
             )
         ratings[line["item"]] = _rating(sheet, number, line["rating"])
     originals = {entry["row"]: ratings[item] for item, entry in known.items() if entry["effect"] == "original"}
@@ -307,8 +307,8 @@ def _check_items(path: Path, lines: Sequence[tuple[int, dict[str, str]]], known:
     missing = [item for item in known if item not in counts]
     if missing:
         raise DataError(
-            f"{path} lacks {len(missing)} of {len(known)} items, such as {missing[0]!r}: leave every row in the sheet; what "
-            "is not rated has an empty rating"
+            f"{path} lacks {len(missing)} of {len(known)} items, such as {missing[0]!r}: leave every row in the "
+            "sheet; what is not rated has an empty rating"
         )
 
 
