@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.gepa_bound import GEPABound, gepa_bound
     from metricsmith.optimizers.induce import induce
     from metricsmith.optimizers.monitoring import RewardMonitor
+    from metricsmith.optimizers.perturber_episodes import perturbation_episodes, strategy_episodes
+    from metricsmith.optimizers.perturber_metric import PerturberMetric
     from metricsmith.optimizers.runs import Induced
     from metricsmith.optimizers.students import RankingMetric, YieldMetric
     from metricsmith.optimizers.tuner import JudgeTuner
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from metricsmith.programs.judges.repeated import Repeated
     from metricsmith.programs.judges.rubric import RubricJudge
     from metricsmith.programs.loading import load
+    from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen
+    from metricsmith.programs.perturbers.sheet import read_sheet, write_sheet
     from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
     from metricsmith.regression import LinearCombination, MetaMetrics, PriorRidge, TwoStagePLS, project
     from metricsmith.rendering import render_messages, render_output
@@ -84,6 +88,8 @@ _HOMES = {
     "optimizers.gepa_bound": ("GEPABound", "gepa_bound"),
     "optimizers.induce": ("induce",),
     "optimizers.monitoring": ("RewardMonitor",),
+    "optimizers.perturber_episodes": ("perturbation_episodes", "strategy_episodes"),
+    "optimizers.perturber_metric": ("PerturberMetric",),
     "optimizers.runs": ("Induced",),
     "optimizers.students": ("RankingMetric", "YieldMetric"),
     "optimizers.tuner": ("JudgeTuner",),
@@ -99,6 +105,8 @@ _HOMES = {
     "programs.judges.repeated": ("Repeated",),
     "programs.judges.rubric": ("RubricJudge",),
     "programs.loading": ("load",),
+    "programs.perturbers.generated": ("DegradationStrategies", "Preserve", "Worsen"),
+    "programs.perturbers.sheet": ("read_sheet", "write_sheet"),
     "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
     "regression": ("LinearCombination", "MetaMetrics", "PriorRidge", "TwoStagePLS", "project"),
     "rendering": ("render_messages", "render_output"),
@@ -116,15 +124,16 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
-    "CriterionJudge", "DSPyMetric", "DataError", "DnAEval", "ExampleJudge", "GEPABound", "GEval", "GuidelineJudge",
-    "Induced", "InducedMetric", "InputError", "Interrupted", "JudgeTuner", "Judgement", "JudgementFailed",
-    "LinearCombination", "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError", "ModelFailure",
-    "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "RankingMetric", "Repeated",
-    "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError",
-    "Status", "Store", "StoreError", "Table", "Task", "Tuning", "TwoStagePLS", "Usage", "YieldMetric", "ascore",
-    "axes_episodes", "compare", "default_bank", "drop_outliers", "estimate", "gepa_bound", "induce", "load",
-    "make_row", "project", "read_table", "read_taubench", "recommendation_episodes", "render_messages",
-    "render_output", "rrwa", "rubric_episodes", "score", "write_comparison", "write_reports", "yield_of",
+    "CriterionJudge", "DSPyMetric", "DataError", "DegradationStrategies", "DnAEval", "ExampleJudge", "GEPABound",
+    "GEval", "GuidelineJudge", "Induced", "InducedMetric", "InputError", "Interrupted", "JudgeTuner", "Judgement",
+    "JudgementFailed", "LinearCombination", "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
+    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PerturberMetric", "Preserve",
+    "PriorRidge", "RankingMetric", "Repeated", "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord",
+    "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task", "Tuning", "TwoStagePLS",
+    "Usage", "Worsen", "YieldMetric", "ascore", "axes_episodes", "compare", "default_bank", "drop_outliers",
+    "estimate", "gepa_bound", "induce", "load", "make_row", "perturbation_episodes", "project", "read_sheet",
+    "read_table", "read_taubench", "recommendation_episodes", "render_messages", "render_output", "rrwa",
+    "rubric_episodes", "score", "strategy_episodes", "write_comparison", "write_reports", "write_sheet", "yield_of",
 ]  # fmt: skip
 
 

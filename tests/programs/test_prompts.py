@@ -22,8 +22,12 @@ from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.programs.perturbers.base import Source
+from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen
+from metricsmith.programs.perturbers.generation import shown_examples
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.records import MetricCard, Output, Scale, Task
+from metricsmith.signatures.perturbation import Strategy
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "prompts"
 TASK = Task("Rewrite a public notice in plain words.", "rating", Scale(1, 5))
@@ -63,6 +67,18 @@ def axes():
     )
 
 
+def strategies():
+    sources = [Source(f"Version {number}.", input="Notice.") for number in (1, 2)]
+    return DegradationStrategies()(
+        task=TASK.description, dimension="Plain words: every word is short.", examples=shown_examples(sources)
+    )
+
+
+def perturbed(perturber, **extra):
+    asked = {"task": TASK.description, "dimension": "Plain words: every word is short.", "strength": "subtle"}
+    return perturber(**asked, **TEXTS, **extra)
+
+
 ASKED = {
     "criterion_judge": lambda: judge(CriterionJudge),
     "rubric_judge": lambda: judge(RubricJudge, levels=["none", "some", "half", "most", "all"]),
@@ -74,6 +90,9 @@ ASKED = {
     "axes": axes,
     "rubric": lambda: RubricGenerator()(task=TASK.description, criterion="Plain words: every word is short."),
     "steps": lambda: StepsGenerator()(task=TASK.description, criterion="Plain words: every word is short."),
+    "strategies": strategies,
+    "worsen": lambda: perturbed(Worsen(), strategies=[Strategy(name="Use long words", description="Where one fits.")]),
+    "preserve": lambda: perturbed(Preserve()),
     "ranking": lambda: LMRecommender()(task=TASK.description, target="rating", cards=CARDS, k=2),
 }
 ANSWER = {
@@ -85,6 +104,11 @@ ANSWER = {
     "levels": '["a", "b", "c", "d", "e"]',
     "steps": '["a", "b"]',
     "names": '["Alpha"]',
+    "strategies": '[{"name": "a", "description": "b"}]',
+    "outputs": '["a"]',
+    "reason": "r",
+    "declines": "False",
+    "changed": "a",
 }
 
 

@@ -310,6 +310,9 @@ QUALITIES = (
 )  # fmt: skip
 
 
+DAMAGES = ("Drop facts", "Repeat words")
+
+
 def scripted(prompt: str) -> dict[str, Any]:
     """Answers for every signature of the package; judges prefer short words and short texts, with noise."""
     asked = prompt.rsplit("Respond with the corresponding output fields", 1)[-1]
@@ -322,6 +325,13 @@ def scripted(prompt: str) -> dict[str, Any]:
         return {"levels": [f"Level {number} of five." for number in range(1, 6)]}
     if "## steps ##" in asked:
         return {"steps": ["Look for what the criterion names.", "Weigh what you found."]}
+    if "## strategies ##" in asked:
+        return {"strategies": [{"name": name, "description": f"{name} wherever they stand."} for name in DAMAGES]}
+    if "## outputs ##" in asked:
+        words = _fenced(prompt, "output").split()
+        return {"outputs": [" ".join(words[: len(words) // 2]), " ".join([*words, "indeed"] * 2)]}
+    if "## changed ##" in asked:
+        return {"reason": "The order is free.", "declines": "False", "changed": _fenced(prompt, "output") + "!"}
     if "`names`" in asked or "## names ##" in asked:
         cards = prompt.rsplit("[[ ## cards ## ]]", 1)[-1]
         named = [line[3:] for line in cards.splitlines() if line.startswith("## ")]
@@ -337,6 +347,11 @@ def scripted(prompt: str) -> dict[str, Any]:
     length = sum(map(len, words)) / max(1, len(words))
     level = 6.5 - length / 2 - len(words) / 200 + 3 * (draw(prompt, 0, 99) - 0.5)
     return {"reasoning": f"Mean word length {length:.1f}.", "score": str(min(5, max(1, round(level))))}
+
+
+def _fenced(prompt: str, name: str) -> str:
+    """The text of the last field of that name, without its marks."""
+    return prompt.rsplit(f"[[ ## {name} ## ]]", 1)[-1].split("»\n", 1)[-1].split("\n«end")[0]
 
 
 def main() -> None:

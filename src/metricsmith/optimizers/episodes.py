@@ -18,14 +18,15 @@ from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.splits import holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
-from metricsmith.metric import Metric
+from metricsmith.metric import Metric, make_row
 from metricsmith.optimizers.candidates import card_key, pool_cards
 from metricsmith.optimizers.generation import axes_inputs, rubric_inputs
+from metricsmith.programs.perturbers.base import Source, Strength
 from metricsmith.records import Task
 from metricsmith.scoring import score
 from metricsmith.signatures.axes import Axis
 
-__all__ = ["Episode", "Gains", "HeldOut", "axes_episodes", "recommendation_episodes", "rubric_episodes"]
+__all__ = ["Episode", "Gains", "HeldOut", "Originals", "axes_episodes", "recommendation_episodes", "rubric_episodes"]
 
 
 class Episode(dspy.Example):  # type: ignore[misc]
@@ -38,21 +39,21 @@ class Episode(dspy.Example):  # type: ignore[misc]
     ----------
     base : dspy.Example or mapping, optional
         As for `dspy.Example`; an episode's label is copied along.
-    label : Gains or HeldOut, optional
+    label : Gains, HeldOut or Originals, optional
     **fields
         What the program is asked.
     """
 
     _input_keys: set[str] | None
 
-    def __init__(self, base: Any = None, *, label: Gains | HeldOut | None = None, **fields: Any) -> None:
+    def __init__(self, base: Any = None, *, label: Label | None = None, **fields: Any) -> None:
         super().__init__(base, **fields)
         self._label = label if label is not None else getattr(base, "_label", None)
         if self._input_keys is None:
             self._input_keys = set(self.keys())
 
     @property
-    def label(self) -> Gains | HeldOut | None:
+    def label(self) -> Label | None:
         """What an answer is measured by; None in what `inputs` returns."""
         return self._label
 
@@ -97,6 +98,37 @@ class HeldOut:
     origin: str
     wanted: int
     axis: Axis | None = None
+
+
+@dataclass(frozen=True)
+class Originals:
+    """Outputs on which a perturber is tried; `metricsmith.optimizers.perturber_episodes` makes such labels.
+
+    Parameters
+    ----------
+    sources : tuple of Source
+        None of them was shown to who proposes strategies.
+    task : str
+    axis : Axis
+        The quality to damage or to preserve.
+    strength : str
+    """
+
+    sources: tuple[Source, ...] = field(repr=False)
+    task: str
+    axis: Axis
+    strength: Strength
+
+    @property
+    def rows(self) -> tuple[dspy.Example, ...]:
+        """The outputs as rows."""
+        return tuple(
+            make_row(source.output, input=source.input, references=source.references, context=source.context)
+            for source in self.sources
+        )
+
+
+Label = Gains | HeldOut | Originals
 
 
 def recommendation_episodes(

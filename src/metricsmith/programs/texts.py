@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from metricsmith.metric import RowText, content_hash
 
-__all__ = ["fence", "shown"]
+__all__ = ["fence", "shown", "unfenced"]
 
 NOTHING = "(none)"
+FENCED = re.compile(r"\s*«begin ([0-9a-f]{8})»\n(.*)\n«end \1»\s*", re.DOTALL)
 
 
 def fence(text: str) -> str:
@@ -21,6 +23,12 @@ def fence(text: str) -> str:
         return NOTHING
     code = content_hash("fence", text)[:8]
     return f"«begin {code}»\n{text.replace('[[ ##', '[ [##')}\n«end {code}»"
+
+
+def unfenced(text: str) -> str:
+    """What a model wrote after a fenced text, without the marks if it wrote these too."""
+    found = FENCED.fullmatch(text)
+    return (found[2] if found else text).replace("[ [##", "[[ ##")
 
 
 def shown(text: RowText) -> Mapping[str, str]:
