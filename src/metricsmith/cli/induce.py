@@ -68,6 +68,9 @@ def induce(
     cv: Annotated[int | None, typer.Option(metavar="K", help="Grouped K-fold cross-validation instead.")] = None,
     scale: ScaleText = None,
     lower_is_better: LowerIsBetter = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Change outputs by rules and show whether the metric notices.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Decides splits, ties and resampling.")] = 0,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where metric and report go.")] = Path("metricsmith-out"),
     dry_run: Annotated[
@@ -81,11 +84,13 @@ def induce(
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.induce import induce as run
     from metricsmith.optimizers.induce import plan
+    from metricsmith.optimizers.probing.run import Prober
 
     optimizer = AutoMetrics(
         bank=bank, k=k, n=n, regression=regression, panel=panel, lm=language_model(lm, api_base), seed=seed,
         progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
     )  # fmt: skip
+    prober = Prober(progress=not quiet and not as_json, seed=seed) if probe else None
     if test is not None and cv is not None:
         raise OptionError("--cv and --test exclude each other: cross-validation tests on every row")
     if not dry_run:
@@ -103,10 +108,10 @@ def induce(
         for note in table.notes:
             typer.echo(f"note: {note}", err=True)
     if dry_run:
-        typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv))
+        typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober))
         return
     try:
-        done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv)
+        done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober)
     except KeyboardInterrupt as stop:
         again = f"stands in {store}" if store is not None else "would stand in a file given by --store"
         typer.echo(

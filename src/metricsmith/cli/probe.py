@@ -113,8 +113,7 @@ def probe_text(record: ProbeRecord, out: Path) -> str:
     from metricsmith.report.probe import words
 
     subjects = [
-        (f"{number} {one.label}", *words.cells(one), words.remark(one))
-        for number, one in enumerate(record.subjects, 1)
+        (f"{number} {one.label}", *words.cells(one), words.remark(one)) for number, one in enumerate(record.subjects, 1)
     ]
     attacks = [(line.name, *words.attack_cells(line)) for line in record.attacks]
     return "\n".join(

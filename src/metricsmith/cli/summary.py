@@ -13,7 +13,7 @@ from metricsmith.records import Usage
 if TYPE_CHECKING:
     from metricsmith.optimizers.runs import Induced
     from metricsmith.records import Agreement
-    from metricsmith.report.record import Component
+    from metricsmith.report.record import Component, RunRecord
 
 __all__ = ["summary"]
 
@@ -28,6 +28,7 @@ def summary(done: Induced, out: Path) -> str:
         *_components(record.components),
         *_agreements(blocks),
         *_costs(record.usage),
+        *_probe(record),
         *(f"warning: {warning}" for warning in record.warnings),
         record.synthetic,
         f"report: {out / 'report.html'}",
@@ -35,6 +36,12 @@ def summary(done: Induced, out: Path) -> str:
         record.signature,
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _probe(record: RunRecord) -> list[str]:
+    from metricsmith.report.probe import words
+
+    return [] if record.probe is None else [f"probe: {words.verdict(record.probe).sentence} {words.cost(record.probe)}"]
 
 
 def _costs(usage: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from metricsmith.errors import OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.probing.run import Prober
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
 from metricsmith.programs.induced import InducedMetric
@@ -32,6 +33,7 @@ def induce(
     fraction: float = 0.3,
     test: Table | None = None,
     cv: int | None = None,
+    prober: Prober | None = None,
 ) -> Induced:
     """Induce a metric from a table and evaluate it on rows that the fit has not seen.
 
@@ -48,6 +50,9 @@ def induce(
     cv : int, optional
         Grouped cross-validation instead: generation, retrieval and fit are repeated inside each of this
         many folds, ``test`` is the mean over folds, and the metric is fitted on all rated rows.
+    prober : Prober, optional
+        Changes outputs of the table on purpose and shows in the report what the metric makes of them; it uses the
+        optimizer's model, store and concurrency where it has none of its own.
 
     Raises
     ------
@@ -63,7 +68,21 @@ def induce(
     options, task = configure(table, optimizer or AutoMetrics())
     done = evaluate(_sides(table, options, task, fraction, test, cv), task, options)
     done.metric.settings.values["reading"] = _reading(table, done.metric)
-    return done
+    return done if prober is None else _probed(done, table, options, task, prober)
+
+
+def _probed(done: Induced, table: Table, options: Options, task: Task, prober: Prober) -> Induced:
+    """The same with a section on outputs that were changed on purpose."""
+    own = replace(
+        prober,
+        lm=prober.lm or options.model,
+        store=prober.store or options.store,
+        concurrency=options.concurrency if prober.concurrency == "auto" else prober.concurrency,
+    )
+    found = own.probe(done.metric, table.rows, task)
+    record = replace(done.record, probe=found, warnings=(*done.record.warnings, *found.warnings))
+    done.metric.record = record
+    return replace(done, record=record)
 
 
 def plan(
@@ -73,6 +92,7 @@ def plan(
     fraction: float = 0.3,
     test: Table | None = None,
     cv: int | None = None,
+    prober: Prober | None = None,
 ) -> str:
     """Say what `induce` would do and what it would ask of the model; asks nothing."""
     options, task = configure(table, optimizer)
@@ -95,6 +115,7 @@ def plan(
             f"{usage.completion_tokens} ({cost}; estimates, retries not counted"
             + ("" if options.store is None else ", nor what the store holds already: that shows only with the judges")
             + ")",
+            *([] if prober is None else [prober.outlook(table.rows, task)]),
             "nothing was sent and nothing was written",
         ]
     )

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-
 from metricsmith.records import Agreement
 from metricsmith.report import digest, sentences
 from metricsmith.report.formats import (
     count,
     excerpt,
     interval,
-    one_line,
     p_value,
     percent,
     points,
     rating,
     statistic,
 )
+from metricsmith.report.markup import escape, table
+from metricsmith.report.probe.markdown import probe_lines
 from metricsmith.report.record import RunRecord
 
-__all__ = ["escape", "render_markdown", "table"]
-
-_SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
-# What would open a list, a heading or a rule at the start of a line.
-_OPENING = re.compile(r"^(\s*)([-+#=]|\d+(?=[.)]))")
-
-
-def escape(text: str) -> str:
-    """`text` on one line, with nothing left that Markdown or HTML would act on."""
-    line = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    line = _SPECIAL.sub(r"\\\1", line)
-    return _OPENING.sub(lambda match: match[1] + ("&#8203;" if match[2].isdigit() else "\\") + match[2], line)
+__all__ = ["render_markdown"]
 
 
 def render_markdown(record: RunRecord) -> str:
@@ -47,7 +34,7 @@ def render_markdown(record: RunRecord) -> str:
     str
         Sections in the page's order, without plots; texts are shortened and escaped.
     """
-    sections = (_head, _components, _agreement, _outlook, _disagreements, _costs, _notes)
+    sections = (_head, _components, _agreement, _probe, _outlook, _disagreements, _costs, _notes)
     return "\n".join(line for section in sections for line in section(record)).rstrip() + "\n"
 
 
@@ -120,6 +107,10 @@ def _figures(block: Agreement) -> tuple[str, ...]:
     )
 
 
+def _probe(record: RunRecord) -> list[str]:
+    return [] if record.probe is None else ["## Outputs changed on purpose", "", *probe_lines(record.probe, "###"), ""]
+
+
 def _outlook(record: RunRecord) -> list[str]:
     prospects = digest.outlook(record.headline) if record.tested and record.evaluation != "cv" else []
     lines = [sentences.prospect(prospects), ""] if prospects else []
@@ -167,9 +158,3 @@ def _notes(record: RunRecord) -> list[str]:
     lines += [f"- {escape(line)}" for line in record.notes]
     lines += ["", "```python", sentences.usage_example(record), "```", ""]
     return [*lines, f"Signature: {escape(record.signature)}", ""]
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], right_from: int) -> list[str]:
-    """A table's lines; cells are written as they are, columns from `right_from` on stand to the right."""
-    rule = ["---" if index < right_from else "---:" for index in range(len(head))]
-    return [f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)]

@@ -17,6 +17,7 @@ from metricsmith.report.plots.reliability import reliability
 from metricsmith.report.plots.scatter import MOST_POINTS, Point, beyond, scatter, thin
 from metricsmith.report.plots.svg import Svg
 from metricsmith.report.plots.weights import MOST_BARS, weights
+from metricsmith.report.probe.page import view
 from metricsmith.report.record import RunRecord
 
 __all__ = ["FULL_TEXT", "render_html"]
@@ -59,6 +60,7 @@ def render_html(record: RunRecord) -> str:
         excerpt_length=EXCERPT,
         digest=digest,
         sentences=sentences,
+        probe=None if record.probe is None else view(record.probe),
     )
 
 

@@ -10,9 +10,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metricsmith.records import Agreement, MetricCard, Task, Usage
+
+if TYPE_CHECKING:
+    from metricsmith.report.probe.record import ProbeRecord
 
 __all__ = ["SCHEMA_VERSION", "Component", "LearningPoint", "PanelTokens", "RowRecord", "RunRecord", "jsonable"]
 
@@ -146,6 +149,8 @@ class RunRecord:
         Non-empty for synthetic data: the sentence that says so, shown wherever the results show.
     panel : PanelTokens, optional
         Where the generated judges were asked together.
+    probe : ProbeRecord, optional
+        What the metric makes of outputs that were changed on purpose.
     """
 
     task: Task
@@ -170,6 +175,7 @@ class RunRecord:
     synthetic: str = ""
     title: str = "Induced metric"
     panel: PanelTokens | None = None
+    probe: ProbeRecord | None = None
 
     @property
     def tested(self) -> bool:
@@ -215,6 +221,8 @@ class RunRecord:
         }
         if self.panel is not None:
             content["panel"] = asdict(self.panel)
+        if self.probe is not None:
+            content["probe"] = self.probe.as_dict()
         return dict(jsonable(content))
 
 

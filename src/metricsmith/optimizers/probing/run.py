@@ -157,12 +157,24 @@ class Prober:
         with using(self.lm):
             return self._estimate(metric, rows, _task(metric, task))
 
+    def outlook(self, rows: Sequence[dspy.Example], task: Task) -> str:
+        """What a probe of a metric that is not there yet will take, in a sentence; sends nothing."""
+        changed, usage = self._expected(rows, task)
+        made = f"{usage.requests} requests to change outputs, then " if usage.requests else ""
+        return f"probe: {made}{len(changed.rows)} outputs for every judge that the metric keeps"
+
     def _estimate(self, metric: Metric, rows: Sequence[dspy.Example], task: Task) -> Usage:
+        changed, usage = self._expected(rows, task)
+        asked = [one.metric for one in probed(metric, self.against) if one.metric is not None]
+        return usage + estimate(asked, changed.rows, store=self.store)
+
+    def _expected(self, rows: Sequence[dspy.Example], task: Task) -> tuple[Changed, Usage]:
+        """The outputs to be scored, with texts of the right length for those that a model is to write, and their cost."""
         changed, sources = self._by_rule(rows, task)
         usage = Usage()
         if self.perturbers != "builtin":
             dimensions = self._dimensions(task)
-            usage += Usage(estimate_requests(sources, dimensions, self.strengths))
+            usage = Usage(estimate_requests(sources, dimensions, self.strengths))
             to_come = [
                 Perturbation(row, f"{effect} {number}", effect, strength, f"{source.output} {number}", "", axis.name)
                 for axis in dimensions
@@ -171,13 +183,13 @@ class Prober:
                 for effect, number in TO_COME
             ]
             changed = replace(changed, perturbations=[*changed.perturbations, *to_come])
-        asked = [one.metric for one in probed(metric, self.against) if one.metric is not None]
-        return usage + estimate(asked, changed.rows, store=self.store)
+        return changed, usage
 
     def _by_rule(self, rows: Sequence[dspy.Example], task: Task) -> tuple[Changed, list[Source]]:
         """The originals with what the rules make of them, and the originals as perturbers see them."""
         changed, places = drawn(rows, self.n, self.seed)
-        every = sources_of(rows, task.target or None, task.scale.higher_is_better)
+        rated = task.target if any(row.get(task.target) is not None for row in rows) else None
+        every = sources_of(rows, rated, task.scale.higher_is_better)
         sources = [every[place] for place in places]
         if self.perturbers == "generated":
             return changed, sources
