@@ -17,6 +17,7 @@ from metricsmith.validity import (
     compare_stability,
     never_moves,
     null_scores,
+    position_lean,
     score_change,
     sensitivity,
     sensitivity_magnitude,
@@ -165,3 +166,19 @@ def test_lengths_must_fit():
         sensitivity([1.0, 2.0], [1.0])
     with pytest.raises(DataError, match="group"):
         stability([0.1, 0.2], [0.1, 0.2], ["a"])
+
+
+def test_a_judge_that_takes_the_first_place_leans_and_one_that_reads_does_not():
+    # Always the first: 1 when ours stands first, 0 when it stands second.
+    first = position_lean(np.ones(40), np.zeros(40))
+    assert (first.value, first.consistent, first.n) == (0.5, 0.0, 40)
+    fair = np.array([1.0, 0.0, 0.5, 1.0])
+    assert (position_lean(fair, fair).value, position_lean(fair, fair).consistent) == (0.0, 1.0)
+    # By hand: (1 - .5) / 2, 0, (0 - 1) / 2: mean -1/12; one of three is consistent.
+    mixed = position_lean([1.0, 0.5, 0.0, NAN], [0.5, 0.5, 1.0, 1.0])
+    assert mixed.value == pytest.approx(-1 / 12)
+    assert mixed.consistent == pytest.approx(1 / 3)
+    assert mixed.missing == 1
+    assert -0.5 <= mixed.interval.low <= mixed.value <= mixed.interval.high <= 0.5
+    with pytest.raises(DataError, match=r"not in \[0, 1\]"):
+        position_lean([2.0], [0.0])

@@ -27,8 +27,8 @@ from metricsmith.resampling import (
 from metricsmith.resampling.draws import complete
 
 __all__ = [
-    "NULLS", "Change", "Null", "Sensitivity", "compare_sensitivity", "compare_stability", "never_moves",
-    "null_scores", "score_change", "sensitivity", "sensitivity_magnitude", "stability", "to_unit",
+    "NULLS", "Change", "Lean", "Null", "Sensitivity", "compare_sensitivity", "compare_stability", "never_moves",
+    "null_scores", "position_lean", "score_change", "sensitivity", "sensitivity_magnitude", "stability", "to_unit",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -65,6 +65,13 @@ class Sensitivity(Change):
 
     tied: float
     risen: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lean(Change):
+    """How far a pairwise judge leans to the first place; `consistent` is the share of pairs judged alike both ways."""
+
+    consistent: float
 
 
 def sensitivity(
@@ -140,6 +147,30 @@ def score_change(
     """Mean signed change ``changed - original``: what an attack wins; otherwise as `sensitivity_magnitude`."""
     (a, b), codes, missing = _units(original, changed, groups)
     return _change(b - a, codes, missing, level, -1.0)
+
+
+def position_lean(
+    forward: ArrayLike, backward: ArrayLike, groups: Groups | None = None, *, level: float = 0.95
+) -> Lean:
+    """How far a pairwise judge leans towards the place in which an output stands.
+
+    Parameters
+    ----------
+    forward, backward : array_like, shape (n,)
+        How much the judge prefers the same one of two outputs, in [0, 1] (1 it, 0 the other, .5 neither), when it is
+        shown first and when it is shown second; NaN is missing.
+    groups, level
+        As for `sensitivity`.
+
+    Returns
+    -------
+    Lean
+        The mean of ``(forward - backward) / 2``, in [-.5, .5]: above 0 the first place wins, at .5 always.
+    """
+    (a, b), codes, missing = _units(forward, backward, groups)
+    mean = _change((a - b) / 2, codes, missing, level, -0.5)
+    ends = Interval(mean.interval.low, min(mean.interval.high, 0.5), level)
+    return Lean(mean.value, ends, mean.n, mean.groups, missing, consistent=_mean(a == b))
 
 
 def to_unit(*numbers: ArrayLike, low: float | None = None, high: float | None = None) -> list[FloatArray]:

@@ -161,6 +161,27 @@ def test_a_candidate_with_failed_calls_is_discarded():
         assert phrase not in tuned.judge.signature.instructions
 
 
+def test_failed_calls_discard_even_the_best_candidate_and_on_rows_that_do_not_select_too():
+    """The candidate judges selection rows as the raters do, and some learning rows not at all."""
+    ratings = {row.output: row.rating for row in ROWS}
+    learned = {row.output for row in ROWS[:4]}
+    model = RaterModel(101)
+
+    def answer(prompt):
+        said = model(prompt)
+        output = prompt.rsplit("[[ ## output ## ]]", 1)[-1].split("»\n", 1)[-1].split("\n«end")[0]
+        if "score" not in said or not any(word in prompt for word in ("concrete", "specific")):
+            return said
+        if output in learned:
+            return {"reasoning": "No number today.", "score": "none"}
+        return {"reasoning": "As the raters.", "score": str(round(ratings[output]))}
+
+    tuned, _ = tune(rows=ROWS[:30], valset=ROWS[30:], model=answer, budget=600)
+    assert tuned.tuning.discarded > 0
+    assert not any(word in tuned.judge.signature.instructions for word in ("concrete", "specific"))
+    assert max((one.statistic for one in tuned.tuning.selection.finalists), default=0) < 0.9
+
+
 def test_an_example_judge_keeps_its_examples_whatever_the_optimiser_resets():
     judge = ExampleJudge(measure="Quality", task="Write notices.", scale=Scale(1, 5, 1))
     judge = judge.with_examples(ROWS[:2], [1, 5])

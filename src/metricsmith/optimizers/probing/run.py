@@ -97,7 +97,7 @@ class Prober:
         Parameters
         ----------
         metric : Metric
-            An induced metric (its components are probed along), a judge or a bank metric.
+            An induced metric (its components are probed along), a judge, a bank metric, or a function as `score` takes.
         rows : sequence of dspy.Example
             As `make_row` builds them. Ratings are not needed; where there are any under the task's target, the best
             rated outputs to other inputs come first where one stands in for another.
@@ -135,7 +135,7 @@ class Prober:
         return ProbeRecord(
             title=subjects[0].label,
             task=task,
-            signature=self._signature(metric, changed),
+            signature=self._signature(subjects[0].metric, changed),
             counts=_counts(changed),
             unit=UNITS[self.unit],
             subjects=found.subjects,
@@ -176,7 +176,9 @@ class Prober:
             dimensions = self._dimensions(task)
             usage = Usage(estimate_requests(sources, dimensions, self.strengths))
             to_come = [
-                Perturbation(row, f"{effect} {number}", effect, strength, f"{source.output} {number}", "", axis.name)
+                Perturbation(
+                    row, "", effect, strength, f"{source.output} {axis.name} {strength} {effect} {number}", "", axis.name
+                )
                 for axis in dimensions
                 for strength in self.strengths
                 for row, source in enumerate(sources)

@@ -14,6 +14,7 @@ from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.report.probe.record import Kind
 from metricsmith.scoring import ScoreTable
+from metricsmith.scoring.plan import as_metric
 from metricsmith.validity import NULLS, null_scores, to_unit
 
 __all__ = ["UNITS", "Probed", "Unit", "numbers", "probed"]
@@ -61,7 +62,7 @@ class Numbers:
     attacked: FloatArray = field(repr=False)
 
 
-def probed(metric: Metric, against: Sequence[Metric]) -> list[Probed]:
+def probed(metric: Any, against: Sequence[Any]) -> list[Probed]:
     """The metric itself, its components, the metrics to compare with, and those that know nothing.
 
     Raises
@@ -69,6 +70,7 @@ def probed(metric: Metric, against: Sequence[Metric]) -> list[Probed]:
     OptionError
         If one name stands for two metrics.
     """
+    metric, against = as_metric(metric), [as_metric(other) for other in against]
     found = [Probed(metric, metric.name, _label(metric), "metric", _direction(metric))]
     if isinstance(metric, InducedMetric):
         better = 1 if metric.task.scale.higher_is_better else -1

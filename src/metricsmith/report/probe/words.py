@@ -91,6 +91,11 @@ def verdict(record: ProbeRecord) -> Verdict:
         tone = "bad" if metric.insensitive else "good" if found.interval.low > CHANCE else "unsure"
     if stable is not None and stable.n:
         parts.append(f"its stability on equal ones is {statistic(stable.value, 2)}")
+    missed = [
+        line.name for line in record.strategies if line.sensitivity is not None and line.sensitivity.value < CHANCE
+    ]
+    if missed:
+        parts.append(f"it misses most of {', '.join(dict.fromkeys(missed))}")
     deceived = [attack.name for attack in record.attacks if attack.verdict == "deceived"]
     if deceived:
         tone = "bad" if tone == "bad" else "unsure"

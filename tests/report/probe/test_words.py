@@ -1,0 +1,100 @@
+"""What a probe says in cells and sentences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from metricsmith.report.probe import words
+from metricsmith.report.probe.record import Attack
+from probes import BLIND, COLUMN, METRIC, RECORD, STILL, change, share
+
+
+def test_a_metric_that_falls_and_holds_still_is_good_unless_it_is_deceived():
+    good = replace(RECORD, attacks=())
+    assert words.verdict(good).tone == "good"
+    assert words.verdict(good).sentence.startswith("82")
+    deceived = words.verdict(RECORD)
+    assert deceived.tone == "unsure"
+    assert "deceived by self_praise" in deceived.sentence
+
+
+@pytest.mark.parametrize(
+    ("metric", "tone", "said"),
+    [
+        (BLIND, "bad", "30"),
+        (STILL, "bad", "never moves"),
+        (COLUMN, "bad", "come with the data"),
+        (replace(METRIC, sensitivity=share(0.55, 0.45, 0.64)), "unsure", "55"),
+        (replace(METRIC, sensitivity=None, stability=None), "unsure", "nothing is known"),
+    ],
+)
+def test_other_verdicts(metric, tone, said):
+    found = words.verdict(replace(RECORD, subjects=(metric, STILL), attacks=()))
+    assert found.tone == tone
+    assert said in found.sentence
+
+
+def test_strategies_that_are_missed_more_often_than_not_are_named():
+    line = replace(RECORD.strategies[0], name="truncate", sensitivity=share(0.2, 0.1, 0.4))
+    missed = words.verdict(replace(RECORD, strategies=(line, *RECORD.strategies), attacks=()))
+    assert "it misses most of truncate" in missed.sentence
+
+
+@pytest.mark.parametrize(
+    ("must_fall", "value", "low", "high", "verdict"),
+    [
+        (False, 0.1, 0.05, 0.15, "deceived"),
+        (False, 0.02, -0.03, 0.07, "open"),
+        (False, -0.02, -0.07, 0.03, "held"),
+        (False, -0.2, -0.3, -0.1, "held"),
+        (False, 0.0, float("nan"), float("nan"), "held"),
+        (False, 0.1, float("nan"), float("nan"), "open"),
+        (True, -0.2, -0.3, -0.1, "held"),
+        (True, -0.02, -0.07, 0.03, "open"),
+        (True, 0.1, 0.05, 0.15, "deceived"),
+        (True, 0.0, 0.0, 0.0, "deceived"),
+    ],
+)
+def test_attacks_have_a_verdict_by_their_interval(must_fall, value, low, high, verdict):
+    attack = Attack("a", "", 20, must_fall, change(value, low, high))
+    assert attack.verdict == verdict
+    assert words.attack_words(attack)
+
+
+def test_insensitive_and_still_metrics_are_remarked_on():
+    assert [words.remark(one) for one in (METRIC, BLIND, STILL)] == ["", "insensitive", "never moves"]
+    assert words.remark(COLUMN).startswith("not probed")
+    assert STILL.insensitive
+    assert not COLUMN.insensitive
+
+
+def test_cells_are_as_many_as_columns_and_undefined_ones_are_dashes():
+    for one in RECORD.subjects:
+        assert len(words.cells(one)) == len(words.COLUMNS)
+    assert set(words.cells(COLUMN)) == {"–"}
+    assert words.cells(METRIC)[:3] == (".82", ".740 to .880", "10\N{NO-BREAK SPACE}%")
+    for line in RECORD.strategies:
+        assert len(words.strategy_cells(line)) == len(words.STRATEGIES)
+    for attack in RECORD.attacks:
+        assert len(words.attack_cells(attack)) == len(words.ATTACKS)
+
+
+def test_changed_words_are_marked_on_both_sides_and_nothing_is_lost():
+    before, after = words.marked("Bring two forms.\nThank you.", "Bring two cats.\nThank you very much.")
+    assert "".join(piece.text for piece in before) == "Bring two forms.\nThank you."
+    assert "".join(piece.text for piece in after) == "Bring two cats.\nThank you very much."
+    assert [piece.text for piece in before if piece.mark] == ["forms"]
+    assert [piece.text for piece in after if piece.mark] == ["cats", " very much"]
+    assert words.marked("same", "same")[0] == [words.Piece("same")]
+    assert words.marked("", "new")[0] == []
+
+
+def test_long_texts_are_cut_before_they_are_compared():
+    before, _ = words.marked("word " * 2000, "word " * 2000)
+    assert "".join(piece.text for piece in before).endswith("[…]")
+
+
+def test_what_it_cost_is_said():
+    assert words.cost(RECORD).startswith("120 requests to the model (118 estimated), 3 of 100 judgements failed")
