@@ -17,7 +17,6 @@ from metricsmith.resampling.intervals import (
     group_mean_interval,
     mean_interval,
     mean_test,
-    share_interval,
     wilson_interval,
 )
 from metricsmith.resampling.multiplicity import benjamini_hochberg, holm
@@ -51,6 +50,5 @@ __all__ = [
     "repeated_mean",
     "repeated_permutation_test",
     "resampled_rows",
-    "share_interval",
     "wilson_interval",
 ]

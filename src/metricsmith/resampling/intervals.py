@@ -156,12 +156,6 @@ def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> 
     return Interval(low, high, level)
 
 
-def share_interval(hits: ArrayLike, groups: Groups | None = None, *, level: float = 0.95) -> Interval:
-    numbers = np.asarray(hits, dtype=float)
-    numbers = numbers[~np.isnan(numbers)]
-    return wilson_interval(float(numbers.sum()), float(numbers.size), level=level)
-
-
 def mean_test(values: ArrayLike, *, test_to_train: float = 0.0) -> float:
     """Two-sided p-value of Student's t-test that a mean is 0, for values whose training rows overlap.
 
