@@ -109,6 +109,27 @@ def test_one_text_for_two_strategies_counts_once():
     assert generated.perturbations[1].declined == f"the same output as by {DAMAGES[0]!r}"
 
 
+def test_what_reads_like_damage_was_not_preserved():
+    same = with_fields(outputs=["Damaged.", "Other."], changed="Damaged.\n")
+    generated, _ = made(same, sources=SOURCES[:2], dimensions=(FACTS, TONE))
+    assert [one.output for one in generated.perturbations] == ["Damaged.", "Other.", None] * 4
+    assert {one.declined for one in generated.perturbations} == {"", f"the same output as by {DAMAGES[0]!r}"}
+
+    def apart(prompt):  # damage to another quality may leave this one alone
+        said = scripted(prompt)
+        text = "Damaged." if "Facts:" in prompt else "Whole."
+        return (
+            {"outputs": [text, "Other."]}
+            if "outputs" in said
+            else {**said, "changed": "Whole."}
+            if "changed" in said
+            else said
+        )
+
+    generated, _ = made(apart, sources=SOURCES[:1], dimensions=(FACTS, TONE))
+    assert [one.output for one in generated.perturbations] == ["Damaged.", "Other.", "Whole.", "Whole.", "Other.", None]
+
+
 def test_a_model_that_declines_is_recorded_with_its_reason():
     generated, _ = made(with_fields(declines="True", reason="All of it counts."), effects=("same",))
     assert {one.output for one in generated.perturbations} == {None}
