@@ -16,6 +16,7 @@ from metricsmith.optimizers.perturber_metric import PerturberMetric
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.repeated import Repeated
+from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen
 from metricsmith.records import Output, Status
 from metricsmith.scoring import calls
@@ -144,6 +145,27 @@ def test_strategies_are_tried_on_the_outputs_that_were_kept(server):
         assert "[[ ## strength ## ]]\nobvious" in prompt
     weak = dspy.Prediction(strategies=PAD)
     assert metric(episode, weak).score == 0.0
+
+
+def test_the_metric_and_the_perturber_see_all_texts_of_a_row(server):
+    given = [Source(f"Road {n} is shut now", f"Notice {n}", f"By Ann {n}", (f"Shut {n}.",)) for n in range(3)]
+    seen = []
+
+    def judged(row, run):
+        seen.append((row["input"], row["context"], row["references"]))
+        return 1.0
+
+    texts = [(source.input, source.context, list(source.references)) for source in given]
+    metric = PerturberMetric(Scripted(judged))
+    (episode,) = strategy_episodes(given, TASK, [FACTS], tried=1)
+    metric(episode, dspy.Prediction(strategies=PAD))
+    (kept,) = [text for source, text in zip(given, texts, strict=True) if source in episode.label.sources]
+    assert seen == [kept] * 3
+    assert all(text in server.prompts[0] for text in (kept[0], kept[1], kept[2][0]))
+    seen.clear()
+    (episode,) = perturbation_episodes(given[:1], TASK, FACTS, ["subtle"])
+    metric(episode, dspy.Prediction(output="x", declined=""))
+    assert seen == texts[:1] * 2
 
 
 def test_while_dspy_bootstraps_the_answer_is_a_truth_value():

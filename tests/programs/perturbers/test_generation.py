@@ -25,7 +25,7 @@ from metricsmith.scoring.limits import Concurrency
 from metricsmith.signatures.axes import Axis
 
 SOURCES = [
-    Source(f"Road {n} is shut until May because of works.", f"Notice {n // 2}", "c", ("Shut.",)) for n in range(6)
+    Source(f"Road {n} is shut until May because of works.", f"Notice {n // 2}", "By Ann", ("Shut.",)) for n in range(6)
 ]
 FACTS, TONE = Axis(name="Facts", meaning="All facts are there."), Axis(name="Tone", meaning="It is polite.")
 BOTH = ("subtle", "obvious")
@@ -88,7 +88,8 @@ def test_the_model_reads_the_task_the_dimension_and_all_texts():
     _, server = made(sources=SOURCES[:1])
     for prompt in server.prompts:
         assert all(
-            text in prompt for text in ("Rewrite notices.", "Facts: All facts", "Road 0 is", "Notice 0", "Shut.")
+            text in prompt
+            for text in ("Rewrite notices.", "Facts: All facts", "Road 0 is", "Notice 0", "By Ann", "Shut.")
         )
 
 
