@@ -53,7 +53,7 @@ class Case:
 
 @runtime_checkable
 class Measure(Protocol):
-    """A DSPy metric that knows what an example's answer is worth, as `RankingMetric` and `YieldMetric` do.
+    """A DSPy metric that knows what an example's answer is worth, as `RankingMetric`, `YieldMetric` and `PerturberMetric` do.
 
     What it asks a model through `scoring.score` counts in the budget of the `JudgeTuner` that uses it.
     """

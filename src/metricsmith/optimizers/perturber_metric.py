@@ -166,7 +166,10 @@ class PerturberMetric:
     def _changes(
         self, sources: Sequence[Source], names: Sequence[Sequence[str]], outputs: Sequence[Sequence[str]]
     ) -> list[Change]:
-        """Score originals and changed outputs in one run; `JudgementFailed` where one has no score."""
+        """Score originals and changed outputs in one run; `JudgementFailed` where one has no score.
+
+        What was declined scores as the original does, and so is no loss.
+        """
         told = [
             told_apart(given, named, source.output)
             for source, named, given in zip(sources, names, outputs, strict=True)
@@ -191,7 +194,7 @@ class PerturberMetric:
 
     def _change(self, name: str, before: float, after: float, reason: str) -> Change:
         output = self.metric.output
-        lost = not reason and (after < before if output.higher_is_better else after > before)
+        lost = after < before if output.higher_is_better else after > before
         return Change(name, before, after, lost, abs(output.score(after) - output.score(before)), reason)
 
     def _pay(self, usage: Usage) -> None:

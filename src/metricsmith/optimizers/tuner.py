@@ -66,7 +66,8 @@ class JudgeTuner:
     objective : str, callable, Objective or Measure
         ``kendall_tau_b``, ``spearman``, ``pearson``, ``pairwise_accuracy``, ``kappa``, ``quadratic_kappa``,
         ``balanced_accuracy``, ``f1`` (macro), or a function of (predictions, ratings), higher is better. With a
-        `RankingMetric` a recommender is tuned, with a `YieldMetric` a generator, on episodes instead of rated rows.
+        `RankingMetric` a recommender is tuned, with a `YieldMetric` a generator, with a `PerturberMetric` a perturber,
+        on episodes instead of rated rows.
     budget : int
         Requests at most, retries included: a tenth is kept for those.
     task : Task, optional

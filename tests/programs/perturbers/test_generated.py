@@ -145,6 +145,7 @@ def test_the_original_and_repetitions_are_told_apart_from_damage():
         (None, "the same output as by 'a'"),
         ("other", ""),
     ]
+    assert told_apart(["x\n", "x"], ["a", "b"], "")[1] == (None, "the same output as by 'a'")
     assert told_apart(["x", "x"], ["a", "a"], "") == [("x", ""), (None, "the same output as by 'a'")]
     assert told_apart(["One two"], ["a"], "one two") == [("One two", "")]  # case and words are changes
 

@@ -25,7 +25,7 @@ from metricsmith.scoring.limits import Concurrency
 from metricsmith.signatures.axes import Axis
 
 SOURCES = [
-    Source(f"Road {n} is shut until May because of works.", f"Notice {n // 2}", "c", ("Shut.",)) for n in range(6)
+    Source(f"Road {n} is shut until May because of works.", f"Notice {n // 2}", "By Ann", ("Shut.",)) for n in range(6)
 ]
 FACTS, TONE = Axis(name="Facts", meaning="All facts are there."), Axis(name="Tone", meaning="It is polite.")
 BOTH = ("subtle", "obvious")
@@ -88,7 +88,8 @@ def test_the_model_reads_the_task_the_dimension_and_all_texts():
     _, server = made(sources=SOURCES[:1])
     for prompt in server.prompts:
         assert all(
-            text in prompt for text in ("Rewrite notices.", "Facts: All facts", "Road 0 is", "Notice 0", "Shut.")
+            text in prompt
+            for text in ("Rewrite notices.", "Facts: All facts", "Road 0 is", "Notice 0", "By Ann", "Shut.")
         )
 
 
@@ -107,6 +108,27 @@ def test_one_text_for_two_strategies_counts_once():
     generated, _ = made(with_fields(outputs=["Same.", "Same."]), sources=SOURCES[:1], effects=("worse",))
     assert [one.output for one in generated.perturbations] == ["Same.", None]
     assert generated.perturbations[1].declined == f"the same output as by {DAMAGES[0]!r}"
+
+
+def test_what_reads_like_damage_was_not_preserved():
+    same = with_fields(outputs=["Damaged.", "Other."], changed="Damaged.\n")
+    generated, _ = made(same, sources=SOURCES[:2], dimensions=(FACTS, TONE))
+    assert [one.output for one in generated.perturbations] == ["Damaged.", "Other.", None] * 4
+    assert {one.declined for one in generated.perturbations} == {"", f"the same output as by {DAMAGES[0]!r}"}
+
+    def apart(prompt):  # damage to another quality may leave this one alone
+        said = scripted(prompt)
+        text = "Damaged." if "Facts:" in prompt else "Whole."
+        return (
+            {"outputs": [text, "Other."]}
+            if "outputs" in said
+            else {**said, "changed": "Whole."}
+            if "changed" in said
+            else said
+        )
+
+    generated, _ = made(apart, sources=SOURCES[:1], dimensions=(FACTS, TONE))
+    assert [one.output for one in generated.perturbations] == ["Damaged.", "Other.", "Whole.", "Whole.", "Other.", None]
 
 
 def test_a_model_that_declines_is_recorded_with_its_reason():

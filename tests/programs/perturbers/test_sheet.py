@@ -288,6 +288,18 @@ def test_what_cannot_be_shown_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_sheet_or_key_that_is_there_is_never_overwritten(sheet, tmp_path):
+    path, key, lines = sheet
+    rewrite(path, rated(lines, by_hand))
+    before = path.read_bytes(), key.read_bytes()
+    with pytest.raises(OptionError, match="exists already"):
+        write_sheet(path, SOURCES, MADE, seed=4, criterion="c")
+    with pytest.raises(OptionError, match="exists already"):
+        write_sheet(tmp_path / "new.csv", SOURCES, MADE, seed=4, criterion="c", key=key)
+    assert (path.read_bytes(), key.read_bytes()) == before
+    assert not (tmp_path / "new.csv").exists()
+
+
 def test_declined_perturbations_are_left_out_and_the_key_may_lie_elsewhere(tmp_path):
     made = [MADE[0], Perturbation(1, "s", "same", "subtle", None, "why")]
     key = write_sheet(tmp_path / "a.csv", SOURCES, made, seed=0, criterion="c", key=tmp_path / "secret.json")

@@ -21,6 +21,7 @@ __all__ = [
     "DegradationStrategies",
     "Preserve",
     "Worsen",
+    "bare",
     "checked_strategies",
     "one_each",
     "taken_over",
@@ -186,7 +187,7 @@ def one_each(outputs: Sequence[str], strategies: Sequence[Strategy]) -> list[str
 def told_apart(outputs: Sequence[str], names: Sequence[str], original: str) -> list[tuple[str | None, str]]:
     """Each output with no reason against it, or None and the reason: it is the original, or one that came before.
 
-    Line ends, and white space before and after, make no difference: models do not keep them.
+    Texts are compared as `bare` leaves them.
 
     Parameters
     ----------
@@ -195,16 +196,17 @@ def told_apart(outputs: Sequence[str], names: Sequence[str], original: str) -> l
         What made each, for the reason.
     original : str
     """
-    first = {_bare(original): IDENTICAL}
+    first = {bare(original): IDENTICAL}
     outcomes: list[tuple[str | None, str]] = []
     for output, name in zip(outputs, names, strict=True):
-        reason = first.get(_bare(output), "")
+        reason = first.get(bare(output), "")
         outcomes.append((None if reason else output, reason))
-        first.setdefault(_bare(output), f"the same output as by {name!r}")
+        first.setdefault(bare(output), f"the same output as by {name!r}")
     return outcomes
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
+    """A text without what models do not keep: line ends as they were, and white space before and after."""
     return "\n".join(text.splitlines()).strip()
 
 

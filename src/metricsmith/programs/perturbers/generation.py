@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextvars
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product, zip_longest
 from typing import Any, Literal, TypeVar
@@ -17,7 +17,7 @@ import numpy as np
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.metric import RowText
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
-from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen, told_apart
+from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen, bare, told_apart
 from metricsmith.programs.texts import shown
 from metricsmith.records import Usage
 from metricsmith.scoring.calls import Call, model_call
@@ -216,7 +216,7 @@ class _Run:
         asked = [one for one in wanted if self.sources[one[1]].output.strip()]
         calls = self._calls([partial(self._ask, *one) for one in asked], "every request for a changed output")
         made = {(axis.name, *rest): call for (axis, *rest), call in zip(asked, calls, strict=True)}
-        return tuple(
+        return _settled(
             perturbation
             for axis, row, strength, effect in wanted
             for perturbation in self._read(
@@ -258,6 +258,22 @@ class _Run:
             Perturbation(row, name, effect, strength, output, why, dimension, "generated")
             for name, (output, why) in zip(names, outcomes, strict=True)
         ]
+
+
+def _settled(found: Iterable[Perturbation]) -> tuple[Perturbation, ...]:
+    """Without what was to leave a quality alone and reads like damage to it: one of the two must be wrong."""
+    made = tuple(found)
+    damage = {
+        (one.dimension, one.row, bare(one.output)): f"the same output as by {one.strategy!r}"
+        for one in made
+        if one.effect == "worse" and one.output is not None
+    }
+    return tuple(
+        replace(one, output=None, declined=damage[key])
+        if one.effect == "same" and (key := (one.dimension, one.row, bare(one.output or ""))) in damage
+        else one
+        for one in made
+    )
 
 
 def concurrently(asks: Sequence[Callable[[], Item]], threads: int) -> list[Item]:

@@ -160,13 +160,19 @@ def write_sheet(
     Raises
     ------
     OptionError
-        If `path` does not end in ``.csv``.
+        If `path` does not end in ``.csv``, or a file is there already, which might hold ratings.
     DataError
         If no perturbation has an output, or one is of a row that is not among the sources.
     """
     target = Path(path)
     if target.suffix.lower() != ".csv":
         raise OptionError(f"{target}: a rating sheet is a CSV file; give a name that ends in .csv")
+    secret = Path(key) if key is not None else target.with_suffix(".key.json")
+    there = next((file for file in (target, secret) if file.exists()), None)
+    if there is not None:
+        raise OptionError(
+            f"{there} exists already, and might hold ratings or their key; give another name, or remove it"
+        )
     made = [one for one in perturbations if one.output is not None]
     stray = [one.row for one in made if not 0 <= one.row < len(sources)]
     if not made or stray:
@@ -181,7 +187,6 @@ def write_sheet(
         name, output = f"i{number:0{len(str(len(order)))}d}", str(one.output) if one else sources[row].output
         lines.append([name, *map(guarded, (criterion, sources[row].input, output)), ""])
         entries[name] = {"row": row, "hash": _hash(output), **(_told(one) if one else {"effect": "original"})}
-    secret = Path(key) if key is not None else target.with_suffix(".key.json")
     write_state({"kind": KIND, "criterion": criterion, "seed": seed, "items": entries}, secret)
     with target.open("w", encoding="utf-8-sig", newline="") as file:  # Excel takes UTF-8 for what it is by its mark
         csv.writer(file).writerows([COLUMNS, *lines])
