@@ -18,7 +18,7 @@ from metricsmith.errors import DataError
 from metricsmith.records import Agreement
 from metricsmith.resampling import (
     Groups,
-    group_bootstrap,
+    correlation_interval,
     mean_interval,
     mean_test,
     permutation_test,
@@ -55,17 +55,18 @@ def agreement(
         Rows of one group are drawn and exchanged together; None makes every row its own group.
     seed : int
     resamples : int
-        Draws of the bootstrap, and permutations of the test.
+        Permutations of the test.
 
     Returns
     -------
     Agreement
-        Kendall's tau-b with its 95 % group bootstrap interval (percentiles; NaN with one group) and the
+        Kendall's tau-b with its 95 % interval (`metricsmith.resampling.correlation_interval`) and the
         two-sided p-value of the group permutation test, Pearson's and Spearman's correlations. All NaN
-        with fewer than two rows or a constant side. Both speak of new groups of the same kind: where the
+        with fewer than two rows or a constant side; the interval also with fewer than three groups, or where
+        tau-b is undefined without one of them. Both speak of new groups of the same kind: where the
         same few systems answer every prompt and differ in level, the rows of a system are not independent
         either, and interval and p-value are too sure of themselves about *other* systems. With fewer than
-        `metricsmith.resampling.MINIMUM_GROUPS` groups p stays high and the interval too narrow.
+        `metricsmith.resampling.MINIMUM_GROUPS` groups p stays high.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def agreement(
     tau = kendall_tau_b(x, y)
     if math.isnan(tau):
         return Agreement(n, count)
-    interval = group_bootstrap(batch_kendall_tau_b, [x, y], labels, resamples=resamples, seed=seed, batched=True)
+    interval = correlation_interval(batch_kendall_tau_b, x, y, labels, batched=True)
     test = permutation_test(batch_kendall_tau_b, x, y, labels, permutations=resamples, seed=seed, batched=True)
     return Agreement(n, count, tau, interval.low, interval.high, test.p_value, pearson(x, y), spearman(x, y))
 

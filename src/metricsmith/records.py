@@ -324,7 +324,7 @@ class Agreement:
     kendall_tau_b, pearson, spearman : float
         In [-1, 1].
     ci_low, ci_high : float
-        95 % interval of `kendall_tau_b` (group bootstrap; over folds for cross-validation).
+        95 % interval of `kendall_tau_b` (group jackknife; over folds for cross-validation).
     p_value : float
         Two-sided permutation p-value that respects groups.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -33,6 +34,13 @@ def test_verdict_figures_and_signature_are_there(make_record):
     ):  # fmt: skip
         assert wanted in text, wanted
     assert text.rstrip().endswith(escape(f"Signature: {record.signature}"))
+
+
+def test_few_groups_are_remarked_on_below_the_table(make_record):
+    record = make_record()
+    said = f"- With so few groups ({record.test.groups}), intervals like this covered at least"
+    assert said in render_markdown(record)
+    assert "in simulations" not in render_markdown(make_record(evaluation="cv", train=replace(record.train, groups=30)))
 
 
 def test_every_table_is_rectangular(evil_record, make_record):

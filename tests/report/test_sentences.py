@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from metricsmith.records import Agreement, Scale, Status, Task
+from metricsmith.report import sentences
 from metricsmith.report.digest import outlook
 from metricsmith.report.plots.reliability import Bin
 from metricsmith.report.sentences import (
@@ -15,6 +16,7 @@ from metricsmith.report.sentences import (
     STATUSES,
     comparison,
     direction,
+    few_groups,
     fidelity,
     pairs_in_order,
     prospect,
@@ -24,8 +26,9 @@ from metricsmith.report.sentences import (
     usage_example,
     verdict,
 )
+from metricsmith.resampling import measured_coverage
 
-SURE = Agreement(72, 14, 0.41, 0.28, 0.52, 0.0004, 0.5, 0.5)
+SURE = Agreement(72, 34, 0.41, 0.28, 0.52, 0.0004, 0.5, 0.5)
 
 
 def judge(make_record, block=SURE, **changes):
@@ -38,8 +41,28 @@ def test_a_clear_result_is_one_plain_sentence(make_record):
     assert result.cautions == ()
     assert result.sentence == (
         "Ranks outputs like the raters do more often than chance: "
-        "tau-b .41 (95\u00a0% interval .28 to .52, p < .001) on 72 unseen rows of 14 groups."
+        "tau-b .41 (95\u00a0% interval .28 to .52, p < .001) on 72 unseen rows of 34 groups."
     )
+
+
+def test_few_groups_bring_the_measured_coverage_along(make_record):
+    covered = math.floor(100 * measured_coverage("tau", 14))
+    said = f"With so few groups (14), intervals like this covered at least {covered}\u00a0% in simulations."
+    assert judge(make_record, replace(SURE, groups=14)).sentence.endswith(f"of 14 groups. {said}")
+    assert judge(make_record, replace(SURE, groups=14)).tone == "good"
+    # Student's interval over folds is another one.
+    assert "simulations" not in judge(make_record, replace(SURE, groups=14), evaluation="cv").sentence
+
+
+def test_few_groups_are_named_once_and_only_where_there_is_an_interval(monkeypatch):
+    covered = {4: math.nan, 12: 0.909, 14: 0.909, 29: 0.93, 7: 0.5, 34: None}
+    monkeypatch.setattr(sentences, "measured_coverage", lambda kind, groups: covered[groups])
+    blocks = [replace(SURE, groups=groups) for groups in (4, 14, 29, 14, 34, 12)]
+    assert few_groups([*blocks, replace(SURE, groups=7, ci_low=math.nan)]) == [
+        "With so few groups (4), intervals like this were not tried in simulations.",
+        "With so few groups (12 and 14), intervals like this covered at least 90\u00a0% in simulations.",
+        "With so few groups (29), intervals like this covered at least 93\u00a0% in simulations.",
+    ]
 
 
 def test_groups_of_one_row_are_not_worth_a_word(make_record):

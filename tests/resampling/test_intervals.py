@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metricsmith.correlation import batch_kendall_tau_b, batch_pearson, kendall_tau_b
 from metricsmith.errors import DataError, OptionError
-from metricsmith.resampling import group_bootstrap, group_mean_interval, mean_interval, mean_test, wilson_interval
+from metricsmith.resampling import group_bootstrap, mean_interval, mean_test, wilson_interval
 
 NAN = math.nan
 
@@ -149,32 +149,6 @@ def test_overlapping_training_rows_widen_the_mean_interval():
     plain, corrected = mean_interval(range(5)), mean_interval(range(5), test_to_train=1 / 4)
     ratio = (corrected.high - corrected.low) / (plain.high - plain.low)
     assert ratio == pytest.approx(math.sqrt((1 / 5 + 1 / 4) / (1 / 5)))
-
-
-def test_the_group_mean_interval_by_hand():
-    # Mean 3. Sums of deviations: a -2 - 1 = -3, b 0 + 3 = 3, c 0. Variance 3/2 * (9 + 9 + 0) / 25 = 1.08,
-    # t(.975; 2) = 4.302653 (table): half width 4.302653 * sqrt(1.08) = 4.471448.
-    interval = group_mean_interval([1, 2, 3, NAN, 6, 3], ["a", "a", "b", "a", "b", "c"])
-    assert (interval.low, interval.high) == pytest.approx((3 - 4.471448, 3 + 4.471448), abs=1e-5)
-    assert interval.undefined == 1
-
-
-@given(st.lists(st.integers(1, 5), min_size=2, max_size=30).filter(lambda values: len(set(values)) > 1))
-def test_groups_of_one_row_give_the_plain_interval(values):
-    grouped, plain = group_mean_interval(values), mean_interval(values)
-    assert (grouped.low, grouped.high) == pytest.approx((plain.low, plain.high))
-
-
-def test_repeated_rows_of_a_group_add_nothing():
-    once = group_mean_interval([1, 2, 4], ["a", "b", "c"])
-    thrice = group_mean_interval([1, 2, 4] * 3, ["a", "b", "c"] * 3)
-    assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high))
-
-
-@pytest.mark.parametrize(("values", "groups"), [([], None), ([3], None), ([1, 2], ["a", "a"]), ([2, 2, 2], None)])
-def test_without_two_groups_and_two_values_there_is_no_group_mean_interval(values, groups):
-    assert math.isnan(group_mean_interval(values, groups).low)
-    assert math.isnan(group_mean_interval(values, groups).high)
 
 
 def test_one_value_has_no_interval():

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from metricsmith.cli.limits import cost_line
 from metricsmith.records import Usage
+from metricsmith.report.digest import jackknifed
+from metricsmith.report.sentences import few_groups
 
 if TYPE_CHECKING:
     from metricsmith.optimizers.runs import Induced
@@ -27,6 +29,7 @@ def summary(done: Induced, out: Path) -> str:
         f"{record.title}: {len(record.components)} components",
         *_components(record.components),
         *_agreements(blocks),
+        *few_groups(jackknifed(record)),
         *_costs(record.usage),
         *_probe(record),
         *(f"warning: {warning}" for warning in record.warnings),

@@ -19,6 +19,7 @@ __all__ = [
     "cards",
     "costs",
     "disagreements",
+    "jackknifed",
     "outlook",
     "rated_rows",
     "reliability_bins",
@@ -132,10 +133,17 @@ def _disagreement(record: RunRecord, row: RowRecord, rating: float, prediction: 
     )
 
 
+def jackknifed(record: RunRecord) -> list[Agreement]:
+    """The blocks whose interval is that of the group jackknife: all, or under cross-validation the training block."""
+    if record.tested and record.evaluation == "cv":
+        return [record.train]
+    return [*([record.test] if record.tested else []), record.train, *record.baselines.values()]
+
+
 def outlook(block: Agreement, factors: tuple[int, ...] = (1, 2, 4)) -> list[Outlook]:
     """How the interval would shrink with more labelled groups; empty if it is undefined.
 
-    The width of a bootstrap interval falls with the square root of the number of groups, so each side
+    The width of an interval falls with the square root of the number of groups, so each side
     is divided by the root of the factor.
     """
     value = block.kendall_tau_b

@@ -90,7 +90,8 @@ def _agreement(record: RunRecord) -> list[str]:
     head = ("predictor", "rows", "groups", "tau-b", "95 % interval", "p", "Pearson", "Spearman")
     undefined = sentences.undefined_reasons([*blocks, *record.baselines.items()])
     lines = ["## Agreement with the raters", "", *table(head, rows, right_from=1), ""]
-    lines += [f"- {escape(line)}" for line in undefined] + ([""] if undefined else [])
+    remarks = [*undefined, *sentences.few_groups(digest.jackknifed(record))]
+    lines += [f"- {escape(line)}" for line in remarks] + ([""] if remarks else [])
     said = (sentences.comparison(record), sentences.reliability(digest.reliability_bins(record), record.task.scale))
     return lines + [line for text in said if text for line in (escape(text), "")]
 

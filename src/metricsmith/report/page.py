@@ -53,6 +53,7 @@ def render_html(record: RunRecord) -> str:
         cards=digest.cards(record),
         costs=digest.costs(record),
         undefined=sentences.undefined_reasons(_blocks(record)),
+        few_groups=sentences.few_groups(digest.jackknifed(record)),
         width=record.task.scale.width,
         weight_width=digest.weight_width(record),
         most_listed=MOST_BARS,

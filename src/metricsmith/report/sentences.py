@@ -15,6 +15,7 @@ from metricsmith.report.digest import Outlook
 from metricsmith.report.formats import MISSING, count, interval, one_line, p_value, percent, points, statistic
 from metricsmith.report.plots.reliability import Bin
 from metricsmith.report.record import Component, RunRecord
+from metricsmith.resampling import measured_coverage
 
 __all__ = [
     "EVALUATIONS",
@@ -24,6 +25,7 @@ __all__ = [
     "Verdict",
     "comparison",
     "direction",
+    "few_groups",
     "fidelity",
     "panel",
     "prospect",
@@ -42,9 +44,9 @@ GLOSSARY = (
     ),
     (
         "95\u00a0% interval",
-        "holds the values of tau-b that fit these rows: from drawing whole groups again, or under cross-validation "
-        "from how the folds differ. If it includes 0, these rows cannot tell the metric from chance. It speaks of new "
-        "sources; for outputs of systems that were not rated here, expect less.",
+        "holds the values of tau-b that fit these rows: from leaving out whole groups in turn, or under "
+        "cross-validation from how the folds differ. If it includes 0, these rows cannot tell the metric from chance. "
+        "It speaks of new sources; for outputs of systems that were not rated here, expect less.",
     ),
     (
         "p",
@@ -125,7 +127,7 @@ def verdict(record: RunRecord) -> Verdict:
         cautions = (_untested(record), f"{undefined_reason(block)}.")
         sentence = f"No verdict: tau-b is undefined {_where(record, block)}."
         return Verdict("unsure", sentence, tuple(filter(None, cautions)))
-    figures = f"tau-b {_estimate(block)} {_where(record, block)}."
+    figures = f"tau-b {_estimate(block)} {_where(record, block)}.{_coverage(record, block)}"
     doubts = tuple(filter(None, (_untested(record), *_doubts(block))))
     outdone = tuple(filter(None, (_outdone(record),)))
     if not record.tested:
@@ -147,6 +149,29 @@ def _estimate(block: Agreement) -> str:
         details.append(_p(block.p_value))
     value = statistic(block.kendall_tau_b, 2)
     return f"{value} ({', '.join(details)})" if details else value
+
+
+def _coverage(record: RunRecord, block: Agreement) -> str:
+    """How far the interval that was just given can be trusted; empty from 30 groups on."""
+    if record.tested and record.evaluation == "cv":
+        return ""
+    return "".join(f" {line}" for line in few_groups([block]))
+
+
+def few_groups(blocks: Iterable[Agreement]) -> list[str]:
+    """What simulations say of group jackknife intervals that stand on few groups; nothing from 30 groups on."""
+    counts: dict[str, set[int]] = {}
+    for block in blocks:
+        covered = measured_coverage("tau", block.groups)
+        if covered is not None and math.isfinite(block.ci_low):
+            # Rounded down: it is what the simulations had at least.
+            known = math.isfinite(covered)
+            said = f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
+            counts.setdefault(said, set()).add(block.groups)
+    return [
+        f"With so few groups ({' and '.join(map(count, sorted(found)))}), intervals like this {said} in simulations."
+        for said, found in counts.items()
+    ]
 
 
 def _p(value: float) -> str:
@@ -180,7 +205,7 @@ def _doubts(block: Agreement) -> list[str]:
     elif block.p_value > 0.05:
         doubts.append(f"{_p(block.p_value)} is above .05: chance alone gives agreement like this too often.")
     if not (math.isfinite(block.ci_low) and math.isfinite(block.ci_high)):
-        doubts.append("There is no interval: too few rows or groups to resample.")
+        doubts.append("There is no interval: too few rows or groups, or one group decides alone.")
     elif block.ci_low <= 0 <= block.ci_high:
         doubts.append("The interval includes 0: more rated groups are needed before relying on the metric.")
     return doubts

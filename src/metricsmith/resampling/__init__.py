@@ -10,11 +10,12 @@ A *statistic* is a function of aligned arrays that returns one number, NaN where
 same result.
 """
 
+from metricsmith.resampling.clusters import correlation_interval, group_mean_interval, share_interval
+from metricsmith.resampling.coverage import measured_coverage
 from metricsmith.resampling.draws import Groups, Statistic, resampled_rows
 from metricsmith.resampling.intervals import (
     Interval,
     group_bootstrap,
-    group_mean_interval,
     mean_interval,
     mean_test,
     wilson_interval,
@@ -37,11 +38,13 @@ __all__ = [
     "PermutationTest",
     "Statistic",
     "benjamini_hochberg",
+    "correlation_interval",
     "group_bootstrap",
     "group_mean_interval",
     "holm",
     "mean_interval",
     "mean_test",
+    "measured_coverage",
     "paired_permutation_test",
     "permutation_null",
     "permutation_p_value",
@@ -50,5 +53,6 @@ __all__ = [
     "repeated_mean",
     "repeated_permutation_test",
     "resampled_rows",
+    "share_interval",
     "wilson_interval",
 ]

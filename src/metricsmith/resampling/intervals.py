@@ -18,15 +18,13 @@ from metricsmith.resampling.draws import (
     check_draws,
     check_level,
     chunks,
-    complete,
     draw_rows,
     evaluate_rows,
     members_by_group,
 )
 
 __all__ = [
-    "Interval", "group_bootstrap", "group_mean_interval", "mean_interval", "mean_test", "percentile_interval",
-    "wilson_interval",
+    "Interval", "group_bootstrap", "mean_interval", "mean_test", "percentile_interval", "wilson_interval",
 ]  # fmt: skip
 
 
@@ -82,8 +80,9 @@ def group_bootstrap(
     Returns
     -------
     Interval
-        NaN ends with fewer than two groups or when no draw is defined. With fewer than about ten groups
-        the interval is too narrow, as any bootstrap is.
+        NaN ends with fewer than two groups or when no draw is defined. With fewer than about thirty groups
+        the interval is too narrow: for shares, means and correlations `metricsmith.resampling.clusters` has
+        better ones (docs/coverage.md).
 
     Raises
     ------
@@ -198,47 +197,6 @@ def mean_interval(values: ArrayLike, *, level: float = 0.95, test_to_train: floa
     if m < 2:
         return Interval(math.nan, math.nan, level, 0, undefined)
     half = float(stdtrit(m - 1, (1 + level) / 2)) * error
-    return Interval(mean - half, mean + half, level, 0, undefined)
-
-
-def group_mean_interval(values: ArrayLike, groups: Groups | None = None, *, level: float = 0.95) -> Interval:
-    """Student's t interval of the mean over rows that come in groups, with as many degrees of freedom as groups less 1.
-
-    The squared error of the mean of n rows in g groups is ``g / (g - 1) sum over groups of (sum of v - mean)^2 / n^2``;
-    with groups of one row each that is ``s^2 / n``.
-
-    Parameters
-    ----------
-    values : array_like, shape (n,)
-        NaN are left out and counted.
-    groups : sequence of hashable, length n, optional
-    level : float
-
-    Returns
-    -------
-    Interval
-        NaN ends with fewer than two groups, or values that are all alike: those say nothing of what others are.
-
-    Raises
-    ------
-    DataError
-        If lengths differ or a group label is missing.
-
-    References
-    ----------
-    Cochran (1977), Sampling Techniques, section 9A (clusters of unequal size, ratio to size).
-    """
-    from scipy.special import stdtrit
-
-    check_level(level)
-    (numbers,), codes = complete([values], groups)
-    undefined, n = np.size(values) - numbers.size, numbers.size
-    g = int(codes.max()) + 1 if n else 0
-    if g < 2 or np.ptp(numbers) == 0:
-        return Interval(math.nan, math.nan, level, 0, undefined)
-    mean = float(numbers.mean())
-    sums = np.bincount(codes, numbers - mean)
-    half = float(stdtrit(g - 1, (1 + level) / 2)) * math.sqrt(g / (g - 1) * float(sums @ sums)) / n
     return Interval(mean - half, mean + half, level, 0, undefined)
 
 

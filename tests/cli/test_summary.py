@@ -1,0 +1,29 @@
+"""What the terminal says after a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from metricsmith.cli.summary import summary
+from metricsmith.records import Agreement
+
+BLOCK = Agreement(72, 14, 0.41, 0.28, 0.52, 0.0004, 0.5, 0.5)
+
+
+@pytest.mark.parametrize(("groups", "evaluation", "said"), [(14, "file", True), (30, "file", False), (14, "cv", False)])
+def test_few_groups_are_remarked_on_after_the_intervals(groups, evaluation, said):
+    test, train = Agreement(72, groups, *list(_figures(BLOCK))), Agreement(90, 40, *list(_figures(BLOCK)))
+    record = SimpleNamespace(
+        title="Induced metric", components=(), tested=True, evaluation=evaluation, headline=test, test=test,
+        train=train, baselines={}, usage={}, warnings=(), synthetic="", signature="signature",
+    )  # fmt: skip
+    lines = summary(SimpleNamespace(record=record), Path("out")).splitlines()
+    assert f"({test.n} rows, {groups} groups)" in lines[1]
+    assert lines[2].startswith(f"With so few groups ({groups}), intervals like this covered") is said
+
+
+def _figures(block):
+    return block.kendall_tau_b, block.ci_low, block.ci_high, block.p_value, block.pearson, block.spearman
