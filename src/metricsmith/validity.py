@@ -168,9 +168,8 @@ def position_lean(
         The mean of ``(forward - backward) / 2``, in [-.5, .5]: above 0 the first place wins, at .5 always.
     """
     (a, b), codes, missing = _units(forward, backward, groups)
-    mean = _change((a - b) / 2, codes, missing, level, -0.5)
-    ends = Interval(mean.interval.low, min(mean.interval.high, 0.5), level)
-    return Lean(mean.value, ends, mean.n, mean.groups, missing, consistent=_mean(a == b))
+    mean = _change((a - b) / 2, codes, missing, level, -0.5, 0.5)
+    return Lean(mean.value, mean.interval, mean.n, mean.groups, missing, consistent=_mean(a == b))
 
 
 def to_unit(*numbers: ArrayLike, low: float | None = None, high: float | None = None) -> list[FloatArray]:
@@ -322,9 +321,10 @@ def _units(
     return arrays, codes, missing
 
 
-def _change(values: FloatArray, codes: NDArray[np.int64], missing: int, level: float, floor: float) -> Change:
-    interval = group_mean_interval(values, codes, level=level)
-    interval = Interval(max(interval.low, floor), min(interval.high, 1.0), level)  # in this order NaN stays NaN
+def _change(
+    values: FloatArray, codes: NDArray[np.int64], missing: int, level: float, low: float, high: float = 1.0
+) -> Change:
+    interval = group_mean_interval(values, codes, level=level, bounds=(low, high))
     return Change(_mean(values), interval, values.size, _count(codes), missing)
 
 
