@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.monitoring import RewardMonitor
     from metricsmith.optimizers.perturber_episodes import perturbation_episodes, strategy_episodes
     from metricsmith.optimizers.perturber_metric import PerturberMetric
+    from metricsmith.optimizers.probing.position import probe_position
+    from metricsmith.optimizers.probing.run import Prober
     from metricsmith.optimizers.runs import Induced
     from metricsmith.optimizers.students import RankingMetric, YieldMetric
     from metricsmith.optimizers.tuner import JudgeTuner
@@ -92,6 +94,8 @@ _HOMES = {
     "optimizers.perturber_metric": ("PerturberMetric",),
     "optimizers.runs": ("Induced",),
     "optimizers.students": ("RankingMetric", "YieldMetric"),
+    "optimizers.probing.position": ("probe_position",),
+    "optimizers.probing.run": ("Prober",),
     "optimizers.tuner": ("JudgeTuner",),
     "optimizers.tuning.outcome": ("Tuning",),
     "optimizers.yields": ("yield_of",),
@@ -128,10 +132,10 @@ __all__ = [
     "GEval", "GuidelineJudge", "Induced", "InducedMetric", "InputError", "Interrupted", "JudgeTuner", "Judgement",
     "JudgementFailed", "LinearCombination", "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
     "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PerturberMetric", "Preserve",
-    "PriorRidge", "RankingMetric", "Repeated", "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord",
+    "PriorRidge", "Prober", "RankingMetric", "Repeated", "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord",
     "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task", "Tuning", "TwoStagePLS",
     "Usage", "Worsen", "YieldMetric", "ascore", "axes_episodes", "compare", "default_bank", "drop_outliers",
-    "estimate", "gepa_bound", "induce", "load", "make_row", "perturbation_episodes", "project", "read_sheet",
+    "estimate", "gepa_bound", "induce", "load", "make_row", "perturbation_episodes", "probe_position", "project", "read_sheet",
     "read_table", "read_taubench", "recommendation_episodes", "render_messages", "render_output", "rrwa",
     "rubric_episodes", "score", "strategy_episodes", "write_comparison", "write_reports", "write_sheet", "yield_of",
 ]  # fmt: skip

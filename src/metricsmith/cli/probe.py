@@ -122,6 +122,7 @@ def probe_text(record: ProbeRecord, out: Path) -> str:
             *_table(("metric", *words.COLUMNS, ""), subjects),
             *(_table(("attack", *words.ATTACKS), attacks) if attacks else ()),
             words.verdict(record).sentence,
+            *filter(None, [words.coverage(record)]),
             words.cost(record),
             *(f"warning: {warning}" for warning in record.warnings),
             *(f"note: {note}" for note in record.notes),

@@ -98,3 +98,10 @@ def test_long_texts_are_cut_before_they_are_compared():
 
 def test_what_it_cost_is_said():
     assert words.cost(RECORD).startswith("120 requests to the model (118 estimated), 3 of 100 judgements failed")
+
+
+@pytest.mark.parametrize(("groups", "said"), [(30, ""), (20, "at least 9"), (3, "not tried for shares")])
+def test_intervals_of_few_groups_come_with_their_measured_coverage(groups, said):
+    found = words.coverage(replace(RECORD, counts={**RECORD.counts, "groups": groups}))
+    assert said in found
+    assert bool(found) == bool(said)

@@ -19,7 +19,8 @@ def render_probe_markdown(record: ProbeRecord) -> str:
 
 def probe_lines(record: ProbeRecord, level: str = "##") -> list[str]:
     """What the probe found, its parts under headings of `level`."""
-    lines = [escape(words.counted(record)), "", f"**{escape(words.verdict(record).sentence)}**", ""]
+    lines = [escape(f"{words.counted(record)} {words.coverage(record)}"), ""]
+    lines += [f"**{escape(words.verdict(record).sentence)}**", ""]
     lines += [f"> Warning: {escape(warning)}\n" for warning in record.warnings]
     lines += _table(("metric", *words.COLUMNS), [(_named(one), *words.cells(one)) for one in record.subjects])
     for effect, title in (("worse", "Made worse"), ("same", "Changed without loss")):

@@ -12,11 +12,12 @@ from typing import Literal
 from metricsmith.report.formats import MISSING, clean, count, duration, interval, p_value, percent, statistic
 from metricsmith.report.probe.record import Attack, ProbeRecord, Strategy, Subject
 from metricsmith.report.sentences import Verdict
+from metricsmith.resampling import measured_coverage
 from metricsmith.validity import Change
 
 __all__ = [
     "ATTACKS", "COLUMNS", "GLOSSARY", "STRATEGIES", "Piece", "attack_cells", "attack_words", "cells", "cost",
-    "counted", "marked", "remark", "strategy_cells", "verdict",
+    "counted", "coverage", "marked", "remark", "strategy_cells", "verdict",
 ]  # fmt: skip
 
 COLUMNS = ("sensitivity", "95 %", "tied", "mean drop", "95 %", "stability", "95 %", "p sens.", "p stab.")
@@ -74,6 +75,19 @@ def counted(record: ProbeRecord) -> str:
         f"worse, {count(counts['same'])} changed without loss, {count(counts['attack'])} dressed up; "
         f"{count(counts['declined'])} times a perturber found nothing to change. Sizes of changes are in {record.unit}."
     )
+
+
+def coverage(record: ProbeRecord) -> str:
+    """How far intervals of so few groups can be trusted; empty from 30 groups on (docs/coverage.md)."""
+    groups = record.counts["groups"]
+    known = [(name, measured_coverage(kind, groups)) for kind, name in (("share", "shares"), ("mean", "means"))]
+    said = [
+        f"{percent(math.floor(100 * covered) / 100)} for {name}" if math.isfinite(covered) else f"not tried for {name}"
+        for name, covered in known
+        if covered is not None
+    ]
+    opening = f"With {count(groups, 'group')}, 95 % intervals covered in simulations"
+    return f"{opening} at least {', '.join(said)}." if said else ""
 
 
 def verdict(record: ProbeRecord) -> Verdict:
