@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from metricsmith.programs.judges.repeated import Repeated
     from metricsmith.programs.judges.rubric import RubricJudge
     from metricsmith.programs.loading import load
+    from metricsmith.programs.perturbers.base import Perturbation, Perturber
+    from metricsmith.programs.perturbers.catalogue import BUILTIN, perturb
     from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
     from metricsmith.regression import LinearCombination, MetaMetrics, PriorRidge, TwoStagePLS, project
     from metricsmith.rendering import render_messages, render_output
@@ -99,6 +101,8 @@ _HOMES = {
     "programs.judges.repeated": ("Repeated",),
     "programs.judges.rubric": ("RubricJudge",),
     "programs.loading": ("load",),
+    "programs.perturbers.base": ("Perturbation", "Perturber"),
+    "programs.perturbers.catalogue": ("BUILTIN", "perturb"),
     "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
     "regression": ("LinearCombination", "MetaMetrics", "PriorRidge", "TwoStagePLS", "project"),
     "rendering": ("render_messages", "render_output"),
@@ -115,16 +119,17 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
+    "Agreement", "AutoMetrics", "BUILTIN", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
     "CriterionJudge", "DSPyMetric", "DataError", "DnAEval", "ExampleJudge", "GEPABound", "GEval", "GuidelineJudge",
     "Induced", "InducedMetric", "InputError", "Interrupted", "JudgeTuner", "Judgement", "JudgementFailed",
     "LinearCombination", "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError", "ModelFailure",
-    "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PriorRidge", "RankingMetric", "Repeated",
-    "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError",
-    "Status", "Store", "StoreError", "Table", "Task", "Tuning", "TwoStagePLS", "Usage", "YieldMetric", "ascore",
-    "axes_episodes", "compare", "default_bank", "drop_outliers", "estimate", "gepa_bound", "induce", "load",
-    "make_row", "project", "read_table", "read_taubench", "recommendation_episodes", "render_messages",
-    "render_output", "rrwa", "rubric_episodes", "score", "write_comparison", "write_reports", "yield_of",
+    "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "Perturbation", "Perturber", "PriorRidge",
+    "RankingMetric", "Repeated", "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord", "Scale",
+    "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task", "Tuning", "TwoStagePLS", "Usage",
+    "YieldMetric", "ascore", "axes_episodes", "compare", "default_bank", "drop_outliers", "estimate", "gepa_bound",
+    "induce", "load", "make_row", "perturb", "project", "read_table", "read_taubench", "recommendation_episodes",
+    "render_messages", "render_output", "rrwa", "rubric_episodes", "score", "write_comparison", "write_reports",
+    "yield_of",
 ]  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def formatting(source: Source, strength: Strength, random: np.random.Generator) 
         place
         for sentence in sentences(text)
         for place in words(text, sentence.start, sentence.end)
-        if place.end - place.start >= 5 and not protected.touches(*place) and not _marked(text, *place)
+        if place.end - place.start >= 6 and not protected.touches(*place) and not _marked(text, *place)
     ]
     if not plain:
         return text

@@ -16,9 +16,9 @@ _SPELLED = re.compile(
     r"(?<![\w-])(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?![\w-])", re.IGNORECASE
 )
 _LIST_NUMBER = re.compile(r"(?m)^[ \t]*\(?[0-9]{1,3}[.)][ \t]")
-_NO_NAMES = frozenset(
-    ["I", "A", "OK", "AM", "PM", "TV", "Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Sr", "Jr", "Rev", "Hon", "O"]
-)
+_NO_NAMES = frozenset({
+    "I", "A", "OK", "AM", "PM", "TV", "Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Sr", "Jr", "Rev", "Hon", "O",
+})  # fmt: skip
 _POSSESSIVE = re.compile(r"(?:['’]s|['’](?:m|d|ll|ve|re))$")
 _OPENERS = ':"“„«‘'
 

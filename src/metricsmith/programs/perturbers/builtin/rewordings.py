@@ -7,12 +7,15 @@ from typing import NamedTuple
 
 __all__ = ["CONTRACTIONS", "EXPANSIONS", "PHRASES", "SPELLINGS", "Rewording"]
 
+APOSTROPHE = "['’]"
 _OPENING = r"(?:(?<=^)|(?<=[.!?]\s))"
+_PRONOUNS = ("I", "you", "You", "we", "We", "they", "They", "he", "He", "she", "She", "it", "It", "there")
+_SUBJECT = "(?:" + "|".join(rf"(?<=\b{word} )" for word in _PRONOUNS) + ")"
 # After these a verb stands before its subject, or something else than a verb follows.
 _INVERTED = (
     r"(?! (?:i|you|we|they|he|she|it|that|this|these|those|there|the|a|an|my|your|his|her|its|our|their|some|any|all|"
     r"many|most|no|every|each|people|everyone|everybody|anyone|someone|only|just|merely|simply|to|what|who|how|where|"
-    r"when|why|because|if|but|and|or)\b)(?= [a-z])"
+    r"when|why|because|if|but|and|or|is|are|was|were|will|does|do|did)\b)(?= [a-z])"
 )
 
 
@@ -29,93 +32,95 @@ def _rewording(pattern: str, new: str, *, statements_only: bool = False) -> Rewo
 
 
 _NOT = {
-    "do": "don't", "does": "doesn't", "did": "didn't", "is": "isn't", "are": "aren't", "was": "wasn't",
-    "were": "weren't", "could": "couldn't", "would": "wouldn't", "should": "shouldn't", "has": "hasn't",
-    "have": "haven't", "had": "hadn't",
+    "do not": "don't", "does not": "doesn't", "did not": "didn't", "is not": "isn't", "are not": "aren't",
+    "was not": "wasn't", "were not": "weren't", "could not": "couldn't", "would not": "wouldn't",
+    "should not": "shouldn't", "has not": "hasn't", "have not": "haven't", "had not": "hadn't", "will not": "won't",
 }  # fmt: skip
+# What is left of a verb, the subjects it joins, and what may follow where it is cut.
 _VERBS = {
-    "am": ("I",), "are": ("[Yy]ou", "[Ww]e", "[Tt]hey"), "have": ("I", "[Yy]ou", "[Ww]e", "[Tt]hey"),
-    "will": ("I", "[Yy]ou", "[Ww]e", "[Tt]hey", "[Hh]e", "[Ss]he", "[Ii]t"),
-}  # fmt: skip
-_SHORT = {"am": "m", "are": "re", "have": "ve", "will": "ll"}
-_AFTER = {
-    "am": "a|an|the|not|going|very",
-    "are": "a|an|the|not|going|very",
-    "have": "been|seen|had|made|found",
-    "will": "be|have|need|get|find|see|make",
+    "am": ("m", "I", "a|an|the|not|going|very"),
+    "are": ("re", "[Yy]ou|[Ww]e|[Tt]hey", "a|an|the|not|going|very"),
+    "have": ("ve", "I|[Yy]ou|[Ww]e|[Tt]hey", "been|seen|had|made|found"),
+    "will": ("ll", "I|[Yy]ou|[Ww]e|[Tt]hey|[Hh]e|[Ss]he|[Ii]t", "be|have|need|get|find|see|make"),
 }
 
 # A verb that is cut to n't may stand before its subject (isn't it?), which the full form may not.
 EXPANSIONS: tuple[Rewording, ...] = (
-    *(_rewording(rf"(?<=[a-z] ){verb}n['’]t\b{_INVERTED}", f"{verb} not", statements_only=True) for verb in _NOT),
-    _rewording(rf"(?<=[a-z] )can['’]t\b{_INVERTED}", "cannot", statements_only=True),
-    _rewording(rf"(?<=[a-z] )won['’]t\b{_INVERTED}", "will not", statements_only=True),
     *(
-        _rewording(rf"\b(?P<kept>{subject})['’]{_SHORT[verb]}\b(?= [a-z])", f" {verb}")
-        for verb, subjects in _VERBS.items()
-        for subject in subjects
+        _rewording(rf"(?<=[a-zI] ){short.replace(chr(39), APOSTROPHE)}\b{_INVERTED}", full, statements_only=True)
+        for full, short in (*_NOT.items(), ("cannot", "can't"))
     ),
-    _rewording(r"\b(?P<kept>[Ii]t|[Tt]hat|[Tt]here)['’]s\b(?= (?:a|an|the) [a-z])", " is"),
+    *(
+        _rewording(rf"\b(?P<kept>{subjects}){APOSTROPHE}{short}\b(?= [a-z])", f" {verb}")
+        for verb, (short, subjects, _) in _VERBS.items()
+    ),
+    _rewording(rf"\b(?P<kept>[Ii]t|[Tt]hat|[Tt]here){APOSTROPHE}s\b(?= (?:a|an|the) [a-z])", " is"),
 )
 
-# Only at the start of a sentence, or after the subject, where nothing can stand between verb and negation.
+# Only after a pronoun or at the start of a sentence, where nothing can stand between verb and negation.
 CONTRACTIONS: tuple[Rewording, ...] = (
+    *(_rewording(rf"{_SUBJECT}{full}\b{_INVERTED}", short, statements_only=True) for full, short in _NOT.items()),
+    _rewording(rf"(?<=[a-zI] )cannot\b{_INVERTED}", "can't", statements_only=True),
     *(
-        _rewording(rf"(?i:(?<=\b{subject} )){verb} not\b{_INVERTED}", short, statements_only=True)
-        for verb, short in _NOT.items()
-        for subject in ("you", "we", "they", "he", "she", "it", "there")
-    ),
-    *(
-        _rewording(rf"(?<=[a-z] ){full}\b{_INVERTED}", short, statements_only=True)
-        for full, short in (("cannot", "can't"), ("will not", "won't"))
-    ),
-    *(
-        _rewording(rf"{_OPENING}(?P<kept>{subject}) {verb}\b(?= (?:{_AFTER[verb]}) [a-z])", f"'{_SHORT[verb]}")
-        for verb, subjects in _VERBS.items()
-        for subject in subjects
+        _rewording(rf"{_OPENING}(?P<kept>{subjects}) {verb}\b(?= (?:{after}) [a-z])", f"'{short}")
+        for verb, (short, subjects, after) in _VERBS.items()
     ),
     _rewording(rf"{_OPENING}(?P<kept>It|That|There) is\b(?= (?:a|an|the) [a-z])", "'s"),
 )
 
+# Not before a noun: «each other member», «gave one another chance».
+_MUTUAL = r"(?=[.,;!?]|$| (?:and|in|on|at|to|for|with|by|as|when|while|because|but|until|before|after|from|than)\b)"
 _BOTH_WAYS = (
-    ("for example", "for instance"), ("each other", "one another"), ("in spite of", "despite"),
-    ("regardless of", "irrespective of"), ("everyone", "everybody"), ("anyone", "anybody"),
-    ("moreover", "furthermore"), ("towards", "toward"), ("afterwards", "afterward"), ("percent", "per cent"),
+    (r"for example(?=[,:;.)])", r"for instance(?=[,:;.)])"), (rf"each other{_MUTUAL}", rf"one another{_MUTUAL}"),
+    (r"in spite of", r"despite(?! of\b)"), (r"regardless of", r"irrespective of"), (r"everyone", r"everybody"),
+    (r"anyone", r"anybody"), (r"moreover", r"furthermore"), (r"towards", r"toward"), (r"afterwards", r"afterward"),
+    (r"(?<=\d )percent", r"(?<=\d )per cent"), (r"approximately(?= \d)", r"roughly(?= \d)"),
 )  # fmt: skip
 _ONE_WAY = (
-    ("although", "though"), ("whilst", "while"), ("amongst", "among"), ("maybe", "perhaps"), ("someone", "somebody"),
-    ("in the event that", "if"), ("in spite of the fact that", "although"), ("despite the fact that", "although"),
-    ("due to the fact that", "because"), ("owing to the fact that", "because"), ("at this point in time", "now"),
-    ("began to", "started to"), ("with regard to", "regarding"), ("frequently", "often"), ("rapidly", "quickly"),
-    ("television", "TV"),
+    (r"in spite of the fact that", "although"), (r"despite the fact that", "although"),
+    (r"due to the fact that", "because"), (r"owing to the fact that", "because"), (r"at this point in time", "now"),
+    (r"prior to(?= (?:the|a|an|this|that|his|her|its|their|our|your) )", "before"), (r"although", "though"),
+    (r"whilst", "while"), (r"amongst", "among"), (r"maybe", "perhaps"), (r"someone", "somebody"),
+    (r"began to", "started to"), (r"with regard to", "regarding"), (r"frequently", "often"),
+    (r"rapidly", "quickly"), (r"television", "TV"), (r"vs\.(?= [a-z])", "versus"),
+    (r"(?<=[ (])e\.g\.,?(?= [a-z])", "for example,"), (r"(?<=[ (])i\.e\.,?(?= [a-z])", "that is,"),
 )  # fmt: skip
-_CONDITIONED = (
-    (r"(?<![\w-])prior to\b(?= (?:the|a|an|this|that|his|her|its|their|our|your) )", "before"),
-    (r"(?<![\w-])approximately(?= \d)", "roughly"),
-    (r"(?<![\w-])roughly(?= \d)", "approximately"),
-    (r"(?<=[ (])e\.g\.,?(?= [a-z])", "for example,"),
-    (r"(?<=[ (])i\.e\.,?(?= [a-z])", "that is,"),
-    (r"(?<=[a-z] )vs\.(?= [a-z])", "versus"),
-    (r"(?<=\b(?:is|am) )able to\b(?= [a-z])", "in a position to"),
-)
-PHRASES: tuple[Rewording, ...] = (
-    *(_rewording(pattern, new) for pattern, new in _CONDITIONED),
-    *(
-        _rewording(rf"(?<![\w'’-])(?:{old[0]}|{old[0].upper()}){old[1:]}(?![\w'’-])", new)
-        for old, new in sorted((*_BOTH_WAYS, *((b, a) for a, b in _BOTH_WAYS), *_ONE_WAY), key=lambda p: -len(p[0]))
-    ),
+
+
+def _phrase(pattern: str, new: str) -> Rewording:
+    first = re.search(r"(?:^|\))([a-z])", pattern)
+    at = first.start(1) if first else 0
+    cased = f"{pattern[:at]}[{pattern[at]}{pattern[at].upper()}]{pattern[at + 1 :]}"
+    return _rewording(rf"(?<![\w'’-]){cased}(?![\w'’-])", new)
+
+
+def _plain(pattern: str) -> str:
+    """The words of a pattern, without its conditions."""
+    return re.sub(r"\(\?.*?\)(?=$|[a-z])", "", pattern)
+
+
+PHRASES: tuple[Rewording, ...] = tuple(
+    _phrase(old, new)
+    for old, new in (
+        *_ONE_WAY,
+        *((one, _plain(two)) for one, two in _BOTH_WAYS),
+        *((two, _plain(one)) for one, two in _BOTH_WAYS),
+    )
 )
 
+# British, American, and the endings that both take.
 _SPELLED = (
-    ("colour", "color"), ("favourite", "favorite"), ("neighbour", "neighbor"), ("behaviour", "behavior"),
-    ("honour", "honor"), ("labour", "labor"), ("flavour", "flavor"), ("harbour", "harbor"), ("centre", "center"),
-    ("theatre", "theater"), ("grey", "gray"), ("organise", "organize"), ("realise", "realize"),
-    ("recognise", "recognize"), ("apologise", "apologize"), ("organisation", "organization"),
-    ("travelling", "traveling"), ("travelled", "traveled"), ("cancelled", "canceled"), ("defence", "defense"),
-    ("judgement", "judgment"), ("email", "e-mail"),
+    ("colour", "color", "s|ed|ing|ful"), ("favourite", "favorite", "s"), ("neighbour", "neighbor", "s|ing|hood"),
+    ("behaviour", "behavior", "s"), ("honour", "honor", "s|ed|ing"), ("labour", "labor", "s|ed|ing|ers?"),
+    ("flavour", "flavor", "s|ed|ing"), ("harbour", "harbor", "s|ed|ing"), ("centre", "center", "s"),
+    ("theatre", "theater", "s"), ("defence", "defense", "s"), ("judgement", "judgment", "s"),
+    ("organis", "organiz", "e|es|ed|ing|ers?|ations?"), ("realis", "realiz", "e|es|ed|ing"),
+    ("recognis", "recogniz", "e|es|ed|ing"), ("apologis", "apologiz", "e|es|ed|ing"),
+    ("travell", "travel", "ed|ing|ers?"), ("cancell", "cancel", "ed|ing"),
 )  # fmt: skip
 SPELLINGS: tuple[Rewording, ...] = tuple(
-    _rewording(rf"(?<![\w'’-]){old}(?=(?:s|d|ed|rs?)?(?![\w'’-]))", new)
-    for one, two in _SPELLED
+    _rewording(rf"(?<![\w'’-]){old}(?={'(?:' if needed else '(?:|'}{endings})(?![\w'’-]))", new)
+    for one, two, endings in _SPELLED
+    for needed in (one[-1] in "sl",)
     for old, new in ((one, two), (two, one))
 )

@@ -10,7 +10,7 @@ import numpy as np
 from metricsmith.programs.perturbers.base import Perturber, Source, Strength
 from metricsmith.programs.perturbers.builtin.edits import Edit, applied, one_or_all
 from metricsmith.programs.perturbers.builtin.protected import QUOTATIONS, Protected
-from metricsmith.programs.perturbers.builtin.segments import Line, lines, sentences
+from metricsmith.programs.perturbers.builtin.segments import Line, lines, looks_english, sentences
 
 __all__ = ["LAYOUT"]
 
@@ -131,7 +131,7 @@ def _apostrophes(text: str, protected: Protected) -> list[Edit]:
 
 def reorder(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    found = [items for items in _lists(text) if _without_order(text, items)]
+    found = [items for items in _lists(text) if _without_order(text, items)] if looks_english(text) else []
     edits = []
     for items in one_or_all(found, strength, random) if found else []:
         told = [text[item.body : item.end] for item in items]
@@ -194,7 +194,7 @@ LAYOUT = (
     Perturber(
         "reorder",
         "same",
-        "Exchanges two neighbouring items of a bullet list; if obvious, moves most items of every list.",
+        "Exchanges two neighbouring items of a bullet list; if obvious, moves most items of every list. English.",
         "The list is not numbered, no item has a number, and no word of the text speaks of order or of other items.",
         reorder,
     ),

@@ -27,17 +27,30 @@ _COUNTED = (
     r"soldiers|patients|homes|houses|families|cars|trees|copies|votes|jobs|dollars|euros|pounds|cents|hours|minutes|"
     r"days|weeks|months|years|miles|times|books|pages|words|questions|examples|reasons)"
 )
+_AMOUNT = "almost|nearly|some|over|under|than|least|most"  # what follows is no year
 _BEFORE = (
-    "about|almost|nearly|around|some|over|under|than|least|most|of|for|with|in|within|after|every|only|these|those|"
-    "next|past|are|were|is|was|have|has|had|by|took|takes|take|needs|need|costs|cost"
+    f"{_AMOUNT}|about|around|of|for|with|in|within|after|every|only|these|those|next|past|are|were|is|was|have|has|had|"
+    "by|took|takes|take|needs|need|costs|cost"
 )
-_LEAD = "|".join(rf"(?<=\b{word} )" for word in _BEFORE.split("|"))
-_COUNTED_COMMAS = re.compile(rf"(?:{_LEAD}|(?<=[$€£]))[1-9]\d{{0,2}}(?:,\d{{3}})+(?= {_COUNTED}\b)")
-_MONEY_COMMAS = re.compile(r"(?<=[$€£])[1-9]\d{0,2}(?:,\d{3})+(?![\w,.:/–-]*\d)(?!\w)")
-_PLAIN = re.compile(rf"(?:{_LEAD})[1-9]\d{{3,8}}(?= {_COUNTED}\b)")
-_MONEY_PLAIN = re.compile(r"(?<=[$€£])[1-9]\d{3,8}(?![\w,.:/–-]*\d)(?!\w)")
-_SMALL = re.compile(rf"(?:{_LEAD})[2-9](?= {_COUNTED}\b)")
-_SPELLED = re.compile(rf"(?:{_LEAD})(?:{'|'.join(_DIGITS)})(?= {_COUNTED}\b)")
+_YEAR = r"[12](?:\d{3}|,\d{3})(?![\d,])"
+_END = r"(?![\w,.:/–-]*\d)(?!\w)"
+
+
+def _after(words: str) -> str:
+    return "(?:" + "|".join(rf"(?<=\b{word} )" for word in words.split("|")) + ")"
+
+
+_GROUPED = r"[1-9]\d{0,2}(?:,\d{3})+"
+_UNGROUPED = r"[1-9]\d{3,8}"
+_WITH_COMMAS, _WITHOUT = (
+    re.compile(
+        rf"(?<=[$€£]){form}{_END}|{_after(_AMOUNT)}{form}(?= {_COUNTED}\b)"
+        rf"|{_after(_BEFORE)}(?!{_YEAR}){form}(?= {_COUNTED}\b)"
+    )
+    for form in (_GROUPED, _UNGROUPED)
+)
+_SMALL = re.compile(rf"{_after(_BEFORE)}[2-9](?= {_COUNTED}\b)")
+_SPELLED = re.compile(rf"{_after(_BEFORE)}(?:{'|'.join(_DIGITS)})(?= {_COUNTED}\b)")
 _PERCENT = re.compile(r"(?<=[a-z] )\d+(?:\.\d+)?%(?= [a-z]|[.,;]?(?:\s|$))")
 
 
@@ -50,7 +63,9 @@ def contractions(source: Source, strength: Strength, random: np.random.Generator
 
 def synonyms(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    return applied(text, one_or_all(list(_reworded(text, (*PHRASES, *SPELLINGS))), strength, random))
+    # Where nothing has a capital, a name cannot be told from a word that has two spellings.
+    table = (*PHRASES, *SPELLINGS) if text != text.lower() else PHRASES
+    return applied(text, one_or_all(list(_reworded(text, table)), strength, random))
 
 
 def _reworded(text: str, table: Iterable[Rewording]) -> Iterator[Edit]:
@@ -87,10 +102,8 @@ def number_format(source: Source, strength: Strength, random: np.random.Generato
 
 
 def _numbers(text: str, protected: Protected) -> Iterator[list[Edit]]:
-    for pattern in (_COUNTED_COMMAS, _MONEY_COMMAS):
-        yield [Edit(*m.span(), m.group().replace(",", "")) for m in protected.free(pattern, text)]
-    for pattern in (_PLAIN, _MONEY_PLAIN):
-        yield [Edit(*m.span(), f"{int(m.group()):,}") for m in protected.free(pattern, text)]
+    yield [Edit(*m.span(), m.group().replace(",", "")) for m in protected.free(_WITH_COMMAS, text)]
+    yield [Edit(*m.span(), f"{int(m.group()):,}") for m in protected.free(_WITHOUT, text)]
     yield [Edit(*m.span(), _DIGITS[int(m.group()) - 2]) for m in protected.free(_SMALL, text)]
     yield [Edit(*m.span(), str(_DIGITS.index(m.group()) + 2)) for m in protected.free(_SPELLED, text)]
     yield [Edit(*m.span(), f"{m.group()[:-1]} percent") for m in protected.free(_PERCENT, text)]

@@ -20,10 +20,12 @@ _DOTTED = re.compile(r"(?:^|[\s(])((?:[^\W\d_]\.){2,})$")
 _SHORTENED = re.compile(r"(?i)\b(?:no|etc|inc|ltd|co|corp|dept|approx|est|max|min|p|pp|vol|ed|eds|al|ca)\.$")
 _CLOSED = re.compile(r"[.!?…:;。！？｡]['\"”’»)\]*_`]*$")
 _MARKS = "`~|<>="
-_FUNCTION_WORDS = frozenset(
-    "the a an of to and in is are was were for on with that this it by as at from be been or not have has had will "
-    "would can you your we our they their he she his her its but if there which who when what do does did so".split()
-)
+_FUNCTION_WORDS = frozenset({
+    "the", "a", "an", "of", "to", "and", "in", "is", "are", "was", "were", "for", "on", "with", "that", "this", "it",
+    "by", "as", "at", "from", "be", "been", "or", "not", "have", "has", "had", "will", "would", "can", "you", "your",
+    "we", "our", "they", "their", "he", "she", "his", "her", "its", "but", "if", "there", "which", "who", "when",
+    "what", "do", "does", "did", "so",
+})  # fmt: skip
 
 
 class Span(NamedTuple):

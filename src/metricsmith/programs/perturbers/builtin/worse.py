@@ -31,10 +31,9 @@ def shuffle_sentences(source: Source, strength: Strength, random: np.random.Gene
     found = [sentence for sentence in sentences(text) if sentence.kind != "bullet"]
     if len(found) < (3 if strength == "subtle" else 2):
         return text
+    told = [text[place.start : place.end] for place in found]
     order = [*range(1, len(found)), 0] if strength == "subtle" else _scattered(len(found), random)
-    moved = (
-        Edit(place.start, place.end, text[found[k].start : found[k].end]) for place, k in zip(found, order, strict=True)
-    )
+    moved = (Edit(place.start, place.end, told[k]) for place, k in zip(found, order, strict=True))
     return applied(text, moved)
 
 

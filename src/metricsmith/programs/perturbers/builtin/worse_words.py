@@ -29,10 +29,10 @@ _CLAIM = re.compile(
     r"(?<=[\w,)] )(?:is|are|was|were|will|can|could|should|would|must|may|might)\b"
     r"(?= (?!(?:not|never|no|none|nothing|nobody|only|i|you|he|she|it|we|they|there|if|that)\b)[a-z])"
 )
-_NO_SUBJECT = frozenset(
-    "the a an his her its their my your our this these those any some no of in on at for with and or as than not "
-    "never what".split()
-)
+_NO_SUBJECT = frozenset({
+    "the", "a", "an", "his", "her", "its", "their", "my", "your", "our", "this", "these", "those", "any", "some",
+    "no", "of", "in", "on", "at", "for", "with", "and", "or", "as", "than", "not", "never", "what",
+})  # fmt: skip
 
 
 def shuffle_words(source: Source, strength: Strength, random: np.random.Generator) -> str:
