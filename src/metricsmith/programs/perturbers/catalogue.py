@@ -89,7 +89,7 @@ def perturb(
 def _found(wanted: Sequence[str | Perturber] | None, effects: Sequence[Effect]) -> list[Perturber]:
     if wanted is None:
         return [perturber for perturber in BUILTIN.values() if perturber.effect in effects]
-    _known("perturber", [one for one in wanted if not isinstance(one, Perturber)], BUILTIN)
+    _known("perturber", wanted, BUILTIN)
     found = [one if isinstance(one, Perturber) else BUILTIN[one] for one in wanted]
     names = [perturber.name for perturber in found]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -104,7 +104,7 @@ def _known(what: str, names: Iterable[Any], known: Iterable[str]) -> None:
     if isinstance(names, str):
         raise OptionError(f"{what} {names!r} is a string: write [{names!r}]")
     for name in names:
-        if name not in known:
+        if not isinstance(name, Perturber) and name not in known:
             raise OptionError(f"no {what} {name!r}{nearest(str(name), known)}; there are: {', '.join(known)}")
 
 

@@ -39,14 +39,14 @@ def names(text: str) -> list[list[Span]]:
     """The names of the text in order, each with the places of its words.
 
     A name is a run of words that begin with a capital and do not open a sentence, a quotation or what follows a colon;
-    titles do not belong to it. Sentences in which most words are written so, as in headings, have none to tell.
+    titles do not belong to it. Sentences in which three of four words are written so, as in headings, have none to tell.
     """
     protected = Protected(text, quotations=False)
     runs: list[list[Span]] = []
     for sentence in sentences(text):
         found = words(text, sentence.start, sentence.end)
         capital = [place for place in found[1:] if text[place.start].isupper()]
-        if not capital or 2 * len(capital) > len(found):
+        if not capital or 4 * len(capital) > 3 * len(found):
             continue
         for before, place in pairwise(found):
             start, end = place

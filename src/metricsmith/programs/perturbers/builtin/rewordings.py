@@ -10,7 +10,6 @@ __all__ = ["CONTRACTIONS", "EXPANSIONS", "PHRASES", "SPELLINGS", "Rewording"]
 APOSTROPHE = "['’]"
 _OPENING = r"(?:(?<=^)|(?<=[.!?]\s))"
 _PRONOUNS = ("I", "you", "You", "we", "We", "they", "They", "he", "He", "she", "She", "it", "It", "there")
-_SUBJECT = "(?:" + "|".join(rf"(?<=\b{word} )" for word in _PRONOUNS) + ")"
 # After these a verb stands before its subject, or something else than a verb follows.
 _INVERTED = (
     r"(?! (?:i|you|we|they|he|she|it|that|this|these|those|there|the|a|an|my|your|his|her|its|our|their|some|any|all|"
@@ -31,6 +30,11 @@ def _rewording(pattern: str, new: str, *, statements_only: bool = False) -> Rewo
     return Rewording(re.compile(pattern), new, statements_only)
 
 
+def _after_pronoun(full: str) -> str:
+    """Looks back over what was found, which is faster than looking back at every place of a text."""
+    return "(?:" + "|".join(rf"(?<=\b{pronoun} {full})" for pronoun in _PRONOUNS) + ")"
+
+
 _NOT = {
     "do not": "don't", "does not": "doesn't", "did not": "didn't", "is not": "isn't", "are not": "aren't",
     "was not": "wasn't", "were not": "weren't", "could not": "couldn't", "would not": "wouldn't",
@@ -47,8 +51,10 @@ _VERBS = {
 # A verb that is cut to n't may stand before its subject (isn't it?), which the full form may not.
 EXPANSIONS: tuple[Rewording, ...] = (
     *(
-        _rewording(rf"(?<=[a-zI] ){short.replace(chr(39), APOSTROPHE)}\b{_INVERTED}", full, statements_only=True)
-        for full, short in (*_NOT.items(), ("cannot", "can't"))
+        _rewording(rf"{short}\b(?<=[a-zI] {short}){_INVERTED}", full, statements_only=True)
+        for full, short in (
+            (full, short.replace("'", APOSTROPHE)) for full, short in (*_NOT.items(), ("cannot", "can't"))
+        )
     ),
     *(
         _rewording(rf"\b(?P<kept>{subjects}){APOSTROPHE}{short}\b(?= [a-z])", f" {verb}")
@@ -59,8 +65,11 @@ EXPANSIONS: tuple[Rewording, ...] = (
 
 # Only after a pronoun or at the start of a sentence, where nothing can stand between verb and negation.
 CONTRACTIONS: tuple[Rewording, ...] = (
-    *(_rewording(rf"{_SUBJECT}{full}\b{_INVERTED}", short, statements_only=True) for full, short in _NOT.items()),
-    _rewording(rf"(?<=[a-zI] )cannot\b{_INVERTED}", "can't", statements_only=True),
+    *(
+        _rewording(rf"{full}\b{_after_pronoun(full)}{_INVERTED}", short, statements_only=True)
+        for full, short in _NOT.items()
+    ),
+    _rewording(rf"cannot\b(?<=[a-zI] cannot){_INVERTED}", "can't", statements_only=True),
     *(
         _rewording(rf"{_OPENING}(?P<kept>{subjects}) {verb}\b(?= (?:{after}) [a-z])", f"'{short}")
         for verb, (short, subjects, after) in _VERBS.items()

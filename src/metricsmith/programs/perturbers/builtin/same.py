@@ -179,7 +179,7 @@ LAYOUT = (
         "same",
         "Doubles a space between sentences, adds one at the end of a line or a line break at the end; if obvious, all "
         "of these, and long paragraphs are wrapped.",
-        "No word, line start or paragraph changes.",
+        "No word, paragraph or list changes.",
         whitespace,
     ),
     Perturber(

@@ -37,20 +37,20 @@ _END = r"(?![\w,.:/–-]*\d)(?!\w)"
 
 
 def _after(words: str) -> str:
-    return "(?:" + "|".join(rf"(?<=\b{word} )" for word in words.split("|")) + ")"
+    return r"(?<= )(?:" + "|".join(rf"(?<=\b{word} )" for word in words.split("|")) + ")"
 
 
 _GROUPED = r"[1-9]\d{0,2}(?:,\d{3})+"
 _UNGROUPED = r"[1-9]\d{3,8}"
 _WITH_COMMAS, _WITHOUT = (
     re.compile(
-        rf"(?<=[$€£]){form}{_END}|{_after(_AMOUNT)}{form}(?= {_COUNTED}\b)"
-        rf"|{_after(_BEFORE)}(?!{_YEAR}){form}(?= {_COUNTED}\b)"
+        rf"(?=[1-9])(?:(?<=[$€£]){form}{_END}|{_after(_AMOUNT)}{form}(?= {_COUNTED}\b)"
+        rf"|{_after(_BEFORE)}(?!{_YEAR}){form}(?= {_COUNTED}\b))"
     )
     for form in (_GROUPED, _UNGROUPED)
 )
-_SMALL = re.compile(rf"{_after(_BEFORE)}[2-9](?= {_COUNTED}\b)")
-_SPELLED = re.compile(rf"{_after(_BEFORE)}(?:{'|'.join(_DIGITS)})(?= {_COUNTED}\b)")
+_SMALL = re.compile(rf"(?=[2-9]){_after(_BEFORE)}[2-9](?= {_COUNTED}\b)")
+_SPELLED = re.compile(rf"(?=[tfsen]){_after(_BEFORE)}(?:{'|'.join(_DIGITS)})(?= {_COUNTED}\b)")
 _PERCENT = re.compile(r"(?<=[a-z] )\d+(?:\.\d+)?%(?= [a-z]|[.,;]?(?:\s|$))")
 
 
@@ -122,7 +122,7 @@ WORDING = (
     Perturber(
         "number_format",
         "same",
-        "Writes one number otherwise (1,000 people or 1000 people, five days or 5 days, 3% or 3 percent); if obvious, "
+        "Writes one number otherwise (12,000 people or 12000 people, five days or 5 days, 3% or 3 percent); if obvious, "
         "all that allow it. English.",
         "The value is the same. Only amounts of money, percentages and what counts one of some fifty nouns are "
         "touched: no dates, versions, identifiers or measures.",

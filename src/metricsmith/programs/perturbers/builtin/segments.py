@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ _FENCE = re.compile(r"[ \t]*(```|~~~)")
 _FURNITURE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\||(?:[-*_=][ \t]*){3,}$)")
 _DOTTED = re.compile(r"(?:^|[\s(])((?:[^\W\d_]\.){2,})$")
 _SHORTENED = re.compile(r"(?i)\b(?:no|etc|inc|ltd|co|corp|dept|approx|est|max|min|p|pp|vol|ed|eds|al|ca)\.$")
+_BREAKS = re.compile(r"[^\S\r\n]*(?:\r\n|\r|\n)?(?:[ \t]*(?:\r\n|\r|\n))*")
 _CLOSED = re.compile(r"[.!?…:;。！？｡]['\"”’»)\]*_`]*$")
 _MARKS = "`~|<>="
 _FUNCTION_WORDS = frozenset({
@@ -146,25 +147,38 @@ def _goes_on(before: str, after: str) -> bool:
     return small and bool(_SHORTENED.search(before))
 
 
-def without(text: str, all_sentences: list[Sentence], place: int) -> str:
-    """The text without one of its sentences; a line that it fills goes with it, list marker and break included."""
-    sentence = all_sentences[place]
-    before = all_sentences[place - 1] if place else None
-    after = all_sentences[place + 1] if place + 1 < len(all_sentences) else None
-    if after and not _broken(text[sentence.end : after.start]):
-        return text[: sentence.start] + text[after.start :]
-    if before and not _broken(text[before.end : sentence.start]):
-        return text[: before.end] + text[sentence.end :]
-    start = max((text.rfind(mark, 0, sentence.start) for mark in "\r\n"), default=-1) + 1
-    rest = text[sentence.end :]
-    if rest.strip():
-        gap = re.match(r"[^\S\r\n]*(?:\r\n|\r|\n)?(?:[ \t]*(?:\r\n|\r|\n))*", rest)
-        return text[:start] + rest[gap.end() if gap else 0 :]
-    return text[:start].rstrip() + rest
+def without(text: str, all_sentences: Sequence[Sentence], places: Collection[int]) -> str:
+    """The text without some of its sentences; a line that loses all goes as well, list marker and break included."""
+    cuts: list[Span] = []
+    for line in _by_line(text, all_sentences):
+        kept = [place for place in line if place not in places]
+        start, end = all_sentences[line[0]].start, all_sentences[line[-1]].end
+        if kept:
+            last = all_sentences[kept[-1]].end
+            gone = (place for place in line if place in places and place < kept[-1])
+            cuts += [Span(all_sentences[place].start, all_sentences[place + 1].start) for place in gone]
+            cuts += [Span(last, end)] if last < end else []
+        else:
+            begun = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+            gap = _BREAKS.match(text, end)
+            cuts.append(Span(begun, gap.end() if gap else end))
+    parts = [
+        text[one:two]
+        for one, two in zip([0, *(cut.end for cut in cuts)], [*(cut.start for cut in cuts), None], strict=True)
+    ]
+    told = "".join(parts)
+    return told.rstrip() + text[len(text.rstrip()) :]
 
 
-def _broken(gap: str) -> bool:
-    return "\n" in gap or "\r" in gap
+def _by_line(text: str, all_sentences: Sequence[Sentence]) -> list[list[int]]:
+    """The sentences' numbers, those together that no line break parts."""
+    found: list[list[int]] = []
+    for place, sentence in enumerate(all_sentences):
+        gap = text[all_sentences[place - 1].end : sentence.start] if place else "\n"
+        if "\n" in gap or "\r" in gap:
+            found.append([])
+        found[-1].append(place)
+    return found
 
 
 def words(text: str, start: int = 0, end: int | None = None) -> list[Span]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -17,13 +18,11 @@ __all__ = ["STRUCTURE"]
 
 def drop_sentence(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    count = len(sentences(text))
-    if count < 2:
+    found = sentences(text)
+    if len(found) < 2:
         return text
-    for _ in range(1 if strength == "subtle" else math.ceil(count / 2)):
-        found = sentences(text)
-        text = without(text, found, int(random.integers(len(found))))
-    return text
+    count = 1 if strength == "subtle" else math.ceil(len(found) / 2)
+    return without(text, found, set(drawn(range(len(found)), count, random)))
 
 
 def shuffle_sentences(source: Source, strength: Strength, random: np.random.Generator) -> str:
@@ -75,15 +74,9 @@ def insert_unrelated(source: Source, strength: Strength, random: np.random.Gener
     if not found:
         return text
     count = 1 if strength == "subtle" else max(3, len(found))
-    take = sampler(_unrelated(source) or UNRELATED, random)
-    places = [chosen(found, random).end for _ in range(count)]
-    return applied(
-        text,
-        [
-            Edit(place, place, "".join(" " + fitted(take(), text) for _ in range(places.count(place))))
-            for place in set(places)
-        ],
-    )
+    take = sampler([fitted(sentence, text) for sentence in _unrelated(source) or UNRELATED], random)
+    places = Counter(chosen(found, random).end for _ in range(count))
+    return applied(text, [Edit(at, at, "".join(" " + take() for _ in range(often))) for at, often in places.items()])
 
 
 def _unrelated(source: Source) -> list[str]:
@@ -98,12 +91,12 @@ def wrong_language(source: Source, strength: Strength, random: np.random.Generat
     found = sentences(text)
     if not found or not looks_english(text):
         return text
-    take = sampler(FOREIGN[chosen(list(FOREIGN), random)], random)
+    take = sampler([fitted(sentence, text) for sentence in FOREIGN[chosen(list(FOREIGN), random)]], random)
     if strength == "subtle":
         place = chosen(found, random).end
-        return applied(text, [Edit(place, place, " " + fitted(take(), text))])
+        return applied(text, [Edit(place, place, " " + take())])
     replaced = drawn(found, math.ceil(len(found) / 2), random)
-    return applied(text, [Edit(place.start, place.end, fitted(take(), text)) for place in replaced])
+    return applied(text, [Edit(place.start, place.end, take()) for place in replaced])
 
 
 STRUCTURE = (
