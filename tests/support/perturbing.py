@@ -29,7 +29,13 @@ UNTOUCHABLE = (
     "src/colour/it_is.py",
 )
 
-WORDS = ["the", "a", "it", "is", "are", "was", "not", "it's", "don't", "can't", "they're", "you", "will", "colour", "grey", "although", "everyone", "for", "example,", "for", "instance,", "5", "five", "people", "days", "12,000", "12000", "2022", "$4500", "3.14", "30%", "v1.000", "2026-11-21", "Dr.", "Smith", "e.g.", "i.e.", "its", "IT'S", "Anna", '"said"', "do", "cannot", "about", "over", "naïve", "東京", "🙂", "and", "towards", "each", "other", "percent", "-", "*", "**bold**", "because", "Monday"]
+WORDS = (
+    "the", "a", "it", "is", "are", "was", "not", "it's", "don't", "can't", "they're", "you", "will", "colour",
+    "grey", "although", "everyone", "for", "example,", "for", "instance,", "5", "five", "people", "days", "12,000",
+    "12000", "2022", "$4500", "3.14", "30%", "v1.000", "2026-11-21", "Dr.", "Smith", "e.g.", "i.e.", "its", "IT'S",
+    "Anna", '"said"', "do", "cannot", "about", "over", "naïve", "東京", "🙂", "and", "towards", "each", "other",
+    "percent", "-", "*", "**bold**", "because", "Monday",
+)  # fmt: skip
 
 
 @st.composite

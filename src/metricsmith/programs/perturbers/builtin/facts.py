@@ -39,7 +39,7 @@ def names(text: str) -> list[list[Span]]:
     """The names of the text in order, each with the places of its words.
 
     A name is a run of words that begin with a capital and do not open a sentence, a quotation or what follows a colon;
-    titles do not belong to it. Sentences in which three of four words are written so, as in headings, have none to tell.
+    titles do not belong to it. Where three of four words are written so, as in headings, there are none.
     """
     protected = Protected(text, quotations=False)
     runs: list[list[Span]] = []

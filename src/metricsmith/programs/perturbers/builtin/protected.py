@@ -20,7 +20,7 @@ _INLINE = re.compile(
   | <[a-zA-Z/!][^<>\n]{0,300}>                                # tags
   | \$[^$\n]{1,200}\$ | \\\(.{0,200}?\\\)                     # formulas
   | \]\([^()\s]*\)                                            # targets of links
-  | (?<![\w.-])(?!\d[\d./-]{0,20}(?!\w))[\w.-]{0,64}[_/\\][\w./\\-]*                                # paths and identifiers
+  | (?<![\w.-])(?!\d[\d./-]{0,20}(?!\w))[\w.-]{0,64}[_/\\][\w./\\-]*  # paths and identifiers
     """,
     re.VERBOSE | re.MULTILINE,
 )

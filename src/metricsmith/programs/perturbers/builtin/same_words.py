@@ -122,8 +122,8 @@ WORDING = (
     Perturber(
         "number_format",
         "same",
-        "Writes one number otherwise (12,000 people or 12000 people, five days or 5 days, 3% or 3 percent); if obvious, "
-        "all that allow it. English.",
+        "Writes one number otherwise (12,000 people or 12000 people, five days or 5 days, 3% or 3 percent); if "
+        "obvious, all that allow it. English.",
         "The value is the same. Only amounts of money, percentages and what counts one of some fifty nouns are "
         "touched: no dates, versions, identifiers or measures.",
         number_format,

@@ -27,7 +27,8 @@ _NEGATED = re.compile(
 )
 _CLAIM = re.compile(
     r"(?<=[\w,)] )(?:is|are|was|were|will|can|could|should|would|must|may|might)\b"
-    r"(?= (?!(?:not|never|no|none|nothing|nobody|only|i|you|he|she|it|we|they|there|if|that|is|are|was|were|has|had|have|do|does)\b)[a-z])"
+    r"(?= (?!(?:not|never|no|none|nothing|nobody|only|i|you|he|she|it|we|they|there|if|that|"
+    r"is|are|was|were|has|had|have|do|does)\b)[a-z])"
 )
 _NO_SUBJECT = frozenset({
     "the", "a", "an", "his", "her", "its", "their", "my", "your", "our", "this", "these", "those", "any", "some",
