@@ -24,6 +24,7 @@ check: $(VENV)/.test
 
 docs: $(VENV)/.test
 	$(VENV)/bin/python -m metricsmith.bank.document
+	$(VENV)/bin/python -m metricsmith.programs.perturbers.document
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

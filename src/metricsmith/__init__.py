@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from metricsmith.programs.judges.repeated import Repeated
     from metricsmith.programs.judges.rubric import RubricJudge
     from metricsmith.programs.loading import load
+    from metricsmith.programs.perturbers.base import Perturbation, Perturber
+    from metricsmith.programs.perturbers.catalogue import BUILTIN, perturb
     from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen
     from metricsmith.programs.perturbers.sheet import read_sheet, write_sheet
     from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
@@ -111,6 +113,8 @@ _HOMES = {
     "programs.loading": ("load",),
     "programs.perturbers.generated": ("DegradationStrategies", "Preserve", "Worsen"),
     "programs.perturbers.sheet": ("read_sheet", "write_sheet"),
+    "programs.perturbers.base": ("Perturbation", "Perturber"),
+    "programs.perturbers.catalogue": ("BUILTIN", "perturb"),
     "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
     "regression": ("LinearCombination", "MetaMetrics", "PriorRidge", "TwoStagePLS", "project"),
     "rendering": ("render_messages", "render_output"),
@@ -127,17 +131,18 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
+    "Agreement", "AutoMetrics", "BUILTIN", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
     "CriterionJudge", "DSPyMetric", "DataError", "DegradationStrategies", "DnAEval", "ExampleJudge", "GEPABound",
     "GEval", "GuidelineJudge", "Induced", "InducedMetric", "InputError", "Interrupted", "JudgeTuner", "Judgement",
     "JudgementFailed", "LinearCombination", "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
-    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "PerturberMetric", "Preserve",
-    "PriorRidge", "Prober", "RankingMetric", "Repeated", "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord",
-    "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task", "Tuning", "TwoStagePLS",
-    "Usage", "Worsen", "YieldMetric", "ascore", "axes_episodes", "compare", "default_bank", "drop_outliers",
-    "estimate", "gepa_bound", "induce", "load", "make_row", "perturbation_episodes", "probe_position", "project", "read_sheet",
-    "read_table", "read_taubench", "recommendation_episodes", "render_messages", "render_output", "rrwa",
-    "rubric_episodes", "score", "strategy_episodes", "write_comparison", "write_reports", "write_sheet", "yield_of",
+    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "Perturbation", "Perturber",
+    "PerturberMetric", "Preserve", "PriorRidge", "Prober", "RankingMetric", "Repeated", "Reward", "RewardCheck",
+    "RewardMonitor", "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError",
+    "Table", "Task", "Tuning", "TwoStagePLS", "Usage", "Worsen", "YieldMetric", "ascore", "axes_episodes", "compare",
+    "default_bank", "drop_outliers", "estimate", "gepa_bound", "induce", "load", "make_row", "perturb",
+    "perturbation_episodes", "probe_position", "project", "read_sheet", "read_table", "read_taubench",
+    "recommendation_episodes", "render_messages", "render_output", "rrwa", "rubric_episodes", "score",
+    "strategy_episodes", "write_comparison", "write_reports", "write_sheet", "yield_of",
 ]  # fmt: skip
 
 

@@ -92,6 +92,8 @@ class Perturber:
         Those at which it can work.
     needs : tuple of str
         Fields of `Source` without which it declines, besides the output.
+    limits : str
+        Where `because` may not hold; empty if no such place is known.
     """
 
     name: str
@@ -101,3 +103,4 @@ class Perturber:
     change: Callable[[Source, Strength, np.random.Generator], str]
     strengths: tuple[Strength, ...] = STRENGTHS
     needs: tuple[str, ...] = ()
+    limits: str = ""

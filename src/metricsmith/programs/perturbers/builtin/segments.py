@@ -1,0 +1,210 @@
+"""Sentences, words and lines of a text as places in it, so that what stands between them can be kept."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from metricsmith.bank.text import sentences as split_sentences
+
+__all__ = ["BULLET", "Line", "Sentence", "Span", "lines", "looks_english", "sentences", "without", "words"]
+
+BULLET = re.compile(r"[ \t]*[-*+•‣][ \t]+(?=\S)")
+_NUMBER = re.compile(r"[ \t]*\(?\d{1,3}[.)][ \t]+(?=\S)")
+_FENCE = re.compile(r"[ \t]*(```|~~~)")
+_FURNITURE = re.compile(r"[ \t]*(?:#{1,6}[ \t]|\||(?:[-*_=][ \t]*){3,}$)")
+_DOTTED = re.compile(r"(?:^|[\s(])((?:[^\W\d_]\.){2,})$")
+_SHORTENED = re.compile(r"(?i)\b(?:no|etc|inc|ltd|co|corp|dept|approx|est|max|min|p|pp|vol|ed|eds|al|ca)\.$")
+_BREAKS = re.compile(r"[^\S\r\n]*(?:\r\n|\r|\n)?(?:[ \t]*(?:\r\n|\r|\n))*")
+_CLOSED = re.compile(r"[.!?…:;。！？｡]['\"”’»)\]*_`]*$")
+_MARKS = "`~|<>="
+_FUNCTION_WORDS = frozenset({
+    "the", "a", "an", "of", "to", "and", "in", "is", "are", "was", "were", "for", "on", "with", "that", "this", "it",
+    "by", "as", "at", "from", "be", "been", "or", "not", "have", "has", "had", "will", "would", "can", "you", "your",
+    "we", "our", "they", "their", "he", "she", "his", "her", "its", "but", "if", "there", "which", "who", "when",
+    "what", "do", "does", "did", "so",
+})  # fmt: skip
+
+
+class Span(NamedTuple):
+    """``text[start:end]``."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a text.
+
+    Parameters
+    ----------
+    start, end : int
+        Its place, without the line break.
+    body : int
+        Where its words begin, after indent and list marker.
+    kind : str
+        ``prose``, ``bullet``, ``numbered``, ``blank``, ``code`` (in a fence, which may lack its end) or
+        ``furniture`` (a heading, a row of a table, a rule).
+    """
+
+    start: int
+    end: int
+    body: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence's place, without list marker and surrounding space, and the kind of line in which it begins."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def lines(text: str) -> Iterator[Line]:
+    """The lines of the text, in order."""
+    start = 0
+    fence = ""
+    for whole in text.splitlines(keepends=True):
+        line = whole.rstrip("\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+        mark = _FENCE.match(line)
+        kind, body = _kind(line)
+        if fence or mark:
+            kind, body = "code", 0
+        if mark and (not fence or mark[1] == fence):
+            fence = "" if fence else mark[1]
+        yield Line(start, start + len(line), start + body, kind)
+        start += len(whole)
+
+
+def _kind(line: str) -> tuple[str, int]:
+    if not line.strip():
+        return "blank", 0
+    if _FURNITURE.match(line):
+        return "furniture", 0
+    for kind, pattern in (("bullet", BULLET), ("numbered", _NUMBER)):
+        if marker := pattern.match(line):
+            return kind, marker.end()
+    return "prose", len(line) - len(line.lstrip())
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of the text; headings, tables and fenced code hold none.
+
+    Abbreviations, initials and decimals end no sentence. Neither does a line break after which a long line goes on in
+    small letters; every other one does. Time grows with the length of the text.
+    """
+    found: list[Sentence] = []
+    for start, end, kind in _blocks(text):
+        flat = "".join(" " if character in "\r\n" else character for character in text[start:end])
+        at = 0
+        pieces: list[Sentence] = []
+        for piece in split_sentences(flat):
+            at = flat.index(piece, at)
+            place = Sentence(start + at, start + at + len(piece), kind)
+            at += len(piece)
+            if pieces and _goes_on(text[max(pieces[-1].start, pieces[-1].end - 16) : pieces[-1].end], piece):
+                pieces[-1] = Sentence(pieces[-1].start, place.end, kind)
+            else:
+                pieces.append(place)
+        found += pieces
+    return found
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
+    """Start, end and kind of the stretches that hold sentences: a line, or lines that were wrapped."""
+    block: tuple[int, int, str] | None = None
+    for line in lines(text):
+        if (
+            block
+            and line.kind == "prose"
+            and text[line.body].islower()
+            and _wrapped(text[max(block[0], block[1] - 80) : block[1]])
+        ):
+            block = (block[0], line.end, block[2])
+            continue
+        if block:
+            yield block
+        block = (line.body, line.end, line.kind) if line.kind in ("prose", "bullet", "numbered") else None
+    if block:
+        yield block
+
+
+def _wrapped(before: str) -> bool:
+    return len(before) >= 40 and not _CLOSED.search(before.rstrip())
+
+
+def _goes_on(before: str, after: str) -> bool:
+    """Whether the full stop at the end of `before` belongs to an abbreviation and the sentence goes on."""
+    small = after[0].islower() or after[0].isdigit()
+    if dotted := _DOTTED.search(before):
+        return small or dotted[1].lower() not in ("a.m.", "p.m.")
+    return small and bool(_SHORTENED.search(before))
+
+
+def without(text: str, all_sentences: Sequence[Sentence], places: Collection[int]) -> str:
+    """The text without some of its sentences; a line that loses all goes as well, list marker and break included."""
+    cuts: list[Span] = []
+    for line in _by_line(text, all_sentences):
+        kept = [place for place in line if place not in places]
+        start, end = all_sentences[line[0]].start, all_sentences[line[-1]].end
+        if kept:
+            last = all_sentences[kept[-1]].end
+            gone = (place for place in line if place in places and place < kept[-1])
+            cuts += [Span(all_sentences[place].start, all_sentences[place + 1].start) for place in gone]
+            cuts += [Span(last, end)] if last < end else []
+        else:
+            begun = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+            gap = _BREAKS.match(text, end)
+            cuts.append(Span(begun, gap.end() if gap else end))
+    parts = [
+        text[one:two]
+        for one, two in zip([0, *(cut.end for cut in cuts)], [*(cut.start for cut in cuts), None], strict=True)
+    ]
+    told = "".join(parts)
+    return told.rstrip() + text[len(text.rstrip()) :]
+
+
+def _by_line(text: str, all_sentences: Sequence[Sentence]) -> list[list[int]]:
+    """The sentences' numbers, those together that no line break parts."""
+    found: list[list[int]] = []
+    for place, sentence in enumerate(all_sentences):
+        gap = text[all_sentences[place - 1].end : sentence.start] if place else "\n"
+        if "\n" in gap or "\r" in gap:
+            found.append([])
+        found[-1].append(place)
+    return found
+
+
+def words(text: str, start: int = 0, end: int | None = None) -> list[Span]:
+    """The words between two places: what stands between spaces, without punctuation marks on its outside.
+
+    ``well-known``, ``3,000.5``, ``don't`` and addresses are one word, an emoji is one, and so is a run of a script
+    without spaces.
+    """
+    found = []
+    for match in re.compile(r"\S+").finditer(text, start, len(text) if end is None else end):
+        left, right = match.span()
+        while left < right and _is_mark(text[left]):
+            left += 1
+        while right > left and _is_mark(text[right - 1]):
+            right -= 1
+        if left < right:
+            found.append(Span(left, right))
+    return found
+
+
+def _is_mark(character: str) -> bool:
+    return character in _MARKS or (not character.isalnum() and unicodedata.category(character)[0] == "P")
+
+
+def looks_english(text: str) -> bool:
+    """Whether a fifth of the words, and two of them at least, are English function words."""
+    found = [text[start:end].lower() for start, end in words(text)]
+    known = sum(word in _FUNCTION_WORDS for word in found)
+    return known >= max(2, 0.2 * len(found))

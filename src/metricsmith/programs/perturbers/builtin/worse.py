@@ -1,0 +1,149 @@
+"""Outputs made worse as a whole: sentences lost, moved, repeated, added, or in another language."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+
+from metricsmith.programs.perturbers.base import Perturber, Source, Strength
+from metricsmith.programs.perturbers.builtin.edits import Edit, appended, applied, chosen, drawn, fitted, sampler
+from metricsmith.programs.perturbers.builtin.material import FOREIGN, UNRELATED
+from metricsmith.programs.perturbers.builtin.segments import looks_english, sentences, without, words
+
+__all__ = ["STRUCTURE"]
+
+
+def drop_sentence(source: Source, strength: Strength, random: np.random.Generator) -> str:
+    text = source.output
+    found = sentences(text)
+    if len(found) < 2:
+        return text
+    count = 1 if strength == "subtle" else math.ceil(len(found) / 2)
+    return without(text, found, set(drawn(range(len(found)), count, random)))
+
+
+def shuffle_sentences(source: Source, strength: Strength, random: np.random.Generator) -> str:
+    text = source.output
+    found = [sentence for sentence in sentences(text) if sentence.kind != "bullet"]
+    if len(found) < (3 if strength == "subtle" else 2):
+        return text
+    told = [text[place.start : place.end] for place in found]
+    order = [*range(1, len(found)), 0] if strength == "subtle" else _scattered(len(found), random)
+    moved = (Edit(place.start, place.end, told[k]) for place, k in zip(found, order, strict=True))
+    return applied(text, moved)
+
+
+def _scattered(count: int, random: np.random.Generator) -> list[int]:
+    """An order of 0 ... count - 1 in which hardly any number follows the one before it; never the plain order."""
+    orders = (random.permutation(count).tolist() for _ in range(8))
+    return min([*orders, list(range(count))[::-1]], key=_kept_neighbours)
+
+
+def _kept_neighbours(order: list[int]) -> int:
+    return sum(after == before + 1 for before, after in pairwise(order))
+
+
+def truncate(source: Source, strength: Strength, random: np.random.Generator) -> str:
+    text = source.output
+    kept = random.uniform(0.75, 0.9) if strength == "subtle" else random.uniform(0.3, 0.5)
+    body = text.rstrip()
+    found = words(body)
+    if len(found) > 2:
+        last = min(max(1, round(kept * len(found))), len(found) - 1)
+        return body[: found[last - 1].end]
+    return body[: max(1, round(kept * len(body)))] if len(body) >= 20 else text
+
+
+def repeat(source: Source, strength: Strength, random: np.random.Generator) -> str:
+    text = source.output
+    found = sentences(text)
+    if not text.strip() or (strength == "subtle" and not found):
+        return text
+    if strength == "obvious":
+        return appended(appended(text, text.strip()), text.strip())
+    sentence = chosen(found, random)
+    return applied(text, [Edit(sentence.end, sentence.end, " " + text[sentence.start : sentence.end])])
+
+
+def insert_unrelated(source: Source, strength: Strength, random: np.random.Generator) -> str:
+    text = source.output
+    found = sentences(text)
+    if not found:
+        return text
+    count = 1 if strength == "subtle" else max(3, len(found))
+    take = sampler([fitted(sentence, text) for sentence in _unrelated(source) or UNRELATED], random)
+    places = Counter(chosen(found, random).end for _ in range(count))
+    return applied(text, [Edit(at, at, "".join(" " + take() for _ in range(often))) for at, often in places.items()])
+
+
+def _unrelated(source: Source) -> list[str]:
+    """Whole sentences of six words or more from the other outputs that are not in this one."""
+    found = dict.fromkeys(other[place.start : place.end] for other in source.others for place in sentences(other))
+    own = source.output.lower()
+    return [text for text in found if len(words(text)) >= 6 and text[-1] in ".!?" and text.lower() not in own]
+
+
+def wrong_language(source: Source, strength: Strength, random: np.random.Generator) -> str:
+    text = source.output
+    found = sentences(text)
+    if not found or not looks_english(text):
+        return text
+    take = sampler([fitted(sentence, text) for sentence in FOREIGN[chosen(list(FOREIGN), random)]], random)
+    if strength == "subtle":
+        place = chosen(found, random).end
+        return applied(text, [Edit(place, place, " " + take())])
+    replaced = drawn(found, math.ceil(len(found) / 2), random)
+    return applied(text, [Edit(place.start, place.end, take()) for place in replaced])
+
+
+STRUCTURE = (
+    Perturber(
+        "drop_sentence",
+        "worse",
+        "Leaves out one sentence; if obvious, half of them.",
+        "What the sentence said is no longer there.",
+        drop_sentence,
+        limits="A sentence that said nothing is no loss.",
+    ),
+    Perturber(
+        "shuffle_sentences",
+        "worse",
+        "Moves the first sentence to the end; if obvious, puts all of them in an order without order.",
+        "Sentences no longer follow from those before them. Items of bullet lists stay where they are.",
+        shuffle_sentences,
+        limits="Sentences that stand each for itself lose little.",
+    ),
+    Perturber(
+        "truncate",
+        "worse",
+        "Breaks off after 75 to 90 % of the words; if obvious, after 30 to 50 %.",
+        "The rest is missing, and the last sentence has no end.",
+        truncate,
+    ),
+    Perturber(
+        "repeat",
+        "worse",
+        "Says one sentence twice in a row; if obvious, everything three times.",
+        "The reader reads more and learns no more.",
+        repeat,
+    ),
+    Perturber(
+        "insert_unrelated",
+        "worse",
+        "Puts in one sentence about something else; if obvious, as many as there are, three at least. They come from "
+        "outputs to other inputs, or, where there are none, from a list.",
+        "The sentence does not belong there.",
+        insert_unrelated,
+    ),
+    Perturber(
+        "wrong_language",
+        "worse",
+        "Puts a German, French or Spanish sentence about something else into an English text; if obvious, in place of "
+        "half of the sentences.",
+        "Nobody asked for that language, and what was replaced is lost: this is no translation.",
+        wrong_language,
+    ),
+)
