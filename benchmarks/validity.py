@@ -1,4 +1,4 @@
-"""Sensitivity, stability and attacks on public ratings, without a model: the tables and the picture of docs/validity.md.
+"""Sensitivity, stability and attacks on public ratings, without a model: tables and picture of docs/validity.md.
 
     python benchmarks/validity.py --data FOLDER [--seed 0] [--out docs/figures/validity.svg]
 

@@ -49,9 +49,7 @@ def test_an_exact_name_is_meant_even_where_it_holds_brackets():
 @pytest.mark.parametrize("patterns", [(["bleu*"], []), ([], ["bleu*"])])
 def test_a_pattern_is_case_sensitive_and_matching_nothing_is_an_error(patterns):
     option = "metric_columns" if patterns[0] else "prior_columns"
-    with pytest.raises(
-        OptionError, match=rf"the pattern 'bleu\*' of {option} .* matches none of the 7 columns"
-    ):
+    with pytest.raises(OptionError, match=rf"the pattern 'bleu\*' of {option} .* matches none of the 7 columns"):
         match_columns(RAW, *patterns)
 
 
@@ -75,7 +73,5 @@ def test_scores_are_numbers_with_missing_as_nan_and_infinities_kept():
 
 
 def test_a_cell_that_is_no_number_is_shown_with_its_place():
-    with pytest.raises(
-        DataError, match=r"row 2 \(counted from 1\), column 'odd \[x\]': 'abc' is not a number"
-    ):
+    with pytest.raises(DataError, match=r"row 2 \(counted from 1\), column 'odd \[x\]': 'abc' is not a number"):
         read_scores(RAW, ["odd [x]"])

@@ -13,17 +13,13 @@ from hypothesis import strategies as st
 from metricsmith.datasets.cells import cell_number, cell_text, is_blank, plain, reference_list
 
 
-@pytest.mark.parametrize(
-    "value", [None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT, decimal.Decimal("NaN")]
-)
+@pytest.mark.parametrize("value", [None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT, decimal.Decimal("NaN")])
 def test_every_kind_of_missing_becomes_none(value):
     assert plain(value) is None
 
 
 def test_numpy_values_become_python_ones():
-    cell = plain(
-        {"a": np.array(["x", "y"], dtype=object), "b": np.int64(3), "c": (np.float64(0.5), np.bool_(True))}
-    )
+    cell = plain({"a": np.array(["x", "y"], dtype=object), "b": np.int64(3), "c": (np.float64(0.5), np.bool_(True))})
     assert cell == {"a": ["x", "y"], "b": 3, "c": [0.5, True]}
     assert [type(item) for item in cell["c"]] == [float, bool]
 
@@ -36,9 +32,7 @@ def test_text_that_says_missing_is_still_text():
     assert [plain("NA"), plain("nan"), is_blank("NA")] == ["NA", "nan", False]
 
 
-@pytest.mark.parametrize(
-    ("cell", "blank"), [(None, True), ("", True), (" \n", True), (0, False), ("0", False)]
-)
+@pytest.mark.parametrize(("cell", "blank"), [(None, True), ("", True), (" \n", True), (0, False), ("0", False)])
 def test_blank_is_none_or_white_space(cell, blank):
     assert is_blank(cell) is blank
 

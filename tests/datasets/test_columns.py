@@ -73,10 +73,7 @@ def test_candidate_columns_are_never_guessed():
 def test_the_target_is_only_guessed_where_one_is_wanted():
     assert resolve_columns(table("output", "score"), Columns()).target == "score"
     assert resolve_columns(table("output", "score"), Columns(), guess_target=False).target is None
-    assert (
-        resolve_columns(table("output", "score"), Columns(target="score"), guess_target=False).target
-        == "score"
-    )
+    assert resolve_columns(table("output", "score"), Columns(target="score"), guess_target=False).target == "score"
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_half_of_the_cells_are_not_enough_for_a_column_of_conversations():
 
 
 def test_one_bad_cell_among_conversations_is_an_error():
-    with pytest.raises(DataError, match="row 3 .*message 1 has no role"):
+    with pytest.raises(DataError, match=r"row 3 .*message 1 has no role"):
         render_conversations(raw(talk=[TALK, TALK, [{"content": "Hi"}]]), ("talk",))
 
 

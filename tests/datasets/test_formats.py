@@ -76,9 +76,7 @@ def test_jsonl_keeps_types_and_fills_absent_keys_with_none():
     assert parsed.lines == (1, 3)
 
 
-@pytest.mark.parametrize(
-    "content", ['[{"x": 1}, {"x": 2}]', '{"x": 1}\n{"x": 2}', '\ufeff [{"x": 1},\n{"x": 2}]']
-)
+@pytest.mark.parametrize("content", ['[{"x": 1}, {"x": 2}]', '{"x": 1}\n{"x": 2}', '\ufeff [{"x": 1},\n{"x": 2}]'])
 def test_json_is_a_list_or_lines(content):
     assert parse("a.json", content).columns == {"x": [1, 2]}
 

@@ -62,9 +62,7 @@ def test_a_guessed_id_with_a_lone_value_one_value_or_gaps_becomes_nothing(ids):
 
 
 def test_a_guessed_id_never_displaces_a_named_group():
-    labels = label(
-        Columns(id="id", group="g", guessed=frozenset({"id"})), id=["x", "x", "y", "y"], g=[1, 2, 1, 2]
-    )
+    labels = label(Columns(id="id", group="g", guessed=frozenset({"id"})), id=["x", "x", "y", "y"], g=[1, 2, 1, 2])
     assert labels.groups == ("1", "2", "1", "2")
     assert "is the group" not in labels.notes[0]
 

@@ -79,9 +79,7 @@ def test_a_missing_rating_is_nan_and_never_zero(cell):
     assert math.isnan(parse_rating(cell))
 
 
-@pytest.mark.parametrize(
-    "cell", ["excellent", "4/5", "3,5", "1_0", "inf", math.inf, "-Infinity", [4], "+", "☆☆☆"]
-)
+@pytest.mark.parametrize("cell", ["excellent", "4/5", "3,5", "1_0", "inf", math.inf, "-Infinity", [4], "+", "☆☆☆"])
 def test_what_is_no_rating_is_refused(cell):
     with pytest.raises(ValueError):
         parse_rating(cell)
@@ -176,9 +174,7 @@ def test_words_beside_other_numbers_are_refused():
 
 
 def test_a_rating_off_the_given_scale_names_its_place_and_the_scale():
-    with pytest.raises(
-        DataError, match=r"row 2 .*column 'score': the rating '6' is outside the scale 1 to 5"
-    ):
+    with pytest.raises(DataError, match=r"row 2 .*column 'score': the rating '6' is outside the scale 1 to 5"):
         read_ratings(column(5, "6"), "score", Scale(1, 5, 1))
 
 

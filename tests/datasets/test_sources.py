@@ -81,9 +81,7 @@ def test_a_hub_failure_is_a_data_error_that_keeps_the_reason(error):
 
     with pytest.raises(DataError) as caught:
         load_hub("owner/name", load)
-    assert f"owner/name: cannot be loaded from the Hugging Face hub ({error.__name__}: it is down)" in str(
-        caught.value
-    )
+    assert f"owner/name: cannot be loaded from the Hugging Face hub ({error.__name__}: it is down)" in str(caught.value)
     assert "check the spelling" in str(caught.value)
 
 

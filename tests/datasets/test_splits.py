@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from metricsmith.datasets.splits import effective_groups, folds, holdout
 from metricsmith.errors import DataError, OptionError
 
-GROUPS = st.lists(st.integers(0, 12).map(str), min_size=4, max_size=60).filter(
-    lambda groups: len(set(groups)) > 3
-)
+GROUPS = st.lists(st.integers(0, 12).map(str), min_size=4, max_size=60).filter(lambda groups: len(set(groups)) > 3)
 
 
 def sides_of(groups, split):
@@ -28,9 +26,7 @@ def test_rows_with_the_same_texts_merge_their_groups():
 
 def test_merging_chains_through_groups():
     # Rows 2 and 3 share a text and rows 4 and 5 another: groups a-b and b-c merge, d stays.
-    assert effective_groups(["a", "a", "b", "b", "c", "d"], ["1", "2", "2", "3", "3", "4"]).tolist() == [
-        0
-    ] * 5 + [1]
+    assert effective_groups(["a", "a", "b", "b", "c", "d"], ["1", "2", "2", "3", "3", "4"]).tolist() == [0] * 5 + [1]
 
 
 def test_groups_that_share_two_texts_merge_once():

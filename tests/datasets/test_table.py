@@ -39,9 +39,7 @@ def message(source, error=DataError, **options) -> str:
 def write(folder, form):
     """The same table in another form; lists as JSON where a form has no lists."""
     texts = FRAME.assign(references=[json.dumps(cell) for cell in FRAME["references"]])
-    records = "".join(
-        json.dumps(record) + "\n" for record in FRAME.replace({math.nan: None}).to_dict("records")
-    )
+    records = "".join(json.dumps(record) + "\n" for record in FRAME.replace({math.nan: None}).to_dict("records"))
     if form == "data frame":
         return FRAME
     if form == "data set":
@@ -96,10 +94,7 @@ def test_what_was_guessed_and_left_out_stands_in_the_notes():
     notes = read_table(FRAME).notes
     assert "target column guessed: 'score' (name it with target=... (--target))" in notes
     assert "output column guessed: 'answer' (name it with output=... (--output))" in notes
-    assert (
-        "rating scale inferred: 1 to 5, step 1 (ratings run from 1 to 5; give another with scale=...)"
-        in notes
-    )
+    assert "rating scale inferred: 1 to 5, step 1 (ratings run from 1 to 5; give another with scale=...)" in notes
     assert "1 of 10 rows have no rating: they are kept for scoring and left out of fitting" in notes
 
 
@@ -126,9 +121,7 @@ def test_several_inputs_are_joined_as_labelled_blocks_without_blank_ones():
 
 
 def test_several_reference_columns_are_read_in_the_order_given():
-    rows = read_table(
-        frame(gold=["best"] + [None] * 9), target="score", reference=["gold", "references"]
-    ).rows
+    rows = read_table(frame(gold=["best"] + [None] * 9), target="score", reference=["gold", "references"]).rows
     assert rows[0].references == ["best", "ref 0", "it's fine"]
     assert rows[1].references == ["ref 1", "it's fine"]
 
@@ -238,9 +231,7 @@ def test_constant_ratings_show_the_value_and_the_first_row():
 
 
 def test_a_rating_outside_the_given_scale_is_an_error():
-    assert "row 5 (counted from 1), column 'score': the rating '5' is outside" in message(
-        FRAME, scale=Scale(1, 4)
-    )
+    assert "row 5 (counted from 1), column 'score': the rating '5' is outside" in message(FRAME, scale=Scale(1, 4))
 
 
 @pytest.mark.parametrize("name", ["id", "group", "input", "base"])

@@ -5,9 +5,9 @@ import json
 import dspy
 import pandas as pd
 import pytest
-from loopback import scripted, serve
 
 import metricsmith
+from loopback import scripted, serve
 from metricsmith.datasets.taubench import DESCRIPTION, SCALE, read_taubench
 from metricsmith.errors import DataError, OptionError
 from metricsmith.rendering import render_messages

@@ -6,15 +6,15 @@ import math
 
 import dspy
 import pytest
+
 from logprobs import SPREAD
 from loopback import scripted, serve
-from panels import panelled
-from planted import TASK, planted_rows
-
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics, split_rated
 from metricsmith.optimizers.candidates import DEFAULT_POOL
 from metricsmith.programs.loading import load
+from panels import panelled
+from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=12)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dspy
 import pytest
-from loopback import scripted, serve
-from planted import TASK, planted_rows
 
+from loopback import scripted, serve
 from metricsmith.bank import bleu, cider, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import JudgementFailed, NeedsError, OptionError
@@ -15,6 +14,7 @@ from metricsmith.optimizers.candidates import Sources, gather
 from metricsmith.programs.recommenders.base import Recommendation, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.records import Status, Usage
+from planted import TASK, planted_rows
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
 ROWS = planted_rows(sources=8)

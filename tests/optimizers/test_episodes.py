@@ -8,10 +8,8 @@ from dataclasses import replace
 import dspy
 import numpy as np
 import pytest
-from loopback import serve
-from planted import planted_rows
-from students import answer, rated_table
 
+from loopback import serve
 from metricsmith.bank import bleu, distinct, levenshtein, rouge, self_bleu
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.correlation import kendall_tau_b
@@ -25,6 +23,8 @@ from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.records import Task
 from metricsmith.scoring import CallableMetric
 from metricsmith.signatures.axes import Axis
+from planted import planted_rows
+from students import answer, rated_table
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY, self_bleu.FAMILY))
 TABLE = rated_table()

@@ -33,7 +33,7 @@ def rows(sizes, seed=0, sign=1):
 
 
 def induction(train, others=(), task=TASK, options=None, prior=()):
-    names = [name for name in train[0]["columns"]]
+    names = list(train[0]["columns"])
     options = options or Options(sources=Sources(bank="none", columns=names, prior_columns=prior))
     return induct(Rated.of(train, "rating"), others, task, options)
 
@@ -42,7 +42,7 @@ def test_the_metric_comes_first_and_predicts_as_it_does_for_anybody():
     train, others = rows([3] * 12), rows([3] * 4, seed=1)
     done = induction(train, others)
     found = predictions(done, done.other_values, others)
-    assert list(found)[0] == METRIC
+    assert next(iter(found)) == METRIC
     np.testing.assert_array_equal(found[METRIC], [judgement.raw for judgement in done.metric.judge_batch(others)])
 
 

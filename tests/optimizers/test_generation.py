@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dspy
 import pytest
-from loopback import QUALITIES, scripted, serve
-from planted import TASK, planted_rows
 
+from loopback import QUALITIES, scripted, serve
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate
-from metricsmith.scoring import calls
 from metricsmith.records import Scale, Task
+from metricsmith.scoring import calls
+from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=8)
 

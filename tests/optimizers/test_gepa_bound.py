@@ -6,9 +6,9 @@ import json
 
 import dspy
 import pytest
+
 from faults import draw
 from loopback import serve
-
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import NeedsError, OptionError
 from metricsmith.optimizers.gepa_bound import gepa_bound
@@ -57,7 +57,9 @@ def run(seed, calls, reward=None, **options):
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("calls", "options"), [(40, {}), (150, {}), (23, {"use_merge": False}), (31, {"component_selector": "all"})])
+@pytest.mark.parametrize(
+    ("calls", "options"), [(40, {}), (150, {}), (23, {"use_merge": False}), (31, {"component_selector": "all"})]
+)
 def test_a_run_stays_within_its_bound(seed, calls, options):
     bound, results, server, reward = run(seed, calls, **options)
     reflections = sum("examples_with_feedback" in prompt for prompt in server.prompts)

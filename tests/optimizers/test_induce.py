@@ -10,9 +10,8 @@ import dspy
 import numpy as np
 import pandas as pd
 import pytest
-from loopback import scripted, serve
-from planted import TASK, planted_rows
 
+from loopback import scripted, serve
 from metricsmith.bank import bleu, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.table import read_table
@@ -23,6 +22,7 @@ from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induce import induce, plan
 from metricsmith.scoring import calls
+from planted import TASK, planted_rows
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
 
@@ -175,7 +175,7 @@ def test_without_groups_rows_of_one_input_count_as_one_group():
     ]
     metric = optimizer(bank="existing").compile(rows[:45], rows[45:], task=TASK)
     assert (metric.record.train.groups, metric.record.test.groups) == (15, 5)
-    with pytest.raises(OptionError, match="input .* stands in trainset and valset"):
+    with pytest.raises(OptionError, match=r"input .* stands in trainset and valset"):
         optimizer().compile(rows[:44], rows[44:], task=TASK)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-
 import pytest
-from loopback import scripted, serve
-from planted import TASK, planted_rows
 
+from loopback import scripted, serve
 from metricsmith.bank import cider
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import ModelFailure
@@ -16,6 +14,7 @@ from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.rated import Rated
 from metricsmith.scoring import calls
+from planted import TASK, planted_rows
 
 TRAIN, OTHERS = planted_rows(sources=12), planted_rows(sources=4, seed=1)
 COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))

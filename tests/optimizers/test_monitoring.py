@@ -148,7 +148,7 @@ def test_wrong_ratings_are_refused():
     monitor.observe(words(2))
     with pytest.raises(DataError, match="no output has the id 'x'"):
         monitor.rate({"x": 3})
-    with pytest.raises(DataError, match="rating 9 of .* is not on the scale 1 to 5"):
+    with pytest.raises(DataError, match=r"rating 9 of .* is not on the scale 1 to 5"):
         monitor.rate({monitor.to_rate()[0].id: 9})
     with pytest.raises(DataError, match="no step has a reference yet"):
         monitor.best()
@@ -183,7 +183,11 @@ def test_the_leaders_of_a_run_are_followed_and_an_alarm_is_logged(caplog):
     monitor = RewardMonitor(reward(), ROWS, reference=capped)
     with caplog.at_level(logging.WARNING):
         monitor.follow(compiled([0.2, 0.4, 0.3, 0.6]))
-    assert [(gap.at, gap.label) for gap in monitor.gaps()] == [(0, "candidate 0"), (20, "candidate 1"), (60, "candidate 3")]
+    assert [(gap.at, gap.label) for gap in monitor.gaps()] == [
+        (0, "candidate 0"),
+        (20, "candidate 1"),
+        (60, "candidate 3"),
+    ]
     assert "the reward rises beyond its reference: By step 60" in caplog.text
 
 

@@ -8,8 +8,8 @@ import warnings
 
 import dspy
 import pytest
-from loopback import serve
 
+from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge

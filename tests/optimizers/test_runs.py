@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from loopback import scripted, serve
-from planted import TASK, planted_rows
 
+from loopback import scripted, serve
 from metricsmith.datasets.splits import Split
 from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
-from metricsmith.scoring import calls
 from metricsmith.programs.loading import load
+from metricsmith.scoring import calls
+from planted import TASK, planted_rows
 
 COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))
 NONE = Rated.of([], "rating")

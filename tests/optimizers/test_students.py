@@ -9,9 +9,8 @@ import warnings
 
 import dspy
 import pytest
-from loopback import serve
-from students import GOOD, HINT, LEVELS, WEAK, answer, rated_table
 
+from loopback import serve
 from metricsmith.errors import DataError, JudgementFailed, ModelFailure, OptionError
 from metricsmith.optimizers.episodes import Episode, Gains, axes_episodes, recommendation_episodes, rubric_episodes
 from metricsmith.optimizers.students import RankingMetric, YieldMetric
@@ -22,6 +21,7 @@ from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.scoring import calls
 from metricsmith.signatures.axes import Axis
+from students import GOOD, HINT, LEVELS, WEAK, answer, rated_table
 
 TABLE = rated_table()
 GAINS = Gains({"a": 0.5, "b": 0.4, "c": 0.2, "d": 0.1, "e": math.nan}, "by hand")
@@ -242,7 +242,7 @@ def test_what_has_no_value_raises_and_is_counted():
     prediction = dspy.Prediction(axes=AXES[:2])
     with serve(answer) as server:
         metric = YieldMetric(server.lm())
-        with pytest.raises(JudgementFailed, match="2 of the 5 judges .* no mean to go by"):
+        with pytest.raises(JudgementFailed, match=r"2 of the 5 judges .* no mean to go by"):
             metric(episode, prediction)
     with serve(answer, always=500) as server:
         metric.lm = server.lm()

@@ -61,7 +61,9 @@ def test_a_tuned_judge_is_saved_and_loaded_with_what_it_learned(gepa):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("faults", [Faults(), Faults({Fault.ERROR_500: 0.04, Fault.CHATTER: 0.02})], ids=["calm", "faults"])
+@pytest.mark.parametrize(
+    "faults", [Faults(), Faults({Fault.ERROR_500: 0.04, Fault.CHATTER: 0.02})], ids=["calm", "faults"]
+)
 def test_what_is_sent_is_within_the_bound_and_the_bound_within_the_budget(method, faults):
     with serve(RaterModel(4), script=faults, seed=3) as server:
         tuner = JudgeTuner(method=method, budget=420, lm=server.lm(), seed=4)
@@ -248,13 +250,18 @@ def test_the_rating_scale_is_mapped_for_demonstrations():
         ({"judge": "judge"}, OptionError, "dspy.Module"),
         ({"judge": Repeated(JUDGE, runs=3)}, OptionError, "tune those judges"),
         ({"reflection_lm": "openai/x"}, OptionError, "is no model"),
-        ({"rows": [row.copy(rating=row.rating * 20) for row in ROWS], "objective": "kappa"}, OptionError, "ExampleJudge"),
+        (
+            {"rows": [row.copy(rating=row.rating * 20) for row in ROWS], "objective": "kappa"},
+            OptionError,
+            "ExampleJudge",
+        ),
     ],
 )
 def test_wrong_input_is_refused_before_any_call(options, error, message):
+    rows, valset, judge = (
+        options.pop(name, usual) for name, usual in (("rows", ROWS), ("valset", None), ("judge", JUDGE))
+    )
     with serve(RaterModel(0)) as server, pytest.raises(error, match=message):
-        rows, valset = options.pop("rows", ROWS), options.pop("valset", None)
-        judge = options.pop("judge", JUDGE)
         JudgeTuner(**{"lm": server.lm(), "budget": 600, **options}).compile(judge, rows, valset)
     assert server.requests == 0
 

@@ -67,7 +67,9 @@ def test_a_module_that_swallows_the_end_of_the_budget_passes_no_budget():
     faults = Faults({Fault.ERROR_500: 0.3})
     with serve(RaterModel(4), script=faults, seed=3) as server:
         try:
-            bound = JudgeTuner("labeled", budget=400, lm=server.lm(), seed=4).compile(Stubborn(), bare(ROWS)).tuning.bound
+            bound = (
+                JudgeTuner("labeled", budget=400, lm=server.lm(), seed=4).compile(Stubborn(), bare(ROWS)).tuning.bound
+            )
         except ModelFailure:
             bound = 400
     assert server.requests <= bound
@@ -114,7 +116,10 @@ def test_a_judge_with_a_model_of_its_own_keeps_it():
     assert own.prompts
     assert given.prompts
     assert all("Write notices." in prompt for prompt in own.prompts)
-    assert all("[[ ## criterion ## ]]" not in prompt.rsplit("[[ ## output ## ]]")[0] or "instruction" in prompt for prompt in given.prompts)
+    assert all(
+        "[[ ## criterion ## ]]" not in prompt.rsplit("[[ ## output ## ]]")[0] or "instruction" in prompt
+        for prompt in given.prompts
+    )
 
 
 def test_sampled_answers_are_tuned_within_the_bound():

@@ -17,7 +17,10 @@ from metricsmith.signatures.axes import Axis
 from students import HINT, answer, rated_table
 
 # Texts of different tables differ by seed; so no output is held out on both sides.
-LEARN, SELECT = [rated_table(sources=6, seed=seed) for seed in (1, 2)], [rated_table(sources=6, seed=seed) for seed in (3, 4, 5, 6)]
+LEARN, SELECT = (
+    [rated_table(sources=6, seed=seed) for seed in (1, 2)],
+    [rated_table(sources=6, seed=seed) for seed in (3, 4, 5, 6)],
+)
 AXIS = Axis(name="Warm tone", meaning="It sounds friendly.")  # says nothing unless the rubric brings in padding
 
 

@@ -5,15 +5,15 @@ import math
 import dspy
 import numpy as np
 import pytest
-from loopback import serve
-from students import GOOD, LEVELS, answer, field, rated_table
 
+from loopback import serve
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.errors import DataError, ModelFailure, NeedsError
 from metricsmith.optimizers.episodes import axes_episodes, rubric_episodes
 from metricsmith.optimizers.yields import judges_of, yield_of
 from metricsmith.scoring import calls
 from metricsmith.signatures.axes import Axis
+from students import GOOD, LEVELS, answer, field, rated_table
 
 TABLE = rated_table()
 PADDING, TONE = Axis(name="No padding", meaning="Not idle."), Axis(name="Warm tone", meaning="Friendly.")

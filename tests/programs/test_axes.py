@@ -6,16 +6,16 @@ import asyncio
 
 import dspy
 import pytest
-from loopback import scripted, serve
-from planted import TASK, planted_rows
 
+from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import make_row
 from metricsmith.programs.generators.axes import AxesGenerator, contrast, distinct
 from metricsmith.programs.generators.rubrics import RubricGenerator, five
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.records import Scale, Task
+from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import Axis
+from planted import TASK, planted_rows
 
 
 def rows(*ratings):

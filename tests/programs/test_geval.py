@@ -32,7 +32,9 @@ def short_pauses(monkeypatch):
 
 
 def geval(mode="logprob", **changes):
-    return GEval(**{**GIVEN, "task": "Rewrite notices.", "mode": mode, **({"n": 3} if mode == "sampled" else {})} | changes)
+    return GEval(
+        **{**GIVEN, "task": "Rewrite notices.", "mode": mode, **({"n": 3} if mode == "sampled" else {})} | changes
+    )
 
 
 def likely(prompt):
@@ -96,7 +98,14 @@ def test_the_spread_is_read_from_answers_in_json_too():
         tokens[1]["top_logprobs"] = [{"token": level, "logprob": -0.6931471805599453} for level in ("4", "5")]
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "finish_reason": "stop", "message": message, "logprobs": {"content": tokens}}
-        return 200, {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": {}}
+        return 200, {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+            "usage": {},
+        }
 
     with serve(answer) as server:
         server.respond = respond
@@ -128,7 +137,7 @@ def test_without_log_probabilities_there_is_no_number_and_no_second_request(engi
 def test_a_server_without_log_probabilities_stops_the_run_at_the_gate():
     with (
         serve(lambda prompt: {"reasoning": "r", "score": "4"}) as server,
-        pytest.raises(ModelFailure, match="unparsable.*use mode='sampled'"),
+        pytest.raises(ModelFailure, match=r"unparsable.*use mode='sampled'"),
     ):
         score([geval()], [make_row("a"), make_row("b")], lm=server.lm(), progress=False)
 
@@ -160,7 +169,9 @@ def test_retries_repairs_and_a_store_leave_the_expected_level_as_it_is(tmp_path)
         asked = server.requests
         again = score([geval()], rows, lm=server.lm(), **options).column(0)
     kept = [(one, other) for one, other in zip(first, again, strict=True) if one.ok]
-    assert server.faults[Fault.CHATTER] and server.faults[Fault.OUT_OF_RANGE] and server.faults[Fault.ERROR_500]
+    assert server.faults[Fault.CHATTER]
+    assert server.faults[Fault.OUT_OF_RANGE]
+    assert server.faults[Fault.ERROR_500]
     assert len(kept) > 8
     assert asked > len(rows)
     assert server.requests - asked <= 6 * (len(rows) - len(kept))  # what succeeded is not asked again
@@ -237,7 +248,10 @@ def test_a_sample_without_a_number_is_missing_and_half_of_them_are_needed():
 
 def test_a_sample_off_the_scale_is_repaired_by_itself():
     def answer(prompt, choice):
-        return {"reasoning": f"choice {choice}", "score": "3" if "cannot be used" in prompt else ("5", "4", "9")[choice]}
+        return {
+            "reasoning": f"choice {choice}",
+            "score": "3" if "cannot be used" in prompt else ("5", "4", "9")[choice],
+        }
 
     (judgement,), server = judged(geval("sampled"), answer, temperature=1.0)
     assert judgement.raw == 4.0
@@ -253,7 +267,9 @@ def test_repetitions_of_a_sampled_judge_share_no_sample():
     assert [seen.n for seen in server.log] == [6]
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
     try:
-        with serve(lambda prompt: {"reasoning": "r", "score": "2"}, script=Faults({Fault.NO_CHOICE_OF_N: 1.0})) as server:
+        with serve(
+            lambda prompt: {"reasoning": "r", "score": "2"}, script=Faults({Fault.NO_CHOICE_OF_N: 1.0})
+        ) as server:
             where = server.lm().kwargs["api_base"]
             lm = dspy.LM(f"openai/apart-{server.port}", api_base=where, api_key="none", temperature=1.0)
             with dspy.context(lm=lm):
@@ -278,7 +294,7 @@ def test_repetitions_of_a_sampled_judge_are_numbered_apart():
 def test_samples_need_a_temperature_and_nothing_is_sent_without_one(settings):
     with serve(likely) as server:
         lm = server.lm(**settings)
-        with pytest.raises(OptionError, match="runs=3|repeated runs"):
+        with pytest.raises(OptionError, match=r"runs=3|repeated runs"):
             score([geval("stated"), geval("sampled")], [make_row("a")], lm=lm, progress=False)
         with dspy.context(lm=lm), pytest.raises(OptionError, match="runs=3 needs independent samples"):
             geval("sampled")(output="a")

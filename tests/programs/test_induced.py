@@ -10,9 +10,8 @@ import dspy
 import numpy as np
 import pytest
 from dspy.utils import DummyLM
-from loopback import scripted, serve
-from planted import TASK, planted_rows
 
+from loopback import scripted, serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import JudgementFailed, StateError
@@ -24,6 +23,7 @@ from metricsmith.programs.state import write_state
 from metricsmith.records import Scale, Status, Task
 from metricsmith.regression import LinearCombination, NormalScore, ZScore
 from metricsmith.scoring import score
+from planted import TASK, planted_rows
 
 ROWS = planted_rows()
 
@@ -228,9 +228,7 @@ def test_it_serves_as_a_dspy_metric_and_reward():
 
 
 def test_an_empty_combination_predicts_its_intercept():
-    metric = InducedMetric(
-        components=[], combination=LinearCombination((), (), (), (), 2.5), task=TASK, best=[]
-    )
+    metric = InducedMetric(components=[], combination=LinearCombination((), (), (), (), 2.5), task=TASK, best=[])
     assert [judgement.raw for judgement in metric.judge_batch(ROWS[:2])] == [2.5, 2.5]
 
 

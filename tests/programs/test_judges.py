@@ -40,6 +40,8 @@ def examples(**changes):
 def steps(**changes):
     settings = {"criterion": "Plain words", "meaning": "Short.", "steps": ["Look.", "Weigh."], "mode": "stated"}
     return GEval(**{**settings, "task": "Rewrite notices.", **changes})
+
+
 def guideline(**changes):
     settings = {"measure": "Plain words", "task": "Rewrite notices.", "scale": Scale(1, 5, 1), **changes}
     return GuidelineJudge(**{"guideline": "Give 5 where every word is common.", **settings})
@@ -50,7 +52,8 @@ def answers(*scores):
 
 
 @pytest.fixture(
-    params=[criterion, rubric, examples, steps, guideline], ids=["criterion", "rubric", "examples", "steps", "guideline"]
+    params=[criterion, rubric, examples, steps, guideline],
+    ids=["criterion", "rubric", "examples", "steps", "guideline"],
 )
 def judge(request):
     return request.param()

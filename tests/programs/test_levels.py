@@ -82,8 +82,8 @@ def test_a_level_of_almost_no_probability_counts_but_is_not_shown():
 
 
 def test_a_log_probability_above_nothing_is_certainty():
-    found = level_shares({"content": [entry("[[ ## score ## ]]\n", {}), {"token": "4", "logprob": 1000.0, "top_logprobs": [
-        {"token": "4", "logprob": 1000.0}]}]}, 4, FIVE, 0.9)  # fmt: skip
+    certain = {"token": "4", "logprob": 1000.0, "top_logprobs": [{"token": "4", "logprob": 1000.0}]}
+    found = level_shares({"content": [entry("[[ ## score ## ]]\n", {}), certain]}, 4, FIVE, 0.9)
     assert (found.mean, found.covered) == (4, 1)
 
 
@@ -194,9 +194,7 @@ def test_the_mean_lies_between_the_levels_that_have_any_probability(weights, els
         return
     total = sum(inside.values()) / (1 - elsewhere)
     shares = {str(level): weight / total for level, weight in inside.items()}
-    found = spread(
-        {**shares, "A": elsewhere} if elsewhere else shares, stated=max(inside), scale=scale, min_mass=0.9
-    )
+    found = spread({**shares, "A": elsewhere} if elsewhere else shares, stated=max(inside), scale=scale, min_mass=0.9)
     assert min(inside) - 1e-9 <= found.mean <= max(inside) + 1e-9
     # Independent of renormalisation: the same mean from the weights themselves.
     assert found.mean == pytest.approx(sum(k * w for k, w in inside.items()) / sum(inside.values()), abs=1e-6)

@@ -10,8 +10,8 @@ import pytest
 from logprobs import SPREAD
 from loopback import serve
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.dna import DnAEval
+from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.rubric import RubricJudge

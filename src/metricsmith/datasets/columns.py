@@ -85,9 +85,7 @@ class Columns:
         return tuple(dict.fromkeys([name for name in single if name] + [*self.inputs, *self.references]))
 
 
-def resolve_columns(
-    raw: RawTable, named: Columns, *, taken: Sequence[str] = (), guess_target: bool = True
-) -> Columns:
+def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (), guess_target: bool = True) -> Columns:
     """Check the named columns and guess the others from their names.
 
     Parameters

@@ -60,17 +60,14 @@ def parse_file(path: Path, content: bytes) -> Parsed:
         )
     if not content.strip():
         raise DataError(
-            f"{path} is empty ({len(content)} bytes, no text); a table needs a header and rows: "
-            f"check the export"
+            f"{path} is empty ({len(content)} bytes, no text); a table needs a header and rows: check the export"
         )
     if path.name.lower().endswith(".gz"):
         content = _unzip(path, content)
     parsed = SUFFIXES[suffix](path, content)
     if not parsed.columns or not next(iter(parsed.columns.values())):
         seen = f"a header ({', '.join(list(parsed.columns)[:8])}) but " if parsed.columns else ""
-        raise DataError(
-            f"{path} is empty: {seen}no row of data; at least one row is needed: check the export"
-        )
+        raise DataError(f"{path} is empty: {seen}no row of data; at least one row is needed: check the export")
     return parsed
 
 

@@ -154,13 +154,9 @@ def expected_signs() -> dict[str, int]:
     return {name: expected_sign(rows, [measure(row) for row in rows]) for name, measure in PROPERTIES.items()}
 
 
-def _known(
-    rows: Sequence[dspy.Example], values: Sequence[float]
-) -> tuple[list[dspy.Example], NDArray[np.float64]]:
+def _known(rows: Sequence[dspy.Example], values: Sequence[float]) -> tuple[list[dspy.Example], NDArray[np.float64]]:
     if len(rows) != len(values):
-        raise DataError(
-            f"{len(values)} values for {len(rows)} rows: give one value per row, NaN where there is none"
-        )
+        raise DataError(f"{len(values)} values for {len(rows)} rows: give one value per row, NaN where there is none")
     known = [i for i, value in enumerate(values) if not math.isnan(value)]
     return [rows[i] for i in known], np.array([values[i] for i in known], dtype=float)
 

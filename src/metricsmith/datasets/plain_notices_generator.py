@@ -141,9 +141,7 @@ def design(n: int, rng: np.random.Generator) -> list[dict[str, int]]:
         Per version, defect name to 0, 1 or 2.
     """
     if n < 10:
-        raise OptionError(
-            f"a design for {n} versions: at least 10 are needed to balance six defects; ask for more"
-        )
+        raise OptionError(f"a design for {n} versions: at least 10 are needed to balance six defects; ask for more")
     ones, twos = (round(share * n) for share in COUNT_SHARES[1:])
     column = np.repeat([0, 1, 2], [n - ones - twos, ones, twos])
     best, least = np.empty((0, 0), dtype=int), math.inf

@@ -82,8 +82,7 @@ def load_material() -> Material:
     """Read the authored sentences that ship with the package."""
     data = json.loads(SOURCES_PATH.read_text(encoding="utf-8"))
     sources = tuple(
-        Source(**{**entry, "facts": tuple(Fact(**fact) for fact in entry["facts"])})
-        for entry in data["sources"]
+        Source(**{**entry, "facts": tuple(Fact(**fact) for fact in entry["facts"])}) for entry in data["sources"]
     )
     return Material(tuple(sources), {topic: tuple(sentences) for topic, sentences in data["padding"].items()})
 

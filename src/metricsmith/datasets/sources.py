@@ -121,7 +121,8 @@ def load_hub(name: str, load: Callable[[str], Any] | None = None) -> RawTable:
         data = loader(name)
     except ConnectionError as error:
         raise ModelFailure(
-            f"{name}: the Hugging Face hub cannot be reached ({type(error).__name__}); check the network, or give a file"
+            f"{name}: the Hugging Face hub cannot be reached ({type(error).__name__}); check the network, or give a "
+            "file"
         ) from error
     except (OSError, ValueError, RuntimeError, ImportError) as error:
         raise DataError(

@@ -54,8 +54,7 @@ def effective_groups(groups: Sequence[str], texts: Sequence[Hashable] | None = N
     """
     if texts is not None and len(texts) != len(groups):
         raise OptionError(
-            f"{len(groups)} groups and {len(texts)} texts; there must be one of each per row: pass lists of "
-            f"one length"
+            f"{len(groups)} groups and {len(texts)} texts; there must be one of each per row: pass lists of one length"
         )
     parent: dict[str, str] = {group: group for group in groups}
 

@@ -218,9 +218,7 @@ def _open(source: Any, where: Sequence[str]) -> tuple[RawTable, list[str]]:
     return raw, notes
 
 
-def _usable_output(
-    raw: RawTable, columns: Columns, candidates: Candidates
-) -> tuple[Columns, tuple[str, ...]]:
+def _usable_output(raw: RawTable, columns: Columns, candidates: Candidates) -> tuple[Columns, tuple[str, ...]]:
     """Check the output texts; without candidate columns they are what there is to judge."""
     if columns.output is None:
         if not candidates.names:
@@ -291,9 +289,7 @@ def _joined(raw: RawTable, names: Sequence[str]) -> list[str]:
         return [cell_text(cell) for cell in raw.columns[names[0]]]
     return [
         "\n\n".join(
-            f"{name}: {cell_text(raw.columns[name][index])}"
-            for name in names
-            if not is_blank(raw.columns[name][index])
+            f"{name}: {cell_text(raw.columns[name][index])}" for name in names if not is_blank(raw.columns[name][index])
         )
         for index in range(len(raw))
     ]

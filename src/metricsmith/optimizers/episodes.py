@@ -197,9 +197,7 @@ def recommendation_episodes(
                 )
             label = Gains(gains, origin)
             episodes.append(
-                Episode(
-                    label=label, task=table.task.description, target=table.task.target, cards=pool_cards(pool), k=k
-                )
+                Episode(label=label, task=table.task.description, target=table.task.target, cards=pool_cards(pool), k=k)
             )
     return episodes
 

@@ -99,6 +99,4 @@ def _judging(rows: Sequence[dspy.Example], counts: Mapping[str, int], load: Load
         panel = Usage(load.judged_rows, int(load.judged_rows * prompt), load.judged_rows * members * ITEM_TOKENS)
     instruction = max(map(estimate_tokens, INSTRUCTIONS))
     judgements = load.judged_rows * sum(count for name, count in counts.items() if name not in seated) + load.learned
-    return panel + Usage(
-        judgements, int(judgements * (text + instruction + FRAME_TOKENS)), judgements * ANSWER_TOKENS
-    )
+    return panel + Usage(judgements, int(judgements * (text + instruction + FRAME_TOKENS)), judgements * ANSWER_TOKENS)

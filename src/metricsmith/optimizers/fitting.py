@@ -213,7 +213,10 @@ class _Work:
         small = self._named(projection.combination)
         how = "a ridge regression on normal scores with a fixed prior (PriorRidge)"
         if model.plain_mean_:
-            how = "their plain mean, fitted in location and scale only, since all of them are declared to measure the target"
+            how = (
+                "their plain mean, fitted in location and scale only, since all of them are declared to measure the "
+                "target"
+            )
         elif self.declared:
             how += f", shrunk towards the mean of the {len(self.declared)} columns declared to measure the target"
         sentence = f"{len(self.names)} candidates were combined by {how}."

@@ -102,7 +102,9 @@ def plan(
     chosen, usage = options.plan(sides.train), estimate_run(sides, task, options)
     cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
     judges = sum(options.sources.generators.values()) if chosen.generated else 0
-    seated = sum(count for name, count in options.sources.generators.items() if name in GENERATORS and GENERATORS[name].on_panels)
+    seated = sum(
+        count for name, count in options.sources.generators.items() if name in GENERATORS and GENERATORS[name].on_panels
+    )
     together = f" ({seated} of them asked together)" if options.sources.panel and judges else ""
     return "\n".join(
         [

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError
-from metricsmith.metric import content_hash
 from metricsmith.optimizers.candidates import Candidates, Plan, Sources, gather
 from metricsmith.optimizers.fitting import FitOptions, Fitted, check_learnable, fit
 from metricsmith.optimizers.rated import Rated

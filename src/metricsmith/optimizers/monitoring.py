@@ -18,8 +18,8 @@ from metricsmith.correlation import kendall_tau_b
 from metricsmith.errors import DataError, JudgementFailed, OptionError
 from metricsmith.metric import content_hash, row_text
 from metricsmith.records import Scale
-from metricsmith.report.gap import Gap, gap_verdict, plot_gaps, render_gap_page
 from metricsmith.report.assets import standalone
+from metricsmith.report.gap import Gap, gap_verdict, plot_gaps, render_gap_page
 from metricsmith.report.write import replace_file
 from metricsmith.resampling import group_bootstrap
 from metricsmith.reward import Outcome, Reward
@@ -168,8 +168,8 @@ class RewardMonitor:
     def to_rate(self) -> list[dspy.Example]:
         """Outputs that people have not rated yet: ``id``, ``input`` and ``output`` of the sampled rows.
 
-        Equal outputs of a row are shown once. They go by their ids, which are hashes, so that nothing tells from which program an output
-        comes, so that raters cannot favour later ones.
+        Equal outputs of a row are shown once. They go by their ids, which are hashes, and nothing tells
+        from which program an output comes: raters cannot favour later ones.
         """
         waiting = {
             key: outcome

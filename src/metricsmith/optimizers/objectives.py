@@ -53,7 +53,7 @@ class Case:
 
 @runtime_checkable
 class Measure(Protocol):
-    """A DSPy metric that knows what an example's answer is worth, as `RankingMetric`, `YieldMetric` and `PerturberMetric` do.
+    """A DSPy metric that knows what an example's answer is worth, as `RankingMetric` and `YieldMetric` do.
 
     What it asks a model through `scoring.score` counts in the budget of the `JudgeTuner` that uses it.
     """
@@ -221,7 +221,7 @@ def objective(goal: str | Statistic | Objective) -> Objective:
 
 def mean_of(name: str) -> Objective:
     """The plain mean of what a metric gives each row; the ratings are the metric's affair."""
-    return Objective(name, lambda values, ratings: float(np.mean(values)), lambda case: case.value)
+    return Objective(name, lambda values, _: float(np.mean(values)), lambda case: case.value)
 
 
 def _with_peers(statistic: Statistic) -> Callable[[Case], float]:

@@ -18,8 +18,8 @@ from metricsmith.errors import DataError
 from metricsmith.optimizers.candidates import learned_counts
 from metricsmith.optimizers.estimate import Load, estimate
 from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
-from metricsmith.optimizers.learned import learn_bound
 from metricsmith.optimizers.induction import Induction, Options, induct
+from metricsmith.optimizers.learned import learn_bound
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.recording import Evaluation, record_run
 from metricsmith.optimizers.stages import stage
@@ -27,8 +27,8 @@ from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Judgement, Task, Usage
 from metricsmith.report.record import RunRecord
 from metricsmith.report.write import write_reports
-from metricsmith.store import Store
 from metricsmith.scoring import score
+from metricsmith.store import Store
 from metricsmith.version import __version__
 
 __all__ = ["Induced", "Sides", "estimate_run", "evaluate"]

@@ -21,8 +21,8 @@ from dspy.utils.exceptions import AdapterParseError, LMError
 from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError, OptionError, nearest
 from metricsmith.metric import Composite
 from metricsmith.optimizers.examples import draw_examples
-from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objective
+from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.bench import Bench, MetricReading, Reading
 from metricsmith.optimizers.tuning.demonstrations import example_of, stands_in_demos
 from metricsmith.optimizers.tuning.metered import Meter
@@ -177,7 +177,9 @@ class JudgeTuner:
             job = self._job(judge, trainset, valset)
             bound = self._bound(job)
             if job.bench.answers.lm is None:
-                raise NeedsError("no language model is set: pass lm=dspy.LM('provider/model') or dspy.configure(lm=...)")
+                raise NeedsError(
+                    "no language model is set: pass lm=dspy.LM('provider/model') or dspy.configure(lm=...)"
+                )
             _log.info("tuning by %s will send at most %d requests", self.method, bound)
             answers = job.bench.answers
             answers.flow.budget = Budget(requests=bound)
@@ -238,13 +240,12 @@ class JudgeTuner:
             first = next(
                 said.error or "its answer holds no number"
                 for row in bench.select.rows
-                if (said := bench.answers.known(before, dict(row.inputs().items()))) and math.isnan(bench.value(row, said))
+                if (said := bench.answers.known(before, dict(row.inputs().items())))
+                and math.isnan(bench.value(row, said))
             )
             raise ModelFailure(f"{missing:.0%} of the judge's own judgements failed, so nothing can be tuned: {first}")
 
-    def _result(
-        self, judge: dspy.Module, job: Job, before: str, bound: int, ended: str, began: float
-    ) -> Any:
+    def _result(self, judge: dspy.Module, job: Job, before: str, bound: int, ended: str, began: float) -> Any:
         bench = job.bench
         answers = bench.answers
         failures = answers.failures()  # what the judge itself could not judge is held against nobody
@@ -276,13 +277,13 @@ class JudgeTuner:
         _log.info("%s", tuned.tuning)
         return tuned
 
-    def _job(
-        self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None
-    ) -> Job:
+    def _job(self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None) -> Job:
         if not isinstance(judge, dspy.Module) or not judge.predictors():
             raise OptionError(f"{judge!r} is nothing that can be tuned: give a dspy.Module with a predictor")
         if isinstance(judge, Composite | Panel):
-            raise OptionError(f"{type(judge).__name__} puts the answers of judges together: tune those judges, then build it")
+            raise OptionError(
+                f"{type(judge).__name__} puts the answers of judges together: tune those judges, then build it"
+            )
         lm = self.lm or next((at.lm for at in judge.predictors() if at.lm is not None), dspy.settings.lm)
         flow, calls, draws = Flow(Concurrency()), len(judge.predictors()), []
         reading: Reading | MetricReading
@@ -316,7 +317,11 @@ class JudgeTuner:
 def _quiet(progress: bool) -> Iterator[None]:
     """Keep DSPy's printing off standard output, where a caller's results go, and off standard error unless wanted."""
     log = logging.getLogger("dspy")
-    with _OUTPUT, open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(sys.stderr if progress else nowhere):
+    with (
+        _OUTPUT,
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+        redirect_stdout(sys.stderr if progress else nowhere),
+    ):
         level = log.level
         if progress:
             yield

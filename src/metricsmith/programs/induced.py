@@ -14,13 +14,13 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.reward import Reward, RewardOptions
 from metricsmith.errors import JudgementFailed, StateError
 from metricsmith.metric import DSPyMetric, Explanation, Metric, Part, content_hash
 from metricsmith.programs.state import Settings, write_state
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
 from metricsmith.regression import LinearCombination
 from metricsmith.report.record import RunRecord
+from metricsmith.reward import Reward, RewardOptions
 from metricsmith.scoring import ScoreTable, score
 
 __all__ = ["Explanation", "InducedMetric", "Part"]
@@ -170,7 +170,7 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
     def _explain(
         self, values: NDArray[np.float64], judgements: Sequence[Sequence[Judgement]], run: int
     ) -> list[Explanation]:
-        """n explanations from component scores, shape (n, p), and the judgements that they come from."""
+        """N explanations from component scores, shape (n, p), and the judgements that they come from."""
         combination, sign = self.combination, 1.0 if self.task.scale.higher_is_better else -1.0
         contributions = combination.contributions(values)
         predictions = self.predict(values)

@@ -69,7 +69,9 @@ class JudgeByExamples(dspy.Signature):  # type: ignore[misc]
     references: str = dspy.InputField(desc="outputs that people accepted as good; there may be other good ones")
     context: str = dspy.InputField(desc="what else the author had to go by")
     output: str = dspy.InputField(desc="the work under review")
-    reasoning: str = dspy.OutputField(desc="which rated works it is most like and how it differs, in two to four sentences")
+    reasoning: str = dspy.OutputField(
+        desc="which rated works it is most like and how it differs, in two to four sentences"
+    )
     score: float = dspy.OutputField(desc="a number on the scale, digits only")
 
 

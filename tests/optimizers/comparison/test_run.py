@@ -8,10 +8,9 @@ from dataclasses import replace
 import dspy
 import numpy as np
 import pytest
-from loopback import scripted, serve
-from rated import rated_table
 from scipy.stats import kendalltau
 
+from loopback import scripted, serve
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, ModelFailure, OptionError
@@ -21,6 +20,7 @@ from metricsmith.optimizers.comparison.run import compare, compare_plan
 from metricsmith.records import Usage
 from metricsmith.resampling import holm
 from metricsmith.scoring import calls
+from rated import rated_table
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))
 TEXTS = 59  # of the sixty rows two are equal, and are judged once

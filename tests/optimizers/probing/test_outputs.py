@@ -20,8 +20,10 @@ def test_groups_take_turns():
     assert len(changed.originals) == 7 == len(places)
     sizes = [changed.groups.count(group) for group in set(changed.groups)]
     assert sorted(sizes) == [1, 1, 1, 2, 2]
-    assert [row["id"] for row in changed.originals] == [f"r{place}" for place in places] == sorted(
-        (f"r{place}" for place in places), key=lambda name: int(name[1:])
+    assert (
+        [row["id"] for row in changed.originals]
+        == [f"r{place}" for place in places]
+        == sorted((f"r{place}" for place in places), key=lambda name: int(name[1:]))
     )
 
 

@@ -24,7 +24,7 @@ def test_a_judge_that_reads_is_fair_and_one_that_takes_the_first_is_not():
 
 def test_failures_are_missing_and_bugs_are_raised():
     def sometimes(first, second):
-        if "long " * 5 == first.output:
+        if first.output == "long " * 5:
             raise JudgementFailed("no")
         return longer(first, second)
 

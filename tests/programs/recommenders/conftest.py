@@ -76,9 +76,7 @@ def tiny_colbert(tmp_path_factory) -> Path:
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]", "[unused1]"]
     characters = "abcdefghijklmnopqrstuvwxyz0123456789"
     pieces = [*special, *WORDS, *characters, *(f"##{one}" for one in characters), *"#|.,:;-`*()!"]
-    words = Tokenizer(
-        models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]")
-    )
+    words = Tokenizer(models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]"))
     words.normalizer = normalizers.BertNormalizer()
     words.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     words.post_processor = processors.TemplateProcessing(

@@ -107,9 +107,7 @@ def test_an_edited_card_is_encoded_again(tiny_colbert, pool, encoded, tmp_path):
 
 
 @pytest.mark.extras
-def test_another_checkpoint_or_limit_shares_nothing_a_moved_one_everything(
-    tiny_colbert, pool, encoded, tmp_path
-):
+def test_another_checkpoint_or_limit_shares_nothing_a_moved_one_everything(tiny_colbert, pool, encoded, tmp_path):
     from safetensors.torch import load_file, save_file
 
     few, cache = pool[:3], tmp_path / "cache"

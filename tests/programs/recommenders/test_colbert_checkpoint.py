@@ -22,9 +22,7 @@ def test_dimension_length_and_names_are_read_from_the_files(bare_checkpoint):
 @pytest.mark.parametrize(
     ("positions", "longest_text", "expected"), [(514, 512, 512), (64, 10**30, 64), (None, None, 512)]
 )
-def test_the_shorter_of_encoder_and_tokenizer_limits_the_text(
-    bare_checkpoint, positions, longest_text, expected
-):
+def test_the_shorter_of_encoder_and_tokenizer_limits_the_text(bare_checkpoint, positions, longest_text, expected):
     config = {"max_position_embeddings": positions}
     folder = bare_checkpoint(SHAPES, config=config, tokenizer={"model_max_length": longest_text})
     assert inspect_checkpoint(folder).max_positions == expected

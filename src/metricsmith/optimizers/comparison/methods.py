@@ -77,11 +77,11 @@ class Method:
     label: str
     predict: Callable[[Setting, int], Predicted]
     lacks: Callable[[Setting], str]
-    requests: Callable[[Setting], Usage] = lambda setting: Usage(cost=0.0)
+    requests: Callable[[Setting], Usage] = lambda _: Usage(cost=0.0)
     seeded: bool = True
 
 
-def _best_existing(setting: Setting, seed: int) -> Predicted:
+def _best_existing(setting: Setting, _: int) -> Predicted:
     """The existing metric with the largest absolute tau-b on the validation rows, with its sign there."""
     best = best_column(setting.validation_scores, setting.parts.validation.ratings)
     if best is None:
@@ -198,7 +198,7 @@ def _needs_words(what: str) -> Callable[[Setting], str]:
     return lacks
 
 
-def _needs_nothing(setting: Setting) -> str:
+def _needs_nothing(_: Setting) -> str:
     return ""
 
 

@@ -21,7 +21,7 @@ from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.stages import stage
-from metricsmith.records import Task, Usage
+from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.resampling import (
     MINIMUM_GROUPS,
@@ -247,8 +247,8 @@ def _times(usage: Usage, count: int) -> Usage:
 def _check_shape(method: Method, result: Predicted, n: int) -> None:
     if np.shape(result.values) != (n,):
         raise OptionError(
-            f"the method {method.label!r} returned values of shape {np.shape(result.values)} for {n} test rows; it must "
-            "return one number for each, NaN where there is none"
+            f"the method {method.label!r} returned values of shape {np.shape(result.values)} for {n} test rows; it "
+            "must return one number for each, NaN where there is none"
         )
 
 

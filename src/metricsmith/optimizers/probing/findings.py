@@ -105,7 +105,9 @@ def _subject(one: Probed, values: Numbers, pairs: _Pairs) -> Subject:
     line = Subject(one.name, one.label, one.kind)
     if np.isnan(values.plain).all():
         kind = one.metric.card.kind if one.metric is not None else ""
-        why = "its numbers come with the data, and a changed output has none" if kind == "column" else "it gave no number"
+        why = (
+            "its numbers come with the data, and a changed output has none" if kind == "column" else "it gave no number"
+        )
         return replace(line, lacking=why)
     still = never_moves(values.plain)
     found = _sensitivity(values, pairs, pairs.where("worse"))
@@ -155,7 +157,11 @@ def _test(
     permutations: int,
     seed: int,
 ) -> PermutationTest | None:
-    if not places.size or any(line.lacking for line in lines) or (effect == "same" and any(line.still for line in lines)):
+    if (
+        not places.size
+        or any(line.lacking for line in lines)
+        or (effect == "same" and any(line.still for line in lines))
+    ):
         return None
     groups = pairs.groups(places)
     compare = compare_sensitivity if effect == "worse" else compare_stability
@@ -189,7 +195,8 @@ def _strategies(
                 stability=_measured(stability, own.unit, pairs, places),
                 change=_measured(score_change, own.unit, pairs, places),
                 others={
-                    one.name: _value(_measured(stability, at.unit, pairs, places)) for one, at in _others(subjects, numbers)
+                    one.name: _value(_measured(stability, at.unit, pairs, places))
+                    for one, at in _others(subjects, numbers)
                 },
             )
 
@@ -203,7 +210,8 @@ def _attacks(
         if change is None:
             continue
         others = {
-            one.name: _value(_measured(score_change, at.attacked, pairs, places)) for one, at in _others(subjects, numbers)
+            one.name: _value(_measured(score_change, at.attacked, pairs, places))
+            for one, at in _others(subjects, numbers)
         }
         yield Attack(name, summaries.get(name, ""), places.size, name in WORTHLESS, change, others)
 
@@ -217,7 +225,9 @@ def _surprises(pairs: _Pairs, own: Numbers) -> Iterator[Surprise]:
             continue
         before, after = pairs.sides(own.plain, places)
         size = after - before if effect == "worse" else np.abs(after - before)
-        least = 0.0 if effect == "worse" else np.finfo(float).tiny  # a worse output must fall, an equal one must not move
+        least = (
+            0.0 if effect == "worse" else np.finfo(float).tiny
+        )  # a worse output must fall, an equal one must not move
         kept = [at for at in np.argsort(-size, kind="stable").tolist() if size[at] >= least]
         for at in kept[:MOST_SURPRISES]:
             one = made[places[at] - n]

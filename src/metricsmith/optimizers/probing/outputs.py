@@ -82,9 +82,13 @@ def drawn(rows: Sequence[dspy.Example], n: int, seed: int) -> tuple[Changed, lis
             waiting[group_of(rows[place], place)].append(place)
     if not waiting:
         raise DataError(f"none of {len(rows)} rows has an output to change")
-    turns = sorted((turn, order, place) for order, places in enumerate(waiting.values()) for turn, place in enumerate(places))
+    turns = sorted(
+        (turn, order, place) for order, places in enumerate(waiting.values()) for turn, place in enumerate(places)
+    )
     places = sorted(place for _, _, place in turns[:n])
-    return Changed([_plain(rows[place], place) for place in places], [group_of(rows[place], place) for place in places]), places
+    return Changed(
+        [_plain(rows[place], place) for place in places], [group_of(rows[place], place) for place in places]
+    ), places
 
 
 def _plain(row: dspy.Example, place: int) -> dspy.Example:

@@ -28,8 +28,8 @@ def probe_position(
     Parameters
     ----------
     prefer : callable
-        ``prefer(first, second)``: how much it prefers the first, in [0, 1]; where it raises `JudgementFailed` the pair is
-        missing, any other error is raised.
+        ``prefer(first, second)``: how much it prefers the first, in [0, 1]; where it raises `JudgementFailed` the
+        pair is missing, any other error is raised.
     pairs : sequence of (row, row)
         Two outputs to one input; the group is the first row's.
     lm : dspy.LM, optional

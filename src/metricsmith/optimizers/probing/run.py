@@ -169,7 +169,7 @@ class Prober:
         return usage + estimate(asked, changed.rows, store=self.store)
 
     def _expected(self, rows: Sequence[dspy.Example], task: Task) -> tuple[Changed, Usage]:
-        """The outputs to be scored, with texts of the right length for those that a model is to write, and their cost."""
+        """The outputs to be scored, with texts of about the length that a model will write, and what it is asked."""
         changed, sources = self._by_rule(rows, task)
         usage = Usage()
         if self.perturbers != "builtin":
@@ -177,7 +177,13 @@ class Prober:
             usage = Usage(estimate_requests(sources, dimensions, self.strengths))
             to_come = [
                 Perturbation(
-                    row, "", effect, strength, f"{source.output} {axis.name} {strength} {effect} {number}", "", axis.name
+                    row,
+                    "",
+                    effect,
+                    strength,
+                    f"{source.output} {axis.name} {strength} {effect} {number}",
+                    "",
+                    axis.name,
                 )
                 for axis in dimensions
                 for strength in self.strengths

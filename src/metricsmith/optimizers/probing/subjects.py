@@ -92,7 +92,12 @@ _NULL_LABELS = {"random": "random numbers", "constant": "a constant", "length": 
 
 
 def numbers(
-    subjects: Sequence[Probed], table: ScoreTable, texts: Sequence[str], attacked: NDArray[np.bool_], unit: Unit, seed: int
+    subjects: Sequence[Probed],
+    table: ScoreTable,
+    texts: Sequence[str],
+    attacked: NDArray[np.bool_],
+    unit: Unit,
+    seed: int,
 ) -> list[Numbers]:
     """Every subject's numbers.
 

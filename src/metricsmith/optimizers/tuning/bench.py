@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.examples import rating_strata
-from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.objectives import Case, Measure, Objective
+from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.student import Answers, Verdict
 from metricsmith.optimizers.tuning.words import Said, advice
 from metricsmith.scoring.flow import Flow, use
@@ -185,7 +185,11 @@ class Bench:
         )
         credit = self.objective.credit(case)
         good = value == rating if self.objective.labels else credit >= self.objective.success_at
-        return credit, advice(Said(example, rating, value, verdict.prediction, self.reading.sign), peers, self.objective), good
+        return (
+            credit,
+            advice(Said(example, rating, value, verdict.prediction, self.reading.sign), peers, self.objective),
+            good,
+        )
 
     def _rating(self, example: dspy.Example) -> float:
         return self._ratings[content_hash(example.toDict())]

@@ -36,7 +36,9 @@ def example_of(judge: dspy.Module, scale: Scale | None) -> Callable[[dspy.Exampl
     def show(row: dspy.Example, rating: float) -> Any:
         number = int(rating) if float(rating).is_integer() else float(rating)
         said = {"reasoning": _reason(row)} if _reason(row) else {}
-        return dspy.Example(**{name: text for name, text in row.inputs().items() if name in wanted}, **said, score=number)
+        return dspy.Example(
+            **{name: text for name, text in row.inputs().items() if name in wanted}, **said, score=number
+        )
 
     return show
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import dspy
 
-from metricsmith.errors import JudgementFailed, NeedsError
+from metricsmith.errors import NeedsError
 from metricsmith.optimizers.tuning.bench import Bench, CreditMetric
 from metricsmith.optimizers.tuning.metered import Meter
 from metricsmith.optimizers.tuning.student import Demos, Student, own_demos, without_demos
@@ -99,9 +99,12 @@ def evaluate(job: Job, student: Student) -> None:
     rows = job.bench.select.rows
     student(**rows[0].inputs())
     dspy.Evaluate(
-        devset=rows, metric=CreditMetric(job.bench), num_threads=THREADS, max_errors=len(rows) + 1, display_progress=False
+        devset=rows,
+        metric=CreditMetric(job.bench),
+        num_threads=THREADS,
+        max_errors=len(rows) + 1,
+        display_progress=False,
     )(student)
-
 
 
 def _labeled_count(job: Job, requests: int) -> int:
@@ -202,7 +205,7 @@ def _gepa(job: Job, requests: int) -> None:
         num_threads=THREADS,
         use_merge=False,  # it crosses predictors, and a judge has one
         seed=job.seed,
-        gepa_kwargs={"stop_callbacks": [lambda state: bench.sent > end or bool(flow.stopped)]},
+        gepa_kwargs={"stop_callbacks": [lambda _: bench.sent > end or bool(flow.stopped)]},
     )
     search.compile(job.student(), trainset=bench.learn.rows, valset=bench.select.rows)
 
@@ -219,7 +222,9 @@ def _shuffled(rows: Sequence[dspy.Example], seed: int) -> list[dspy.Example]:
 
 
 METHODS: Mapping[str, Method] = {
-    "labeled": Method(lambda job: job.select_calls, lambda job, most: _labeled_count(job, most) * job.select_calls, _labeled),
+    "labeled": Method(
+        lambda job: job.select_calls, lambda job, most: _labeled_count(job, most) * job.select_calls, _labeled
+    ),
     "bootstrap": Method(
         lambda job: job.learn_calls + job.select_calls,
         lambda job, most: job.learn_calls + _bootstrap_count(job, most) * job.select_calls,
@@ -228,6 +233,6 @@ METHODS: Mapping[str, Method] = {
     "mipro": Method(
         lambda job: _mipro_requests(job, 3), lambda job, most: _mipro_requests(job, _mipro_count(job, most)), _mipro
     ),
-    "gepa": Method(_gepa_floor, lambda job, most: most, _gepa),
-    "auto": Method(_gepa_floor, lambda job, most: most, _auto),
+    "gepa": Method(_gepa_floor, lambda _, most: most, _gepa),
+    "auto": Method(_gepa_floor, lambda _, most: most, _auto),
 }

@@ -80,8 +80,8 @@ class Selection:
         best = self.finalists[0]
         kept = best.gain - self.optimism
         sums = (
-            f"the best of {len(self.finalists)} candidates gains {best.gain:+.3f}, {kept:+.3f} after {self.optimism:.3f} "
-            f"for being the best of so many; standard error {best.standard_error:.3f}"
+            f"the best of {len(self.finalists)} candidates gains {best.gain:+.3f}, {kept:+.3f} after "
+            f"{self.optimism:.3f} for being the best of so many; standard error {best.standard_error:.3f}"
         )
         return f"{sums}: it replaces the judge" if self.replaced else f"{sums}: not enough, the judge is unchanged"
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
-from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.objectives import Objective
+from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.records import Scale
 
 __all__ = ["FEWEST_GROUPS", "check_labels", "episode_sides", "rated_sides", "scale_of", "sign_of"]
@@ -26,7 +26,7 @@ def rated_sides(
     target: str,
     fraction: float,
     seed: int,
-    stands_in_demos: Callable[[dspy.Example], bool] = lambda row: False,
+    stands_in_demos: Callable[[dspy.Example], bool] = lambda _: False,
 ) -> tuple[Rated, Rated]:
     """Rows to learn from and to select by, disjoint by group; without `valset` a share of the first.
 
@@ -55,8 +55,8 @@ def rated_sides(
         shown = (shown | _groups_where(select, stands_in_demos)) & set(select.groups)
         if shown:
             raise OptionError(
-                f"{len(shown)} groups of valset, such as {min(shown)[:60]!r}, are among the judge's demonstrations: what "
-                "is shown cannot select; leave these groups out of valset, or the demonstrations out of the judge"
+                f"{len(shown)} groups of valset, such as {min(shown)[:60]!r}, are among the judge's demonstrations: "
+                "what is shown cannot select; leave these groups out of valset, or the demonstrations out of the judge"
             )
     for name, side in (("learn from", learn), ("select by", select)):
         if len(side) < 2 or np.ptp(side.ratings) == 0:
@@ -68,9 +68,7 @@ def rated_sides(
     return learn, select
 
 
-def episode_sides(
-    trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None
-) -> tuple[Rated, Rated]:
+def episode_sides(trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None) -> tuple[Rated, Rated]:
     """Episodes to learn from and to select by; their ratings are in their labels.
 
     Raises
@@ -81,14 +79,18 @@ def episode_sides(
         If there are too few episodes.
     """
     if valset is None:
-        raise OptionError("episodes of one table overlap, so that no share can be held out: pass valset=, from other tables")
+        raise OptionError(
+            "episodes of one table overlap, so that no share can be held out: pass valset=, from other tables"
+        )
     if not trainset:
         raise DataError("there is no episode to learn from")
     if len(valset) < FEWEST_GROUPS:
         raise DataError(f"{len(valset)} episodes to select by are too few: at least {FEWEST_GROUPS} are needed")
     shared = _held_out(trainset) & _held_out(valset)
     if shared:
-        raise OptionError(f"the output {min(shared)[:60]!r} is held out in trainset and valset: take other tables for one")
+        raise OptionError(
+            f"the output {min(shared)[:60]!r} is held out in trainset and valset: take other tables for one"
+        )
     return _numbered(trainset, "train"), _numbered(valset, "val")
 
 
@@ -101,12 +103,12 @@ def scale_of(judge: dspy.Module) -> Scale | None:
 def sign_of(judge: dspy.Module, scale: Scale | None) -> float:
     """-1 if judge and raters count in opposite directions."""
     output = getattr(judge, "output", None)
-    return -1.0 if output is not None and scale is not None and output.higher_is_better != scale.higher_is_better else 1.0
+    return (
+        -1.0 if output is not None and scale is not None and output.higher_is_better != scale.higher_is_better else 1.0
+    )
 
 
-def check_labels(
-    judge: dspy.Module, objective: Objective, ratings: NDArray[np.float64], scale: Scale | None
-) -> None:
+def check_labels(judge: dspy.Module, objective: Objective, ratings: NDArray[np.float64], scale: Scale | None) -> None:
     """Refuse an objective in labels for a judge that cannot give the raters' numbers.
 
     Raises
@@ -117,7 +119,9 @@ def check_labels(
         return
     advice = "take ExampleJudge with the raters' scale, or a rank objective such as kendall_tau_b"
     if sign_of(judge, scale) < 0:
-        raise OptionError(f"judge and raters count in opposite directions, but {objective.name} compares numbers: {advice}")
+        raise OptionError(
+            f"judge and raters count in opposite directions, but {objective.name} compares numbers: {advice}"
+        )
     own = scale_of(judge)
     stray = [rating for rating in ratings.tolist() if own is not None and not own.contains(rating)]
     if stray:

@@ -129,7 +129,7 @@ class Student(dspy.Module):  # type: ignore[misc]
         super().__init__()
         self.judge = judge
         self._answers, self._first = answers, _Kept(first or {})
-        self._beside = beside or (lambda inputs: ())
+        self._beside = beside or (lambda _: ())
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Judge a row and its peers; never raises, for DSPy would book that as a number.

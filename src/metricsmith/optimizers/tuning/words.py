@@ -43,7 +43,9 @@ def advice(said: Said, peers: Sequence[Peer], objective: Objective) -> str:
     reason = str(said.row.get("reason") or "")
     lines = [f"The raters gave {said.rating:g}{f' and said: {_cut(reason, LONGEST_REASON)}' if reason else ''}."]
     why = str(said.prediction.get("feedback") or said.prediction.get("reasoning") or "")
-    lines.append(f"The judge gave {said.sign * said.value:g}{f', because: {_cut(why, LONGEST_REASON)}' if why else '.'}")
+    lines.append(
+        f"The judge gave {said.sign * said.value:g}{f', because: {_cut(why, LONGEST_REASON)}' if why else '.'}"
+    )
     if objective.labels:
         lines.append(_label(said))
     ordered = [peer for peer in peers if peer[1] != said.rating]
@@ -63,7 +65,11 @@ def _label(said: Said) -> str:
 
 def _other(said: Said, peer: Peer) -> str:
     row, rating, value = peer
-    place = "the same number" if value == said.value else f"{'more' if value > said.value else 'less'} ({said.sign * value:g})"
+    place = (
+        "the same number"
+        if value == said.value
+        else f"{'more' if value > said.value else 'less'} ({said.sign * value:g})"
+    )
     texts = "\n".join(f"{name}: {_cut(str(text), LONGEST_TEXT)}" for name, text in row.inputs().items())
     better = "higher" if rating > said.rating else "lower"
     return f"The raters gave the following work {rating:g}, which is {better}; the judge gave it {place}.\n{texts}"

@@ -13,8 +13,8 @@ from metricsmith.errors import JudgementFailed
 from metricsmith.metric import row_text
 from metricsmith.programs.judges.base import slug
 from metricsmith.programs.texts import shown
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.records import Status, Task
+from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import Axis, ProposeAxes
 
 __all__ = ["AxesGenerator", "Contrast", "contrast", "distinct"]

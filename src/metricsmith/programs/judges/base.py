@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self, Unpack
 import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
-from metricsmith.reward import Reward, RewardOptions
-from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, row_text
+from metricsmith.metric import DSPyMetric, Metric, RowText, row_text
 from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
+from metricsmith.reward import Reward, RewardOptions
 from metricsmith.scoring.calls import Call, model_calls
 
 __all__ = ["LEVELS", "Judge", "slug"]
@@ -64,8 +64,10 @@ class Judge(dspy.Module):  # type: ignore[misc]
     def card(self) -> MetricCard:
         """The generated card; that of a tuned judge shows its instruction before and after."""
         before, after = self.signature.instructions, self.judge.signature.instructions
-        return self.family_card if before == after else replace(
-            self.family_card, instruction_before=before, instruction=after
+        return (
+            self.family_card
+            if before == after
+            else replace(self.family_card, instruction_before=before, instruction=after)
         )
 
     def question(self) -> Mapping[str, str]:
@@ -116,9 +118,7 @@ class Judge(dspy.Module):  # type: ignore[misc]
         """
         words = [""] * len(rows) if reasons is None else list(reasons)
         if not len(rows) == len(ratings) == len(words):
-            raise DataError(
-                f"{len(rows)} rows, {len(ratings)} ratings and {len(words)} reasons: give as many of each"
-            )
+            raise DataError(f"{len(rows)} rows, {len(ratings)} ratings and {len(words)} reasons: give as many of each")
         judge: Self = self.deepcopy()
         judge.judge.demos = [self.example(*parts) for parts in zip(rows, ratings, words, strict=True)]
         return judge

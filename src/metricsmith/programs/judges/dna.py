@@ -10,7 +10,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.errors import JudgementFailed, OptionError, StateError
+from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import DSPyMetric, Metric, content_hash
 from metricsmith.programs.judges.base import LEVELS
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -79,8 +79,7 @@ class DnAEval(dspy.Module):  # type: ignore[misc]
     def card(self) -> MetricCard:
         """The generated card."""
         terms = [
-            f"{weight:.2f} {judge.settings.criterion}"
-            for weight, judge in zip(self.weights, self.judges, strict=True)
+            f"{weight:.2f} {judge.settings.criterion}" for weight, judge in zip(self.weights, self.judges, strict=True)
         ]
         return MetricCard(
             name=f"DnA-Eval ({len(terms)} dimensions)",

@@ -40,7 +40,6 @@ class ExampleJudge(RatersJudge):
     def __init__(self, *, measure: str, task: str, scale: Scale | Mapping[str, Any], name: str = "") -> None:
         super().__init__(name=name or f"{slug(measure)}_by_examples", measure=measure, task=task, scale=scale)
 
-
     @property
     def family_card(self) -> MetricCard:
         """The generated card."""

@@ -194,7 +194,9 @@ class GEval(Judge):
                 score=scale.unit(stated), raw=stated, feedback=f"{words}{answer.reasoning}", stated=stated
             )
         spread = level_shares(logprobs, stated, scale, self.settings.min_mass)
-        words = f"{spread.mean:.2f} expected by log-probability ({spread}; {spread.covered:.0%} covered), {stated} stated"
+        words = (
+            f"{spread.mean:.2f} expected by log-probability ({spread}; {spread.covered:.0%} covered), {stated} stated"
+        )
         return dspy.Prediction(
             score=scale.unit(spread.mean), raw=spread.mean, feedback=f"{words}: {answer.reasoning}", stated=stated,
             shares=dict(spread.shares), covered=spread.covered,

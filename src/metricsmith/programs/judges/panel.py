@@ -11,7 +11,6 @@ from typing import Any, Self, Unpack
 
 import dspy
 
-from metricsmith.reward import Reward, RewardOptions
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, row_text
 from metricsmith.programs.judges.base import LEVELS, PROMPT_VERSION, Judge
@@ -21,6 +20,7 @@ from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output
+from metricsmith.reward import Reward, RewardOptions
 from metricsmith.scoring.calls import Call, model_calls
 from metricsmith.signatures.panel import JudgePanel
 

@@ -11,12 +11,12 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.reward import Reward, RewardOptions
 from metricsmith.aggregation import AGGREGATES, TWO_SIGMA, Aggregate, OutlierRule, aggregate_name, drop_outliers, rrwa
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import DSPyMetric, Metric, content_hash, make_row
 from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
+from metricsmith.reward import Reward, RewardOptions
 from metricsmith.scoring import ascore, score
 
 __all__ = ["Repeated", "prediction_of"]

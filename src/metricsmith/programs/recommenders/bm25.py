@@ -43,9 +43,7 @@ class BM25Recommender:
 
     def __post_init__(self) -> None:
         if not self.k1 >= 0:
-            raise OptionError(
-                f"BM25 is not defined for k1 = {self.k1:g}: k1 must be 0 or more (1.5 is usual)"
-            )
+            raise OptionError(f"BM25 is not defined for k1 = {self.k1:g}: k1 must be 0 or more (1.5 is usual)")
         if not 0 <= self.b <= 1:
             raise OptionError(f"BM25 is not defined for b = {self.b:g}: b must be in [0, 1] (0.75 is usual)")
 

@@ -94,9 +94,7 @@ class ColBERTRecommender:
             notes.append(f"the task is longer than {self.query_tokens} tokens: ColBERT cut it")
         long = sum(encoder.length(text) > self.card_tokens for text in texts)
         if long:
-            notes.append(
-                f"{long} of {len(cards)} cards are longer than {self.card_tokens} tokens: ColBERT cut them"
-            )
+            notes.append(f"{long} of {len(cards)} cards are longer than {self.card_tokens} tokens: ColBERT cut them")
         return by_score(cards, scores, k, tuple(notes))
 
     def _embedding(self, text: str) -> Matrix:

@@ -93,9 +93,7 @@ def inspect_checkpoint(folder: str | Path) -> ColBERTCheckpoint:
         )
     # Some encoders (RoBERTa) keep two positions for themselves: only the tokenizer knows the usable length.
     limits = (config.get("max_position_embeddings"), tokenizer.get("model_max_length"))
-    longest = min(
-        (limit for limit in limits if isinstance(limit, int) and limit > 0), default=USUAL_POSITIONS
-    )
+    longest = min((limit for limit in limits if isinstance(limit, int) and limit > 0), default=USUAL_POSITIONS)
     return ColBERTCheckpoint(path, int(shape[0]), longest, frozenset(shapes))
 
 
@@ -130,6 +128,4 @@ def _unreadable(path: Path, reason: str) -> StateError:
     advice = "give the folder that save_pretrained wrote for model and tokenizer"
     if path.name == WEIGHTS:
         advice = "give the whole file (pickled weights are not read: save the model with safetensors)"
-    return StateError(
-        f"ColBERT checkpoint {path.parent.name!r}: {path.name} cannot be read: {reason}; {advice}"
-    )
+    return StateError(f"ColBERT checkpoint {path.parent.name!r}: {path.name} cannot be read: {reason}; {advice}")

@@ -98,9 +98,7 @@ def _load(checkpoint: ColBERTCheckpoint, query_tokens: int, card_tokens: int) ->
         from colbert.modeling.checkpoint import Checkpoint
         from colbert.modeling.hf_colbert import class_factory
     except ImportError as problem:
-        raise NeedsError(
-            f"colbert-ai is installed and does not import: {problem}; run {INSTALL} again"
-        ) from problem
+        raise NeedsError(f"colbert-ai is installed and does not import: {problem}; run {INSTALL} again") from problem
     folder = str(checkpoint.folder)  # an absolute path is never taken for the name of a hub's repository
     config = ColBERTConfig(
         checkpoint=folder,

@@ -9,13 +9,13 @@ from typing import Any
 import dspy
 
 from metricsmith.errors import OptionError
-from metricsmith.scoring.calls import model_call
 from metricsmith.programs.recommenders.base import Recommendation, check_pool, unscored
 from metricsmith.programs.recommenders.names import match_names
 from metricsmith.programs.state import Settings
 from metricsmith.programs.texts import fence
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.records import MetricCard, Task
+from metricsmith.scoring.calls import model_call
+from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.ranking import RankMetrics
 
 __all__ = ["FittedCards", "LMRecommender", "fit_cards"]
@@ -60,9 +60,7 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
         answer = self.rank(task=task, target=target, cards=fitted.text, k=k)
         return _checked(answer, cards, k, fitted)
 
-    async def aforward(
-        self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30
-    ) -> dspy.Prediction:
+    async def aforward(self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30) -> dspy.Prediction:
         """As `forward`, asynchronously."""
         fitted = self._fit(task, target, cards, k)
         answer = await self.rank.acall(task=task, target=target, cards=fitted.text, k=k)
@@ -159,7 +157,5 @@ def filled(answer: dspy.Prediction, cards: Sequence[MetricCard], k: int) -> Reco
             "the order of the cards"
         )
     if answer.summarised:
-        notes.append(
-            f"for lack of room the model saw {answer.summarised} of {len(cards)} cards as name and summary"
-        )
+        notes.append(f"for lack of room the model saw {answer.summarised} of {len(cards)} cards as name and summary")
     return Recommendation(names, unscored(names), tuple(answer.unknown), tuple(notes))

@@ -78,9 +78,7 @@ class PipelineRecommender(dspy.Module):  # type: ignore[misc]
             usage=retrieved.usage + ranked.usage,
         )
 
-    def _narrow(
-        self, task: Task | str, cards: Sequence[MetricCard], k: int
-    ) -> tuple[list[MetricCard], Recommendation]:
+    def _narrow(self, task: Task | str, cards: Sequence[MetricCard], k: int) -> tuple[list[MetricCard], Recommendation]:
         check_pool(cards, k)
         retrieved = self.first.recommend(task, cards, max(self.settings.first_k, k))
         by_name = {card.name: card for card in cards}
