@@ -32,6 +32,13 @@ def test_other_kinds(kept):
     assert Protected(text).touches(text.index(kept.strip()), text.index(kept.strip()) + 1)
 
 
+def test_a_fence_protects_all_of_its_lines_even_where_it_has_no_end():
+    text = "Before.\n~~~\nfirst line\nsecond line"
+    assert not Protected(text).touches(0, 7)
+    assert Protected(text).touches(text.index("first"), text.index("first") + 1)
+    assert Protected(text).touches(len(text) - 1, len(text))
+
+
 def test_apostrophes_are_no_quotations():
     text = "The dogs' bowls and the cat's isn't 'quoted' by Jones' rule"
     spans = [text[start:end] for start, end in Protected(text).spans()]

@@ -103,6 +103,8 @@ def test_marks_by_hand(text, expected):
         'print("hello")',
         '{"key": "value"}',
         'return "abc"',
+        'We call print("so") on it.',
+        'It is a"b"c to us.',
         "f's' b't'",
         "x**2 and y**2, a**b**c",
         "---\n\n***",
@@ -136,6 +138,7 @@ def test_reordered_items_are_the_same_and_all_else_stays(seed, strength):
     [
         ("bring this", "bring this in this order"),
         ("- some water", "- then some water"),
+        ("- some water", "- water for 3 of us"),
         ("- some water", "- 2 bottles of water"),
         ("- some water", "- some water."),
         ("- some water", "- some water, and"),

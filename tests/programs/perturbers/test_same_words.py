@@ -71,6 +71,7 @@ def test_contractions_by_hand(text, expected):
         "He'd go, and she'd gone.",  # would, had
         "Anna's dog and the boys' cat.",
         "Let's go.",
+        "The others don't know?",
         "IT'S A START. THEY DON'T CARE.",
         "Isn't it late? Why don't you come?",
         "It is late, isn't it.",

@@ -46,6 +46,7 @@ def test_sentences(text, expected):
 def test_a_long_line_that_goes_on_in_small_letters_is_one_sentence_with_the_next():
     wrapped = "This is a long line of prose that somebody has wrapped\nin the middle. Next."
     assert told(wrapped) == [wrapped[:-6], "Next."]
+    assert len(told(wrapped.replace("in the middle", "In the middle"))) == 3
     assert told("apples\npears") == ["apples", "pears"]
 
 
