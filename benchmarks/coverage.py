@@ -409,12 +409,13 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=2000, help="data sets a cell")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--groups", type=int, nargs="*", default=list(GROUPS), help="how many groups")
     parser.add_argument("--only", choices=STUDIES, nargs="*", default=list(STUDIES))
     options = parser.parse_args()
     error = 100 * math.sqrt(0.05 * 0.95 / options.replications)
     print(f"{options.replications} data sets a cell, seed {options.seed}; Monte Carlo error {error:.1f} points at 95 %")
     for kind in options.only:
-        results = simulate(kind, options.replications, options.seed, workers=options.workers)
+        results = simulate(kind, options.replications, options.seed, options.groups, options.workers)
         print(f"\n## {kind}\n", *summary(results), "", *details(results), sep="\n")
         for g, (value, cell) in worst(results).items():
             where = f"{cell.truth}, {cell.rows} rows, correlation {cell.correlation:g}"

@@ -62,6 +62,14 @@ def test_groups_of_one_size_repeated_are_never_narrower_where_rows_of_a_group_ar
     assert often.high - often.low >= once.high - once.low - 1e-9
 
 
+def test_one_group_of_many_that_holds_the_misses_leaves_rho_uncertain():
+    # 9 groups of 2 with one miss. Between 2 (8 / 18^2 + (8/18)^2) / 8 = 1/18, within (1/4 + 1/4) / 9 = 1/18: rho 0.
+    # One group holds a miss: rho .25 / 1.25 = .2, effect 1.2, effective size 15.
+    hits = [1] * 17 + [0]
+    interval = share_interval(hits, np.repeat(np.arange(9), 2))
+    assert ends(interval) == pytest.approx(ends(wilson_interval(15 * 17 / 18, 15)))
+
+
 @pytest.mark.parametrize("hit", [0, 1])
 def test_rows_that_are_all_alike_count_as_many_as_groups(hit):
     interval = share_interval([hit] * 60, np.repeat(np.arange(10), 6))

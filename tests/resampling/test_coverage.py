@@ -54,6 +54,7 @@ LOWEST = {
     ("mean", 5): ("skewed (ninth power of a uniform number)", 0.0, "1"),
     ("mean", 10): ("skewed (ninth power of a uniform number)", 0.0, "1"),
     ("mean", 18): ("drops: 10 % -.2, 50 % 0, rest up to 1", 0.6, "1-11"),
+    ("tau", 5): (0.0, 0.0, "1"),
 }
 
 

@@ -12,11 +12,11 @@ ENOUGH_GROUPS = 30
 """From here on the intervals cover about as often as they say: docs/coverage.md."""
 
 # The lowest coverage over all simulated kinds of data at the 95 % level, by number of groups: the lines "lowest" of
-# `python benchmarks/coverage.py --replications 2000 --seed 0`, which remakes them.
+# `python benchmarks/coverage.py --replications 2000 --seed 0`, which remakes them (tau: 400 replications).
 MEASURED = {
     "share": {5: 0.916, 10: 0.904, 18: 0.926},
     "mean": {5: 0.809, 10: 0.905, 18: 0.923},
-    "tau": {5: 0.9, 10: 0.9, 18: 0.9},
+    "tau": {5: 0.877, 10: 0.94, 18: 0.922},
 }
 
 
