@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from metricsmith.metric import DSPyMetric, Metric, make_row
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.comparison.run import compare
-    from metricsmith.optimizers.episodes import axes_episodes, recommendation_episodes, rubric_episodes
     from metricsmith.optimizers.gepa_bound import GEPABound, gepa_bound
     from metricsmith.optimizers.induce import induce
     from metricsmith.optimizers.monitoring import RewardMonitor
-    from metricsmith.optimizers.perturber_episodes import perturbation_episodes, strategy_episodes
-    from metricsmith.optimizers.perturber_metric import PerturberMetric
     from metricsmith.optimizers.probing.position import probe_position
     from metricsmith.optimizers.probing.run import Prober
     from metricsmith.optimizers.runs import Induced
-    from metricsmith.optimizers.students import RankingMetric, YieldMetric
+    from metricsmith.optimizers.students.episodes import axes_episodes, recommendation_episodes, rubric_episodes
+    from metricsmith.optimizers.students.metrics import RankingMetric, YieldMetric
+    from metricsmith.optimizers.students.perturber_episodes import perturbation_episodes, strategy_episodes
+    from metricsmith.optimizers.students.perturber_metric import PerturberMetric
+    from metricsmith.optimizers.students.yields import yield_of
     from metricsmith.optimizers.tuner import JudgeTuner
     from metricsmith.optimizers.tuning.outcome import Tuning
-    from metricsmith.optimizers.yields import yield_of
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
     from metricsmith.programs.judges.dna import DnAEval
@@ -88,19 +88,19 @@ _HOMES = {
     "metric": ("DSPyMetric", "Metric", "make_row"),
     "optimizers.auto_metrics": ("AutoMetrics",),
     "optimizers.comparison.run": ("compare",),
-    "optimizers.episodes": ("axes_episodes", "recommendation_episodes", "rubric_episodes"),
+    "optimizers.students.episodes": ("axes_episodes", "recommendation_episodes", "rubric_episodes"),
     "optimizers.gepa_bound": ("GEPABound", "gepa_bound"),
     "optimizers.induce": ("induce",),
     "optimizers.monitoring": ("RewardMonitor",),
-    "optimizers.perturber_episodes": ("perturbation_episodes", "strategy_episodes"),
-    "optimizers.perturber_metric": ("PerturberMetric",),
+    "optimizers.students.perturber_episodes": ("perturbation_episodes", "strategy_episodes"),
+    "optimizers.students.perturber_metric": ("PerturberMetric",),
     "optimizers.runs": ("Induced",),
-    "optimizers.students": ("RankingMetric", "YieldMetric"),
+    "optimizers.students.metrics": ("RankingMetric", "YieldMetric"),
     "optimizers.probing.position": ("probe_position",),
     "optimizers.probing.run": ("Prober",),
     "optimizers.tuner": ("JudgeTuner",),
     "optimizers.tuning.outcome": ("Tuning",),
-    "optimizers.yields": ("yield_of",),
+    "optimizers.students.yields": ("yield_of",),
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),
     "programs.judges.dna": ("DnAEval",),

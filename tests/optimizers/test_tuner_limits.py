@@ -12,7 +12,7 @@ from faults import Fault, Faults
 from loopback import serve
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import make_row
-from metricsmith.optimizers.students import RankingMetric
+from metricsmith.optimizers.students.metrics import RankingMetric
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.examples import ExampleJudge

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from metricsmith.cli.columns import aligned, widths
+from metricsmith.cli.endings import interruptible, tell, write_into
 from metricsmith.cli.limits import Bounds, StoreFile, concurrency
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
@@ -34,7 +34,6 @@ from metricsmith.cli.table import (
     reading,
     text_or_file,
 )
-from metricsmith.errors import DataError
 
 if TYPE_CHECKING:
     from metricsmith.report.comparison.record import Comparison
@@ -122,23 +121,10 @@ def compare(
     if dry_run:
         typer.echo(compare_plan(table, optimizer, **options))
         return
-    try:
+    with interruptible(store):
         record = run(table, optimizer, **options)
-    except KeyboardInterrupt as stop:
-        again = f"stands in {store}" if store is not None else "would stand in a file given by --store"
-        typer.echo(
-            f"error: {str(stop) or 'interrupted'}; what was judged {again}, from which the same command goes on",
-            err=True,
-        )
-        raise typer.Exit(130) from stop
-    try:
-        write_comparison(record, out)
-    except OSError as problem:
-        raise DataError(f"cannot write to {out}: {problem.strerror}; name another folder") from problem
-    if as_json:
-        typer.echo(json.dumps(record.as_dict(), ensure_ascii=False, indent=1))
-    elif not quiet:
-        typer.echo(comparison_text(record, out))
+    write_into(write_comparison, record, out)
+    tell(record, lambda: comparison_text(record, out), as_json=as_json, quiet=quiet)
 
 
 def comparison_text(record: Comparison, out: Path) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from metricsmith.cli.endings import interruptible, tell
 from metricsmith.cli.limits import Bounds, StoreFile, concurrency
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
@@ -110,20 +110,10 @@ def induce(
     if dry_run:
         typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober))
         return
-    try:
+    with interruptible(store):
         done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober)
-    except KeyboardInterrupt as stop:
-        again = f"stands in {store}" if store is not None else "would stand in a file given by --store"
-        typer.echo(
-            f"error: {str(stop) or 'interrupted'}; what was judged {again}, from which the same command goes on",
-            err=True,
-        )
-        raise typer.Exit(130) from stop
     done.write(out)
-    if as_json:
-        typer.echo(json.dumps(done.record.as_dict(), ensure_ascii=False, indent=1))
-    elif not quiet:
-        typer.echo(summary(done, out))
+    tell(done.record, lambda: summary(done, out), as_json=as_json, quiet=quiet)
 
 
 def _test_side(test: str | None, options: dict[str, Any]) -> tuple[float, Any]:

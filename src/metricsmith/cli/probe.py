@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from metricsmith.cli.columns import aligned, widths
+from metricsmith.cli.endings import interruptible, tell, write_into
 from metricsmith.cli.limits import Bounds, StoreFile, concurrency, cost_line
 from metricsmith.cli.metric_file import (
     Data,
@@ -24,7 +24,6 @@ from metricsmith.cli.metric_file import (
 )
 from metricsmith.cli.model import ApiBase, Model
 from metricsmith.cli.paths import check_apart, check_writable
-from metricsmith.errors import DataError
 
 if TYPE_CHECKING:
     from metricsmith.report.probe.record import ProbeRecord
@@ -92,20 +91,10 @@ def probe(
             typer.echo(cost_line("estimated", prober.estimate(loaded, table.rows)))
             typer.echo("nothing was sent and nothing was written")
             return
-        try:
+        with interruptible(store):
             record = prober.probe(loaded, table.rows)
-        except KeyboardInterrupt as stop:
-            again = f"stands in {store}" if store is not None else "would stand in a file given by --store"
-            typer.echo(f"error: {str(stop) or 'interrupted'}; what was judged {again}", err=True)
-            raise typer.Exit(130) from stop
-    try:
-        write_probe(record, out)
-    except OSError as problem:
-        raise DataError(f"cannot write to {out}: {problem.strerror}; name another folder") from problem
-    if as_json:
-        typer.echo(json.dumps(record.as_dict(), ensure_ascii=False, indent=1))
-    elif not quiet:
-        typer.echo(probe_text(record, out))
+    write_into(write_probe, record, out)
+    tell(record, lambda: probe_text(record, out), as_json=as_json, quiet=quiet)
 
 
 def probe_text(record: ProbeRecord, out: Path) -> str:

@@ -13,7 +13,7 @@ from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import JudgementFailed, NeedsError, OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS, generate
-from metricsmith.optimizers.learned import LEARNED, learn
+from metricsmith.optimizers.learning_judges import LEARNED, learn
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel import Panel, PanelMember

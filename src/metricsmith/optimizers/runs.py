@@ -19,7 +19,7 @@ from metricsmith.optimizers.candidates import learned_counts
 from metricsmith.optimizers.estimate import Load, estimate
 from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.induction import Induction, Options, induct
-from metricsmith.optimizers.learned import learn_bound
+from metricsmith.optimizers.learning_judges import learn_bound
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.recording import Evaluation, record_run
 from metricsmith.optimizers.stages import stage

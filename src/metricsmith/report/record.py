@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from metricsmith.records import Agreement, MetricCard, Task, Usage
+from metricsmith.report.plain import jsonable
+from metricsmith.report.probe.record import ProbeRecord
 
-if TYPE_CHECKING:
-    from metricsmith.report.probe.record import ProbeRecord
-
-__all__ = ["SCHEMA_VERSION", "Component", "LearningPoint", "PanelTokens", "RowRecord", "RunRecord", "jsonable"]
+__all__ = ["SCHEMA_VERSION", "Component", "LearningPoint", "PanelTokens", "RowRecord", "RunRecord"]
 
 SCHEMA_VERSION = 1
 
@@ -224,18 +222,3 @@ class RunRecord:
         if self.probe is not None:
             content["probe"] = self.probe.as_dict()
         return dict(jsonable(content))
-
-
-def jsonable(value: Any) -> Any:
-    """Make `value` JSON-ready all the way down: NaN and infinities become None, numpy numbers Python's."""
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
-    if isinstance(value, bool | str) or value is None:
-        return value
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real):
-        return float(value) if math.isfinite(value) else None
-    return value

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from metricsmith.report.markdown import render_markdown
 from metricsmith.report.page import render_html
 from metricsmith.report.record import RunRecord
 from metricsmith.report.tables import render_json, render_scores
 
-__all__ = ["replace_file", "write_files", "write_reports"]
+__all__ = ["replace_file", "write_files", "write_rendered", "write_reports"]
 
 
 def write_reports(record: RunRecord, folder: str | PathLike[str]) -> None:
@@ -54,6 +56,20 @@ def write_files(contents: Mapping[str, str], folder: str | PathLike[str]) -> Non
     target.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         replace_file(target / name, content)
+
+
+def write_rendered(
+    record: Any, folder: str | PathLike[str], stem: str, html: Callable[[Any], str], markdown: Callable[[Any], str]
+) -> None:
+    """Write a record that has `as_dict` as ``stem.html``, ``stem.md`` and ``stem.json``, all rendered before the first.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+    content = json.dumps(record.as_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_files({f"{stem}.html": html(record), f"{stem}.md": markdown(record), f"{stem}.json": content}, folder)
 
 
 def replace_file(path: Path, content: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metricsmith.records import Task, Usage
-from metricsmith.report.record import jsonable
+from metricsmith.report.plain import jsonable
 from metricsmith.resampling import Interval
 
 __all__ = ["SCHEMA_VERSION", "Comparison", "MethodResult"]

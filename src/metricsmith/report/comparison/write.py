@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from os import PathLike
 
 from metricsmith.report.comparison.markdown import render_comparison_markdown
 from metricsmith.report.comparison.page import render_comparison_html
 from metricsmith.report.comparison.record import Comparison
-from metricsmith.report.write import write_files
+from metricsmith.report.write import write_rendered
 
 __all__ = ["COMPARISON_FILES", "write_comparison"]
 
@@ -29,9 +28,4 @@ def write_comparison(record: Comparison, folder: str | PathLike[str]) -> None:
     OSError
         If the folder cannot be written.
     """
-    contents = (
-        render_comparison_html(record),
-        render_comparison_markdown(record),
-        json.dumps(record.as_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-    )
-    write_files(dict(zip(COMPARISON_FILES, contents, strict=True)), folder)
+    write_rendered(record, folder, "compare", render_comparison_html, render_comparison_markdown)

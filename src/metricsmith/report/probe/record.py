@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from metricsmith.records import Task, Usage
-from metricsmith.report.record import jsonable
+from metricsmith.report.plain import jsonable
 from metricsmith.validity import Change, Sensitivity
 
 __all__ = ["SCHEMA_VERSION", "Attack", "Kind", "ProbeRecord", "Strategy", "Subject", "Surprise"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from os import PathLike
 
 from metricsmith.report.probe.markdown import render_probe_markdown
 from metricsmith.report.probe.page import render_probe_html
 from metricsmith.report.probe.record import ProbeRecord
-from metricsmith.report.write import write_files
+from metricsmith.report.write import write_rendered
 
 __all__ = ["PROBE_FILES", "write_probe"]
 
@@ -29,9 +28,4 @@ def write_probe(record: ProbeRecord, folder: str | PathLike[str]) -> None:
     OSError
         If the folder cannot be written.
     """
-    contents = (
-        render_probe_html(record),
-        render_probe_markdown(record),
-        json.dumps(record.as_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
-    )
-    write_files(dict(zip(PROBE_FILES, contents, strict=True)), folder)
+    write_rendered(record, folder, "probe", render_probe_html, render_probe_markdown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.optimizers.perturber_episodes import perturbation_episodes, strategy_episodes
+from metricsmith.optimizers.students.perturber_episodes import perturbation_episodes, strategy_episodes
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.signatures.axes import Axis
 from metricsmith.signatures.perturbation import Strategy

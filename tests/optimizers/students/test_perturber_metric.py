@@ -11,8 +11,8 @@ import pytest
 from faults import Fault, Faults
 from loopback import serve
 from metricsmith.errors import DataError, JudgementFailed, ModelFailure, OptionError
-from metricsmith.optimizers.perturber_episodes import perturbation_episodes, strategy_episodes
-from metricsmith.optimizers.perturber_metric import PerturberMetric
+from metricsmith.optimizers.students.perturber_episodes import perturbation_episodes, strategy_episodes
+from metricsmith.optimizers.students.perturber_metric import PerturberMetric
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.repeated import Repeated

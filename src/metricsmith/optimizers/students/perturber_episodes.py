@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.optimizers.episodes import Episode, Originals
+from metricsmith.optimizers.students.episodes import Episode, Originals
 from metricsmith.programs.perturbers.base import Source, Strength
 from metricsmith.programs.perturbers.generation import groups_of, pick_examples, shown_examples, worded
 from metricsmith.signatures.axes import Axis

@@ -9,8 +9,8 @@ from typing import Any
 
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.errors import DataError
-from metricsmith.optimizers.episodes import HeldOut
 from metricsmith.optimizers.generation import GENERATORS
+from metricsmith.optimizers.students.episodes import HeldOut
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Usage

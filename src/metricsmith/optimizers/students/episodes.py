@@ -1,7 +1,7 @@
 """Rated tables -> examples on which recommenders and generators can be tuned like any other DSPy program.
 
 An example's fields are exactly what the program is asked in an induction; its label is what the answer is measured
-by (`metricsmith.optimizers.students`). Rows that stand behind an input never measure the answer to it.
+by (`metricsmith.optimizers.students.metrics`). Rows that stand behind an input never measure the answer to it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Originals:
-    """Outputs on which a perturber is tried; `metricsmith.optimizers.perturber_episodes` makes such labels.
+    """Outputs on which a perturber is tried; `metricsmith.optimizers.students.perturber_episodes` makes such labels.
 
     Parameters
     ----------

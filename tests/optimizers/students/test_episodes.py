@@ -15,8 +15,14 @@ from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import DataError, OptionError
-from metricsmith.optimizers.episodes import Episode, HeldOut, axes_episodes, recommendation_episodes, rubric_episodes
 from metricsmith.optimizers.generation import generate
+from metricsmith.optimizers.students.episodes import (
+    Episode,
+    HeldOut,
+    axes_episodes,
+    recommendation_episodes,
+    rubric_episodes,
+)
 from metricsmith.programs.generators.axes import AxesGenerator
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.recommenders.language_model import LMRecommender

@@ -7,8 +7,8 @@ import pytest
 from faults import Fault, Faults
 from loopback import serve
 from metricsmith.errors import DataError, OptionError
-from metricsmith.optimizers.episodes import axes_episodes, recommendation_episodes, rubric_episodes
-from metricsmith.optimizers.students import RankingMetric, YieldMetric
+from metricsmith.optimizers.students.episodes import axes_episodes, recommendation_episodes, rubric_episodes
+from metricsmith.optimizers.students.metrics import RankingMetric, YieldMetric
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.generators.axes import AxesGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator

@@ -14,7 +14,7 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed, ModelFailure
 from metricsmith.metric import Memo, content_hash, make_row, row_text
-from metricsmith.optimizers.episodes import Originals
+from metricsmith.optimizers.students.episodes import Originals
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import MOST, Worsen, told_apart
 from metricsmith.programs.perturbers.generation import (

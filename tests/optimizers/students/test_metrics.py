@@ -12,9 +12,15 @@ import pytest
 
 from loopback import serve
 from metricsmith.errors import DataError, JudgementFailed, ModelFailure, OptionError
-from metricsmith.optimizers.episodes import Episode, Gains, axes_episodes, recommendation_episodes, rubric_episodes
-from metricsmith.optimizers.students import RankingMetric, YieldMetric
-from metricsmith.optimizers.yields import JudgeYield, Yield
+from metricsmith.optimizers.students.episodes import (
+    Episode,
+    Gains,
+    axes_episodes,
+    recommendation_episodes,
+    rubric_episodes,
+)
+from metricsmith.optimizers.students.metrics import RankingMetric, YieldMetric
+from metricsmith.optimizers.students.yields import JudgeYield, Yield
 from metricsmith.programs.generators.axes import AxesGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.recommenders.language_model import LMRecommender
@@ -231,7 +237,7 @@ def test_equal_answers_are_judged_once(server):
 )
 def test_a_tau_below_a_tenth_is_described_as_saying_nothing(tau, head, monkeypatch):
     found = Yield(tau, (JudgeYield("Tone", tau, 12),), 1)
-    monkeypatch.setattr("metricsmith.optimizers.students.yield_of", lambda *args, **options: found)
+    monkeypatch.setattr("metricsmith.optimizers.students.metrics.yield_of", lambda *args, **options: found)
     feedback = YieldMetric()(axes_episodes(TABLE, splits=1)[0], dspy.Prediction(axes=AXES[:1])).feedback
     assert [part for part in ("Agree with", "Say nothing", "Point against") if part in feedback] == [head]
     assert f"'Tone' ({tau:+.2f}, 12 outputs)" in feedback

@@ -18,9 +18,9 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import content_hash
-from metricsmith.optimizers.episodes import Gains
-from metricsmith.optimizers.ranking_quality import ndcg_at_k, recall_at_k
-from metricsmith.optimizers.yields import JudgeYield, Yield, held_out_of, judges_of, yield_of
+from metricsmith.optimizers.students.episodes import Gains
+from metricsmith.optimizers.students.ranking_quality import ndcg_at_k, recall_at_k
+from metricsmith.optimizers.students.yields import JudgeYield, Yield, held_out_of, judges_of, yield_of
 from metricsmith.records import Usage
 
 __all__ = ["RankingMetric", "YieldMetric"]
@@ -35,7 +35,7 @@ class RankingMetric:
     Parameters
     ----------
     measure : str
-        ``ndcg`` or ``recall``, at the episode's k (`metricsmith.optimizers.ranking_quality`). It is the score as it
+        ``ndcg`` or ``recall``, at the episode's k. It is the score as it
         stands: 1 is the best order, or set, that the pool has.
     success_at : float
         The bar for a bootstrapped demonstration.
