@@ -45,6 +45,17 @@ def test_numbers_of_neighbours_do_not_cover_each_other():
     assert min(math.dist(a, b) for i, a in enumerate(places) for b in places[:i]) > 10
 
 
+def test_numbers_do_not_cover_the_marks_of_neighbours():
+    drawing = plane("p", [mark(1, 0.95, 0.6, "metric"), mark(2, 0.97, 0.62), mark(3, 0.93, 0.62)])
+    dots = [(float(x), float(y)) for x, y in re.findall(r'<path d="M([\d.]+) ([\d.]+)l5', drawing)]
+    dots = [(x, y + 5) for x, y in dots] + [
+        tuple(map(float, re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', drawing)[0]))
+    ]
+    assert len(dots) == 3
+    feet = [(x, y - 4) for x, y in labels(drawing).values()]
+    assert min(math.dist(a, b) for a in feet for b in dots) > 8
+
+
 def test_metrics_without_a_place_are_not_drawn():
     assert plane("p", [mark(1, math.nan, 0.4)]) == ""
     assert "m1" not in plane("p", [mark(1, math.nan, 0.4), mark(2, 0.8, 0.4)])

@@ -40,6 +40,7 @@ def test_strategies_that_are_missed_more_often_than_not_are_named():
     line = replace(RECORD.strategies[0], name="truncate", sensitivity=share(0.2, 0.1, 0.4))
     missed = words.verdict(replace(RECORD, strategies=(line, *RECORD.strategies), attacks=()))
     assert "it misses most of truncate" in missed.sentence
+    assert missed.tone == "unsure"
 
 
 @pytest.mark.parametrize(

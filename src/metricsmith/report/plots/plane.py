@@ -12,7 +12,8 @@ __all__ = ["Mark", "plane"]
 
 LEFT, RIGHT, TOP, BOTTOM = 40.0, 352.0, 10.0, 322.0
 CHANCE = 0.5
-NEAR = 14.0  # units within which two numbers would cover each other
+NEAR, CLEAR = 14.0, 11.0  # units within which a number would cover another one, or a mark
+AROUND = ((12, 0), (-12, 0), (10, -9), (-10, -9), (10, 15), (-10, 15), (0, -12), (0, 20))  # a number's foot
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +103,20 @@ def _dot(across: Axis, up: Axis, mark: Mark) -> Svg:
 
 
 def _numbers(across: Axis, up: Axis, marks: Sequence[Mark]) -> list[Svg]:
-    """Each mark's number beside it, in the first of four places that no other number has taken."""
+    """Each mark's number near it, where it covers no mark and no other number as far as there is such a place."""
+    dots = [(across(mark.stability), up(mark.sensitivity)) for mark in marks]
     taken: list[tuple[float, float]] = []
     written = []
-    for mark in sorted(marks, key=lambda mark: mark.kind != "metric"):
-        x, y = across(mark.stability), up(mark.sensitivity)
-        places = [(x + dx, y + dy) for dx, dy in ((13, -6), (-13, -6), (13, 15), (-13, 15))]
-        free = [place for place in places if all(math.dist(place, other) > NEAR for other in taken)]
-        inside = [(px, py) for px, py in free or places if LEFT < px < RIGHT + 6 and TOP + 6 < py < BOTTOM]
-        place = (inside or free or places)[0]
+    for mark, (x, y) in sorted(zip(marks, dots, strict=True), key=lambda pair: pair[0].kind != "metric"):
+        places = [(x + r * dx, y + r * dy) for r in (1, 1.6, 2.4) for dx, dy in AROUND]
+        inside = [place for place in places if LEFT < place[0] < RIGHT + 6 and TOP < place[1] < BOTTOM] or places
+        place = max(inside, key=lambda place: min(_room(place, taken, NEAR), _room(place, dots, CLEAR)))
         taken.append(place)
         written.append(label(*place, str(mark.number), "halo", "middle"))
     return written
+
+
+def _room(place: tuple[float, float], others: Sequence[tuple[float, float]], enough: float) -> float:
+    """Distance to the nearest of the others as a share of what is enough, at most 1."""
+    # A label's middle stands higher than its foot, from which it is drawn.
+    return min([1.0, *(math.dist((place[0], place[1] - 4), other) / enough for other in others)])

@@ -109,6 +109,7 @@ def verdict(record: ProbeRecord) -> Verdict:
         line.name for line in record.strategies if line.sensitivity is not None and line.sensitivity.value < CHANCE
     ]
     if missed:
+        tone = "bad" if tone == "bad" else "unsure"
         parts.append(f"it misses most of {', '.join(dict.fromkeys(missed))}")
     deceived = [attack.name for attack in record.attacks if attack.verdict == "deceived"]
     if deceived:
