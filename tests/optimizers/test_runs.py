@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -101,8 +103,9 @@ def test_nothing_is_estimated_where_nothing_is_generated():
 
 def test_the_seed_redraws_the_permutations_and_leaves_agreement_and_interval():
     train, test = rated(sources=12), rated(sources=4, seed=1, noise=2.0)
+    unlike = replace(test, ratings=np.random.default_rng(0).permutation(test.ratings))  # nothing to be found
     first, same, other = (
-        evaluate(Sides("file", train, test), TASK, Options(sources=COLUMNS.sources, seed=seed)).record.test
+        evaluate(Sides("file", train, unlike), TASK, Options(sources=COLUMNS.sources, seed=seed)).record.test
         for seed in (0, 0, 1)
     )
     assert first == same
