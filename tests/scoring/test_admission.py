@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import copy
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+
 import dspy
 import pytest
 
@@ -83,10 +89,74 @@ def test_a_module_that_swallows_the_end_of_the_budget_has_no_answer(swallow):
     assert (call.status, call.prediction, call.usage.requests, server.requests) == (Status.BUDGET, None, 1, 1)
 
 
+class Threads(dspy.Module):
+    """Asks its predictor four times at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.rate = dspy.Predict("question -> answer: int")
+
+    def forward(self, question):
+        with ThreadPoolExecutor(4) as pool:
+            asks = [pool.submit(copy_context().run, partial(self.rate, question=f"{question} {n}")) for n in range(4)]
+            return [ask.result() for ask in asks][-1]
+
+
+class Tasks(Threads):
+    """The same on an event loop."""
+
+    def forward(self, question):
+        async def ask():
+            return await asyncio.gather(*(self.rate.acall(question=f"{question} {n}") for n in range(4)))
+
+        return asyncio.run(ask())[-1]
+
+
+@pytest.mark.parametrize("module", [Threads, Tasks])
+def test_requests_that_are_under_way_together_are_each_booked_once(module):
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(high=2)) as running:
+        calls = [model_call(module(), question=f"q{number}") for number in range(2)]
+    assert [call.status for call in calls] == [Status.OK] * 2
+    assert running.spent.requests == server.requests == 8
+    assert (
+        running.spent.prompt_tokens == server.tokens["prompt_tokens"] == sum(one.usage.prompt_tokens for one in calls)
+    )
+    assert server.most_in_flight <= 2
+    assert running.in_flight == 0
+
+
+@pytest.mark.parametrize("module", [Threads, Tasks])
+def test_requests_that_are_under_way_together_keep_the_budget(module):
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=6)) as running:
+        statuses = [model_call(module(), question=f"q{number}").status for number in range(2)]
+    assert statuses == [Status.OK, Status.BUDGET]
+    assert server.requests <= running.spent.requests == 6  # what a task was cancelled in counts, sent or not
+
+
+def test_a_model_may_be_copied_deeply_in_a_module():
+    class Copying(Twice):
+        def forward(self, question):
+            with dspy.context(lm=copy.deepcopy(dspy.settings.lm)):
+                return super().forward(question)
+
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow()) as running:
+        assert model_call(Copying(), question="q").status is Status.OK
+    assert running.spent.requests == server.requests == 2
+
+
+def test_an_answer_without_a_history_entry_is_still_one_request():
+    gate = Gate(flow())
+    assert gate.send(None, lambda: "answer") == "answer"
+    assert gate.flow.spent.requests == 1
+    gate = Gate(flow())
+    gate.send(None, lambda: gate.record({"usage": {"prompt_tokens": 5, "completion_tokens": 1}}))
+    assert gate.flow.spent == Usage(1, 5, 1)
+
+
 def test_an_error_of_the_senders_own_is_booked_as_one_request():
     gate = Gate(flow())
     with pytest.raises(ZeroDivisionError):
-        gate(None, lambda: 1 / 0)
+        gate.send(None, lambda: 1 / 0)
     assert (gate.flow.spent, gate.flow.in_flight) == (Usage(requests=1), 0)
     assert gate.usage == Usage()
 

@@ -71,7 +71,7 @@ class Channel(Chat):
         return self.gate.entries
 
     def _attach(self, lm: Any) -> None:
-        lm.through, lm.update_history = self.gate, self.gate.entries.append
+        lm.through, lm.update_history = self.gate, self.gate.record
 
     def __call__(
         self,

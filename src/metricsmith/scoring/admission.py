@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
-from typing import Any
+from typing import Any, Protocol
 
 from dspy.utils.exceptions import LMError
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Usage
 from metricsmith.scoring.failures import failure, rejects_choices, words
-from metricsmith.scoring.flow import Flow, Outcome
+from metricsmith.scoring.flow import Flow, Outcome, Ticket
 
-__all__ = ["Gate", "cost_of", "gated"]
+__all__ = ["Gate", "Through", "cost_of", "gated"]
+
+
+class Through(Protocol):
+    """What a gated model sends its requests by."""
+
+    def send(self, lm: Any, request: Callable[[], Any]) -> Any:
+        """Send a request and return what it returns."""
+
+    async def asend(self, lm: Any, request: Callable[[], Awaitable[Any]]) -> Any:
+        """As `send`, without blocking the event loop."""
 
 
 class Gate:
@@ -39,12 +52,22 @@ class Gate:
         self.entries: list[dict[str, Any]] = []
         self.closed: JudgementFailed | None = None
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Gate:
+        return self
+
     @property
     def usage(self) -> Usage:
         """What the answered requests cost."""
         return sum(map(cost_of, self.entries), Usage())
 
-    def __call__(self, lm: Any, request: Callable[[], Any]) -> Any:
+    def record(self, entry: dict[str, Any]) -> None:
+        """Take an entry of DSPy's history, in the thread or task of its request."""
+        self.entries.append(entry)
+        fresh = _FRESH.get()
+        if fresh is not None:
+            fresh.append(entry)
+
+    def send(self, lm: Any, request: Callable[[], Any]) -> Any:
         """Send one request.
 
         Raises
@@ -54,35 +77,55 @@ class Gate:
         LMError or another error
             As the request raises it.
         """
+        ticket = self._enter()
+        with self._booked(lm, ticket):
+            return request()
+
+    async def asend(self, lm: Any, request: Callable[[], Awaitable[Any]]) -> Any:
+        """As `send`; waits for admission beside the event loop, on which the requests ahead may depend."""
+        ticket = await asyncio.to_thread(self._enter)
+        with self._booked(lm, ticket):
+            return await request()
+
+    def _enter(self) -> Ticket:
         try:
-            ticket = self.flow.enter()
+            return self.flow.enter()
         except JudgementFailed as stopped:
             self.closed = stopped
             raise
-        before = len(self.entries)
-        outcome, lost, said = Outcome.FAILED, Usage(requests=1), ""
+
+    @contextmanager
+    def _booked(self, lm: Any, ticket: Ticket) -> Iterator[None]:
+        """Tell the flow how the request inside ended."""
+        fresh: list[dict[str, Any]] = []
+        token = _FRESH.set(fresh)
+        outcome, lost, said = Outcome.FAILED, 1, ""
         try:
-            answer = request()
-            outcome, lost = Outcome.ANSWERED, Usage(requests=len(self.entries) == before)
-            return answer
+            yield
+            outcome, lost = Outcome.ANSWERED, int(not fresh)
         except LMError as problem:
             cause = failure(problem)
             forgiven = self.choices and rejects_choices(problem)
-            outcome, lost = Outcome.FAILED if forgiven else cause.outcome, Usage(requests=cause.sent)
+            outcome, lost = Outcome.FAILED if forgiven else cause.outcome, int(cause.sent)
             said = words(problem, lm)
             raise
         finally:
-            self.flow.leave(ticket, outcome, sum(map(cost_of, self.entries[before:]), lost), said)
+            _FRESH.reset(token)
+            self.flow.leave(ticket, outcome, sum(map(cost_of, fresh), Usage(requests=lost)), said)
 
 
-def gated(lm: Any, through: Callable[[Any, Callable[[], Any]], Any] | None = None) -> Any:
-    """Make a model send its requests by ``through(lm, request)``, from now on; it is the model that is changed.
+# The history of the one request that this thread or task is sending: a gate may have several under way.
+_FRESH: ContextVar[list[dict[str, Any]] | None] = ContextVar("metricsmith_fresh", default=None)
+
+
+def gated(lm: Any, through: Through | None = None) -> Any:
+    """Make a model send its requests ``through``, from now on; it is the model that is changed.
 
     Parameters
     ----------
     lm : dspy.LM or other DSPy model
         A copy that nobody else uses.
-    through : callable, optional
+    through : Through, optional
         Usually a `Gate`. None sends as before.
     """
     lm.__class__ = _gated(type(lm))  # type: ignore[arg-type]
@@ -100,7 +143,11 @@ def _gated(kind: type) -> type:
 
         def __call__(self, *prompt: Any, **request: Any) -> Any:
             send = partial(super().__call__, *prompt, **request)
-            return send() if self.through is None else self.through(self, send)
+            return send() if self.through is None else self.through.send(self, send)
+
+        async def acall(self, *prompt: Any, **request: Any) -> Any:
+            send = partial(super().acall, *prompt, **request)
+            return await (send() if self.through is None else self.through.asend(self, send))
 
     Gated.__name__, Gated.__qualname__ = kind.__name__, kind.__qualname__
     return Gated

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from dspy.utils.exceptions import LMError
@@ -35,8 +36,8 @@ class Meter:
 
     def wrap(self, lm: Any) -> Any:
         """A copy of `lm`, of a subclass of its class, that asks through the flow and has no retries of its own."""
-        copy = gated(lm.copy(num_retries=0), self.send)
-        copy.update_history = self.gate.entries.append
+        copy = gated(lm.copy(num_retries=0), self)
+        copy.update_history = self.gate.record
         return copy
 
     def send(self, lm: Any, request: Callable[[], Any]) -> Any:
@@ -51,13 +52,29 @@ class Meter:
         """
         for attempt in range(1, TRIES + 1):
             try:
-                return self.gate(lm, request)
+                return self.gate.send(lm, request)
             except LMError as problem:
-                self._count(failure(problem).outcome, words(problem, lm))
-                again = failure(problem).again and attempt < TRIES
-                if not again or not self.gate.flow.pause(delay(problem, attempt, FIRST_PAUSE)):
+                if not self.gate.flow.pause(self._pause(lm, problem, attempt)):
                     raise
         raise AssertionError("the last try returns or raises")
+
+    async def asend(self, lm: Any, request: Callable[[], Awaitable[Any]]) -> Any:
+        """As `send`, without blocking the event loop."""
+        for attempt in range(1, TRIES + 1):
+            try:
+                return await self.gate.asend(lm, request)
+            except LMError as problem:
+                if not await asyncio.to_thread(self.gate.flow.pause, self._pause(lm, problem, attempt)):
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    def _pause(self, lm: Any, problem: LMError, attempt: int) -> float:
+        """Seconds before the next try; raises the problem again where there is none."""
+        cause = failure(problem)
+        self._count(cause.outcome, words(problem, lm))
+        if not cause.again or attempt == TRIES:
+            raise problem
+        return delay(problem, attempt, FIRST_PAUSE)
 
     def _count(self, outcome: Outcome, said: str) -> None:
         self._refused += outcome is Outcome.HOPELESS
