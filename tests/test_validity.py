@@ -51,6 +51,33 @@ def test_rounding_is_no_drop():
     assert sensitivity(original, [0.3, 0.5]).tied == 0.5
 
 
+def test_a_range_that_is_rounding_itself_is_none():
+    original = np.full(6, 0.3)
+    changed = original - 5e-17
+    assert sensitivity(original, changed).tied == 1.0
+    assert never_moves(original, changed)
+    assert np.isnan(to_unit(original, changed)[0]).all()
+    assert not never_moves([1.0, np.inf])
+    assert never_moves([np.inf, np.inf])
+
+
+def test_balance_is_falls_less_rises_with_its_interval():
+    uniform = sensitivity([0.5] * 12, [0.4] * 12)
+    assert 0 < uniform.balance.low < uniform.balance.high == 1.0
+    even = sensitivity(np.arange(40.0), np.arange(40.0) + np.tile([1.0, -1.0], 20))
+    assert even.balance.low < 0 < even.balance.high
+
+
+def test_comparisons_without_a_common_pair_or_in_another_unit_are_no_numbers():
+    nothing = compare_sensitivity(([1.0, NAN], [0.0, 0.0]), ([NAN, 1.0], [0.0, 0.0]))
+    assert math.isnan(nothing.p_value)
+    assert math.isnan(nothing.observed)
+    with pytest.raises(DataError, match="to_unit"):
+        compare_stability(([1.0, 5.0], [0.0, 0.0]), ([0.5, 1.0], [0.0, 0.0]))
+    with pytest.raises(DataError, match="not aligned"):
+        compare_sensitivity(([1.0, 5.0], [0.0]), ([0.5, 1.0], [0.0, 0.0]))
+
+
 def test_magnitude_stability_and_change_by_hand():
     # Drops .4, 0, -.1, .7: mean .25. Absolute changes .4, 0, .1, .7: mean .3.
     original, changed = [0.9, 0.4, 0.2, 0.8], [0.5, 0.4, 0.3, 0.1]
@@ -175,6 +202,8 @@ def test_a_judge_that_takes_the_first_place_leans_and_one_that_reads_does_not():
     fair = np.array([1.0, 0.0, 0.5, 1.0])
     assert (position_lean(fair, fair).value, position_lean(fair, fair).consistent) == (0.0, 1.0)
     # By hand: (1 - .5) / 2, 0, (0 - 1) / 2: mean -1/12; one of three is consistent.
+    soft = position_lean([0.1, 0.3], [1 - 0.9, 1 - 0.7])  # alike but for rounding
+    assert soft.consistent == 1.0
     mixed = position_lean([1.0, 0.5, 0.0, NAN], [0.5, 0.5, 1.0, 1.0])
     assert mixed.value == pytest.approx(-1 / 12)
     assert mixed.consistent == pytest.approx(1 / 3)

@@ -8,6 +8,7 @@ counted, never read as 0. Source: AutoMetrics (2025), section 3.2.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -24,7 +25,7 @@ from metricsmith.resampling import (
     paired_permutation_test,
     share_interval,
 )
-from metricsmith.resampling.draws import complete
+from metricsmith.resampling.draws import aligned, complete
 
 __all__ = [
     "NULLS", "Change", "Lean", "Null", "Sensitivity", "compare_sensitivity", "compare_stability", "never_moves",
@@ -35,6 +36,7 @@ FloatArray = NDArray[np.float64]
 Null = Literal["random", "constant", "length"]
 NULLS: tuple[Null, ...] = ("random", "constant", "length")
 ROUNDING = 1e-9  # of the range: numbers that are closer are equal but for rounding
+PRECISION = 1e-12  # of the largest: a range as small is rounding itself
 TRUNCATION = 3.0  # standard deviations at which the paper's random scores are cut
 
 
@@ -61,10 +63,19 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity(Change):
-    """The share of pairs in which the worse output scored strictly lower; `tied` and `risen` are the other shares."""
+    """The share of pairs in which the worse output scored strictly lower.
+
+    Parameters
+    ----------
+    tied, risen : float
+        The other shares; the three add up to 1.
+    balance : Interval
+        Of the share that fell less the share that rose, in [-1, 1]: above 0 where more fell than rose.
+    """
 
     tied: float
     risen: float
+    balance: Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +118,7 @@ def sensitivity(
     return Sensitivity(
         _mean(hits), share_interval(hits, codes, level=level), hits.size, _count(codes), missing,
         tied=_mean(moved == 0), risen=_mean(moved > 0),
+        balance=group_mean_interval(-moved, codes, level=level, bounds=(-1.0, 1.0)),
     )  # fmt: skip
 
 
@@ -169,7 +181,7 @@ def position_lean(
     """
     (a, b), codes, missing = _units(forward, backward, groups)
     mean = _change((a - b) / 2, codes, missing, level, -0.5, 0.5)
-    return Lean(mean.value, mean.interval, mean.n, mean.groups, missing, consistent=_mean(a == b))
+    return Lean(mean.value, mean.interval, mean.n, mean.groups, missing, consistent=_mean(np.abs(a - b) <= ROUNDING))
 
 
 def to_unit(*numbers: ArrayLike, low: float | None = None, high: float | None = None) -> list[FloatArray]:
@@ -197,7 +209,7 @@ def to_unit(*numbers: ArrayLike, low: float | None = None, high: float | None = 
     arrays = [np.asarray(part, dtype=float) for part in numbers]
     if low is None or high is None:
         known = np.concatenate([part[np.isfinite(part)] for part in arrays]) if arrays else np.empty(0)
-        if known.size == 0 or np.ptp(known) <= ROUNDING * np.abs(known).max():
+        if _level(known):
             return [np.full(part.shape, np.nan) for part in arrays]
         low, high = float(known.min()), float(known.max())
     return [np.clip((part - low) / (high - low), 0.0, 1.0) for part in arrays]
@@ -207,7 +219,7 @@ def never_moves(original: ArrayLike, *changed: ArrayLike) -> bool:
     """Whether a metric gives all outputs, original or changed, the same number; False if it gives none."""
     known = np.concatenate([np.asarray(part, dtype=float).ravel() for part in (original, *changed)])
     known = known[~np.isnan(known)]
-    return bool(known.size and (known == known[0]).all())
+    return bool(known.size) and _level(known)
 
 
 def null_scores(kind: Null, texts: Sequence[str], *, seed: int = 0) -> FloatArray:
@@ -274,10 +286,15 @@ def compare_stability(
 ) -> PermutationTest:
     """As `compare_sensitivity`, for stability: (original, same) of either metric, in [0, 1]."""
     sides = [1 - np.abs(np.subtract(*_arrays(*side))) for side in (first, second)]
+    stray = [float(value) for side in (*first, *second) for value in np.asarray(side, dtype=float) if _outside(value)]
+    if stray:
+        raise DataError(f"{stray[0]:g} is not in [0, 1]: map the metrics' numbers with to_unit first")
     return _swapped(sides, groups, permutations, seed)
 
 
 def _swapped(sides: Sequence[FloatArray], groups: Groups | None, permutations: int, seed: int) -> PermutationTest:
+    if not complete(sides, groups)[0][0].size:
+        return PermutationTest(math.nan, math.nan, 0, 0)
     return paired_permutation_test(
         lambda values, _: np.mean(values, axis=-1), sides[0], sides[1], np.zeros(len(sides[0])), groups,
         permutations=permutations, seed=seed, batched=True, standardize=False,
@@ -285,7 +302,8 @@ def _swapped(sides: Sequence[FloatArray], groups: Groups | None, permutations: i
 
 
 def _arrays(original: ArrayLike, changed: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    return np.asarray(original, dtype=float), np.asarray(changed, dtype=float)
+    a, b = aligned([np.asarray(original, dtype=float), np.asarray(changed, dtype=float)], None)[0]
+    return a, b
 
 
 def _missing(original: ArrayLike, changed: ArrayLike) -> NDArray[np.bool_]:
@@ -300,7 +318,17 @@ def _moved(original: FloatArray, changed: FloatArray) -> NDArray[np.int64]:
     width = float(np.ptp(known)) if known.size else 0.0
     with np.errstate(invalid="ignore"):  # of two equal infinities
         step = np.where(original == changed, 0.0, changed - original)
-    return np.where(np.abs(step) <= ROUNDING * width, 0, np.where(step > 0, 1, -1)).astype(np.int64)
+    if known.size and _level(known):
+        width = math.inf  # whatever differs among finite numbers is rounding
+    least = ROUNDING * width if math.isfinite(width) else sys.float_info.max
+    return np.where(np.abs(step) <= least, 0, np.where(step > 0, 1, -1)).astype(np.int64)
+
+
+def _level(known: FloatArray) -> bool:
+    """Whether numbers, of which none is NaN, are all the same but for rounding."""
+    if not known.size or not np.isfinite(known).all():
+        return not known.size or bool((known == known[0]).all())
+    return bool(np.ptp(known) <= PRECISION * np.abs(known).max())
 
 
 def _pairs(
@@ -315,10 +343,14 @@ def _units(
     original: ArrayLike, changed: ArrayLike, groups: Groups | None
 ) -> tuple[list[FloatArray], NDArray[np.int64], int]:
     arrays, codes, missing = _pairs(original, changed, groups)
-    stray = [float(number) for part in arrays for number in part if not 0 <= number <= 1]
+    stray = [float(number) for part in arrays for number in part if _outside(number)]
     if stray:
         raise DataError(f"{stray[0]:g} is not in [0, 1]: map the metric's numbers with to_unit first")
     return arrays, codes, missing
+
+
+def _outside(number: float) -> bool:
+    return not (0 <= number <= 1 or math.isnan(number))
 
 
 def _change(

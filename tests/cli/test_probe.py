@@ -10,7 +10,10 @@ import pytest
 
 from loopback import scripted, serve
 from metricsmith.bank.catalogue import default_bank
+from metricsmith.datasets.table import read_table
 from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.induce import induce
+from metricsmith.optimizers.probing.run import Prober
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.state import write_state
 from planted import TASK, planted_rows
@@ -88,6 +91,7 @@ def test_a_dry_run_sends_and_writes_nothing(run, metric, table, tmp_path):
         assert server.requests == 0
     assert not (tmp_path / "out").exists()
     assert "9 requests" in out  # strategies once, then two effects for four outputs
+    assert "0 prompt" not in out.replace("00 prompt", "")
     assert "nothing was sent" in out
 
 
@@ -156,6 +160,26 @@ def test_induce_adds_the_section_to_its_report(run, table, tmp_path):
     assert "Does it fall" not in (tmp_path / "plain" / "report.html").read_text("utf-8")
 
 
+def test_a_probe_that_fails_leaves_the_metric_and_says_so(tmp_path, table):
+    def broken(row, *rest):
+        raise ValueError("no number")
+
+    own = read_table(table, target="rating", output="output", inputs="input", reference="references", group="group")
+    done = induce(own, prober=Prober(n=3, against=[broken]))
+    assert done.record.probe is None
+    assert any("there is no probe, since the model failed" in warning for warning in done.record.warnings)
+    done.write(tmp_path / "out")
+    assert (tmp_path / "out" / "metric.json").exists()
+
+
+def test_what_the_probe_asked_is_in_the_cost_of_the_run(table):
+    judge = CriterionJudge(criterion="Plain words", meaning="Every word is short.", task="Write notices.")
+    own = read_table(table, target="rating", output="output", inputs="input", reference="references", group="group")
+    with serve(scripted) as server:
+        done = induce(own, AutoMetrics(bank="existing"), prober=Prober(n=2, against=[judge], lm=server.lm()))
+    assert done.record.usage["requests"] == done.record.probe.usage.requests == server.requests > 0
+
+
 def test_induces_dry_run_says_what_the_probe_will_take(run, table, tmp_path):
     code, out, _ = run("induce", table, *BASICS, "--probe", "--dry-run", "--out", tmp_path / "out")
     assert code == 0
@@ -171,8 +195,8 @@ def test_simpeval(run, tmp_path):
     assert code == 0, err
     record = json.loads((tmp_path / "out" / "probe.json").read_text("utf-8"))
     subjects = {one["name"]: one for one in record["subjects"]}
-    random = subjects["random"]["sensitivity"]
+    random = subjects["random numbers"]["sensitivity"]
     assert random["interval"]["low"] < 0.5 < random["interval"]["high"]
-    assert subjects["constant"]["sensitivity"]["value"] == 0
-    assert subjects["constant"]["still"]
+    assert subjects["a constant"]["sensitivity"]["value"] == 0
+    assert subjects["a constant"]["still"]
     assert subjects["induced"]["sensitivity"]["value"] > 0.6

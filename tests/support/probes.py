@@ -13,7 +13,8 @@ def change(value, low, high, n=60):
 
 
 def share(value, low, high, tied=0.1, n=60):
-    return Sensitivity(value, Interval(low, high), n, 20, 0, tied=tied, risen=1 - value - tied)
+    risen = 1 - value - tied
+    return Sensitivity(value, Interval(low, high), n, 20, 0, tied, risen, Interval(low - risen, high - risen))
 
 
 METRIC = Subject(
@@ -45,8 +46,8 @@ RECORD = ProbeRecord(
         ),
     ),
     attacks=(
-        Attack("self_praise", "Praises itself.", 20, False, change(0.1, 0.05, 0.15)),
-        Attack("empty_output", "Leaves nothing.", 20, True, change(-0.4, -0.5, -0.3)),
+        Attack("self_praise", "Praises itself.", False, change(0.1, 0.05, 0.15), share(0.2, 0.1, 0.4, n=20)),
+        Attack("empty_output", "Leaves nothing.", True, change(-0.4, -0.5, -0.3), share(0.9, 0.7, 1.0, n=20)),
     ),
     surprises=(
         Surprise("r1", "drop_sentence", "worse", "obvious", "Bring <b>two</b> forms.", "Bring two cats.", 3.1, 3.4),

@@ -83,7 +83,7 @@ def induce(
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.induce import induce as run
-    from metricsmith.optimizers.induce import plan
+    from metricsmith.optimizers.induce import plan, with_probe
     from metricsmith.optimizers.probing.run import Prober
 
     optimizer = AutoMetrics(
@@ -111,8 +111,12 @@ def induce(
         typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober))
         return
     with interruptible(store):
-        done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober)
+        done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv)
     done.write(out)
+    if prober is not None:
+        with interruptible(store):
+            done = with_probe(done, table, optimizer, prober)
+        done.write(out)
     tell(done.record, lambda: summary(done, out), as_json=as_json, quiet=quiet)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path, PurePath
@@ -12,7 +13,7 @@ import numpy as np
 
 from metricsmith.datasets.splits import Split, folds, holdout
 from metricsmith.datasets.table import Table
-from metricsmith.errors import OptionError
+from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.induction import Options
@@ -21,9 +22,10 @@ from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task
+from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.store import Store
 
-__all__ = ["Induced", "configure", "induce", "plan"]
+__all__ = ["Induced", "configure", "induce", "plan", "with_probe"]
 
 
 def induce(
@@ -51,8 +53,7 @@ def induce(
         Grouped cross-validation instead: generation, retrieval and fit are repeated inside each of this
         many folds, ``test`` is the mean over folds, and the metric is fitted on all rated rows.
     prober : Prober, optional
-        Changes outputs of the table on purpose and shows in the report what the metric makes of them; it uses the
-        optimizer's model, store and concurrency where it has none of its own.
+        Changes outputs of the table on purpose and shows in the report what the metric makes of them (`with_probe`).
 
     Raises
     ------
@@ -68,21 +69,46 @@ def induce(
     options, task = configure(table, optimizer or AutoMetrics())
     done = evaluate(_sides(table, options, task, fraction, test, cv), task, options)
     done.metric.settings.values["reading"] = _reading(table, done.metric)
-    return done if prober is None else _probed(done, table, options, task, prober)
+    return done if prober is None else with_probe(done, table, optimizer or AutoMetrics(), prober)
 
 
-def _probed(done: Induced, table: Table, options: Options, task: Task, prober: Prober) -> Induced:
-    """The same with a section on outputs that were changed on purpose."""
+def with_probe(done: Induced, table: Table, optimizer: AutoMetrics, prober: Prober) -> Induced:
+    """The same with a section on outputs of the table that were changed on purpose.
+
+    The prober uses the optimizer's model, store and concurrency where it has none of its own. Where the model
+    fails in the probe a warning takes the place of the section: the metric itself is made and paid for.
+    """
+    options, task = configure(table, optimizer)
     own = replace(
         prober,
         lm=prober.lm or options.model,
         store=prober.store or options.store,
         concurrency=options.concurrency if prober.concurrency == "auto" else prober.concurrency,
     )
-    found = own.probe(done.metric, table.rows, task)
-    record = replace(done.record, probe=found, warnings=(*done.record.warnings, *found.warnings))
+    try:
+        found = own.probe(done.metric, table.rows, task)
+    except ModelFailure as problem:
+        warnings = (*done.record.warnings, f"there is no probe, since the model failed: {problem}")
+        record = replace(done.record, warnings=warnings)
+    else:
+        warnings = (*done.record.warnings, *(f"probe: {warning}" for warning in found.warnings))
+        record = replace(done.record, probe=found, warnings=warnings, usage=_with(done.record.usage, found))
     done.metric.record = record
     return replace(done, record=record)
+
+
+def _with(usage: Mapping[str, Any], found: ProbeRecord) -> dict[str, Any]:
+    """What the run cost, with the probe; before the run its cost could not be known."""
+    sent = found.usage
+    cost = [part for part in (usage["cost"], sent.cost) if part is not None]
+    return {
+        **usage,
+        "requests": usage["requests"] + sent.requests,
+        "prompt_tokens": usage["prompt_tokens"] + sent.prompt_tokens,
+        "completion_tokens": usage["completion_tokens"] + sent.completion_tokens,
+        "cost": sum(cost) if cost else None,
+        "seconds": round(usage["seconds"] + sent.seconds, 3),
+    }
 
 
 def plan(

@@ -46,7 +46,7 @@ def notices():
 
 
 def test_random_numbers_are_near_a_half_and_a_constant_is_named(notices):
-    random, constant = subject(notices, "random"), subject(notices, "constant")
+    random, constant = subject(notices, "random numbers"), subject(notices, "a constant")
     assert random.sensitivity.value == pytest.approx(0.5, abs=0.08)
     assert random.sensitivity.interval.low < 0.5 < random.sensitivity.interval.high
     assert random.insensitive
@@ -60,8 +60,8 @@ def test_planted_defects_that_words_show_are_noticed(notices):
     metric = notices.metric
     assert metric.sensitivity.interval.low > 0.6
     assert metric.magnitude.interval.low > 0
-    assert metric.sensitivity.value > subject(notices, "length").sensitivity.value + 0.2
-    assert subject(notices, "random").p_stability < 0.05
+    assert metric.sensitivity.value > subject(notices, "length in characters").sensitivity.value + 0.2
+    assert subject(notices, "random numbers").p_stability < 0.05
     assert not metric.insensitive
     for name in ("repeat", "insert_unrelated", "shuffle_words", "corrupt_numbers"):
         assert strategy(notices, name).sensitivity.value > 0.85, name
@@ -91,7 +91,7 @@ def test_pairs_are_counted(notices):
     assert (made["worse"], made["same"]) == (counts["worse"], counts["same"])
     assert notices.metric.sensitivity.n == counts["worse"]
     assert notices.metric.stability.n == counts["same"]
-    assert sum(line.made for line in notices.attacks) == counts["attack"]
+    assert sum(line.pairs.n + line.pairs.missing for line in notices.attacks) == counts["attack"]
     assert counts["rows"] == counts["groups"] == 30
     assert notices.metric.sensitivity.groups == 30
 
@@ -178,9 +178,12 @@ def test_nothing_is_asked_and_the_estimate_says_so():
         ({"unit": "rank"}, "range, score"),
         ({"strengths": ()}, "one or more of"),
         ({"strengths": "subtle"}, "one or more of"),
+        ({"strengths": ("subtle", "subtle")}, "none of them twice"),
+        ({"seed": -1}, "whole number from 0"),
+        ({"dimensions": ("Tone",)}, "rules aim at no dimension"),
         ({"strengths": ("weak",)}, "obvious"),
-        ({"dimensions": ("",)}, "none of them empty"),
-        ({"dimensions": "Tone"}, "must be a list"),
+        ({"perturbers": "all", "dimensions": ("",)}, "none of them empty"),
+        ({"perturbers": "all", "dimensions": "Tone"}, "must be a list"),
     ],
 )
 def test_options_without_meaning_are_refused(options, message):
@@ -191,8 +194,62 @@ def test_options_without_meaning_are_refused(options, message):
 def test_wrong_rows_and_equal_names_are_refused():
     with pytest.raises(DataError, match="none of 1 rows"):
         Prober().probe(BANK.get("rouge1_r"), [make_row("")])
+    impostor = CallableMetric(lambda row, prediction=None: 1.0, name="rouge1_r")
     with pytest.raises(OptionError, match="'rouge1_r'"):
-        Prober(against=[BANK.get("rouge1_r")]).probe(BANK.get("rouge1_r"), ROWS)
+        Prober(against=[impostor]).probe(BANK.get("rouge1_r"), ROWS)
+
+
+def test_a_metric_that_is_there_already_is_not_added_again():
+    record = Prober(n=3, against=[BANK.get("rouge1_r"), BANK.get("fkgl")]).probe(BANK.get("rouge1_r"), ROWS)
+    assert [one.name for one in record.subjects][:2] == ["rouge1_r", "fkgl"]
+    assert len(record.subjects) == 5
+
+
+@pytest.mark.parametrize("unit", ["range", "score"])
+@pytest.mark.parametrize("higher", [True, False])
+@pytest.mark.parametrize("weight", [1.0, -1.0])
+def test_components_are_turned_by_their_weight_and_the_raters_direction(unit, higher, weight):
+    # Recall falls with every worse output: that counts as a fall where the prediction gets worse by it.
+    part = BANK.get("rouge1_r")
+    metric = InducedMetric(
+        components=[part],
+        combination=LinearCombination(
+            names=("rouge1_r",), indices=(0,), columns=(ZScore(0.5, 0.2),), weights=(weight,), intercept=3.0
+        ),
+        task=Task("", "rating", Scale(1, 5, higher_is_better=higher)), best=[1.0],
+    )  # fmt: skip
+    record = Prober(n=8, unit=unit).probe(metric, ROWS)
+    whole, component = record.metric, subject(record, "rouge1_r")
+    assert whole.sensitivity.value == component.sensitivity.value
+    sinks = (weight > 0) == higher
+    assert (component.sensitivity.value > component.sensitivity.risen) == sinks
+    assert (component.magnitude.value > 0) == sinks
+    assert (whole.magnitude.value > 0) == sinks
+
+
+def test_a_metric_that_moves_under_attack_alone_never_moves_otherwise():
+    record = Prober(n=6).probe(CallableMetric(lambda row, *rest: float(bool(row.output.strip()))), ROWS)
+    assert record.metric.still
+    verdicts = {attack.name: attack.verdict for attack in record.attacks}
+    assert verdicts["empty_output"] == "held"
+    assert verdicts["copy_input"] == verdicts["other_good_output"] == "deceived"
+    assert verdicts["self_praise"] == "held"
+    assert "never moves" in record.warnings[-1]
+
+
+def test_a_constant_misses_what_is_worthless_and_cannot_be_bribed():
+    verdicts = {a.name: a.verdict for a in Prober(n=6).probe(CallableMetric(lambda row, *rest: 1.0), ROWS).attacks}
+    assert {name for name, verdict in verdicts.items() if verdict == "deceived"} == {
+        "empty_output", "copy_input", "other_good_output",
+    }  # fmt: skip
+    assert "open" not in verdicts.values()
+
+
+def test_the_signature_names_what_decides_the_numbers():
+    metric = BANK.get("rouge1_r")
+    plain = Prober(n=3).probe(metric, ROWS).signature
+    assert plain != Prober(n=3, against=[BANK.get("fkgl")]).probe(metric, ROWS).signature
+    assert "model none, seed 0" in plain
 
 
 def test_a_task_of_ones_own_is_shown():

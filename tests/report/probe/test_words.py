@@ -8,6 +8,7 @@ import pytest
 
 from metricsmith.report.probe import words
 from metricsmith.report.probe.record import Attack
+from metricsmith.resampling import Interval
 from probes import BLIND, COLUMN, METRIC, RECORD, STILL, change, share
 
 
@@ -44,24 +45,32 @@ def test_strategies_that_are_missed_more_often_than_not_are_named():
 
 
 @pytest.mark.parametrize(
-    ("must_fall", "value", "low", "high", "verdict"),
+    ("must_fall", "low", "high", "fell", "rose", "verdict"),
     [
-        (False, 0.1, 0.05, 0.15, "deceived"),
-        (False, 0.02, -0.03, 0.07, "open"),
-        (False, -0.02, -0.07, 0.03, "held"),
-        (False, -0.2, -0.3, -0.1, "held"),
-        (False, 0.0, float("nan"), float("nan"), "held"),
-        (False, 0.1, float("nan"), float("nan"), "open"),
-        (True, -0.2, -0.3, -0.1, "held"),
-        (True, -0.02, -0.07, 0.03, "open"),
-        (True, 0.1, 0.05, 0.15, "deceived"),
-        (True, 0.0, 0.0, 0.0, "deceived"),
+        (False, 0.05, 0.15, 0.1, 0.8, "deceived"),
+        (False, -0.03, 0.07, 0.4, 0.5, "open"),
+        (False, -0.4, 0.4, 0.5, 0.4, "open"),  # a mean below 0 alone proves nothing
+        (False, -0.3, -0.1, 0.9, 0.1, "held"),
+        (False, -0.24, 0.24, 0.0, 0.0, "held"),  # not one pair rose
+        (True, -0.3, -0.1, 0.9, 0.1, "held"),
+        (True, -0.07, 0.03, 0.5, 0.4, "open"),
+        (True, 0.0, 0.15, 0.2, 0.7, "deceived"),
+        (True, -0.24, 0.24, 0.0, 0.0, "deceived"),  # not one pair fell
     ],
 )
-def test_attacks_have_a_verdict_by_their_interval(must_fall, value, low, high, verdict):
-    attack = Attack("a", "", 20, must_fall, change(value, low, high))
+def test_attacks_have_a_verdict_by_their_interval_or_because_no_pair_moved(must_fall, low, high, fell, rose, verdict):
+    pairs = replace(share(fell, 0, 1, tied=1 - fell - rose), risen=rose)
+    attack = Attack("a", "", must_fall, change((low + high) / 2, low, high), pairs)
     assert attack.verdict == verdict
     assert words.attack_words(attack)
+    alone = replace(attack, pairs=replace(pairs, groups=1))
+    assert alone.verdict == "open"
+
+
+def test_a_metric_is_insensitive_unless_more_worse_outputs_fall_than_rise():
+    sure, unsure = Interval(0.01, 0.3), Interval(0.0, 0.3)
+    assert not replace(METRIC, sensitivity=replace(METRIC.sensitivity, balance=sure)).insensitive
+    assert replace(METRIC, sensitivity=replace(METRIC.sensitivity, balance=unsure)).insensitive
 
 
 def test_insensitive_and_still_metrics_are_remarked_on():
@@ -101,7 +110,7 @@ def test_what_it_cost_is_said():
     assert words.cost(RECORD).startswith("120 requests to the model (118 estimated), 3 of 100 judgements failed")
 
 
-@pytest.mark.parametrize(("groups", "said"), [(30, ""), (20, "at least 9"), (3, "not tried for shares")])
+@pytest.mark.parametrize(("groups", "said"), [(30, ""), (20, "at least 9"), (3, "were not tried")])
 def test_intervals_of_few_groups_come_with_their_measured_coverage(groups, said):
     found = words.coverage(replace(RECORD, counts={**RECORD.counts, "groups": groups}))
     assert said in found

@@ -82,6 +82,11 @@ class _Pairs:
 
     changed: Changed
 
+    @property
+    def usual(self) -> tuple[IntArray, IntArray]:
+        """Places of what was made worse, and of what was changed without loss."""
+        return self.where("worse"), self.where("same")
+
     def where(self, effect: str) -> IntArray:
         """Places of the outputs with this effect."""
         n = len(self.changed.originals)
@@ -109,7 +114,7 @@ def _subject(one: Probed, values: Numbers, pairs: _Pairs) -> Subject:
             "its numbers come with the data, and a changed output has none" if kind == "column" else "it gave no number"
         )
         return replace(line, lacking=why)
-    still = never_moves(values.plain)
+    still = never_moves(values.plain[: len(pairs.changed.originals)], *(values.plain[at] for at in pairs.usual))
     found = _sensitivity(values, pairs, pairs.where("worse"))
     if still:
         return replace(line, still=True, sensitivity=found)
@@ -207,13 +212,14 @@ def _attacks(
     for (name, *_), members in _by_strategy(pairs.changed, ("attack",)):
         places = _places(pairs, members)
         change = _measured(score_change, numbers[0].attacked, pairs, places)
-        if change is None:
+        moved = _sensitivity(numbers[0], pairs, places)
+        if change is None or moved is None:
             continue
         others = {
             one.name: _value(_measured(score_change, at.attacked, pairs, places))
             for one, at in _others(subjects, numbers)
         }
-        yield Attack(name, summaries.get(name, ""), places.size, name in WORTHLESS, change, others)
+        yield Attack(name, summaries.get(name, ""), name in WORTHLESS, change, moved, others)
 
 
 def _surprises(pairs: _Pairs, own: Numbers) -> Iterator[Surprise]:

@@ -20,13 +20,15 @@ from metricsmith.optimizers.probing.subjects import UNITS, Unit, numbers, probed
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.catalogue import BUILTIN, perturb, sources_of
-from metricsmith.programs.perturbers.generation import GeneratedPerturbations, estimate_requests, generate
+from metricsmith.programs.perturbers.estimate import estimate_usage
+from metricsmith.programs.perturbers.generation import GeneratedPerturbations, generate
 from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import estimate, score
 from metricsmith.scoring.limits import Concurrency
 from metricsmith.scoring.models import using
+from metricsmith.scoring.plan import as_metric
 from metricsmith.signatures.axes import Axis
 from metricsmith.store import Store
 from metricsmith.version import __version__
@@ -90,6 +92,10 @@ class Prober:
         _check("strengths", self.strengths, STRENGTHS)
         if isinstance(self.dimensions, str) or not all(name.strip() for name in self.dimensions):
             raise OptionError(f"dimensions={self.dimensions!r} must be a list of qualities, none of them empty")
+        if self.dimensions and self.perturbers == "builtin":
+            raise OptionError("rules aim at no dimension: take perturbers='generated' or 'all', or no dimensions")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise OptionError(f"seed={self.seed!r} must be a whole number from 0")
 
     def probe(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> ProbeRecord:
         """Probe a metric.
@@ -127,6 +133,7 @@ class Prober:
                 [one.metric for one in subjects if one.metric is not None], every, concurrency=self.concurrency,
                 store=self.store, max_failure_rate=self.max_failure_rate, progress=self.progress,
             )  # fmt: skip
+            signature = self._signature(subjects[0].metric, changed)
         attacked = np.array([False] * len(changed.originals) + [one.effect == "attack" for one in changed.made])
         values = numbers(subjects, table, [row_text(row).output for row in every], attacked, self.unit, self.seed)
         summaries = {name: one.summary for name, one in BUILTIN.items()}
@@ -135,7 +142,7 @@ class Prober:
         return ProbeRecord(
             title=subjects[0].label,
             task=task,
-            signature=self._signature(subjects[0].metric, changed),
+            signature=signature,
             counts=_counts(changed),
             unit=UNITS[self.unit],
             subjects=found.subjects,
@@ -174,7 +181,7 @@ class Prober:
         usage = Usage()
         if self.perturbers != "builtin":
             dimensions = self._dimensions(task)
-            usage = Usage(estimate_requests(sources, dimensions, self.strengths))
+            usage = estimate_usage(sources, self._asked_for(task), dimensions, self.strengths)
             to_come = [
                 Perturbation(
                     row,
@@ -214,10 +221,14 @@ class Prober:
         if self.perturbers == "builtin":
             return changed, GeneratedPerturbations()
         done = generate(
-            sources, task.description or f"outputs that are rated by {task.target}", self._dimensions(task),
-            self.strengths, groups=changed.groups, concurrency=self.concurrency, seed=self.seed,
+            sources, self._asked_for(task), self._dimensions(task), self.strengths, groups=changed.groups,
+            concurrency=self.concurrency, seed=self.seed,
         )  # fmt: skip
         return replace(changed, perturbations=[*changed.perturbations, *done.perturbations]), done
+
+    def _asked_for(self, task: Task) -> str:
+        """What the outputs are made for, as a model is told."""
+        return task.description or f"outputs that are rated by {task.target}"
 
     def _dimensions(self, task: Task) -> list[Axis]:
         named = [name.partition(":") for name in self.dimensions or (task.target or "quality",)]
@@ -232,7 +243,9 @@ class Prober:
                 f"probe of {metric.name} {metric.fingerprint()[:12]}",
                 f"{len(changed.originals)} outputs, {len(changed.made)} changed, sha256:{outputs}",
                 f"perturbers {self.perturbers}, {' and '.join(self.strengths)}, unit {self.unit}",
-                f"seed {self.seed}",
+                *([f"dimensions {', '.join(self.dimensions)}"] if self.dimensions else []),
+                *([f"against {', '.join(as_metric(one).name for one in self.against)}"] if self.against else []),
+                f"model {getattr(dspy.settings.lm, 'model', None) or 'none'}, seed {self.seed}",
             ]
         )
 
@@ -258,7 +271,7 @@ def _warnings(found: Findings, changed: Changed, judgements: Any) -> list[str]:
     if groups < MINIMUM_GROUPS:
         warnings.append(f"the outputs are of {groups} groups: intervals are rough, and tests find little")
     warnings += [
-        f"{one.label} {'never moves' if one.still else 'is insensitive'}: worse outputs do not score clearly lower"
+        f"{one.label} {'never moves' if one.still else 'is insensitive'}: worse outputs do not clearly fall more often than they rise"
         for one in found.subjects
         if one.kind in ("metric", "component") and (one.insensitive or one.still)
     ]
@@ -275,6 +288,6 @@ def _warnings(found: Findings, changed: Changed, judgements: Any) -> list[str]:
 
 def _check(name: str, given: Sequence[str], known: Sequence[str]) -> None:
     stray = [] if isinstance(given, str) else [one for one in given if one not in known]
-    if isinstance(given, str) or not given or stray:
+    if isinstance(given, str) or not given or stray or len(set(given)) < len(given):
         hint = nearest(stray[0], known) if stray else ""
-        raise OptionError(f"{name}={given!r}{hint} must be one or more of {', '.join(known)}")
+        raise OptionError(f"{name}={given!r}{hint} must be one or more of {', '.join(known)}, none of them twice")

@@ -9,15 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.errors import OptionError, nearest
+from metricsmith.errors import OptionError
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
+from metricsmith.records import Output
 from metricsmith.report.probe.record import Kind
 from metricsmith.scoring import ScoreTable
 from metricsmith.scoring.plan import as_metric
-from metricsmith.validity import NULLS, null_scores, to_unit
+from metricsmith.validity import Null, null_scores, to_unit
 
-__all__ = ["UNITS", "Probed", "Unit", "numbers", "probed"]
+__all__ = ["KNOW_NOTHING", "UNITS", "Probed", "Unit", "numbers", "probed"]
 
 FloatArray = NDArray[np.float64]
 Unit = Literal["range", "score"]
@@ -25,6 +26,11 @@ UNITS: Mapping[Unit, str] = {
     "range": "share of the range of a metric's own numbers, originals and changed outputs together",
     "score": "scores in [0, 1], by each metric's own scale",
 }
+
+KNOW_NOTHING: Mapping[str, Null] = {
+    "random numbers": "random", "a constant": "constant", "length in characters": "length",
+}  # fmt: skip
+LENGTH = Output("length", low=0.0, high=None, half=500.0)  # half of the scale at 500 characters
 
 
 @dataclass(frozen=True)
@@ -65,10 +71,12 @@ class Numbers:
 def probed(metric: Any, against: Sequence[Any]) -> list[Probed]:
     """The metric itself, its components, the metrics to compare with, and those that know nothing.
 
+    A metric to compare with that is a component already stands there once, as the component.
+
     Raises
     ------
     OptionError
-        If one name stands for two metrics.
+        If one name stands for two different metrics.
     """
     metric, against = as_metric(metric), [as_metric(other) for other in against]
     found = [Probed(metric, metric.name, _label(metric), "metric", _direction(metric))]
@@ -79,16 +87,13 @@ def probed(metric: Any, against: Sequence[Any]) -> list[Probed]:
             Probed(part, part.name, part.name, "component", better if weight >= 0 else -better)
             for part, weight in zip(metric.components, weights, strict=True)
         ]
-    found += [Probed(other, other.name, other.name, "baseline", _direction(other)) for other in against]
-    found += [Probed(None, name, _NULL_LABELS[name], "null") for name in NULLS]
-    names = [one.name for one in found]
-    twice = next((name for name in names if names.count(name) > 1), "")
-    if twice:
-        raise OptionError(f"two metrics of the probe are called {twice!r}{nearest(twice, ())}: give one another name")
-    return found
-
-
-_NULL_LABELS = {"random": "random numbers", "constant": "a constant", "length": "length in characters"}
+    for other in against:
+        same = next((one for one in found if one.name == other.name), None)
+        if same is None:
+            found.append(Probed(other, other.name, other.name, "baseline", _direction(other)))
+        elif (same.metric.card.kind, same.metric.card.name) != (other.card.kind, other.card.name):
+            raise OptionError(f"two different metrics of the probe are called {other.name!r}: give one another name")
+    return [*found, *(Probed(None, label, label, "null") for label in KNOW_NOTHING)]
 
 
 def numbers(
@@ -123,10 +128,14 @@ def numbers(
     }
     found = []
     for one in subjects:
-        raw = raws[one.name] if one.metric is not None else null_scores(one.name, texts, seed=seed)  # type: ignore[arg-type]
+        raw = raws[one.name] if one.metric is not None else null_scores(KNOW_NOTHING[one.name], texts, seed=seed)
         plain = one.sign * raw
         if one.name in scores:
             score = scores[one.name] if one.sign == _direction(one.metric) else 1 - scores[one.name]
+            found.append(Numbers(raw, plain, score, score))
+            continue
+        if unit == "score":
+            score = np.array([LENGTH.score(value) for value in raw]) if KNOW_NOTHING[one.name] == "length" else raw
             found.append(Numbers(raw, plain, score, score))
             continue
         usual, attacks = to_unit(np.where(attacked, np.nan, plain))[0], to_unit(plain)[0]

@@ -54,10 +54,10 @@ class Subject:
 
     @property
     def insensitive(self) -> bool:
-        """Whether worse outputs do not score clearly lower: the interval of the mean drop reaches 0, or it is still."""
+        """Whether worse outputs do not clearly fall more often than they rise: `Sensitivity.balance` reaches 0."""
         if self.lacking or self.sensitivity is None or self.sensitivity.n == 0:
             return False
-        return self.still or self.magnitude is None or not self.magnitude.interval.low > 0
+        return not self.sensitivity.balance.low > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,31 +106,36 @@ class Attack:
     Parameters
     ----------
     name, summary : str
-    made : int
-        Outputs that were changed.
     must_fall : bool
         Whether the changed output is worthless, so that a metric that does not fall has missed it; otherwise it is
         as good as the original at best, and must not rise.
     change : Change
-        Of the metric that is probed.
+        Of the metric that is probed; NaN where it never moves.
+    pairs : Sensitivity
+        How often it fell and rose.
     others : mapping of str to float
         By name of the other subjects, their mean change, NaN where undefined.
     """
 
     name: str
     summary: str
-    made: int
     must_fall: bool
     change: Change
+    pairs: Sensitivity
     others: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Literal["held", "deceived", "open"]:
-        """``held`` or ``deceived`` where the interval decides, otherwise ``open``."""
-        interval = self.change.interval
+        """What the interval of the change decides, or that not a single pair moved that way; otherwise ``open``.
+
+        With one group alone nothing is decided.
+        """
+        interval, pairs = self.change.interval, self.pairs
+        if pairs.groups < 2:
+            return "open"
         if self.must_fall:
-            return "held" if interval.high < 0 else "deceived" if interval.low >= 0 else "open"
-        return "deceived" if interval.low > 0 else "held" if interval.high <= 0 or self.change.value <= 0 else "open"
+            return "held" if interval.high < 0 else "deceived" if interval.low >= 0 or pairs.value == 0 else "open"
+        return "deceived" if interval.low > 0 else "held" if interval.high <= 0 or pairs.risen == 0 else "open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +167,7 @@ class ProbeRecord:
     signature : str
         The line that makes every number reproducible.
     counts : mapping of str to int
-        ``rows``, ``groups``, ``worse``, ``same``, ``attack``, ``declined``, ``failed``.
+        ``rows``, ``groups``, ``worse``, ``same``, ``attack``, ``declined``.
     unit : str
         In what unit sizes of changes are, one and the same for all metrics.
     subjects : tuple of Subject

@@ -22,8 +22,9 @@ __all__ = [
 
 COLUMNS = ("sensitivity", "95 %", "tied", "mean drop", "95 %", "stability", "95 %", "p sens.", "p stab.")
 STRATEGIES = ("changed", "declined", "moves as it should", "95 %", "mean change", "95 %")
-ATTACKS = ("changed", "mean change", "95 %", "verdict")
+ATTACKS = ("pairs", "mean change", "95 %", "verdict")
 CHANCE = 0.5
+FEWEST_TRIED = 5  # groups in the simulations of docs/coverage.md
 LONGEST = 3_000  # characters of a text that is shown with its changes
 
 GLOSSARY = (
@@ -34,8 +35,8 @@ GLOSSARY = (
     ),
     (
         "mean drop",
-        "is by how much worse outputs score lower, on the unit named above. A metric whose interval reaches 0 is "
-        "called insensitive: nothing shows that worse outputs cost anything.",
+        "is by how much worse outputs score lower, on the unit named above. A metric under which worse outputs do not "
+        "clearly fall more often than they rise is called insensitive, whatever its mean drop.",
     ),
     (
         "stability",
@@ -81,13 +82,10 @@ def coverage(record: ProbeRecord) -> str:
     """How far intervals of so few groups can be trusted; empty from 30 groups on (docs/coverage.md)."""
     groups = record.counts["groups"]
     known = [(name, measured_coverage(kind, groups)) for kind, name in (("share", "shares"), ("mean", "means"))]
-    said = [
-        f"{percent(math.floor(100 * covered) / 100)} for {name}" if math.isfinite(covered) else f"not tried for {name}"
-        for name, covered in known
-        if covered is not None
-    ]
-    opening = f"With {count(groups, 'group')}, 95 % intervals covered in simulations"
-    return f"{opening} at least {', '.join(said)}." if said else ""
+    said = [f"{percent(math.floor(100 * least) / 100)} for {name}" for name, least in known if least == least and least]
+    if said:
+        return f"With {count(groups, 'group')}, 95 % intervals covered in simulations at least {', '.join(said)}."
+    return f"With {count(groups, 'group')}, intervals were not tried in simulations." if groups < FEWEST_TRIED else ""
 
 
 def verdict(record: ProbeRecord) -> Verdict:
@@ -161,7 +159,7 @@ def strategy_cells(line: Strategy) -> tuple[str, ...]:
 
 def attack_cells(line: Attack) -> tuple[str, ...]:
     """One attack's figures, in the order of `ATTACKS`."""
-    return (count(line.made), *_change(line.change, 3, signed=True), attack_words(line))
+    return (count(line.pairs.n), *_change(line.change, 3, signed=True), attack_words(line))
 
 
 def attack_words(line: Attack) -> str:
