@@ -271,7 +271,8 @@ def _warnings(found: Findings, changed: Changed, judgements: Any) -> list[str]:
     if groups < MINIMUM_GROUPS:
         warnings.append(f"the outputs are of {groups} groups: intervals are rough, and tests find little")
     warnings += [
-        f"{one.label} {'never moves' if one.still else 'is insensitive'}: worse outputs do not clearly fall more often than they rise"
+        f"{one.label} {'never moves' if one.still else 'is insensitive'}: worse outputs do not clearly fall more often "
+        "than they rise"
         for one in found.subjects
         if one.kind in ("metric", "component") and (one.insensitive or one.still)
     ]
