@@ -60,6 +60,20 @@ class Judge(dspy.Module):  # type: ignore[misc]
         """The generated card of a judge whose instruction is its family's."""
         raise NotImplementedError
 
+    def card_with(self, **own: Any) -> MetricCard:
+        """A card with what is true of every judge; `own` are the other fields of `MetricCard`."""
+        return MetricCard(
+            kind=self.kind,
+            outputs=(self.output,),
+            needs=("model",),
+            cost="model",
+            multi_reference="All references are shown, in the order given.",
+            tasks=(self.settings.task,),
+            backend="the language model in force",
+            backend_license="the model provider's terms",
+            **own,
+        )
+
     @property
     def card(self) -> MetricCard:
         """The generated card; that of a tuned judge shows its instruction before and after."""

@@ -38,16 +38,10 @@ class CriterionJudge(Judge):
     @property
     def family_card(self) -> MetricCard:
         """The generated card."""
-        return MetricCard(
+        return self.card_with(
             name=self.settings.criterion,
-            kind=self.kind,
             summary=f"A language model rates one criterion from 1 to 5. {self.settings.meaning}",
             formula="The whole number from 1 to 5 that the model gives after stating its reasons.",
-            outputs=(self.output,),
-            needs=("model",),
-            cost="model",
-            multi_reference="All references are shown, in the order given.",
-            tasks=(self.settings.task,),
             best_for=(f"Checking {self.settings.criterion.lower()} and explaining the verdict in words",),
             not_for=("Judging overall quality: it looks at nothing but its criterion",),
             limits=(
@@ -56,6 +50,4 @@ class CriterionJudge(Judge):
             ),
             failure_cases=("Texts beyond the model's context", "Topics on which the model itself is wrong"),
             papers=("AutoMetrics, section 3.1 (single criterion)",),
-            backend="the language model in force",
-            backend_license="the model provider's terms",
         )

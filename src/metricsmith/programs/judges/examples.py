@@ -44,16 +44,10 @@ class ExampleJudge(RatersJudge):
     def family_card(self) -> MetricCard:
         """The generated card."""
         count = len(self.examples)
-        return MetricCard(
+        return self.card_with(
             name=f"{self.settings.measure} (by examples)",
-            kind=self.kind,
             summary=f"A language model that has seen {count} rated outputs gives {self.settings.meaning}.",
             formula=f"The number from {self.scale} that the model gives after comparing with the rated examples.",
-            outputs=(self.output,),
-            needs=("model",),
-            cost="model",
-            multi_reference="All references are shown, in the order given.",
-            tasks=(self.settings.task,),
             best_for=(f"Predicting {self.settings.measure.lower()} where it is easier shown than said",),
             not_for=("Saying which quality an output lacks: its examples carry ratings, not criteria",),
             limits=(
@@ -62,6 +56,4 @@ class ExampleJudge(RatersJudge):
             ),
             failure_cases=("Outputs unlike all examples", "Examples that contradict one another"),
             papers=("AutoMetrics, section 3.1 and appendix (examples)",),
-            backend="the language model in force",
-            backend_license="the model provider's terms",
         )

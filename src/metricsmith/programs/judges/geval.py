@@ -231,24 +231,16 @@ class GEval(Judge):
         else:
             how = "the level that the model states"
             limits.append(f"{len(levels(scale))} levels tie often")
-        return MetricCard(
+        return self.card_with(
             name=f"{self.settings.criterion} (G-Eval, {self.settings.mode})",
-            kind=self.kind,
             summary=f"A language model goes through {len(self.settings.steps)} steps and rates one criterion "
             f"from {scale}. {self.settings.meaning}",
             formula=f"Mode {self.settings.mode}: {how}, after these steps: {' '.join(self.settings.steps)}",
-            outputs=(self.output,),
-            needs=("model",),
-            cost="model",
-            multi_reference="All references are shown, in the order given.",
-            tasks=(self.settings.task,),
             best_for=(f"Checking {self.settings.criterion.lower()} in finer shades than whole levels",),
             not_for=("Judging overall quality: it looks at nothing but its criterion",),
             limits=(*limits, "Another model may use the levels differently"),
             failure_cases=("Texts beyond the model's context", "Topics on which the model itself is wrong"),
             papers=("G-Eval (Liu et al., 2023)", "AutoMetrics, section 3.1 and appendix (G-Eval)"),
-            backend="the language model in force",
-            backend_license="the model provider's terms",
         )
 
 

@@ -61,16 +61,10 @@ class GuidelineJudge(RatersJudge):
     @property
     def family_card(self) -> MetricCard:
         """The generated card."""
-        return MetricCard(
+        return self.card_with(
             name=f"{self.settings.measure} (by guideline)",
-            kind=self.kind,
             summary=f"A language model that has read the raters' guideline gives {self.settings.meaning}.",
             formula=f"The number from {self.scale} that the model gives after stating its reasons.",
-            outputs=(self.output,),
-            needs=("model",),
-            cost="model",
-            multi_reference="All references are shown, in the order given.",
-            tasks=(self.settings.task,),
             best_for=(f"A first guess at {self.settings.measure.lower()} where nothing has been rated yet",),
             not_for=("Learning from ratings: it has seen none",),
             limits=(
@@ -79,6 +73,4 @@ class GuidelineJudge(RatersJudge):
             ),
             failure_cases=("Guidelines that leave the decisive question open", "Texts beyond the model's context"),
             papers=("AutoMetrics, section 4.2 and appendix C (LLM-Judge)",),
-            backend="the language model in force",
-            backend_license="the model provider's terms",
         )

@@ -50,16 +50,10 @@ class RubricJudge(Judge):
     @property
     def family_card(self) -> MetricCard:
         """The generated card."""
-        return MetricCard(
+        return self.card_with(
             name=f"{self.settings.criterion} (rubric)",
-            kind=self.kind,
             summary=f"A language model places the output on a rubric of five levels. {self.settings.meaning}",
             formula="; ".join(f"{number} = {level}" for number, level in enumerate(self.settings.levels, 1)),
-            outputs=(self.output,),
-            needs=("model",),
-            cost="model",
-            multi_reference="All references are shown, in the order given.",
-            tasks=(self.settings.task,),
             best_for=(f"Checking {self.settings.criterion.lower()} against levels that people can read and amend",),
             not_for=("Judging overall quality: it looks at nothing but its rubric",),
             limits=(
@@ -68,6 +62,4 @@ class RubricJudge(Judge):
             ),
             failure_cases=("Texts beyond the model's context", "Topics on which the model itself is wrong"),
             papers=("AutoMetrics, section 3.1 (rubric)",),
-            backend="the language model in force",
-            backend_license="the model provider's terms",
         )
