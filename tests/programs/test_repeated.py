@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any
 
 import dspy
 import numpy as np
@@ -16,75 +13,13 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.aggregation import OutlierRule, mean, rrwa
 from metricsmith.bank.catalogue import default_bank
-from metricsmith.errors import JudgementFailed, OptionError, StateError
-from metricsmith.metric import Asker, Composite, DSPyMetric, Metric, make_row
+from metricsmith.errors import JudgementFailed, OptionError
+from metricsmith.metric import Asker, Composite, Metric, make_row
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.loading import from_state, load
-from metricsmith.programs.state import write_state
-from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
+from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring import score
-
-TABLE_1 = [-50, -11, -6, -6, -11, -6, -6, -55, -6, -11]  # GEMBA-MQM V2: rrwa -8.496 without -55
-MQM = Output("mqm", low=None, high=0.0, half=10.0, description="negated MQM")
-ERRORS = Output("errors", low=0.0, high=None, higher_is_better=False, half=10.0)
-
-
-@dataclass
-class Scripted:
-    """A judge whose number is a function of the run: None for a failure. Counts what it is asked."""
-
-    numbers: Any
-    output: Output = MQM
-    asked: Counter[int] = field(default_factory=Counter)
-
-    @property
-    def name(self) -> str:
-        return self.output.name
-
-    @property
-    def card(self) -> MetricCard:
-        return MetricCard("Scripted", "scripted", "Reads a list.", "The list.", (self.output,), cost="model")
-
-    def fingerprint(self) -> str:
-        return f"scripted {self.numbers}"
-
-    def judge_batch(self, rows, *, run=0):
-        self.asked[run] += len(rows)
-        return [told(self.numbers[run % len(self.numbers)], run, self.output) for _ in rows]
-
-    def as_metric(self, *, success_at=0.5, **fields):
-        return DSPyMetric(self, fields, success_at)
-
-    def to_state(self):
-        return {"kind": "scripted"}
-
-
-def told(number, run=0, output=MQM, status=Status.UNPARSABLE):
-    """One run's judgement; each costs one request and ten tokens."""
-    usage = Usage(1, 10, 1, 0.5, 0.25)
-    if number is None:
-        return Judgement(output.name, status=status, error=f"run {run} went wrong", run=run, usage=usage)
-    return Judgement(output.name, float(number), output.score(number), f"because of run {run}", run=run, usage=usage)
-
-
-def runs_of(numbers, output=MQM):
-    return [told(number, run, output) for run, number in enumerate(numbers)]
-
-
-def criterion(**changes):
-    return CriterionJudge(**{"criterion": "Plain words", "meaning": "Short.", "task": "Write.", **changes})
-
-
-def of(numbers, **options):
-    return Repeated(Scripted(numbers), len(numbers), **options)
-
-
-def verdict(numbers, **options):
-    return of(numbers, **options).verdict(runs_of(numbers), 0)
-
-
-# Its place among metrics
+from repeating import ERRORS, MQM, TABLE_1, Scripted, criterion, of, runs_of, told, verdict
 
 
 def test_it_is_a_metric_made_of_parts_and_asks_nothing_itself():
@@ -321,74 +256,6 @@ def test_a_model_judge_is_asked_once_a_run_with_all_texts():
 
 
 # State
-
-
-@pytest.mark.parametrize("outliers", [None, OutlierRule(1.5, "low", 1)])
-def test_one_file_holds_it_all(tmp_path, outliers):
-    repeated = Repeated(criterion(), 4, "mean", "own", outliers=outliers, min_runs=1)
-    repeated.judge.judge.demos = [dspy.Example(output="x", reasoning="y", score=2)]
-    write_state(repeated.to_state(), tmp_path / "metric.json")
-    again = load(tmp_path / "metric.json")
-    assert again.to_state() == repeated.to_state()
-    assert again.fingerprint() == repeated.fingerprint()
-    assert (again.name, again.runs, again.min_runs, again.outliers) == ("own", 4, 1, outliers)
-    assert len(again.judge.judge.demos) == 1
-
-
-def test_a_repeated_bank_metric_and_a_repeated_repetition_are_saved_too():
-    for judge in (default_bank().get("rouge1_r"), Repeated(criterion(), 2, mean)):
-        repeated = Repeated(judge, 3)
-        assert from_state(json.loads(json.dumps(repeated.to_state()))).fingerprint() == repeated.fingerprint()
-
-
-def test_dspys_save_and_load_carry_settings_and_judge_inside_any_program(tmp_path):
-    class Program(dspy.Module):
-        def __init__(self, inner):
-            super().__init__()
-            self.inner = inner
-
-    saved = Repeated(criterion(criterion="Kept facts"), 4, mean, outliers=OutlierRule(sided="low"))
-    saved.judge.judge.signature = saved.judge.judge.signature.with_instructions("New words.")
-    Program(saved).save(str(tmp_path / "program.json"))
-    loaded = Program(Repeated(criterion()))
-    loaded.load(str(tmp_path / "program.json"))
-    assert loaded.inner.to_state() == saved.to_state()
-    assert loaded.inner.fingerprint() == saved.fingerprint()
-    assert len(loaded.inner.parts(0)) == 4
-
-
-def test_dspys_load_onto_another_judge_is_noticed(tmp_path):
-    bank = default_bank()
-    Repeated(bank.get("rouge1_r")).save(str(tmp_path / "state.json"))
-    other = Repeated(bank.get("bleu"))
-    other.load(str(tmp_path / "state.json"))
-    with pytest.raises(StateError, match="repeats the judge 'rouge1_r', but this is 'bleu'"):
-        other.judge_batch([make_row("a", references=["a"])])
-
-
-def test_an_aggregate_that_this_version_does_not_know_is_refused():
-    repeated = Repeated(criterion())
-    state = repeated.to_state()
-    state["settings"]["aggregate"] = "mode"
-    with pytest.raises(StateError, match="unknown aggregate 'mode'"):
-        from_state(state)
-    repeated.load_state({**repeated.dump_state(), "settings": state["settings"]})
-    with pytest.raises(StateError, match="names the aggregate 'mode'; this version knows rrwa, mean"):
-        repeated.parts(0)
-
-
-def test_the_fingerprint_covers_whatever_changes_the_number_and_not_the_name():
-    variants = [
-        Repeated(criterion()),
-        Repeated(criterion(meaning="Long.")),
-        Repeated(criterion(), 9),
-        Repeated(criterion(), aggregate=mean),
-        Repeated(criterion(), outliers=None),
-        *(Repeated(criterion(), outliers=OutlierRule(*rule)) for rule in ((3,), (2, "low"), (2, "both", 1))),
-        Repeated(criterion(), min_runs=1),
-    ]
-    assert len({variant.fingerprint() for variant in variants}) == len(variants)
-    assert Repeated(criterion(), name="own").fingerprint() == variants[0].fingerprint()
 
 
 @pytest.mark.parametrize(
