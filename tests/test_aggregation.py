@@ -12,7 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.aggregation import AGGREGATES, OutlierRule, aggregate_name, drop_outliers, mean, rrwa
+from metricsmith.aggregation import (
+    AGGREGATES,
+    OutlierRule,
+    aggregate_name,
+    drop_outliers,
+    geometric,
+    maximum,
+    mean,
+    median,
+    rrwa,
+)
 from metricsmith.errors import DataError, OptionError
 
 NAN = math.nan
