@@ -17,10 +17,7 @@ from metricsmith.aggregation import (
     OutlierRule,
     aggregate_name,
     drop_outliers,
-    geometric,
-    maximum,
     mean,
-    median,
     rrwa,
 )
 from metricsmith.errors import DataError, OptionError

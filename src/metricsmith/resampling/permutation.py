@@ -48,7 +48,8 @@ class PermutationTest:
     observed : float
         The statistic of the data as they are.
     p_value : float
-        In [1 / (draws + 1), 1], two-sided unless the test says otherwise; NaN if `observed` is NaN or no draw is defined.
+        In [1 / (draws + 1), 1], two-sided unless asked for otherwise; NaN if `observed` is NaN or no draw is
+        defined.
     draws, undefined : int
         Permutations that entered, and those left out because the statistic was NaN.
     """
@@ -133,9 +134,7 @@ def permutation_null(
     return np.concatenate(draws)
 
 
-def permutation_p_value(
-    observed: float, draws: ArrayLike, alternative: Alternative = "two-sided"
-) -> PermutationTest:
+def permutation_p_value(observed: float, draws: ArrayLike, alternative: Alternative = "two-sided") -> PermutationTest:
     """P-value ``(b + 1) / (m + 1)``: b of m draws are at least as far from 0 as `observed`, or at least as great.
 
     Parameters
