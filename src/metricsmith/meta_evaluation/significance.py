@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
-from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, paired_matrices
+from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, grouped, paired_matrices
 from metricsmith.resampling import (
     Groups,
     PermutationTest,
@@ -85,14 +85,18 @@ def chance_floor(
         If an option has no meaning.
     """
     metric, gold = paired_matrices(metric, gold)
-    onto = _Cells(measure, gold)
+    grouped(metric, gold, by)  # refuses an unknown grouping
+    observed = measured(measure, metric, gold)
+    if by == "item":  # cells come in the order of their groups, so that these must be rows
+        metric, gold = metric.T, gold.T
+    onto = _Cells(measure, gold, transposed=by == "item")
+    labels = None if by == "none" else np.nonzero(onto.present)[0]
     draws = permutation_null(
         lambda fixed, moved: onto(moved, fixed), gold[onto.present], metric[onto.present],
-        _labels(onto.present, by), permutations=permutations, seed=seed,
+        labels, permutations=permutations, seed=seed,
     )  # fmt: skip
     interval = percentile_interval(draws, 0.95)
     defined = draws[~np.isnan(draws)]
-    observed = measured(measure, metric, gold)
     test = permutation_p_value(observed, draws, "greater")
     mean = float(defined.mean()) if defined.size else math.nan
     return ChanceFloor(observed, mean, interval.low, interval.high, test.p_value, test.draws, test.undefined)
@@ -167,18 +171,14 @@ def measured(measure: Measure, metric: FloatArray, gold: FloatArray) -> float:
 
 
 class _Cells:
-    """A measure of matrices as a statistic of their present cells, in rows of systems."""
+    """A measure of matrices as a statistic of their present cells, row by row."""
 
-    def __init__(self, measure: Measure, gold: FloatArray) -> None:
+    def __init__(self, measure: Measure, gold: FloatArray, *, transposed: bool = False) -> None:
         self.measure = measure
+        self.transposed = transposed
         self.present: NDArray[np.bool_] = ~np.isnan(gold)
 
     def __call__(self, metric_cells: FloatArray, gold_cells: FloatArray) -> float:
         metric, gold = np.full((2, *self.present.shape), math.nan)
         metric[self.present], gold[self.present] = metric_cells, gold_cells
-        return measured(self.measure, metric, gold)
-
-
-def _labels(present: NDArray[np.bool_], by: Grouping) -> Groups | None:
-    systems, segments = np.nonzero(present)
-    return {"none": None, "item": segments, "system": systems}[by]
+        return measured(self.measure, *((metric.T, gold.T) if self.transposed else (metric, gold)))
