@@ -283,7 +283,7 @@ def test_the_geometric_mean_is_that_of_the_standard_library(scores, rule):
 
 
 def test_the_geometric_mean_of_runs_with_a_clean_one_is_zero():
-    assert geometric([-6, -6, 0]) == 0
+    assert geometric([-6, -6, 0]) == geometric([4, 0]) == 0
     assert geometric([-6] * 9 + [0]) == pytest.approx(-6)  # the two-sided rule drops the clean run
     assert geometric([-6] * 9 + [0], outliers=OutlierRule(sided="low")) == 0
 

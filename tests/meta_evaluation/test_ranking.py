@@ -103,12 +103,12 @@ def test_all_metrics_are_measured_on_the_same_cells():
     metric, gold, _ = synthetic("missing")
     holes = metric.copy()
     holes[0, :12] = NAN
-    table = rank_table(pairwise_accuracy, {"whole": metric, "holes": holes}, gold, resamples=5)
-    assert table.values["whole"] == table.values["holes"]
+    table = rank_table(pairwise_accuracy, {"holes": holes, "whole": metric}, gold, resamples=5)
+    assert table.values["whole"] == table.values["holes"] == pairwise_accuracy(holes, gold).value
     assert table.cells + table.missing == (~np.isnan(gold)).sum()
     assert table.missing == (~np.isnan(gold[0, :12])).sum()
     assert table.ranks == {"whole": 1, "holes": 1}
-    assert list(table.values) == ["whole", "holes"]
+    assert list(table.values) == ["holes", "whole"]
 
 
 def test_what_cannot_be_ranked_is_refused():

@@ -151,6 +151,11 @@ def test_floors_of_raters(shared_golden):
     assert found.p_value == 1 / 61
 
 
+def test_worse_than_chance_is_not_better_than_chance():
+    metric, gold, _ = synthetic("continuous")
+    assert chance_floor(segment_correlation, -metric, gold, permutations=50).p_value == 1
+
+
 def test_the_floor_of_a_correlation_is_zero_and_of_pairs_of_systems_a_half():
     metric, gold, _ = synthetic("coarse")
     floor = chance_floor(segment_correlation, metric, gold, permutations=200)

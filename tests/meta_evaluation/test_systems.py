@@ -134,6 +134,18 @@ def test_the_error_is_the_spread_over_seeds():
     assert 0.7 < np.mean([one.error for one in found]) / spread < 1.4
 
 
+def test_the_error_is_that_of_the_jackknife_over_twenty_blocks():
+    random = np.random.default_rng(3)
+    metric, gold = random.normal(size=(2, 4, 9))
+    signs = np.where(np.random.default_rng(7).random((20, 9)) < 0.5, -1.0, 1.0)  # one draw a block
+    left_out = []
+    for draw in range(20):
+        gap = [system_p_values(scores, np.delete(signs, draw, axis=0)) for scores in (metric, gold)]
+        left_out.append(1 - np.nanmean(np.abs(gap[0] - gap[1])))
+    found = soft_pairwise_accuracy(metric, gold, draws=20, seed=7)
+    assert found.error == pytest.approx(math.sqrt(19 * np.var(left_out)), rel=1e-9)
+
+
 @given(metric=SCORES, gold=SCORES, order=st.permutations(range(4)))
 @settings(max_examples=50, deadline=None)
 def test_soft_accuracy_is_symmetric_and_blind_to_the_order_of_systems_ties_included(metric, gold, order):
