@@ -277,10 +277,10 @@ def _combined(
 
 
 def _average(ordered: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted average of the runs that are not NaN."""
+    """Weighted average of the runs of each row; NaN stand after them."""
     kept = ~np.isnan(ordered)
     top = ordered[:, :1]
-    # Measured from the highest run, equal runs give exact zeros; halves keep huge differences finite.
+    # Measured from the first run, equal runs give exact zeros; halves keep huge differences finite.
     below = np.where(kept, ordered / 2 - top / 2, 0.0)
     weights = np.where(kept, weights, 0.0)
     weights /= _total(weights)[:, None]

@@ -85,6 +85,14 @@ def test_a_group_that_is_constant_or_too_small_is_dropped_and_counted():
     assert math.isnan(segment_correlation([[1, 1]], [[1, 2]]).value)
 
 
+@pytest.mark.parametrize("correlation", sorted(CORRELATIONS))
+@pytest.mark.parametrize(("by", "groups"), [("none", 1), ("item", 0), ("system", 3)])
+def test_no_segments_have_no_correlation(correlation, by, groups):
+    found = segment_correlation(np.empty((3, 0)), np.empty((3, 0)), correlation=correlation, by=by)
+    assert math.isnan(found.value)
+    assert (found.groups_used, found.groups_dropped) == (0, groups)
+
+
 def test_a_missing_metric_score_is_left_out_and_never_zero():
     assert segment_correlation([[1, 2, 3, None]], [[1, 2, 3, -100]]).value == 1
     assert segment_correlation([[1, 2, 3, 0]], [[1, 2, 3, -100]]).value == 1  # 0 is a score like any other

@@ -130,6 +130,15 @@ def test_segments_of_a_group_are_exchanged_together():
         perm_both(pearson, np.zeros((2, 4)), np.zeros((2, 4)), np.zeros((2, 4)), groups=["a", "b", "c"])
 
 
+def test_without_a_common_cell_nothing_is_defined():
+    nothing = np.full((2, 3), NAN)
+    test = perm_both(untied, nothing, nothing, nothing, resamples=5)
+    assert math.isnan(test.observed)
+    assert math.isnan(test.p_value)
+    assert test.undefined == 5
+    assert math.isnan(chance_floor(untied, nothing, nothing, by="item", permutations=5).mean)
+
+
 def test_no_resamples_are_refused():
     with pytest.raises(OptionError, match="at least 1"):
         perm_both(pearson, [[1, 2]], [[1, 2]], [[1, 2]], resamples=0)

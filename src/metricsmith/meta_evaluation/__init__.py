@@ -13,7 +13,7 @@ from metricsmith.meta_evaluation.grouping import (
 )
 from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
 from metricsmith.meta_evaluation.ranking import RankTable, TaskAverage, average_over_tasks, rank_table
-from metricsmith.meta_evaluation.significance import ChanceFloor, chance_floor, perm_both
+from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, chance_floor, perm_both
 from metricsmith.meta_evaluation.spans import (
     CharacterF1,
     LocatedSpans,
@@ -36,6 +36,7 @@ __all__ = [
     "ChanceFloor",
     "Grouping",
     "LocatedSpans",
+    "Measure",
     "PairwiseAccuracy",
     "RankTable",
     "SoftPairwiseAccuracy",

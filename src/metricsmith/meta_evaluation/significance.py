@@ -69,7 +69,7 @@ def chance_floor(
     Parameters
     ----------
     measure : callable
-        For example ``lambda metric, gold: pairwise_accuracy(metric, gold)``; `pairwise_accuracy` itself will do.
+        See `Measure`, for example ``lambda metric, gold: pairwise_accuracy(metric, gold, by="system")``.
     metric, gold : array_like, shape (k, n)
         NaN is missing; cells that are missing on either side take no part.
     by : "none", "item" or "system"
