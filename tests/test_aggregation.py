@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,7 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.aggregation import AGGREGATES, OutlierRule, aggregate_name, drop_outliers, mean, rrwa
+from metricsmith.aggregation import (
+    AGGREGATES,
+    OutlierRule,
+    aggregate_name,
+    drop_outliers,
+    geometric,
+    maximum,
+    mean,
+    median,
+    rrwa,
+)
 from metricsmith.errors import DataError, OptionError
 
 NAN = math.nan
@@ -26,7 +37,8 @@ SOME_RULE = st.builds(
     ddof=st.sampled_from([0, 1]),
 )
 RULES = st.none() | SOME_RULE
-AGGREGATE = pytest.mark.parametrize("aggregate", [rrwa, mean])
+AGGREGATE = pytest.mark.parametrize("aggregate", [rrwa, mean, median, maximum])
+EVERY = pytest.mark.parametrize("aggregate", list(AGGREGATES.values()), ids=list(AGGREGATES))
 EIGHTHS = st.integers(-800, 800).map(lambda number: number / 8)
 ROWS = st.lists(EIGHTHS, min_size=1, max_size=14)
 WITH_GAPS = st.lists(EIGHTHS | st.just(NAN), min_size=1, max_size=14)
@@ -50,6 +62,12 @@ def slowly(aggregate, scores, rule):
     kept = sorted(kept_slowly(scores, rule), reverse=True)
     if not kept:
         return NAN
+    if aggregate is median:
+        return float(statistics.median(kept))
+    if aggregate is maximum:
+        return float(kept[0])
+    if aggregate is geometric:
+        return 0.0 if 0 in kept else -statistics.geometric_mean([-score for score in kept])
     weights = [Fraction(1, rank) if aggregate is rrwa else Fraction(1) for rank in range(1, len(kept) + 1)]
     return float(sum(w * score for w, score in zip(weights, kept, strict=True)) / sum(weights))
 
@@ -64,6 +82,10 @@ def test_table_1_of_the_paper():
     assert np.flatnonzero(np.isnan(drop_outliers(TABLE_1))).tolist() == [7]
     assert rrwa(TABLE_1) == pytest.approx(-8.496, abs=5e-4)
     assert mean(TABLE_1) == pytest.approx(-113 / 9)  # -12.556; the paper cuts off to -12.55
+    assert maximum(TABLE_1) == -6
+    assert geometric(TABLE_1) == pytest.approx(-((6**5 * 11**3 * 50) ** (1 / 9)))  # -9.294
+    assert geometric(TABLE_1) == pytest.approx(-9.294, abs=5e-4)
+    assert median(TABLE_1) == -6  # the fifth of nine; not in the paper
 
 
 def test_the_mean_of_all_runs_is_not_the_one_that_the_paper_prints():
@@ -80,6 +102,8 @@ def test_golden_numbers(case, ddof):
     assert mean(scores, outliers=None) == pytest.approx(expected["mean_all"], abs=1e-12)
     assert mean(scores, outliers=rule) == pytest.approx(expected["mean"], abs=1e-12)
     assert rrwa(scores, outliers=rule) == pytest.approx(expected["rrwa"], abs=1e-12)
+    assert maximum(scores, outliers=rule) == expected["max"]
+    assert geometric(scores, outliers=rule) == pytest.approx(expected["geo"], abs=1e-12)
 
 
 # Which runs are outliers
@@ -247,10 +271,56 @@ def test_many_rows_give_what_each_gives_alone(aggregate, rule):
     np.testing.assert_array_equal(aggregate(scores.reshape(3, 100, 10), outliers=rule), together.reshape(3, 100))
 
 
+# The geometric mean, which needs runs on one side of zero
+
+
+@given(scores=st.lists(st.integers(-800, 0).map(lambda number: number / 8) | st.just(NAN), max_size=14), rule=RULES)
+@HALTING
+def test_the_geometric_mean_is_that_of_the_standard_library(scores, rule):
+    expected = slowly(geometric, scores, rule)
+    np.testing.assert_allclose(geometric(scores, outliers=rule), expected, rtol=1e-12, atol=0)
+    assert geometric(scores[::-1], outliers=rule) == pytest.approx(expected, rel=1e-12, nan_ok=True)
+
+
+def test_the_geometric_mean_of_runs_with_a_clean_one_is_zero():
+    assert geometric([-6, -6, 0]) == geometric([4, 0]) == 0
+    assert geometric([-6] * 9 + [0]) == pytest.approx(-6)  # the two-sided rule drops the clean run
+    assert geometric([-6] * 9 + [0], outliers=OutlierRule(sided="low")) == 0
+
+
+def test_the_geometric_mean_has_the_sign_of_its_runs():
+    assert geometric([2, 8]) == pytest.approx(4)
+    assert geometric([-2, -8]) == pytest.approx(-4)
+    np.testing.assert_allclose(geometric([[1, 4, NAN], [-1, -4, -16], [NAN] * 3]), [2, -4, NAN])
+
+
+def test_the_geometric_mean_stays_finite_and_between_its_runs():
+    assert geometric([-1e300, -1e-300]) == pytest.approx(-1, rel=1e-12)
+    for value in (-0.1, -7.0, -5e-324, -1.7976931348623157e308):
+        assert geometric([value] * 3) == value
+
+
+def test_runs_on_both_sides_of_zero_have_no_geometric_mean():
+    with pytest.raises(DataError, match=r"runs -2 and 3 of one row lie on both sides of zero.*another aggregate"):
+        geometric([[-1, -1], [3, -2]])
+    assert geometric([-5] * 9 + [90]) == -5  # what is left out does not count
+    assert geometric([-5, 0]) == 0
+
+
+@given(scores=ROWS, rule=RULES)
+@HALTING
+def test_between_the_worst_and_the_best_in_the_order_that_is_known(scores, rule):
+    negated = [-abs(score) for score in scores]
+    values = {name: aggregate(negated, outliers=rule) for name, aggregate in AGGREGATES.items()}
+    assert values["mean"] <= values["rrwa"] + 1e-9 <= values["maximum"] + 2e-9
+    assert values["mean"] <= values["geometric"] + 1e-9 <= values["maximum"] + 2e-9
+    assert values["median"] <= values["maximum"]
+
+
 # Edges
 
 
-@AGGREGATE
+@EVERY
 @pytest.mark.parametrize("rule", [None, OutlierRule()])
 def test_no_run_at_all_gives_nan(aggregate, rule):
     assert math.isnan(aggregate([], outliers=rule))
@@ -277,7 +347,7 @@ def test_a_number_of_which_lower_is_better_turns_its_sign_twice():
     assert -rrwa(-np.array([1, 2])) == pytest.approx(4 / 3)
 
 
-@pytest.mark.parametrize("aggregate", [rrwa, mean, drop_outliers])
+@pytest.mark.parametrize("aggregate", [*AGGREGATES.values(), drop_outliers])
 def test_what_is_no_row_of_finite_runs_is_refused(aggregate):
     with pytest.raises(DataError, match="single number"):
         aggregate(-3.0)
@@ -308,5 +378,5 @@ def test_aggregates_are_known_by_function_and_by_name():
     assert aggregate_name("mean") == "mean"
     with pytest.raises(OptionError, match=r"'rrw'.*did you mean 'rrwa'"):
         aggregate_name("rrw")
-    with pytest.raises(OptionError, match=r"unknown aggregate 'median'.*known are rrwa, mean"):
-        aggregate_name(np.median)
+    with pytest.raises(OptionError, match=r"unknown aggregate 'min'.*known are rrwa, mean, median, maximum, geometric"):
+        aggregate_name(np.min)

@@ -19,7 +19,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError, nearest
 
-__all__ = ["AGGREGATES", "TWO_SIGMA", "Aggregate", "OutlierRule", "aggregate_name", "drop_outliers", "mean", "rrwa"]
+__all__ = [
+    "AGGREGATES",
+    "TWO_SIGMA",
+    "Aggregate",
+    "OutlierRule",
+    "aggregate_name",
+    "drop_outliers",
+    "geometric",
+    "maximum",
+    "mean",
+    "median",
+    "rrwa",
+]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -146,7 +158,7 @@ def rrwa(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) -> Floa
     >>> round(rrwa([-50, -11, -6, -6, -11, -6, -6, -55, -6, -11]), 3)
     -8.496
     """
-    return _average(scores, outliers, lambda kept: 1.0 / np.maximum(np.cumsum(kept, axis=1), 1))
+    return _combined(scores, outliers, lambda runs: _average(runs, 1.0 / np.arange(1, runs.shape[1] + 1)))
 
 
 def mean(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) -> FloatArray | float:
@@ -163,10 +175,64 @@ def mean(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) -> Floa
     >>> round(mean(runs), 3), round(mean(runs, outliers=None), 3)
     (-12.556, -16.8)
     """
-    return _average(scores, outliers, lambda kept: np.ones(kept.shape))
+    return _combined(scores, outliers, lambda runs: _average(runs, np.ones(runs.shape)))
 
 
-AGGREGATES: Mapping[str, Aggregate] = {"rrwa": rrwa, "mean": mean}
+def median(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) -> FloatArray | float:
+    """The middle of the kept runs; of an even number, half-way between the two in the middle.
+
+    Parameters, result and errors are those of `rrwa`. The paper has no median; it resists a single odd run even
+    without an outlier rule, which needs six runs before it can drop one.
+    """
+    return _combined(scores, outliers, _middle)
+
+
+def maximum(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) -> FloatArray | float:
+    """The highest of the kept runs: of negated MQM, the one that sees the fewest errors.
+
+    Parameters, result and errors are those of `rrwa`. Table 1 of GEMBA-MQM V2 has -6.
+    """
+    return _combined(scores, outliers, lambda runs: runs[:, 0])
+
+
+def geometric(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) -> FloatArray | float:
+    """Geometric mean of the kept runs: ``-exp(mean(log |score|))`` of negated scores.
+
+    Parameters
+    ----------
+    scores : array_like, shape (..., runs)
+        Each row on one side of zero, negated scores such as MQM or positive ones; NaN for a missing run.
+    outliers : OutlierRule or None
+        Which runs to leave out beforehand; None keeps all.
+
+    Returns
+    -------
+    float array, shape (...), or float for one row
+        With the sign of the runs. 0 as soon as one kept run is 0, so that one clean run outweighs all others.
+        Otherwise as `rrwa`.
+
+    Raises
+    ------
+    DataError
+        As `rrwa`, and if a row has kept runs on both sides of zero.
+
+    Notes
+    -----
+    Source: GEMBA-MQM V2, appendix A.2. Table 1 of the paper:
+
+    >>> round(geometric([-50, -11, -6, -6, -11, -6, -6, -55, -6, -11]), 3)
+    -9.294
+    """
+    return _combined(scores, outliers, _geometric_mean)
+
+
+AGGREGATES: Mapping[str, Aggregate] = {
+    "rrwa": rrwa,
+    "mean": mean,
+    "median": median,
+    "maximum": maximum,
+    "geometric": geometric,
+}
 
 
 def aggregate_name(aggregate: Aggregate | str) -> str:
@@ -192,29 +258,54 @@ def aggregate_name(aggregate: Aggregate | str) -> str:
     )
 
 
-def _average(
-    scores: ArrayLike, outliers: OutlierRule | None, weigh: Callable[[BoolArray], FloatArray]
+def _combined(
+    scores: ArrayLike, outliers: OutlierRule | None, combine: Callable[[FloatArray], FloatArray]
 ) -> FloatArray | float:
-    """Weighted average of the kept runs; `weigh` maps which are kept, highest run first, to their weights."""
+    """Combine the kept runs of each row; `combine` gets them highest first, NaN after them, at least one a row."""
     if outliers is not None and not isinstance(outliers, OutlierRule):
         raise OptionError(f"outliers={outliers!r} must be an OutlierRule, say OutlierRule(k=2.0), or None")
     runs, shape = _rows(scores)
     values = np.full(len(runs), np.nan)
     if runs.size:
         ordered = _descending(runs)
-        kept = ~np.isnan(ordered)
         if outliers is not None:
-            kept &= ~_far(ordered, ordered, outliers)
-        top = np.max(ordered, axis=1, initial=-np.inf, where=kept)
-        bottom = np.min(ordered, axis=1, initial=np.inf, where=kept)
-        some = kept.any(axis=1)
-        top[~some] = bottom[~some] = np.nan
-        # Measured from the highest run, equal runs give exact zeros; halves keep huge differences finite.
-        below = np.where(kept, ordered / 2 - top[:, None] / 2, 0.0)
-        weights = np.where(kept, weigh(kept), 0.0)
-        weights /= np.maximum(_total(weights), 1.0)[:, None]
-        values = np.clip(2 * (top / 2 + _total(weights * below)), bottom, top)
+            ordered = _descending(np.where(_far(ordered, ordered, outliers), np.nan, ordered))
+        kept = ordered[~np.isnan(ordered[:, 0])]
+        # Rounding may carry a combination a hair beyond the runs that it combines.
+        values[~np.isnan(ordered[:, 0])] = np.clip(combine(kept), np.nanmin(kept, axis=1), kept[:, 0])
     return values.reshape(shape[:-1]) if len(shape) > 1 else float(values[0])
+
+
+def _average(ordered: FloatArray, weights: FloatArray) -> FloatArray:
+    """Weighted average of the runs of each row; NaN stand after them."""
+    kept = ~np.isnan(ordered)
+    top = ordered[:, :1]
+    # Measured from the first run, equal runs give exact zeros; halves keep huge differences finite.
+    below = np.where(kept, ordered / 2 - top / 2, 0.0)
+    weights = np.where(kept, weights, 0.0)
+    weights /= _total(weights)[:, None]
+    return np.asarray(2 * (top[:, 0] / 2 + _total(weights * below)))
+
+
+def _middle(ordered: FloatArray) -> FloatArray:
+    count = (~np.isnan(ordered)).sum(axis=1, keepdims=True)
+    upper = np.take_along_axis(ordered, (count - 1) // 2, axis=1)[:, 0]
+    lower = np.take_along_axis(ordered, count // 2, axis=1)[:, 0]
+    return np.asarray(upper / 2 + lower / 2)
+
+
+def _geometric_mean(ordered: FloatArray) -> FloatArray:
+    sides = np.sign(ordered)
+    mixed = (np.nanmax(sides, axis=1) > 0) & (np.nanmin(sides, axis=1) < 0)
+    if mixed.any():
+        row = ordered[np.argmax(mixed)]
+        raise DataError(
+            f"runs {np.nanmin(row):g} and {row[0]:g} of one row lie on both sides of zero, which have no geometric "
+            "mean: give negated scores, or take another aggregate"
+        )
+    zero = (sides == 0).any(axis=1)
+    logarithms = np.log(np.where(zero[:, None], 1.0, np.abs(ordered)))
+    return np.where(zero, 0.0, sides[:, 0] * np.exp(_average(logarithms, np.ones(ordered.shape))))
 
 
 def _far(runs: FloatArray, ordered: FloatArray, rule: OutlierRule) -> BoolArray:

@@ -143,7 +143,7 @@ def complete_pairs(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
 def batch_kendall_tau_b(x: ArrayLike, y: ArrayLike) -> FloatArray:
     """`kendall_tau_b` along the last axis: arrays of shapes broadcasting to (..., n) -> shape (...)."""
     x, y, missing = _aligned(x, y)
-    if x.shape[-1] < 2:
+    if x.shape[-1] < 2 or not missing.size:
         return np.full(missing.shape[:-1], math.nan)
     n = x.shape[-1]
     x_levels, x_ties = _dense_ranks(x)

@@ -13,7 +13,18 @@ from typing import Any
 
 from metricsmith.errors import OptionError
 
-__all__ = ["FAILURES", "Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"]
+__all__ = [
+    "FAILURES",
+    "Agreement",
+    "ErrorSpan",
+    "Judgement",
+    "MetricCard",
+    "Output",
+    "Scale",
+    "Status",
+    "Task",
+    "Usage",
+]
 
 
 class Status(StrEnum):
@@ -162,6 +173,35 @@ class Judgement:
     def ok(self) -> bool:
         """Whether there is a number."""
         return self.status is Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSpan:
+    """One error that a rater or a judge marked in a text.
+
+    Parameters
+    ----------
+    severity : str
+        As given, say ``major`` or ``Minor``.
+    category : str
+        As given, say ``Accuracy/Mistranslation``; empty if there is none.
+    start, end : int or None
+        Character offsets into the text of that side, `end` exclusive; None where only the text is known.
+    text : str
+        The characters that were marked; may be empty where offsets are given.
+    side : str
+        ``target`` or ``source``: which of the two texts is marked.
+    description : str
+        What is wrong, in words.
+    """
+
+    severity: str
+    category: str = ""
+    start: int | None = None
+    end: int | None = None
+    text: str = ""
+    side: str = "target"
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,13 @@ def test_rounding_does_not_make_an_equal_draw_less_extreme():
     assert permutation_p_value(0.1 + 0.2, [0.3]).p_value == 1
 
 
+def test_a_one_sided_p_value_by_hand():
+    # At least .3: .3 itself, .5 and what rounding puts beside .3; -.7 is far out on the other side.
+    assert permutation_p_value(0.3, [0.5, 0.2, -0.7, 0.3, NAN], "greater").p_value == 3 / 5
+    assert permutation_p_value(-0.3, [0.5, 0.2, -0.7, -0.1], "greater").p_value == 4 / 5
+    assert permutation_p_value(0.1 + 0.2, [0.3], "greater").p_value == 1
+
+
 def test_undefined_has_no_p_value():
     assert math.isnan(permutation_p_value(NAN, [0.1]).p_value)
     assert math.isnan(permutation_p_value(0.1, [NAN]).p_value)

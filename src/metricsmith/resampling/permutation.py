@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +23,7 @@ from metricsmith.resampling.draws import (
 
 __all__ = [
     "MINIMUM_GROUPS",
+    "Alternative",
     "PermutationTest",
     "paired_permutation_test",
     "permutation_null",
@@ -29,6 +31,8 @@ __all__ = [
     "permutation_test",
     "standardized",
 ]
+
+Alternative = Literal["two-sided", "greater"]
 
 MINIMUM_GROUPS = 5
 """With fewer groups no rank association *between* groups reaches p < .05: 4 groups have 24 orders, and the
@@ -44,7 +48,8 @@ class PermutationTest:
     observed : float
         The statistic of the data as they are.
     p_value : float
-        Two-sided, in [1 / (draws + 1), 1]; NaN if `observed` is NaN or no draw is defined.
+        In [1 / (draws + 1), 1], two-sided unless asked for otherwise; NaN if `observed` is NaN or no draw is
+        defined.
     draws, undefined : int
         Permutations that entered, and those left out because the statistic was NaN.
     """
@@ -129,14 +134,16 @@ def permutation_null(
     return np.concatenate(draws)
 
 
-def permutation_p_value(observed: float, draws: ArrayLike) -> PermutationTest:
-    """Two-sided p-value ``(b + 1) / (m + 1)``: b of m draws are at least as far from 0 as `observed`.
+def permutation_p_value(observed: float, draws: ArrayLike, alternative: Alternative = "two-sided") -> PermutationTest:
+    """P-value ``(b + 1) / (m + 1)``: b of m draws are at least as far from 0 as `observed`, or at least as great.
 
     Parameters
     ----------
     observed : float
     draws : array_like, shape (m,)
         Draws under the null; NaN ones are left out and counted.
+    alternative : "two-sided" or "greater"
+        Whether draws count by their size on either side of 0, or by being at least `observed`.
 
     References
     ----------
@@ -148,7 +155,9 @@ def permutation_p_value(observed: float, draws: ArrayLike) -> PermutationTest:
     if math.isnan(observed) or not defined.size:
         return PermutationTest(observed, math.nan, defined.size, undefined)
     # Equal arrangements may differ in the last bits: rounding must not make them less extreme.
-    extreme = int(np.count_nonzero(np.abs(defined) >= abs(observed) * (1 - 1e-12) - 1e-15))
+    slack = 1e-12 * abs(observed) + 1e-15
+    sizes, size = (np.abs(defined), abs(observed)) if alternative == "two-sided" else (defined, observed)
+    extreme = int(np.count_nonzero(sizes >= size - slack))
     return PermutationTest(observed, (extreme + 1) / (defined.size + 1), defined.size, undefined)
 
 
@@ -163,6 +172,7 @@ def paired_permutation_test(
     seed: int = 0,
     batched: bool = False,
     standardize: bool = True,
+    alternative: Alternative = "two-sided",
 ) -> PermutationTest:
     """Test ``statistic(first, rating) - statistic(second, rating)`` by swapping whole groups.
 
@@ -180,6 +190,8 @@ def paired_permutation_test(
     standardize : bool
         Bring both predictions to mean 0 and sd 1 first, as swapping needs a common scale. Correlations are
         unaffected; turn it off for statistics that depend on the scale.
+    alternative : "two-sided" or "greater"
+        ``greater`` asks whether the first is better, one-sided.
 
     References
     ----------
@@ -198,7 +210,8 @@ def paired_permutation_test(
         sides = [np.where(swap, b, a), np.where(swap, a, b)]
         values = [evaluate(statistic, [side, np.broadcast_to(y, swap.shape)], batched) for side in sides]
         draws.append(values[0] - values[1])
-    return permutation_p_value(float(statistic(a, y)) - float(statistic(b, y)), np.concatenate(draws))
+    observed = float(statistic(a, y)) - float(statistic(b, y))
+    return permutation_p_value(observed, np.concatenate(draws), alternative)
 
 
 def _exchanged_rows(codes: IntArray, draws: int, random: np.random.Generator) -> IntArray:

@@ -1,0 +1,60 @@
+"""How well metrics agree with gold scores over systems and segments, and error spans with marked ones.
+
+Scores are matrices of shape (k, n): k systems in rows, n segments in columns, higher is better on both sides, NaN
+where there is no score. A cell without a score on either side is left out, and results count what was left out.
+"""
+
+from metricsmith.meta_evaluation.grouping import (
+    CORRELATIONS,
+    Grouping,
+    complete_segments,
+    segment_correlation,
+    system_means,
+)
+from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
+from metricsmith.meta_evaluation.ranking import RankTable, TaskAverage, average_over_tasks, rank_table
+from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, chance_floor, perm_both
+from metricsmith.meta_evaluation.spans import (
+    CharacterF1,
+    LocatedSpans,
+    character_f1,
+    character_f1_interval,
+    character_terms,
+    locate_spans,
+)
+from metricsmith.meta_evaluation.systems import (
+    SoftPairwiseAccuracy,
+    SystemPairwiseAccuracy,
+    soft_pairwise_accuracy,
+    system_p_values,
+    system_pairwise_accuracy,
+)
+
+__all__ = [
+    "CORRELATIONS",
+    "CharacterF1",
+    "ChanceFloor",
+    "Grouping",
+    "LocatedSpans",
+    "Measure",
+    "PairwiseAccuracy",
+    "RankTable",
+    "SoftPairwiseAccuracy",
+    "SystemPairwiseAccuracy",
+    "TaskAverage",
+    "average_over_tasks",
+    "chance_floor",
+    "character_f1",
+    "character_f1_interval",
+    "character_terms",
+    "complete_segments",
+    "locate_spans",
+    "pairwise_accuracy",
+    "perm_both",
+    "rank_table",
+    "segment_correlation",
+    "soft_pairwise_accuracy",
+    "system_means",
+    "system_p_values",
+    "system_pairwise_accuracy",
+]

@@ -1,0 +1,148 @@
+"""Score matrices, the groups that they fall into, and correlations inside groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metricsmith.correlation import GroupedCorrelation, batch_kendall_tau_b, batch_pearson, batch_spearman
+from metricsmith.errors import DataError, OptionError, nearest
+
+__all__ = [
+    "CORRELATIONS",
+    "FloatArray",
+    "Grouping",
+    "complete_segments",
+    "grouped",
+    "paired_matrices",
+    "segment_correlation",
+    "system_means",
+]
+
+FloatArray = NDArray[np.float64]
+Grouping = Literal["none", "item", "system"]
+
+GROUPINGS = ("none", "item", "system")
+CORRELATIONS: Mapping[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
+    "kendall_tau_b": batch_kendall_tau_b,
+    "pearson": batch_pearson,
+    "spearman": batch_spearman,
+}
+
+
+def segment_correlation(
+    metric: ArrayLike, gold: ArrayLike, *, correlation: str = "kendall_tau_b", by: Grouping = "none"
+) -> GroupedCorrelation:
+    """Correlation of segment scores, pooled or as the mean over groups.
+
+    Parameters
+    ----------
+    metric, gold : array_like, shape (k, n)
+        NaN is missing; a cell that is missing on either side is left out.
+    correlation : str
+        A key of `CORRELATIONS`.
+    by : "none", "item" or "system"
+        One correlation over all cells, the mean over segments of the correlation across systems, or the mean over
+        systems of the correlation across segments. Every group counts once.
+
+    Returns
+    -------
+    GroupedCorrelation
+        In [-1, 1]. A group with fewer than two cells or a constant side has no correlation: it is dropped and
+        counted, so that values of two metrics may rest on different segments. NaN if no group is left.
+
+    Raises
+    ------
+    DataError
+        If the matrices differ in shape or a score is infinite.
+    OptionError
+        If an option is unknown.
+
+    Examples
+    --------
+    >>> segment_correlation([[1, 5, 2], [2, 6, 2]], [[1, 3, 0], [2, 1, 0]], by="item")
+    GroupedCorrelation(value=0.0, groups_used=2, groups_dropped=1)
+    """
+    if correlation not in CORRELATIONS:
+        raise OptionError(
+            f"unknown correlation {correlation!r}{nearest(correlation, CORRELATIONS)}; known are "
+            f"{', '.join(CORRELATIONS)}"
+        )
+    values = CORRELATIONS[correlation](*grouped(*paired_matrices(metric, gold), by))
+    defined = values[~np.isnan(values)]
+    mean = math.fsum(defined) / defined.size if defined.size else math.nan
+    return GroupedCorrelation(mean, defined.size, values.size - defined.size)
+
+
+def complete_segments(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Both matrices without the segments for which any system lacks a score on either side, shape (k, m).
+
+    System scores must rest on the same segments for all systems.
+
+    Raises
+    ------
+    DataError
+        As `segment_correlation`.
+    """
+    metric, gold = paired_matrices(metric, gold)
+    whole = ~np.isnan(metric).any(axis=0)
+    return metric[:, whole], gold[:, whole]
+
+
+def system_means(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """System scores: row means over the segments that are complete, two arrays of shape (k,).
+
+    They are NaN if no segment is complete. `metricsmith.correlation` has the correlations of the two.
+
+    Raises
+    ------
+    DataError
+        As `segment_correlation`.
+    """
+    metric, gold = complete_segments(metric, gold)
+    if not metric.shape[1]:
+        return np.full(len(metric), math.nan), np.full(len(gold), math.nan)
+    return metric.mean(axis=1), gold.mean(axis=1)
+
+
+def paired_matrices(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Both as new float matrices of one shape (k, n), NaN on both sides where either is.
+
+    Raises
+    ------
+    DataError
+        If the shapes differ or are not 2-D, or a score is infinite or no number.
+    """
+    try:
+        metric, gold = np.array(metric, dtype=float), np.array(gold, dtype=float)
+    except (TypeError, ValueError) as problem:
+        raise DataError(f"scores must be numbers, NaN or None where there is none ({problem})") from problem
+    if metric.ndim != 2 or metric.shape != gold.shape:
+        raise DataError(
+            f"metric scores of shape {metric.shape} do not match gold scores of shape {gold.shape}: give two "
+            "matrices (systems, segments) with the same systems and segments in the same order"
+        )
+    if np.isinf(metric).any() or np.isinf(gold).any():
+        raise DataError("a score is infinite; give NaN where there is no score")
+    missing = np.isnan(metric) | np.isnan(gold)
+    metric[missing] = gold[missing] = math.nan
+    return metric, gold
+
+
+def grouped(metric: FloatArray, gold: FloatArray, by: Grouping) -> tuple[FloatArray, FloatArray]:
+    """Both matrices with a group in each row, shape (groups, members).
+
+    Raises
+    ------
+    OptionError
+        If the grouping is unknown.
+    """
+    if by not in GROUPINGS:
+        raise OptionError(f"unknown grouping {by!r}{nearest(str(by), GROUPINGS)}; known are {', '.join(GROUPINGS)}")
+    if by == "none":
+        return metric.reshape(1, -1), gold.reshape(1, -1)
+    return (metric, gold) if by == "system" else (metric.T, gold.T)

@@ -1,0 +1,166 @@
+"""Many metrics side by side: ranks with significance clusters, and averages over tasks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metricsmith.errors import DataError, OptionError
+from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
+from metricsmith.meta_evaluation.significance import Measure, measured, perm_both
+
+__all__ = ["RankTable", "TaskAverage", "average_over_tasks", "rank_table"]
+
+
+@dataclass(frozen=True, slots=True)
+class RankTable:
+    """Metrics by value, best first.
+
+    Parameters
+    ----------
+    values : dict of str to float
+        The measure of each metric; equal values stand in the order in which the metrics were given.
+    ranks : dict of str to int
+        From 1; metrics of one rank form a cluster: none of them is significantly better than another of it that
+        stands further down.
+    p_values : ndarray, shape (m, m)
+        One-sided, above the diagonal: that the metric of the row is better than that of the column; NaN elsewhere.
+    cells, missing : int
+        Cells that all metrics and gold have, and cells with gold that some metric lacks.
+    """
+
+    values: dict[str, float]
+    ranks: dict[str, int]
+    p_values: FloatArray
+    cells: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskAverage:
+    """One metric over several tasks: the weighted mean, and its place among all metrics, equal means sharing one."""
+
+    value: float
+    rank: int
+
+
+def rank_table(
+    measure: Measure,
+    metrics: Mapping[str, ArrayLike],
+    gold: ArrayLike,
+    *,
+    level: float = 0.05,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> RankTable:
+    """Rank metrics by a measure, with clusters of those that `perm_both` cannot tell apart.
+
+    Going down the table, a metric opens a new cluster as soon as a metric of the present one is significantly
+    better. All pairs are tested, without correction for their number, as in WMT's tables.
+
+    Parameters
+    ----------
+    measure : callable
+        See `metricsmith.meta_evaluation.Measure`; called about ``m (m - 1) * resamples`` times.
+    metrics : mapping of str to array_like of shape (k, n)
+        At least one. All are measured on the cells that all of them have.
+    gold : array_like, shape (k, n)
+    level : float
+        P-values up to this one are significant; in (0, 1).
+    resamples, seed : int
+
+    Raises
+    ------
+    DataError
+        If there are no metrics, shapes differ, a score is infinite, or the measure of a metric is undefined.
+    OptionError
+        If `level` or `resamples` is out of range.
+
+    References
+    ----------
+    The clusters of mt-metrics-eval, used in WMT's metrics tasks and in Tables 2 to 4 of GEMBA-MQM V2.
+    """
+    if not 0 < level < 1:
+        raise OptionError(f"level={level!r} must lie between 0 and 1, for example 0.05")
+    if not metrics:
+        raise DataError("there are no metrics to rank: give at least one matrix of scores")
+    given = paired_matrices(gold, gold)[0]
+    common = given
+    for scores in metrics.values():
+        common = paired_matrices(scores, common)[1]
+    matrices = {name: paired_matrices(scores, common)[0] for name, scores in metrics.items()}
+    values = {name: measured(measure, scores, common) for name, scores in matrices.items()}
+    undefined = [name for name, value in values.items() if math.isnan(value)]
+    if undefined:
+        raise DataError(f"the measure of {', '.join(undefined)} is undefined (constant scores?): leave it out")
+    names = sorted(values, key=lambda name: -values[name])
+    p_values = np.full((len(names), len(names)), math.nan)
+    for row, better in enumerate(names):
+        for column, worse in enumerate(names[row + 1 :], row + 1):
+            test = perm_both(measure, matrices[better], matrices[worse], common, resamples=resamples, seed=seed)
+            p_values[row, column] = test.p_value
+    cells = int((~np.isnan(common)).sum())
+    return RankTable(
+        {name: values[name] for name in names}, dict(zip(names, _clusters(p_values, level), strict=True)),
+        p_values, cells, int((~np.isnan(given)).sum()) - cells,
+    )  # fmt: skip
+
+
+def average_over_tasks(
+    tasks: Mapping[str, Mapping[str, float]],
+    *,
+    weights: Mapping[str, float] | None = None,
+    higher_is_better: bool = True,
+) -> dict[str, TaskAverage]:
+    """Average each metric over tasks, and rank by the average, best first.
+
+    Parameters
+    ----------
+    tasks : mapping of task to mapping of metric to float
+        The values, or the ranks, of one `RankTable` each. Every task must have the same metrics.
+    weights : mapping of task to float, optional
+        Above 0; None gives all tasks the same, as in Table 2 of GEMBA-MQM V2.
+    higher_is_better : bool
+        False for ranks.
+
+    Raises
+    ------
+    DataError
+        If there is no task, or a metric has no value in one.
+    OptionError
+        If the weights do not fit the tasks.
+    """
+    if not tasks:
+        raise DataError("there are no tasks to average over: give at least one")
+    weights = dict.fromkeys(tasks, 1.0) if weights is None else weights
+    if set(weights) != set(tasks) or not all(weight > 0 and math.isfinite(weight) for weight in weights.values()):
+        raise OptionError(f"weights {dict(weights)} must be one number above 0 for each of {', '.join(tasks)}")
+    names = list(dict.fromkeys(name for values in tasks.values() for name in values))
+    for task, values in tasks.items():
+        absent = [name for name in names if math.isnan(values.get(name, math.nan))]
+        if absent:
+            raise DataError(f"{task} has no value for {', '.join(absent)}: an average needs every metric in every task")
+    total = math.fsum(weights.values())
+    means = {name: math.fsum(weights[task] * tasks[task][name] for task in tasks) / total for name in names}
+    sign = -1 if higher_is_better else 1
+    ordered = sorted(names, key=lambda name: sign * means[name])
+    return {
+        name: TaskAverage(means[name], 1 + sum(sign * other < sign * means[name] for other in means.values()))
+        for name in ordered
+    }
+
+
+def _clusters(p_values: FloatArray, level: float) -> list[int]:
+    ranks: list[int] = []
+    start = 0
+    for place in range(len(p_values)):
+        if (p_values[start:place, place] <= level).any():
+            start = place
+            ranks.append(ranks[-1] + 1)
+        else:
+            ranks.append(ranks[-1] if ranks else 1)
+    return ranks

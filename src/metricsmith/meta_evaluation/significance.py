@@ -1,0 +1,184 @@
+"""Whether one metric agrees better than another, and better than one that knows nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metricsmith.errors import DataError
+from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, grouped, paired_matrices
+from metricsmith.resampling import (
+    Groups,
+    PermutationTest,
+    paired_permutation_test,
+    permutation_null,
+    permutation_p_value,
+)
+from metricsmith.resampling.intervals import percentile_interval
+
+__all__ = ["ChanceFloor", "Measure", "chance_floor", "measured", "perm_both"]
+
+Measure = Callable[[FloatArray, FloatArray], Any]
+"""``measure(metric, gold)`` on two matrices (k, n): a float, or a result of this package with a `value`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChanceFloor:
+    """What a measure gives to a metric that knows nothing.
+
+    Parameters
+    ----------
+    observed : float
+        The measure of the metric itself.
+    mean, low, high : float
+        Mean of the permuted metric's values, and the range of their middle 95 %; NaN if none is defined.
+    p_value : float
+        One-sided: how often chance reaches `observed`, ``(b + 1) / (m + 1)``.
+    draws, undefined : int
+        Permutations that entered, and those for which the measure is NaN.
+    """
+
+    observed: float
+    mean: float
+    low: float
+    high: float
+    p_value: float
+    draws: int
+    undefined: int
+
+
+def chance_floor(
+    measure: Measure,
+    metric: ArrayLike,
+    gold: ArrayLike,
+    *,
+    by: Grouping = "none",
+    permutations: int = 200,
+    seed: int = 0,
+) -> ChanceFloor:
+    """Floor of a measure: its values for the metric's own scores laid at random beside the gold scores.
+
+    The permuted metric keeps the distribution and the ties of the metric, which the floor depends on: acc-t of a
+    constant is the share of gold ties, of a continuous metric more.
+
+    Parameters
+    ----------
+    measure : callable
+        See `Measure`, for example ``lambda metric, gold: pairwise_accuracy(metric, gold, by="system")``.
+    metric, gold : array_like, shape (k, n)
+        NaN is missing; cells that are missing on either side take no part.
+    by : "none", "item" or "system"
+        Whether cells are exchanged singly, or whole segments (systems) change places and are shuffled inside, so
+        that ties within them stay.
+    permutations, seed : int
+
+    Raises
+    ------
+    DataError
+        If the matrices differ in shape or a score is infinite.
+    OptionError
+        If an option has no meaning.
+    """
+    metric, gold = paired_matrices(metric, gold)
+    grouped(metric, gold, by)  # refuses an unknown grouping
+    observed = measured(measure, metric, gold)
+    if by == "item":  # cells come in the order of their groups, so that these must be rows
+        metric, gold = metric.T, gold.T
+    onto = _Cells(measure, gold, transposed=by == "item")
+    labels = None if by == "none" else np.nonzero(onto.present)[0]
+    draws = permutation_null(
+        lambda fixed, moved: onto(moved, fixed), gold[onto.present], metric[onto.present],
+        labels, permutations=permutations, seed=seed,
+    )  # fmt: skip
+    interval = percentile_interval(draws, 0.95)
+    defined = draws[~np.isnan(draws)]
+    test = permutation_p_value(observed, draws, "greater")
+    mean = float(defined.mean()) if defined.size else math.nan
+    return ChanceFloor(observed, mean, interval.low, interval.high, test.p_value, test.draws, test.undefined)
+
+
+def perm_both(
+    measure: Measure,
+    first: ArrayLike,
+    second: ArrayLike,
+    gold: ArrayLike,
+    *,
+    groups: Groups | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    standardize: bool = True,
+) -> PermutationTest:
+    """PERM-BOTH: test whether the first metric agrees better with gold than the second.
+
+    Both metrics are brought to mean 0 and standard deviation 1; each resample exchanges them in every cell with
+    probability 1/2 and computes the measure of both anew, with a new threshold if it calibrates one.
+
+    Parameters
+    ----------
+    measure : callable
+        See `Measure`. It is called twice per resample.
+    first, second, gold : array_like, shape (k, n)
+        NaN is missing; only cells that all three have take part.
+    groups : sequence of hashable, length n, optional
+        Segments of one group (a document) are exchanged together, in all systems; None exchanges single cells, as
+        the paper does.
+    resamples, seed : int
+    standardize : bool
+        Turn it off for measures with a fixed threshold, which is meant on the metrics' own scale.
+
+    Returns
+    -------
+    PermutationTest
+        `observed` is the first's value less the second's; `p_value` is one-sided, ``(b + 1) / (m + 1)`` with b of m
+        resamples at least as great.
+
+    Raises
+    ------
+    DataError
+        If the matrices differ in shape or a score is infinite.
+    OptionError
+        If `resamples` is below 1.
+
+    References
+    ----------
+    Deutsch, Dror and Roth (2021), "A statistical analysis of summarization evaluation metrics using resampling
+    methods". mt-metrics-eval gives b / m, with its metrics in the other order.
+    """
+    first, gold = paired_matrices(first, gold)
+    second, gold = paired_matrices(second, gold)
+    onto = _Cells(measure, gold)
+    labels = None
+    if groups is not None:
+        if len(groups) != gold.shape[1]:
+            raise DataError(f"{len(groups)} groups for {gold.shape[1]} segments: give one group label per segment")
+        labels = [groups[segment] for segment in np.nonzero(onto.present)[1].tolist()]
+    return paired_permutation_test(
+        onto, first[onto.present], second[onto.present], gold[onto.present], labels,
+        permutations=resamples, seed=seed, standardize=standardize, alternative="greater",
+    )  # fmt: skip
+
+
+def measured(measure: Measure, metric: FloatArray, gold: FloatArray) -> float:
+    """A measure's number, be it given as such or as a result with a `value`."""
+    result = measure(metric, gold)
+    number: Any = getattr(result, "value", result)
+    return float(number)
+
+
+class _Cells:
+    """A measure of matrices as a statistic of their present cells, row by row."""
+
+    def __init__(self, measure: Measure, gold: FloatArray, *, transposed: bool = False) -> None:
+        self.measure = measure
+        self.transposed = transposed
+        self.present: NDArray[np.bool_] = ~np.isnan(gold)
+
+    def __call__(self, metric_cells: FloatArray, gold_cells: FloatArray) -> float:
+        metric, gold = np.full((2, *self.present.shape), math.nan)
+        metric[self.present], gold[self.present] = metric_cells, gold_cells
+        return measured(self.measure, *((metric.T, gold.T) if self.transposed else (metric, gold)))

@@ -1,0 +1,208 @@
+"""Agreement on systems: who is better on average, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metricsmith.errors import DataError, OptionError
+from metricsmith.meta_evaluation.grouping import FloatArray, complete_segments, paired_matrices
+
+__all__ = [
+    "SoftPairwiseAccuracy",
+    "SystemPairwiseAccuracy",
+    "Ties",
+    "soft_pairwise_accuracy",
+    "system_p_values",
+    "system_pairwise_accuracy",
+]
+
+IntArray = NDArray[np.int64]
+Ties = Literal["half", "full"]
+BLOCKS = 20  # of sign vectors, for the jackknife
+ROUNDING = 1e-9  # of the largest sum of a segment's scores: sums that are closer are equal but for rounding
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPairwiseAccuracy:
+    """The share of system pairs in the gold order.
+
+    Parameters
+    ----------
+    value : float
+        In [0, 1]; NaN without pairs.
+    agreeing, pairs : int
+        So that several language pairs can be added up: ``sum(agreeing) / sum(pairs)``.
+    segments, segments_dropped : int
+        Segments that the means rest on, and segments that some system lacks.
+    """
+
+    value: float
+    agreeing: int
+    pairs: int
+    segments: int
+    segments_dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class SoftPairwiseAccuracy:
+    """How alike metric and gold are in their confidence about each system pair.
+
+    Parameters
+    ----------
+    value : float
+        In [0, 1]; NaN with fewer than two systems or without segments.
+    error : float
+        Monte-Carlo standard error of `value`: what another seed would change. NaN with fewer than 20 draws.
+    pairs : int
+        Pairs of systems.
+    segments, segments_dropped : int
+        As in `SystemPairwiseAccuracy`.
+    """
+
+    value: float
+    error: float
+    pairs: int
+    segments: int
+    segments_dropped: int
+
+
+def system_pairwise_accuracy(metric: ArrayLike, gold: ArrayLike) -> SystemPairwiseAccuracy:
+    """Share of system pairs whose mean scores are in the same order, or equal, on both sides.
+
+    Parameters
+    ----------
+    metric, gold : array_like, shape (k, n)
+        NaN is missing; a segment that lacks a score of any system on either side is left out for all systems.
+        System scores that are given as such are a matrix with one column.
+
+    Raises
+    ------
+    DataError
+        If the matrices differ in shape or a score is infinite.
+
+    References
+    ----------
+    Kocmi et al. (2021), "To ship or not to ship".
+    """
+    x, y = complete_segments(metric, gold)
+    segments, given = x.shape[1], np.shape(metric)[1]
+    upper, lower = np.triu_indices(len(x), 1)
+    if not upper.size or not segments:
+        return SystemPairwiseAccuracy(math.nan, 0, 0, segments, given - segments)
+    orders = [np.sign(_apart(scores, upper, lower)) for scores in (x, y)]
+    agreeing = int(np.count_nonzero(orders[0] == orders[1]))
+    return SystemPairwiseAccuracy(agreeing / upper.size, agreeing, upper.size, segments, given - segments)
+
+
+def soft_pairwise_accuracy(
+    metric: ArrayLike, gold: ArrayLike, *, draws: int = 1000, seed: int = 0, ties: Ties = "half"
+) -> SoftPairwiseAccuracy:
+    """Soft pairwise accuracy (SPA, 1 - PCE): ``1 - mean |p_gold - p_metric|`` over pairs of systems.
+
+    ``p`` is the one-sided p-value of a paired permutation test that the one system is better than the other
+    (`system_p_values`); the same sign vectors serve all pairs and both sides.
+
+    Parameters
+    ----------
+    metric, gold : array_like, shape (k, n)
+        NaN is missing; a segment that lacks a score of any system on either side is left out for all systems.
+    draws, seed : int
+        Sign vectors, at least 1, and what decides them.
+    ties : "half" or "full"
+        How draws count that equal what was observed. ``full`` is the public tool's rule: there the result depends
+        on the order of the systems where scores tie, and a constant metric gets anything between 0 and 1. With
+        ``half`` the order never matters and a constant metric is undecided (p = .5) about every pair.
+
+    Returns
+    -------
+    SoftPairwiseAccuracy
+        1 for the gold scores themselves.
+
+    Raises
+    ------
+    DataError
+        If the matrices differ in shape or a score is infinite.
+    OptionError
+        If an option has no meaning.
+
+    References
+    ----------
+    Thompson et al. (2024), "Improving statistical significance in human evaluation of automatic metrics via soft
+    pairwise accuracy".
+    """
+    if draws < 1:
+        raise OptionError(f"{draws} draws: at least 1 is needed; 1000 is customary")
+    if ties not in ("half", "full"):
+        raise OptionError(f"unknown ties={ties!r}; allowed are half and full")
+    x, y = complete_segments(metric, gold)
+    segments, given = x.shape[1], np.shape(metric)[1]
+    pairs = len(x) * (len(x) - 1) // 2
+    if not pairs or not segments:
+        return SoftPairwiseAccuracy(math.nan, math.nan, 0, segments, given - segments)
+    signs = np.where(np.random.default_rng(seed).random((draws, segments)) < 0.5, -1.0, 1.0)
+    blocks = min(BLOCKS, draws)
+    sizes = np.diff(np.linspace(0, draws, blocks + 1).astype(int))
+    shares = [_reached(scores, signs, ties) for scores in (x, y)]
+    starts = np.cumsum(sizes) - sizes
+    sums = [np.add.reduceat(share, starts, axis=0) for share in shares]  # (blocks, pairs)
+    gap = sums[0] - sums[1]
+    value = 1 - float(np.abs(gap.sum(axis=0)).mean()) / draws
+    without = 1 - np.abs(gap.sum(axis=0) - gap).mean(axis=1) / np.maximum(draws - sizes, 1)
+    error = math.sqrt((blocks - 1) * float(without.var())) if blocks == BLOCKS else math.nan
+    return SoftPairwiseAccuracy(value, error, pairs, segments, given - segments)
+
+
+def system_p_values(scores: ArrayLike, signs: ArrayLike, *, ties: Ties = "half") -> FloatArray:
+    """One-sided p-values that a system is better than another, by paired permutation of their segment scores.
+
+    Parameters
+    ----------
+    scores : array_like, shape (k, n)
+        Without missing cells.
+    signs : array_like, shape (draws, n)
+        1 where the two systems keep a segment's scores, -1 where they exchange them.
+    ties : "half" or "full"
+        As in `soft_pairwise_accuracy`.
+
+    Returns
+    -------
+    ndarray, shape (k, k)
+        Above the diagonal, at (i, j), the share of draws in which the difference of i and j is at least as great
+        as observed; NaN elsewhere. No draw is added, so that p can be 0.
+
+    Raises
+    ------
+    DataError
+        If a score is missing or infinite, or shapes do not match.
+    """
+    matrix, flips = paired_matrices(scores, scores)[0], np.asarray(signs, dtype=float)
+    if np.isnan(matrix).any():
+        raise DataError("a score is missing: leave out its segment for all systems, say with complete_segments")
+    if flips.ndim != 2 or flips.shape[1] != matrix.shape[1]:
+        raise DataError(f"signs of shape {flips.shape} do not match {matrix.shape[1]} segments: give (draws, segments)")
+    result = np.full((len(matrix), len(matrix)), math.nan)
+    result[np.triu_indices(len(matrix), 1)] = _reached(matrix, flips, ties).mean(axis=0)
+    return result
+
+
+def _reached(scores: FloatArray, signs: FloatArray, ties: Ties) -> FloatArray:
+    """Per draw and system pair 1 where the difference exceeds the observed one; a tie counts as `ties` says."""
+    upper, lower = np.triu_indices(len(scores), 1)
+    flipped = signs @ scores.T
+    observed = scores.sum(axis=1)
+    surplus = (flipped[:, upper] - flipped[:, lower]) - (observed[upper] - observed[lower])
+    slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
+    tied = np.abs(surplus) <= slack
+    return np.where(tied, 0.5 if ties == "half" else 1.0, surplus > 0)
+
+
+def _apart(scores: FloatArray, upper: IntArray, lower: IntArray) -> FloatArray:
+    """Differences of row sums, 0 where they differ by rounding alone."""
+    sums = scores.sum(axis=1)
+    apart = sums[upper] - sums[lower]
+    return np.where(np.abs(apart) <= ROUNDING * float(np.abs(scores).max(initial=0.0)), 0.0, apart)
