@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.errors import OptionError
-from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Usage
+from metricsmith.records import ErrorSpan, Judgement, MetricCard, Output, Scale, Status, Usage
 
 finite = st.floats(-1e6, 1e6)
 
@@ -122,3 +122,11 @@ def test_a_card_finds_its_outputs_and_shows_every_section():
     assert "- **Needs**: references" in text
     assert "- **Known limits**: one; two" in text
     assert "Best for" not in text
+
+
+def test_an_error_span_says_which_text_it_marks():
+    span = ErrorSpan("major", "accuracy/omission", 3, 7, "word", side="source")
+    assert (span.severity, span.side, span.text) == ("major", "source", "word")
+    assert ErrorSpan("minor") == ErrorSpan("minor", "", None, None, "", "target", "")
+    with pytest.raises(AttributeError):
+        span.severity = "minor"

@@ -13,7 +13,9 @@ from typing import Any
 
 from metricsmith.errors import OptionError
 
-__all__ = ["FAILURES", "Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"]
+__all__ = [
+    "FAILURES", "Agreement", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage",
+]  # fmt: skip
 
 
 class Status(StrEnum):
@@ -97,6 +99,36 @@ class Task:
     def __post_init__(self) -> None:
         if not isinstance(self.scale, Scale):
             raise OptionError(f"a task's scale is a Scale, not {self.scale!r}: write Scale(low, high), say Scale(1, 5)")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorSpan:
+    """One error in a translation, as a rater or a judge marked it.
+
+    Parameters
+    ----------
+    severity : str
+        Such as ``major``; which ones there are is `metricsmith.mqm.SEVERITIES`.
+    category : str
+        Such as ``fluency/punctuation``; empty if there is none.
+    start, end : int or None
+        Character offsets in the text of `side`, the end exclusive; None where only the text of the span is known.
+        They are equal where nothing is marked but a place.
+    text : str
+        What is marked.
+    side : str
+        ``source`` or ``target``: the text that is marked.
+    description : str
+        What is wrong, in words.
+    """
+
+    severity: str
+    category: str = ""
+    start: int | None = None
+    end: int | None = None
+    text: str = ""
+    side: str = "target"
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
