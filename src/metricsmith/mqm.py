@@ -16,7 +16,10 @@ from typing import Any
 from metricsmith.errors import DataError, OptionError, StateError, nearest
 from metricsmith.records import ErrorSpan
 
-__all__ = ["NON_TRANSLATION", "SEVERITIES", "TAXONOMY", "MQMWeights", "WeightRule", "mqm_score", "span_weight"]
+__all__ = [
+    "NON_TRANSLATION", "SEVERITIES", "TAXONOMY", "MQMWeights", "WeightRule", "mqm_score", "severity_name",
+    "span_weight",
+]  # fmt: skip
 
 SEVERITIES: tuple[str, ...] = ("critical", "major", "minor", "neutral")
 """From the worst to none: critical, major and minor as in GEMBA-MQM V2, neutral (a matter of taste) as in WMT."""
@@ -98,7 +101,8 @@ class MQMWeights:
             if not (math.isfinite(weight) and weight >= 0):
                 raise OptionError(f"the weight {name} is {weight:g}; allowed is a finite number from 0 up: correct it")
         for rule in self.rules:
-            _severity(rule.severity, OptionError)
+            if _plain(rule.severity) not in SEVERITIES:
+                raise OptionError(_unknown(rule.severity))
         if self.cap is not None and not self.cap > 0:
             raise OptionError(f"the cap is {self.cap:g}; allowed is a number above 0, or None for no bound")
         if self.max_errors is not None and self.max_errors < 1:
@@ -141,8 +145,12 @@ class MQMWeights:
                 for rule in state.get("rules", ())
             )
             most = state.get("max_errors")
+            critical, major, minor, neutral = (float(state[name]) for name in SEVERITIES)
             return cls(
-                *(float(state[name]) for name in SEVERITIES),
+                critical,
+                major,
+                minor,
+                neutral,
                 rules=rules,
                 non_translation=_optional(state.get("non_translation")),
                 max_errors=None if most is None else int(most),
@@ -158,6 +166,20 @@ class MQMWeights:
 _MINOR_PUNCTUATION = WeightRule("minor", "punctuation", 0.1)
 
 
+def severity_name(name: str) -> str:
+    """The one of `SEVERITIES` that a spelling means: ``Major`` is ``major``.
+
+    Raises
+    ------
+    DataError
+        If it is none of them; it names the nearest.
+    """
+    severity = _plain(name)
+    if severity not in SEVERITIES:
+        raise DataError(_unknown(name))
+    return severity
+
+
 def span_weight(span: ErrorSpan, weights: MQMWeights) -> float:
     """What one error costs, 0 or more, before any cap.
 
@@ -166,7 +188,7 @@ def span_weight(span: ErrorSpan, weights: MQMWeights) -> float:
     DataError
         If the severity is none of `SEVERITIES`.
     """
-    severity = _severity(span.severity, DataError)
+    severity = severity_name(span.severity)
     category = _path(span.category)
     if weights.non_translation is not None and category[-1] == _plain(NON_TRANSLATION):
         return weights.non_translation
@@ -210,14 +232,11 @@ def mqm_score(spans: Iterable[ErrorSpan], weights: MQMWeights) -> float:
     return float(-total if weights.cap is None else -min(total, Fraction(str(weights.cap))))
 
 
-def _severity(name: str, error: type[DataError] | type[OptionError]) -> str:
-    severity = _plain(name)
-    if severity not in SEVERITIES:
-        raise error(
-            f"the severity {name!r} is unknown{nearest(severity, SEVERITIES)}; allowed are {', '.join(SEVERITIES)}: "
-            f"correct it, or map it to one of these first"
-        )
-    return severity
+def _unknown(name: str) -> str:
+    return (
+        f"the severity {name!r} is unknown{nearest(_plain(name), SEVERITIES)}; allowed are {', '.join(SEVERITIES)}: "
+        "correct it, or map it to one of these first"
+    )
 
 
 def _path(category: str) -> list[str]:
