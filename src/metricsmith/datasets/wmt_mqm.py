@@ -87,7 +87,7 @@ def read_marked_ratings(source: str | os.PathLike[str]) -> MarkedRatings:
         do not fit the text. It names the line.
     """
     path = Path(source)
-    if table_suffix(path) == ".jsonl":
+    if table_suffix(path) in (".jsonl", ".ndjson", ".json"):
         raw = open_source(path)
         ratings, counts = _from_records(raw)
         return MarkedRatings(str(path), ratings, counts, raw.checksum)
