@@ -11,6 +11,7 @@ from eval_sets import OUTPUTS, SOURCES, write_eval_set
 from metricsmith.datasets.mqm_tsv import parse_mqm_tsv
 from metricsmith.datasets.mt_metrics_eval import read_eval_set
 from metricsmith.datasets.score_files import by_system, write_scores
+from metricsmith.datasets.wmt_mqm import read_wmt_mqm
 from metricsmith.errors import DataError, OptionError
 from mqm_files import OLD, tsv
 
@@ -55,6 +56,22 @@ def test_segments_are_called_as_in_mqm_files(data):
     lines = [("A", "d2", "1", "3", "r", "Three.", "<v>Drie</v>", "Fluency/Spelling", "Minor")]
     (rating,), _ = parse_mqm_tsv("a.tsv", tsv(OLD, lines))
     assert rating.item == data.rows()[2].group == "d2:1"
+
+
+def test_raters_scores_become_people_s_score_file(data, tmp_path):
+    place = ("A", "d2", "1", "3")
+    path = tmp_path / "a.tsv"
+    lines = [
+        (*place, "r1", "Three.", "<v>Drie</v>", "Fluency/Spelling", "Minor"),
+        (*place, "r2", "Three.", "<v>Drie</v>", "Fluency/Spelling", "Major"),
+        ("B", "d1", "1", "1", "r1", "One.", "Eins", "No-error", "No-error"),
+    ]
+    path.write_text(tsv(OLD, lines))
+    table = read_wmt_mqm(path)
+    write_scores(data.human_file("mqm"), by_system(table.rows, table.ratings, data.segments))
+    found = data.read_human("mqm")
+    np.testing.assert_array_equal(found["A"], [math.nan, math.nan, -3, math.nan])  # the mean of -1 and -5
+    np.testing.assert_array_equal(found["B"], [0, math.nan, math.nan, math.nan])
 
 
 def test_our_scores_go_out_and_come_back(data):

@@ -220,8 +220,8 @@ def read_eval_set(folder: str | os.PathLike[str], language_pair: str) -> EvalSet
     for name, path in found.items():
         if name in ("all", "src") or "." in name or "-" in name:
             raise DataError(
-                f"{path}: a reference cannot be called {name!r}, which names of score files could not tell apart; dots, "
-                f"dashes, 'all' and 'src' are not allowed: rename the file"
+                f"{path}: a reference cannot be called {name!r}; dots, dashes, 'all' and 'src' are not allowed, since "
+                f"names of score files could not tell them apart: rename the file"
             )
     systems = {path.stem: path for path in sorted((root / "system-outputs" / language_pair).glob("*.txt"))}
     if not systems:
