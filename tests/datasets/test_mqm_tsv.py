@@ -103,6 +103,12 @@ def test_an_empty_translation_can_be_rated(target):
     assert counts["unmarked"] == 1
 
 
+def test_white_space_in_front_stays_since_offsets_count_it():
+    rating = parse_mqm_tsv("a.tsv", one(target="  Die <v>Katze</v> "))[0][0]
+    assert rating.target == "  Die Katze"
+    assert rating.spans == (ErrorSpan("minor", "Other", 6, 11, "Katze"),)
+
+
 def test_a_span_that_covers_nothing_stays_a_place():
     assert parse_mqm_tsv("a.tsv", one(target="Die<v></v> Katze"))[0][0].spans[0] == ErrorSpan("minor", "Other", 3, 3)
 

@@ -35,6 +35,8 @@ def test_a_line_separator_inside_a_text_does_not_end_the_line(tmp_path):
     folder = write_eval_set(tmp_path)
     (folder / "sources" / "en-de.txt").write_text("One\u2028One.\nTwo.\r\nThree.\nFour.", encoding="utf-8")
     assert read_eval_set(folder, "en-de").sources == ("One\u2028One.", "Two.", "Three.", "Four.")
+    (folder / "sources" / "en-de.txt").write_bytes(b"One.\rTwo.\rThree.\rFour.\r")
+    assert read_eval_set(folder, "en-de").sources == SOURCES
 
 
 def test_rows_are_systems_by_segments(data):

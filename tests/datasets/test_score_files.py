@@ -98,6 +98,7 @@ def test_nothing_is_written_that_the_tool_would_misread(tmp_path):
         ({"A": [1], "B": [1, 2]}, DataError, "system 'B' has 2 scores, 1 are needed"),
         ({"A": [math.inf]}, DataError, "infinite"),
         ({"A": [[1, 2]]}, DataError, "has 2 scores, 1 are needed"),
+        ({"A": [[1]]}, DataError, "shape"),
         ({}, DataError, "no score to write"),
         ({"A": []}, DataError, "no score to write"),
     ]:
@@ -118,7 +119,7 @@ def test_a_file_that_exists_is_not_replaced_unless_asked(tmp_path):
 def test_numbers_of_rows_become_arrays_by_system():
     rows = [
         {"system": "A", "group": "d:2"}, {"system": "A", "group": "d:1"}, {"system": "B", "group": "d:1"},
-        {"system": "A", "group": "d:1"}, {"system": "C", "group": "d:1"}, {"system": "B", "group": "d:2"},
+        {"system": "A", "group": "d:1"}, {"system": "C", "group": "d:1"}, {"system": "A", "group": "d:2"},
     ]  # fmt: skip
     found = by_system(rows, [-1, -5, 0, -2, None, math.nan], ["d:1", "d:2", "d:3"])
     assert list(found) == ["A", "B", "C"]

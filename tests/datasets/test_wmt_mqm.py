@@ -106,6 +106,7 @@ def test_people_s_translations_can_be_references(old):
         ["Die Katze sass."], None, ["xx xx"], ["Es regnet", "xx xx"], ["Es regnet"], ["Es regnet"],
     ]  # fmt: skip
     assert "references" in table.rows[0].inputs()
+    assert read_wmt_mqm(old, references=["C", "B"]).rows[3].references == ["xx xx", "Es regnet"]
     assert read_wmt_mqm(old, references="B").rows[0].references == ["Die Katze sass."]
     assert "no system 'D'; the systems are A, B, C" in message(old, references="D")
     assert "no system 'refa' (did you mean 'refA'?)" in message(
@@ -115,7 +116,7 @@ def test_people_s_translations_can_be_references(old):
 
 def test_systems_that_always_say_the_same_are_named(tmp_path):
     twins = [{"system": system, "doc_seg_id": place} for system in "AB" for place in (1, 2)]
-    other = [{"system": "C", "doc_seg_id": 1}, {"system": "C", "doc_seg_id": 2, "target": "Eine Kazze", "errors": []}]
+    other = [{"system": "D"}, {"system": "C"}, {"system": "C", "doc_seg_id": 2, "target": "Eine Kazze", "errors": []}]
     notes = read_wmt_mqm(records(tmp_path / "a.jsonl", *twins, *other)).notes
     assert [note for note in notes if "the same" in note] == [
         "'A' and 'B' are the same in all 2 segments that both have: whoever holds out one system must hold out the "

@@ -141,7 +141,7 @@ def parse_mqm_tsv(name: str, text: str) -> tuple[tuple[MarkedRating, ...], Count
 def _lines(name: str, text: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Place and fields of every line that is not blank."""
     # Not splitlines, which also breaks at characters that stand inside translations (U+2028, U+0085).
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = text.split("\n")
     header = [NAMES.get(column.strip().casefold(), column.strip().casefold()) for column in lines[0].split("\t")]
     missing = [column for column in NEEDED if column not in header]
     if missing:

@@ -181,7 +181,7 @@ def check_scores(
         if values.shape != (length,):
             raise DataError(
                 f"{what}: system {system!r} has {values.size} scores, {length} are needed: one for each segment "
-                f"(document, system), in order"
+                f"(document, system), in order and of shape ({length},)"
             )
 
 
