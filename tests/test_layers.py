@@ -16,7 +16,7 @@ LAYERS = (
     {"metric"},
     {"reward"},
     {"resampling", "correlation"},
-    {"aggregation", "regression", "agreement", "rating_model", "meta_evaluation", "validity"},
+    {"aggregation", "regression", "agreement", "rating_model", "meta_evaluation", "mqm", "rater_agreement", "validity"},
     {"bank", "signatures", "datasets", "report"},
     {"store"},
     {"scoring"},

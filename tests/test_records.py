@@ -130,3 +130,11 @@ def test_an_error_span_may_know_its_text_alone():
     assert ErrorSpan("Major", text="word") == span
     with pytest.raises(AttributeError):
         span.start = 3
+
+
+def test_an_error_span_says_which_text_it_marks():
+    span = ErrorSpan("major", "accuracy/omission", 3, 7, "word", side="source")
+    assert (span.severity, span.side, span.text) == ("major", "source", "word")
+    assert ErrorSpan("minor") == ErrorSpan("minor", "", None, None, "", "target", "")
+    with pytest.raises(AttributeError):
+        span.severity = "minor"

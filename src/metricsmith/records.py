@@ -14,17 +14,8 @@ from typing import Any
 from metricsmith.errors import OptionError
 
 __all__ = [
-    "FAILURES",
-    "Agreement",
-    "ErrorSpan",
-    "Judgement",
-    "MetricCard",
-    "Output",
-    "Scale",
-    "Status",
-    "Task",
-    "Usage",
-]
+    "FAILURES", "Agreement", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage",
+]  # fmt: skip
 
 
 class Status(StrEnum):
@@ -111,6 +102,36 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrorSpan:
+    """One error in a translation, as a rater or a judge marked it.
+
+    Parameters
+    ----------
+    severity : str
+        Such as ``major``; which ones there are is `metricsmith.mqm.SEVERITIES`.
+    category : str
+        Such as ``fluency/punctuation``; empty if there is none.
+    start, end : int or None
+        Character offsets in the text of `side`, the end exclusive; None where only the text of the span is known.
+        They are equal where nothing is marked but a place.
+    text : str
+        What is marked.
+    side : str
+        ``source`` or ``target``: the text that is marked.
+    description : str
+        What is wrong, in words.
+    """
+
+    severity: str
+    category: str = ""
+    start: int | None = None
+    end: int | None = None
+    text: str = ""
+    side: str = "target"
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What a piece of work cost. ``cost`` is US dollars, None where the price is unknown."""
 
@@ -173,35 +194,6 @@ class Judgement:
     def ok(self) -> bool:
         """Whether there is a number."""
         return self.status is Status.OK
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorSpan:
-    """One error that a rater or a judge marked in a text.
-
-    Parameters
-    ----------
-    severity : str
-        As given, say ``major`` or ``Minor``.
-    category : str
-        As given, say ``Accuracy/Mistranslation``; empty if there is none.
-    start, end : int or None
-        Character offsets into the text of that side, `end` exclusive; None where only the text is known.
-    text : str
-        The characters that were marked; may be empty where offsets are given.
-    side : str
-        ``target`` or ``source``: which of the two texts is marked.
-    description : str
-        What is wrong, in words.
-    """
-
-    severity: str
-    category: str = ""
-    start: int | None = None
-    end: int | None = None
-    text: str = ""
-    side: str = "target"
-    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

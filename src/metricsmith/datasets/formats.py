@@ -15,7 +15,7 @@ from typing import Any
 from metricsmith.datasets.cells import plain
 from metricsmith.errors import DataError
 
-__all__ = ["SUFFIXES", "Parsed", "frame_columns", "parse_file", "table_suffix"]
+__all__ = ["SUFFIXES", "Parsed", "decode", "frame_columns", "parse_file", "table_suffix", "unzip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def parse_file(path: Path, content: bytes) -> Parsed:
             f"{path} is empty ({len(content)} bytes, no text); a table needs a header and rows: check the export"
         )
     if path.name.lower().endswith(".gz"):
-        content = _unzip(path, content)
+        content = unzip(path, content)
     parsed = SUFFIXES[suffix](path, content)
     if not parsed.columns or not next(iter(parsed.columns.values())):
         seen = f"a header ({', '.join(list(parsed.columns)[:8])}) but " if parsed.columns else ""
@@ -89,7 +89,8 @@ def frame_columns(name: str, frame: Any) -> dict[str, list[Any]]:
     }
 
 
-def _unzip(path: Path, content: bytes) -> bytes:
+def unzip(path: Path, content: bytes) -> bytes:
+    """Unpack the bytes of a gzip file; a `DataError` that names `path` if they are none."""
     try:
         return gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
@@ -99,7 +100,8 @@ def _unzip(path: Path, content: bytes) -> bytes:
         ) from error
 
 
-def _decode(path: Path, content: bytes) -> str:
+def decode(path: Path, content: bytes) -> str:
+    """The text in the bytes of a file, without a byte order mark; a `DataError` with the place if it is not UTF-8."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -114,7 +116,7 @@ def _decode(path: Path, content: bytes) -> str:
 
 
 def _separated(path: Path, content: bytes, separator: str) -> Parsed:
-    text = _decode(path, content)
+    text = decode(path, content)
     found, notes = _separator(text, separator)
     if notes:
         notes = (f"{path.name}: {notes[0]}",)
@@ -164,7 +166,7 @@ def _records(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[
 
 
 def _json_lines(path: Path, content: bytes) -> Parsed:
-    text = _decode(path, content)
+    text = decode(path, content)
     records: list[Any] = []
     lines: list[int] = []
     for line, part in enumerate(text.split("\n"), 1):
@@ -177,7 +179,7 @@ def _json_lines(path: Path, content: bytes) -> Parsed:
 def _json_file(path: Path, content: bytes) -> Parsed:
     if not content.decode("utf-8", "replace").lstrip("\ufeff \t\r\n").startswith("["):
         return _json_lines(path, content)
-    return _from_records(path, _json(path, _decode(path, content), "whole file"), ())
+    return _from_records(path, _json(path, decode(path, content), "whole file"), ())
 
 
 def _json(path: Path, text: str, place: str) -> Any:

@@ -15,7 +15,7 @@ from metricsmith.datasets.formats import Parsed, frame_columns, parse_file, tabl
 from metricsmith.errors import DataError, ModelFailure, nearest
 from metricsmith.metric import content_hash
 
-__all__ = ["RawTable", "load_hub", "open_source"]
+__all__ = ["RawTable", "load_hub", "open_source", "read_bytes"]
 
 
 @dataclass(frozen=True)
@@ -142,9 +142,16 @@ def _is_frame(source: Any) -> bool:
     return hasattr(source, "iloc") and hasattr(source, "columns")
 
 
-def _from_file(path: Path) -> RawTable:
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises
+    ------
+    DataError
+        If it is absent (with the nearest name beside it) or cannot be read.
+    """
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError as error:
         folder = path.parent
         beside = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
@@ -159,8 +166,11 @@ def _from_file(path: Path) -> RawTable:
             f"{path}: cannot be read ({error.strerror}); a readable file is needed: check that it is a file "
             f"and that you may read it"
         ) from error
-    parsed = parse_file(path, content)
-    return _table(str(path), parsed, hashlib.sha256(content).hexdigest()[:16])
+
+
+def _from_file(path: Path) -> RawTable:
+    content = read_bytes(path)
+    return _table(str(path), parse_file(path, content), hashlib.sha256(content).hexdigest()[:16])
 
 
 def _from_object(name: str, source: Any) -> RawTable:

@@ -1,0 +1,211 @@
+"""Score files as mt-metrics-eval reads them: one line for each system and segment, in the order of the segments."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metricsmith.datasets.formats import decode
+from metricsmith.datasets.sources import read_bytes
+from metricsmith.errors import DataError, OptionError, nearest
+
+__all__ = [
+    "FloatArray", "by_system", "check_free", "check_name", "check_scores", "read_lines", "read_scores", "write_scores",
+]  # fmt: skip
+
+FloatArray = NDArray[np.float64]
+
+
+def read_scores(
+    path: str | os.PathLike[str], *, length: int | None = None, systems: Sequence[str] | Mapping[str, Any] = ()
+) -> dict[str, FloatArray]:
+    """Read a score file by segment, document or system.
+
+    Parameters
+    ----------
+    path : path
+        Lines of system and score, separated by white space; the lines of one system follow the order of the segments.
+    length : int, optional
+        How many scores each system must have; by default as many as the first has.
+    systems : sequence or mapping of str
+        Which systems are known; by default any are.
+
+    Returns
+    -------
+    dict of str to float array, shape (n,)
+        In the order of the file; NaN where the file says None.
+
+    Raises
+    ------
+    DataError
+        If the file is absent, empty or not UTF-8, a line has another form, a score is no finite number, the counts
+        differ or a system is unknown.
+    """
+    path = Path(path)
+    columns: dict[str, list[float]] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        cells = line.split()
+        if len(cells) != 2:
+            raise DataError(
+                f"{path}, line {number}: {len(cells)} fields, seen {line[:40]!r}; a system and a score are needed "
+                f"(files by domain are not read): correct the line"
+            )
+        columns.setdefault(cells[0], []).append(_score(path, number, cells[1]))
+    if not columns:
+        raise DataError(f"{path} is empty; lines of system and score are needed: check the file")
+    scores = {system: np.array(values, dtype=float) for system, values in columns.items()}
+    check_scores(str(path), scores, length or len(next(iter(columns.values()))), systems)
+    return scores
+
+
+def write_scores(path: str | os.PathLike[str], scores: Mapping[str, ArrayLike], *, overwrite: bool = False) -> None:
+    """Write a score file, folders included; what is read back is equal to the last bit.
+
+    Parameters
+    ----------
+    path : path
+    scores : mapping of str to array_like, shape (n,)
+        By system. NaN becomes None, which the tool takes in people's scores only: `EvalSet.write_metric` refuses it.
+    overwrite : bool
+        Whether a file that exists may be replaced.
+
+    Raises
+    ------
+    DataError
+        If there is no score, the counts differ, a score is infinite, or the file exists and `overwrite` is False.
+    OptionError
+        If a system's name has white space in it.
+    """
+    path = Path(path)
+    arrays = {system: np.atleast_1d(np.asarray(values, dtype=float)) for system, values in scores.items()}
+    if not any(values.size for values in arrays.values()):
+        raise DataError(f"{path}: there is no score to write; give at least one system with scores")
+    check_scores(str(path), arrays, len(next(iter(arrays.values()))), ())
+    for system, values in arrays.items():
+        check_name(system)
+        if np.isinf(values).any():
+            raise DataError(f"{path}, system {system!r}: an infinite score; allowed are finite numbers and NaN")
+    check_free(path, overwrite)
+    lines = [
+        f"{system}\t{'None' if math.isnan(value) else repr(value)}\n"
+        for system, values in arrays.items()
+        for value in values.tolist()
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+def by_system(
+    rows: Sequence[Mapping[str, Any]], values: Sequence[float | None] | FloatArray, segments: Sequence[str]
+) -> dict[str, FloatArray]:
+    """Numbers of rows as one array for each system: what a score file holds.
+
+    Several numbers of one segment, such as those of several raters, become their mean.
+
+    Parameters
+    ----------
+    rows : sequence of mapping, length n
+        Their ``system`` and ``group`` say where a number belongs.
+    values : sequence of float or None, shape (n,)
+        NaN and None are missing and left out of means.
+    segments : sequence of str, length k
+        Groups in the order of the test set, as in `EvalSet.segments`.
+
+    Returns
+    -------
+    dict of str to float array, shape (k,)
+        NaN where a system has no number.
+
+    Raises
+    ------
+    DataError
+        If rows and values differ in number, or a row's group is none of `segments`.
+    """
+    if len(rows) != len(values):
+        raise DataError(f"{len(values)} values for {len(rows)} rows: give one by row, NaN where there is none")
+    index = {segment: place for place, segment in enumerate(segments)}
+    cells: dict[str, dict[int, list[float]]] = {}
+    for row, value in zip(rows, values, strict=True):
+        group = str(row["group"])
+        if group not in index:
+            raise DataError(
+                f"the segment {group!r} is not in the test set{nearest(group, index)}: give rows of this test set, or "
+                f"its segments"
+            )
+        places = cells.setdefault(str(row["system"]), {})
+        if value is not None and not math.isnan(value):
+            places.setdefault(index[group], []).append(float(value))
+    return {
+        system: np.array(
+            [math.fsum(places[place]) / len(places[place]) if place in places else math.nan for place in index.values()]
+        )
+        for system, places in cells.items()
+    }
+
+
+def read_lines(path: Path, count: int | None = None) -> tuple[str, ...]:
+    """Lines of a text file as the tool sees them: every kind of line end, white space at the end removed.
+
+    Raises
+    ------
+    DataError
+        If the file is absent or not UTF-8, or has another number of lines than `count`.
+    """
+    text = decode(path, read_bytes(path))
+    lines = tuple(line.rstrip() for line in io.StringIO(text, newline=None))
+    if count is not None and len(lines) != count:
+        raise DataError(
+            f"{path} has {len(lines)} lines, the source has {count}; line i of every file belongs to segment i: "
+            f"restore the missing lines, blank where there is no text"
+        )
+    return lines
+
+
+def check_scores(
+    what: str, scores: Mapping[str, FloatArray], length: int, systems: Sequence[str] | Mapping[str, Any]
+) -> None:
+    """Refuse systems that are unknown (where any are known) and arrays of another length, with a `DataError`."""
+    for system, values in scores.items():
+        if systems and system not in systems:
+            raise DataError(
+                f"{what}: no system {system!r}{nearest(system, systems)}; the test set has {', '.join(systems)[:200]}: "
+                f"correct the name, or leave it out"
+            )
+        if values.shape != (length,):
+            raise DataError(
+                f"{what}: system {system!r} has {values.size} scores, {length} are needed: one for each segment "
+                f"(document, system), in order and of shape ({length},)"
+            )
+
+
+def check_name(name: str) -> None:
+    """Refuse, with an `OptionError`, what cannot be the name of a system or metric."""
+    if not name or any(char.isspace() or char == "/" for char in name):
+        raise OptionError(f"the name {name!r} cannot stand in a score file: no white space or slashes, and not empty")
+
+
+def check_free(path: Path, overwrite: bool) -> None:
+    """Refuse a path that is taken, with a `DataError`, unless it may be replaced."""
+    if path.exists() and not overwrite:
+        raise DataError(f"{path} exists; it may hold somebody's scores: choose another name, or pass overwrite=True")
+
+
+def _score(path: Path, number: int, cell: str) -> float:
+    if cell == "None":
+        return math.nan
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(
+            f"{path}, line {number}: the score {cell!r} is no finite number; allowed are numbers and None: correct it"
+        )
+    return value
