@@ -12,6 +12,7 @@ from faults import Fault, Faults
 from loopback import serve
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import make_row
+from metricsmith.optimizers import tuner as tuner_module
 from metricsmith.optimizers.students.metrics import RankingMetric
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -153,3 +154,18 @@ def test_a_copy_of_a_tuner_keeps_its_measure():
     assert copy.objective is measure
     assert copy.goal.name == "RankingMetric"
     assert replace(JudgeTuner("gepa", objective="spearman"), budget=77).goal.name == "spearman"
+
+
+def test_the_seed_reaches_the_selection_and_the_peers(monkeypatch):
+    seen = []
+    for name in ("choose", "Bench"):
+        real = getattr(tuner_module, name)
+
+        def spy(*given, _name=name, _real=real, **named):
+            seen.append((_name, named.get("seed", given[-1])))
+            return _real(*given, **named)
+
+        monkeypatch.setattr(tuner_module, name, spy)
+    with serve(RaterModel(4)) as server:
+        JudgeTuner("labeled", budget=300, lm=server.lm(), seed=7).compile(JUDGE, ROWS)
+    assert set(seen) == {("choose", 7), ("Bench", 7)}
