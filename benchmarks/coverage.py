@@ -22,15 +22,23 @@ from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
+from rival_intervals import (
+    TAILS,
+    Ends,
+    FloatArray,
+    IntArray,
+    bca_levels,
+    bootstraps,
+    drawn,
+    students,
+    wilson,
+)  # fmt: skip
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtrit
 
 from metricsmith.correlation import batch_kendall_tau_b
 from metricsmith.resampling import group_mean_interval, permutation_test, share_interval
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Ends = tuple[FloatArray, FloatArray]
 Truth = float | str
 
 GROUPS = (5, 10, 18, 30, 100)
@@ -38,10 +46,7 @@ CORRELATIONS = (0.0, 0.3, 0.6)
 ROWS = ("1", "3", "6", "1-11")
 SHARES = (0.5, 0.8, 0.95)
 TAUS = (0.0, 0.3, 0.6)
-DRAWS = 500  # resamples of a bootstrap
 PERMUTATIONS = 99
-Z = float(ndtri(0.975))
-TAILS = (0.025, 0.975)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +123,9 @@ def shares(cell: Cell, replications: int, seed: int) -> dict[str, float]:
     few = (stdtrit(n - 1.0, TAILS[1]) / stdtrit(cell.groups - 1.0, TAILS[1])) ** 2
     found = {
         "share_interval": _ends(own),
-        "Wilson, effect by ratio estimator": _wilson(share, effective),
-        "the same, corrected for few groups": _wilson(share, effective * few),
-        "Wilson, rows independent": _wilson(share, n),
+        "Wilson, effect by ratio estimator": wilson(share, effective),
+        "the same, corrected for few groups": wilson(share, effective * few),
+        "Wilson, rows independent": wilson(share, n),
         "percentile bootstrap": bootstraps(hits.astype(float), sizes, random)["percentile bootstrap"],
     }
     return {name: covered(ends, truth) for name, ends in found.items()}
@@ -138,7 +143,7 @@ def means(cell: Cell, replications: int, seed: int) -> dict[str, float]:
         for rows, there, m in zip(values, present, sizes, strict=True)
     ]
     sums = np.where(present, values, 0).sum(axis=2)
-    found = {"group_mean_interval": _ends(own), "Student's t": _students(sums, sizes)}
+    found = {"group_mean_interval": _ends(own), "Student's t": students(sums, sizes)}
     found |= bootstraps(sums, sizes, random)
     return {name: covered(ends, population.mean) for name, ends in found.items()}
 
@@ -179,75 +184,6 @@ def covered(ends: Ends, truth: float) -> float:
 
 def _ends(intervals: Sequence[object]) -> Ends:
     return tuple(np.array([getattr(found, end) for found in intervals]) for end in ("low", "high"))  # type: ignore[return-value]
-
-
-def _wilson(share: FloatArray, trials: FloatArray) -> Ends:
-    centre = (share + Z**2 / (2 * trials)) / (1 + Z**2 / trials)
-    half = Z / (1 + Z**2 / trials) * np.sqrt(share * (1 - share) / trials + (Z / (2 * trials)) ** 2)
-    return centre - half - 1e-12, centre + half + 1e-12
-
-
-def _students(sums: FloatArray, sizes: IntArray) -> Ends:
-    g, n = sums.shape[1], sizes.sum(axis=1)
-    mean = sums.sum(axis=1) / n
-    half = stdtrit(g - 1.0, TAILS[1]) * _error(sums - mean[:, None] * sizes, g) / n
-    return mean - half, mean + half
-
-
-def _error(residuals: FloatArray, g: int) -> FloatArray:
-    return np.asarray(np.sqrt(g / (g - 1) * (residuals**2).sum(axis=1)))
-
-
-def bootstraps(sums: FloatArray, sizes: IntArray, random: np.random.Generator) -> dict[str, Ends]:
-    """Percentile, BCa and Studentised group bootstrap of means, from sums and sizes by group of shape (r, g)."""
-    parts = [_bootstraps(sums[k : k + 100], sizes[k : k + 100], random) for k in range(0, len(sums), 100)]
-    return {
-        name: (np.concatenate([part[name][0] for part in parts]), np.concatenate([part[name][1] for part in parts]))
-        for name in parts[0]
-    }
-
-
-def _bootstraps(sums: FloatArray, sizes: IntArray, random: np.random.Generator) -> dict[str, Ends]:
-    r, g = sums.shape
-    n = sizes.sum(axis=1)
-    mean = sums.sum(axis=1) / n
-    error = _error(sums - mean[:, None] * sizes, g) / n
-    times = drawn(g, random)
-    rows = times @ sizes.T
-    draws = times @ sums.T / rows
-    squares = times @ (sums**2).T - 2 * draws * (times @ (sums * sizes).T) + draws**2 * (times @ (sizes**2).T)
-    errors = np.sqrt(np.maximum(squares, 0) * g / (g - 1)) / rows
-    away = np.where(np.abs(draws - mean) < 1e-12, 0.0, draws - mean)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        studentised = np.where(away == 0, 0.0, away / np.where(errors < 1e-12, 0.0, errors))
-    low, high = np.quantile(studentised, TAILS, axis=0, method="nearest")
-    jackknife = (sums.sum(axis=1)[:, None] - sums) / (n[:, None] - sizes)
-    levels = [_bca_levels(away[:, k], jackknife[k]) for k in range(r)]
-    bca = np.array([np.quantile(draws[:, k], level) for k, level in enumerate(levels)])
-    lower, upper = np.quantile(draws, TAILS, axis=0)
-    with np.errstate(invalid="ignore"):
-        student = np.nan_to_num(mean - high * error, nan=0), np.nan_to_num(mean - low * error, nan=0)
-    return {
-        "Studentised bootstrap": student,
-        "BCa bootstrap": (bca[:, 0], bca[:, 1]),
-        "percentile bootstrap": (lower, upper),
-    }
-
-
-def drawn(g: int, random: np.random.Generator) -> FloatArray:
-    """How often each group is drawn, shape (DRAWS, g)."""
-    return random.multinomial(g, np.full(g, 1 / g), size=DRAWS).astype(float)
-
-
-def _bca_levels(away: FloatArray, jackknife: FloatArray) -> FloatArray:
-    """The quantiles that BCa takes, from draws less the estimate; Efron (1987)."""
-    below = np.mean(away < 0) + np.mean(away == 0) / 2
-    bias = ndtri(np.clip(below, 1 / (2 * away.size), 1 - 1 / (2 * away.size)))
-    apart = jackknife.mean() - jackknife
-    spread = (apart**2).sum() ** 1.5
-    skewness = (apart**3).sum() / (6 * spread) if spread > 0 else 0.0
-    shifted = bias + ndtri(TAILS)
-    return np.asarray(ndtr(bias + shifted / (1 - skewness * shifted)))
 
 
 CUTS = ndtri([0.1, 0.25, 0.5, 0.8])
@@ -322,7 +258,7 @@ def tau_intervals(
     low, high = np.quantile(studentised, TAILS)
     defined = bool(np.isfinite(jackknife).all())
     away = np.where(np.abs(some - tau) < 1e-12, 0.0, some - tau)
-    levels = _bca_levels(away, jackknife) if defined else np.array(TAILS)
+    levels = bca_levels(away, jackknife) if defined else np.array(TAILS)
     found = (
         (math.tanh(z - half), math.tanh(z + half)) if defined else (math.nan, math.nan),
         (tau - t * spread, tau + t * spread),

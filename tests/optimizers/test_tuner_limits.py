@@ -10,7 +10,7 @@ import pytest
 
 from faults import Fault, Faults
 from loopback import serve
-from metricsmith.errors import ModelFailure, OptionError
+from metricsmith.errors import JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers import tuner as tuner_module
 from metricsmith.optimizers.students.metrics import RankingMetric
@@ -62,7 +62,7 @@ def test_a_module_that_swallows_the_end_of_the_budget_passes_no_budget():
         def forward(self, output):
             try:
                 return super().forward(output)
-            except Exception:
+            except JudgementFailed:
                 return dspy.Prediction(score=3.0)
 
     faults = Faults({Fault.ERROR_500: 0.3})

@@ -13,7 +13,6 @@ from logprobs import SPREAD
 from loopback import serve
 from metricsmith.errors import JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import make_row
-from metricsmith.programs.generators.steps import StepsGenerator
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.loading import from_state, load
 from metricsmith.programs.state import write_state
@@ -391,24 +390,3 @@ def test_dspys_own_load_changes_what_is_asked_of_the_server(tmp_path):
     assert judge.request == {"logprobs": True, "top_logprobs": 7}
     (judgement,), _ = judged(judge)
     assert judgement.raw == pytest.approx(3.9)
-
-
-@pytest.mark.parametrize(
-    ("written", "kept"),
-    [
-        (["Look.", "Weigh."], ["Look.", "Weigh."]),
-        (["1. Look.", "2) Weigh.", "Step 3: Decide.", "- End."], ["Look.", "Weigh.", "Decide.", "End."]),
-        (["Look.", " ", "3 words are few."], ["Look.", "3 words are few."]),
-    ],
-)
-def test_steps_come_without_numbering(written, kept):
-    with serve(lambda prompt: {"steps": written}) as server, dspy.context(lm=server.lm()):
-        assert StepsGenerator()(task="t", criterion="c").steps == kept
-        assert asyncio.run(StepsGenerator().acall(task="t", criterion="c")).steps == kept
-
-
-@pytest.mark.parametrize("written", [[], [" ", "1. "], ["x"] * 13])
-def test_no_steps_and_too_many_are_a_failure(written):
-    with serve(lambda prompt: {"steps": written}) as server, dspy.context(lm=server.lm()):
-        with pytest.raises(JudgementFailed, match="1 to 12 are usable"):
-            StepsGenerator()(task="t", criterion="c")

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
-BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "regression.py"
+from benchmark import loaded
 
 
 @pytest.fixture(scope="module")
 def benchmark():
-    spec = importlib.util.spec_from_file_location("regression_benchmark", BENCHMARK)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return loaded("regression")
 
 
 def test_twenty_labels_reproduce_the_curve_and_the_lead_of_the_prior_ridge(benchmark, shared_data):

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmark import loaded
 from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.errors import OptionError
 from metricsmith.resampling import correlation_interval, measured_coverage
 from metricsmith.resampling.coverage import MEASURED
 
-BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "coverage.py"
 REPLICATIONS = 400
 
 
 @pytest.fixture(scope="module")
 def benchmark():
-    spec = importlib.util.spec_from_file_location("coverage_benchmark", BENCHMARK)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+    return loaded("coverage")
 
 
 @pytest.mark.parametrize("kind", MEASURED)

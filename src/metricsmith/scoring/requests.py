@@ -64,7 +64,7 @@ def ask(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answer
     try:
         with dspy.context(lm=channel.lm, adapter=channel, disable_history=False):
             answer = _run(module, inputs, channel)
-    except Exception as raised:
+    except Exception as raised:  # whatever a module makes of the end of a budget, it is the end; all else goes on
         if channel.gate.closed is None:
             raise
         problem = raised

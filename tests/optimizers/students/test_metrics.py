@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import math
-import warnings
 
 import dspy
 import pytest
@@ -25,7 +24,6 @@ from metricsmith.programs.generators.axes import AxesGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
-from metricsmith.scoring import calls
 from metricsmith.signatures.axes import Axis
 from students import GOOD, HINT, LEVELS, WEAK, answer, rated_table
 
@@ -42,20 +40,6 @@ STUDENTS = {
     "axes": (AxesGenerator, lambda: axes_episodes(TABLE, count=2, splits=4), YieldMetric),
     "rubric": (RubricGenerator, lambda: rubric_episodes(TABLE, AXES[2:4], splits=2), YieldMetric),
 }
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
-
-
-@pytest.fixture
-def server():
-    with serve(answer) as running, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # DSPy's optimisers warn about their own defaults
-        with dspy.context(lm=running.lm()):
-            yield running
-        assert running.wrong == []
 
 
 @pytest.fixture(params=STUDENTS)

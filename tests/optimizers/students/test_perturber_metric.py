@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 
 import dspy
 import pytest
@@ -19,7 +18,6 @@ from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen
 from metricsmith.records import Output, Status
-from metricsmith.scoring import calls
 from metricsmith.signatures.perturbation import Strategy
 from perturbed import FACTS, HINT, TASK, answer, sources
 from stubs import Scripted
@@ -33,20 +31,6 @@ EPISODES = {
         sources(5, 100 * start), TASK, [FACTS], tried=2, splits=count, seed=start
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
-
-
-@pytest.fixture
-def server():
-    with serve(answer) as running, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # DSPy's optimisers warn about their own defaults
-        with dspy.context(lm=running.lm()):
-            yield running
-        assert running.wrong == []
 
 
 @pytest.fixture(params=EPISODES, ids=lambda kind: kind.__name__)

@@ -124,8 +124,8 @@ class Prober:
         started = time.perf_counter()
         with using(self.lm):
             task = _task(metric, task)
-            estimated = self._estimate(metric, rows, task)
             changed, sources = self._by_rule(rows, task)
+            estimated = self._estimate(metric, changed, sources, task)
             changed, generated = self._by_model(changed, sources, task)
             subjects = probed(metric, self.against)
             every = changed.rows
@@ -162,22 +162,22 @@ class Prober:
         Generated perturbers may propose fewer than three strategies, and decline: then less is asked.
         """
         with using(self.lm):
-            return self._estimate(metric, rows, _task(metric, task))
+            task = _task(metric, task)
+            return self._estimate(metric, *self._by_rule(rows, task), task)
 
     def outlook(self, rows: Sequence[dspy.Example], task: Task) -> str:
         """What a probe of a metric that is not there yet will take, in a sentence; sends nothing."""
-        changed, usage = self._expected(rows, task)
+        changed, usage = self._expected(*self._by_rule(rows, task), task)
         made = f"{usage.requests} requests to change outputs, then " if usage.requests else ""
         return f"probe: {made}{len(changed.rows)} outputs for every judge that the metric keeps"
 
-    def _estimate(self, metric: Metric, rows: Sequence[dspy.Example], task: Task) -> Usage:
-        changed, usage = self._expected(rows, task)
+    def _estimate(self, metric: Metric, changed: Changed, sources: Sequence[Source], task: Task) -> Usage:
+        changed, usage = self._expected(changed, sources, task)
         asked = [one.metric for one in probed(metric, self.against) if one.metric is not None]
         return usage + estimate(asked, changed.rows, store=self.store)
 
-    def _expected(self, rows: Sequence[dspy.Example], task: Task) -> tuple[Changed, Usage]:
+    def _expected(self, changed: Changed, sources: Sequence[Source], task: Task) -> tuple[Changed, Usage]:
         """The outputs to be scored, with texts of about the length that a model will write, and what it is asked."""
-        changed, sources = self._by_rule(rows, task)
         usage = Usage()
         if self.perturbers != "builtin":
             dimensions = self._dimensions(task)
