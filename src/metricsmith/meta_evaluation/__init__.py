@@ -11,6 +11,15 @@ from metricsmith.meta_evaluation.grouping import (
     segment_correlation,
     system_means,
 )
+from metricsmith.meta_evaluation.measures import (
+    MEASURES,
+    SegmentAccuracy,
+    SegmentCorrelation,
+    SoftSystemAccuracy,
+    SystemAccuracy,
+    SystemCorrelation,
+    measure,
+)
 from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
 from metricsmith.meta_evaluation.ranking import RankTable, TaskAverage, average_over_tasks, rank_table
 from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, chance_floor, perm_both
@@ -31,10 +40,17 @@ from metricsmith.meta_evaluation.systems import (
 )
 
 __all__ = [
+    "measure",
+    "SystemCorrelation",
+    "SystemAccuracy",
+    "SoftSystemAccuracy",
+    "SegmentCorrelation",
+    "SegmentAccuracy",
     "CORRELATIONS",
     "CharacterF1",
     "ChanceFloor",
     "Grouping",
+    "MEASURES",
     "LocatedSpans",
     "Measure",
     "PairwiseAccuracy",

@@ -1,0 +1,55 @@
+"""Measures by name are the functions of the package, and values that compare."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metricsmith.correlation import pearson
+from metricsmith.errors import OptionError
+from metricsmith.meta_evaluation import (
+    MEASURES,
+    SegmentAccuracy,
+    measure,
+    pairwise_accuracy,
+    segment_correlation,
+    soft_pairwise_accuracy,
+    system_means,
+    system_pairwise_accuracy,
+)
+
+RNG = np.random.default_rng(3)
+GOLD = RNG.normal(size=(5, 12)).round(1)
+METRIC = GOLD + RNG.normal(size=GOLD.shape)
+FUNCTIONS = {
+    "spa": soft_pairwise_accuracy,
+    "acc-t": pairwise_accuracy,
+    "system-accuracy": system_pairwise_accuracy,
+    "system-pearson": lambda metric, gold: pearson(*system_means(metric, gold)),
+    "acc": lambda metric, gold: pairwise_accuracy(metric, gold, epsilon=0.0),
+    "tau-b": segment_correlation,
+    "tau-b-item": lambda metric, gold: segment_correlation(metric, gold, by="item"),
+    "pearson": lambda metric, gold: segment_correlation(metric, gold, correlation="pearson"),
+    "pearson-item": lambda metric, gold: segment_correlation(metric, gold, correlation="pearson", by="item"),
+    "spearman": lambda metric, gold: segment_correlation(metric, gold, correlation="spearman"),
+    "spearman-item": lambda metric, gold: segment_correlation(metric, gold, correlation="spearman", by="item"),
+}
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_measure_is_its_function(name):
+    assert measure(name)(METRIC, GOLD) == FUNCTIONS[name](METRIC, GOLD)
+
+
+def test_no_two_measures_are_alike_on_these_scores():
+    values = [getattr(one(METRIC, GOLD), "value", one(METRIC, GOLD)) for one in MEASURES.values()]
+    assert len(set(values)) == len(values)
+
+
+def test_measures_are_values():
+    assert measure("acc-t") == SegmentAccuracy() != SegmentAccuracy(decimals=6)
+
+
+def test_unknown():
+    with pytest.raises(OptionError, match="unknown measure 'acct'.*acc-t"):
+        measure("acct")
