@@ -19,7 +19,7 @@ from metricsmith.meta_evaluation import (
 )
 
 RNG = np.random.default_rng(3)
-GOLD = RNG.normal(size=(5, 12)).round(1)
+GOLD = RNG.normal(size=(5, 12)).round()
 METRIC = GOLD + RNG.normal(size=GOLD.shape)
 FUNCTIONS = {
     "spa": soft_pairwise_accuracy,
@@ -51,5 +51,5 @@ def test_measures_are_values():
 
 
 def test_unknown():
-    with pytest.raises(OptionError, match="unknown measure 'acct'.*acc-t"):
+    with pytest.raises(OptionError, match=r"unknown measure 'acct'.*acc-t"):
         measure("acct")
