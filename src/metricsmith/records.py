@@ -174,6 +174,9 @@ class Judgement:
         Which repetition this is, from 0.
     usage : Usage
         What this judgement cost.
+    spans : tuple of ErrorSpan
+        The errors that the number rests on, for metrics that mark errors; empty where there are none, and for all
+        other metrics.
     """
 
     metric: str
@@ -184,6 +187,7 @@ class Judgement:
     error: str = ""
     run: int = 0
     usage: Usage = field(default_factory=Usage)
+    spans: tuple[ErrorSpan, ...] = ()
 
     def __post_init__(self) -> None:
         number = self.raw is not None and math.isfinite(self.raw)
@@ -203,6 +207,7 @@ class Output:
     `score` is the monotone map of `raw` to [0, 1], higher is better; it never depends on other rows.
     Bounded outputs map linearly. Outputs without an upper end use ``x / (x + half)`` with
     ``x = raw - low``, so that `half` above `low` scores .5; outputs without a lower end use
+    ``half / (half + high - raw)``, so that `high` scores 1 and `half` below it .5; outputs without ends use
     ``.5 + .5 raw / (|raw| + half)``. Where lower is better the map is turned round.
 
     Parameters
@@ -237,6 +242,8 @@ class Output:
         elif self.low is not None:
             distance = max(raw - self.low, 0.0)
             share = distance / (distance + self._half)
+        elif self.high is not None:
+            share = self._half / (self._half + max(self.high - raw, 0.0))
         else:
             share = 0.5 + 0.5 * raw / (abs(raw) + self._half)
         return share if self.higher_is_better else 1.0 - share
@@ -256,8 +263,8 @@ class MetricCard:
         Display name of the metric (a family may have several outputs).
     kind : str
         ``bank``, ``column``, ``callable``, ``criterion_judge``, ``rubric_judge``, ``example_judge``,
-        ``geval_judge``, ``guideline_judge``, ``dna_eval``, ``panel_member`` or ``induced``; repeated runs keep
-        the kind of what they repeat.
+        ``geval_judge``, ``guideline_judge``, ``dna_eval``, ``panel_member``, ``mqm_annotator``, ``mqm_judge``,
+        ``direct_assessment``, ``esa_judge`` or ``induced``; repeated runs keep the kind of what they repeat.
     summary : str
         One or two sentences: what it measures.
     formula : str

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from metricsmith.metric import RowText, content_hash
 
-__all__ = ["fence", "shown", "unfenced"]
+__all__ = ["NOTHING", "fence", "shown", "unfenced"]
 
 NOTHING = "(none)"
 FENCED = re.compile(r"\s*«begin ([0-9a-f]{8})»\n(.*)\n«end \1»\s*", re.DOTALL)

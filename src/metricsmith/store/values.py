@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from dataclasses import asdict
 from typing import Any
 
-from metricsmith.records import Judgement, Status, Usage
+from metricsmith.records import ErrorSpan, Judgement, Status, Usage
 
 __all__ = ["CODES", "STATUSES", "checksum", "pack", "unpack"]
 
@@ -24,22 +25,22 @@ _encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 def pack(judgement: Judgement) -> tuple[int, float | None, str]:
     """Status, raw number and JSON text of a judgement.
 
-    The text holds score, feedback, error and usage; surrogates are escaped in it, so any text survives. What is
-    not finite has no place in JSON and is kept as null.
+    The text holds score, feedback, error, usage and, where there are any, spans; surrogates are escaped in it, so any
+    text survives. What is not finite has no place in JSON and is kept as null.
     """
     usage = judgement.usage
-    value = _encode(
-        {
-            "score": _number(judgement.score),
-            "feedback": judgement.feedback,
-            "error": judgement.error,
-            "usage": [
-                int(usage.requests), int(usage.prompt_tokens), int(usage.completion_tokens), _number(usage.cost),
-                _number(usage.seconds) or 0.0,
-            ],
-        }
-    )  # fmt: skip
-    return CODES[judgement.status], _number(judgement.raw), value
+    content: dict[str, Any] = {
+        "score": _number(judgement.score),
+        "feedback": judgement.feedback,
+        "error": judgement.error,
+        "usage": [
+            int(usage.requests), int(usage.prompt_tokens), int(usage.completion_tokens), _number(usage.cost),
+            _number(usage.seconds) or 0.0,
+        ],
+    }  # fmt: skip
+    if judgement.spans:
+        content["spans"] = [asdict(span) for span in judgement.spans]
+    return CODES[judgement.status], _number(judgement.raw), _encode(content)
 
 
 def unpack(name: str, run: int, status: int, raw: float | None, value: str) -> Judgement:
@@ -61,6 +62,7 @@ def unpack(name: str, run: int, status: int, raw: float | None, value: str) -> J
         error=content["error"],
         run=run,
         usage=Usage(requests, prompt_tokens, completion_tokens, cost, seconds),
+        spans=tuple(ErrorSpan(**span) for span in content.get("spans", ())),
     )
 
 

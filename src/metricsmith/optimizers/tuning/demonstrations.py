@@ -9,7 +9,6 @@ import dspy
 
 from metricsmith.metric import row_text
 from metricsmith.programs.judges.base import Judge
-from metricsmith.programs.texts import shown
 from metricsmith.records import Scale
 
 __all__ = ["example_of", "stands_in_demos"]
@@ -48,8 +47,9 @@ def stands_in_demos(judge: dspy.Module) -> Callable[[dspy.Example], bool]:
     demos = [demo for predictor in judge.predictors() for demo in predictor.demos]
 
     def stands(row: dspy.Example) -> bool:
-        texts = shown(row_text(row)) if isinstance(judge, Judge) else dict(row.inputs().items())
-        main = {name: texts[name] for name in ("input",) if texts.get(name)} or texts
+        texts = judge.texts(row_text(row)) if isinstance(judge, Judge) else dict(row.inputs().items())
+        asked = judge.judged[0] if isinstance(judge, Judge) else "input"
+        main = {asked: texts[asked]} if texts.get(asked) else texts
         return any(all(demo.get(name) == text for name, text in main.items()) for demo in demos)
 
     return stands

@@ -33,6 +33,7 @@ class Judge(dspy.Module):  # type: ignore[misc]
 
     kind: ClassVar[str]
     signature: ClassVar[type[dspy.Signature]]
+    judged: ClassVar[tuple[str, ...]] = ("input", "output")  # the signature's inputs by which a row is known again
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()
@@ -62,17 +63,17 @@ class Judge(dspy.Module):  # type: ignore[misc]
 
     def card_with(self, **own: Any) -> MetricCard:
         """A card with what is true of every judge; `own` are the other fields of `MetricCard`."""
-        return MetricCard(
-            kind=self.kind,
-            outputs=(self.output,),
-            needs=("model",),
-            cost="model",
-            multi_reference="All references are shown, in the order given.",
-            tasks=(self.settings.task,),
-            backend="the language model in force",
-            backend_license="the model provider's terms",
-            **own,
-        )
+        given = {
+            "kind": self.kind,
+            "outputs": (self.output,),
+            "needs": ("model",),
+            "cost": "model",
+            "multi_reference": "All references are shown, in the order given.",
+            "tasks": tuple(filter(None, [self.settings.values.get("task")])),
+            "backend": "the language model in force",
+            "backend_license": "the model provider's terms",
+        }
+        return MetricCard(**(given | own))
 
     @property
     def card(self) -> MetricCard:
@@ -96,6 +97,10 @@ class Judge(dspy.Module):  # type: ignore[misc]
         """The rated examples in the prompt, in order, as DSPy's demos."""
         return list(self.judge.demos)
 
+    def texts(self, text: RowText) -> Mapping[str, str]:
+        """The signature's inputs that a row's texts are shown in."""
+        return shown(text)
+
     def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
         """A rated row as a demo.
 
@@ -118,7 +123,7 @@ class Judge(dspy.Module):  # type: ignore[misc]
             raise DataError(f"rating {rating!r} is not on the scale {scale}: leave the row out, or give another scale")
         number = int(rating) if float(rating).is_integer() else float(rating)
         why = {"reasoning": reason} if reason else {}
-        return dspy.Example(**self.question(), **shown(row_text(row)), **why, score=number)  # type: ignore[no-any-return]
+        return dspy.Example(**self.question(), **self.texts(row_text(row)), **why, score=number)  # type: ignore[no-any-return]
 
     def with_examples(
         self, rows: Sequence[dspy.Example], ratings: Sequence[float], reasons: Sequence[str] | None = None
@@ -146,25 +151,26 @@ class Judge(dspy.Module):  # type: ignore[misc]
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row."""
-        return self.verdict(self.judge(**self._arguments(RowText(output, input, tuple(references), context))))
+        text = RowText(output, input, tuple(references), context)
+        return self.verdict(self.judge(**self._arguments(text)), text)
 
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row, asynchronously."""
         text = RowText(output, input, tuple(references), context)
-        return self.verdict(await self.judge.acall(**self._arguments(text)))
+        return self.verdict(await self.judge.acall(**self._arguments(text)), text)
 
     def _arguments(self, text: RowText) -> dict[str, Any]:
         """The predictor's arguments; a row that stands among the examples is judged without the answer to it."""
-        inputs = {**self.question(), **shown(text), "config": dict(self.request)}
-        same = [all(demo.get(name) == inputs[name] for name in ("input", "output")) for demo in self.judge.demos]
+        inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
+        same = [all(demo.get(name) == inputs[name] for name in self.judged) for demo in self.judge.demos]
         if not any(same):
             return inputs
         return {**inputs, "demos": [demo for demo, out in zip(self.judge.demos, same, strict=True) if not out]}
 
-    def verdict(self, answer: Any) -> dspy.Prediction:
-        """Check the model's number: DSPy enforces neither bounds nor finiteness."""
+    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
+        """Read the model's answer about a row: DSPy enforces neither bounds nor finiteness."""
         scale = self.scale
         if not scale.contains(answer.score):
             raise JudgementFailed(f"score {answer.score!r} is not on the scale {scale}", Status.OUT_OF_RANGE)
@@ -202,7 +208,10 @@ class Judge(dspy.Module):  # type: ignore[misc]
         if call.prediction is None:
             return Judgement(self.name, status=call.status, error=call.error, run=run, usage=call.usage)
         verdict = call.prediction
-        return Judgement(self.name, float(verdict.raw), verdict.score, verdict.feedback, run=run, usage=call.usage)
+        spans = tuple(verdict.get("spans", ()))
+        return Judgement(
+            self.name, float(verdict.raw), verdict.score, verdict.feedback, run=run, usage=call.usage, spans=spans
+        )
 
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy."""

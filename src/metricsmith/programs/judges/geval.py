@@ -181,7 +181,7 @@ class GEval(Judge):
             return prediction_of((await asyncio.to_thread(self._sample, text, [0]))[0])
         return await super().aforward(**asdict(text))
 
-    def verdict(self, answer: Any) -> dspy.Prediction:
+    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Read one answer; the log-probabilities are taken off it, since DSPy would put them into demonstrations."""
         logprobs = answer.toDict().get("logprobs")
         if "logprobs" in answer:

@@ -1,0 +1,115 @@
+"""What judges of translations share: languages, and the texts of a row under a translator's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, get_args
+
+import dspy
+
+from metricsmith.errors import JudgementFailed, OptionError, nearest
+from metricsmith.metric import Metric, RowText, row_text
+from metricsmith.programs.judges.base import Judge
+from metricsmith.programs.texts import NOTHING, fence
+from metricsmith.records import Judgement, MetricCard, Status
+
+__all__ = ["Context", "TranslationJudge"]
+
+Context = Literal["document", "none"]
+CONTEXTS: tuple[str, ...] = get_args(Context)
+UNSOURCED = "the row has no source text: give it as input"
+
+
+class TranslationJudge(Judge):
+    """A judge of translations: ``input`` is the source, ``output`` its translation, ``context`` the whole document.
+
+    A row without a source is skipped and costs nothing. An empty translation is judged.
+
+    Parameters
+    ----------
+    name : str
+        Column name.
+    source_language, target_language : str
+        In plain words, say ``English`` and ``German``.
+    context : "document" or "none"
+        Whether the model is shown the row's context.
+    **settings
+        What the subclass has besides; ``meaning`` says in a sentence what its number is.
+
+    Raises
+    ------
+    OptionError
+        If a language is empty or `context` has no meaning.
+    """
+
+    judged: ClassVar[tuple[str, ...]] = ("source", "translation")
+
+    def __init__(
+        self, *, name: str, source_language: str, target_language: str, context: Context, **settings: Any
+    ) -> None:
+        for option, language in (("source_language", source_language), ("target_language", target_language)):
+            if not isinstance(language, str) or not language.strip():
+                raise OptionError(f"{option}={language!r} must name a language, say 'English'")
+        if context not in CONTEXTS:
+            raise OptionError(
+                f"unknown context={context!r}{nearest(str(context), CONTEXTS)}; allowed are document, none"
+            )
+        super().__init__(
+            name=name, source_language=source_language, target_language=target_language, context=context, **settings
+        )
+
+    @property
+    def languages(self) -> str:
+        """``English-German``, for names and cards."""
+        return f"{self.settings.source_language}-{self.settings.target_language}"
+
+    def question(self) -> Mapping[str, str]:
+        """The two languages."""
+        return {
+            "source_language": str(self.settings.source_language),
+            "target_language": str(self.settings.target_language),
+        }
+
+    def texts(self, text: RowText) -> Mapping[str, str]:
+        """Document, source and translation."""
+        return {
+            "document": fence(text.context) if self.settings.context == "document" else NOTHING,
+            "source": fence(text.input),
+            "translation": fence(text.output) if text.output else "(the translation is empty)",
+        }
+
+    def card_with(self, **own: Any) -> MetricCard:
+        """A card with what is true of every judge of translations."""
+        given = {"needs": ("input", "model"), "tasks": (f"translation, {self.languages}",), "multi_reference": ""}
+        return super().card_with(**(given | own))
+
+    def forward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """Judge one translation."""
+        self._check(RowText(output, input, tuple(references), context))
+        return super().forward(output=output, input=input, references=references, context=context)
+
+    async def aforward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """Judge one translation, asynchronously."""
+        self._check(RowText(output, input, tuple(references), context))
+        return await super().aforward(output=output, input=input, references=references, context=context)
+
+    def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
+        """Judge one row once for each of `runs`, or say what it lacks."""
+        lacking = self.lacking(row_text(row))
+        if not lacking:
+            return super().ask(metrics, row, runs)
+        judgements = [Judgement(self.name, status=Status.SKIPPED, error=lacking, run=run) for run in runs]
+        return [judgements for _ in metrics]
+
+    def lacking(self, text: RowText) -> str:
+        """What a row lacks to be judged, in words; empty if it has everything."""
+        return "" if text.input.strip() else UNSOURCED
+
+    def _check(self, text: RowText) -> None:
+        lacking = self.lacking(text)
+        if lacking:
+            raise JudgementFailed(lacking, Status.SKIPPED)
