@@ -23,6 +23,8 @@ __all__ = [
     "character_f1_interval",
     "character_terms",
     "locate_spans",
+    "occurrence_of",
+    "occurrences",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -101,7 +103,7 @@ def locate_spans(spans: Sequence[ErrorSpan], text: str, *, policy: Policy = "suc
         if span.start is not None and span.end is not None:
             located.append(span)
             continue
-        starts = _occurrences(span.text, text)
+        starts = occurrences(span.text, text)
         if policy == "unique" and len(starts) > 1:
             starts = []
         elif policy != "all":
@@ -273,10 +275,16 @@ def _marks(spans: Sequence[ErrorSpan], length: int) -> NDArray[np.uint8]:
     return marks
 
 
-def _occurrences(part: str, text: str) -> list[int]:
+def occurrences(part: str, text: str) -> list[int]:
+    """Where a part begins in a text, overlaps included; nowhere for an empty part."""
     starts: list[int] = []
     start = text.find(part) if part else -1
     while start >= 0:
         starts.append(start)
         start = text.find(part, start + 1)
     return starts
+
+
+def occurrence_of(part: str, text: str, start: int) -> int:
+    """Which occurrence of a part begins at `start`, counted from 1."""
+    return 1 + sum(place < start for place in occurrences(part, text))

@@ -17,6 +17,7 @@ from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import PanelMember, join_panels
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.rubric import RubricJudge
@@ -87,6 +88,8 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Metric]] = {
     "example_judge": ExampleJudge.from_state,
     "geval_judge": GEval.from_state,
     "guideline_judge": GuidelineJudge.from_state,
+    "mqm_annotator": MQMAnnotator.from_state,
+    "mqm_judge": lambda state: MQMJudge.from_state(state, from_state(state["judge"])),
     "panel_member": PanelMember.from_state,
     "repeated": lambda state: Repeated.from_state(state, from_state(state["judge"])),
     "rubric_judge": RubricJudge.from_state,

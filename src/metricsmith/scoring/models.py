@@ -92,7 +92,7 @@ def _plain(value: Any) -> Any:
     return [name, _plain(dump())] if callable(dump) and named is type(value) else name
 
 
-def check_sampling(lm: Any, runs: int | None = None) -> None:
+def check_sampling(lm: Any, runs: int | None = None, *, temperature: float | None = None) -> None:
     """Make sure that repetitions of one request are independent samples.
 
     Parameters
@@ -100,13 +100,16 @@ def check_sampling(lm: Any, runs: int | None = None) -> None:
     lm : dspy.LM or other DSPy model
     runs : int, optional
         How many samples are wanted, for the message.
+    temperature : float, optional
+        What the requests carry themselves; None leaves the model's.
 
     Raises
     ------
     OptionError
         If the model's temperature is not set, or not above 0.15.
     """
-    temperature = (getattr(lm, "kwargs", None) or {}).get("temperature")
+    if temperature is None:
+        temperature = (getattr(lm, "kwargs", None) or {}).get("temperature")
     if isinstance(temperature, int | float) and temperature > LOWEST_TEMPERATURE:
         return
     wanted = "repeated runs need" if runs is None else f"runs={runs} needs"

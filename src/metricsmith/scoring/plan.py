@@ -271,7 +271,7 @@ def model_of(metric: Metric) -> Any:
 def _check_repeatable(metric: Metric) -> None:
     model = model_of(metric)
     if model is not None and "model" in metric.card.needs:
-        check_sampling(model)
+        check_sampling(model, temperature=getattr(metric, "request", {}).get("temperature"))
 
 
 def _storable(metric: Metric) -> bool:

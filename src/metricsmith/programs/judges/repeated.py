@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import dspy
 import numpy as np
@@ -61,6 +61,8 @@ class Repeated(dspy.Module):  # type: ignore[misc]
     'keeps_the_facts_rrwa_10'
     """
 
+    kind: ClassVar[str] = "repeated"
+
     def __init__(
         self,
         judge: Metric,
@@ -89,6 +91,13 @@ class Repeated(dspy.Module):  # type: ignore[misc]
             outliers=None if outliers is None else asdict(outliers),
             min_runs=least,
         )
+
+    @classmethod
+    def of(
+        cls, judge: Any, runs: int = 10, aggregate: Aggregate | str = rrwa, name: str | None = None, **options: Any
+    ) -> Self:
+        """Runs of this judge; arguments as for `Repeated`."""
+        return cls(judge, runs, aggregate, name, **options)
 
     @property
     def name(self) -> str:
@@ -142,7 +151,7 @@ class Repeated(dspy.Module):  # type: ignore[misc]
     ) -> dspy.Prediction:
         """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
         row = make_row(output, input=input, references=references, context=context)
-        return prediction_of(self.judge_batch([row])[0])
+        return self.prediction(self.judge_batch([row])[0])
 
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
@@ -150,7 +159,11 @@ class Repeated(dspy.Module):  # type: ignore[misc]
         """As `forward`, without blocking the event loop."""
         row = make_row(output, input=input, references=references, context=context)
         table = await ascore([self], [row], progress=False, max_failure_rate=1.0)
-        return prediction_of(table.judgement(0, 0))
+        return self.prediction(table.judgement(0, 0))
+
+    def prediction(self, judgement: Judgement) -> dspy.Prediction:
+        """A judgement as `forward` gives it, or `JudgementFailed`."""
+        return prediction_of(judgement)
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """One judgement per row; the judge's runs are asked concurrently, on the model in force."""
@@ -215,11 +228,14 @@ class Repeated(dspy.Module):  # type: ignore[misc]
         absent = [f"{failed} without a number"] * bool(failed) + [f"{outlying} left out as outlying"] * bool(outlying)
         rests = f"{raw:.4g} is the {self.settings.aggregate} of {count} of {len(parts)} runs"
         rests += f" ({', '.join(absent)})" if absent else ""
+        reasons = self._reasons(parts, kept, raw, run)
+        return f"{rests}; {reasons}" if reasons else f"{rests}."
+
+    def _reasons(self, parts: Sequence[Judgement], kept: NDArray[np.float64], raw: float, run: int) -> str:
+        """The words of the run nearest to the aggregate; empty if it has none."""
         place = int(np.nanargmin(np.abs(kept - raw)))
-        if not parts[place].feedback:
-            return f"{rests}."
-        number = run * self.runs + place
-        return f"{rests}; run {number}, the nearest, gave {kept[place]:.4g}: {parts[place].feedback}"
+        number, said = run * self.runs + place, parts[place].feedback
+        return f"run {number}, the nearest, gave {kept[place]:.4g}: {said}" if said else ""
 
     def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
         """The five-argument callable for DSPy."""
@@ -232,14 +248,14 @@ class Repeated(dspy.Module):  # type: ignore[misc]
     def fingerprint(self) -> str:
         """A hash of the judge and of everything that changes how its runs are combined."""
         values = {key: value for key, value in self.settings.values.items() if key not in ("name", "judge")}
-        return content_hash("repeated", self.judge.fingerprint(), values)
+        return content_hash(self.kind, self.judge.fingerprint(), values)
 
     def to_state(self) -> dict[str, Any]:
         """The judge's state and the settings; the aggregate stands there by name."""
-        return {"kind": "repeated", "settings": self.settings.dump_state(), "judge": self.judge.to_state()}
+        return {"kind": self.kind, "settings": self.settings.dump_state(), "judge": self.judge.to_state()}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], judge: Metric) -> Repeated:
+    def from_state(cls, state: Mapping[str, Any], judge: Metric) -> Self:
         """Build from `to_state`'s result and the judge that its ``judge`` describes.
 
         Raises
@@ -250,14 +266,14 @@ class Repeated(dspy.Module):  # type: ignore[misc]
         values = state["settings"]
         try:
             rule = None if values["outliers"] is None else OutlierRule(**values["outliers"])
-            return cls(
+            return cls.of(
                 judge, values["runs"], values["aggregate"], values["name"], outliers=rule, min_runs=values["min_runs"]
             )
         except OptionError as problem:
             raise StateError(f"the saved repeated judge cannot be built: {problem}") from problem
 
     def __repr__(self) -> str:
-        return f"Repeated({self.name}: {self._manner} of {self.judge.name})"
+        return f"{type(self).__name__}({self.name}: {self._manner} of {self.judge.name})"
 
 
 def _check_count(option: str, value: int, high: int | None) -> None:

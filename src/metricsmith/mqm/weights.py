@@ -1,4 +1,4 @@
-"""Multidimensional Quality Metrics (MQM): error types as data, weights as a value, and the score of a set of errors.
+"""Error types and severities as data, weights as a value, and the score of a set of errors.
 
 Severities and categories are compared without regard to case; blanks, underscores and hyphens are one, and a final
 exclamation mark does not count. So ``Non-translation!``, ``non_translation`` and ``non-translation`` are the same.
@@ -17,8 +17,8 @@ from metricsmith.errors import DataError, OptionError, StateError, nearest
 from metricsmith.records import ErrorSpan
 
 __all__ = [
-    "NON_TRANSLATION", "SEVERITIES", "TAXONOMY", "MQMWeights", "WeightRule", "mqm_score", "severity_name",
-    "span_weight",
+    "NON_TRANSLATION", "SEVERITIES", "TAXONOMY", "MQMWeights", "WeightRule", "category_path", "mqm_score",
+    "severity_name", "span_weight",
 ]  # fmt: skip
 
 SEVERITIES: tuple[str, ...] = ("critical", "major", "minor", "neutral")
@@ -189,11 +189,11 @@ def span_weight(span: ErrorSpan, weights: MQMWeights) -> float:
         If the severity is none of `SEVERITIES`.
     """
     severity = severity_name(span.severity)
-    category = _path(span.category)
+    category = category_path(span.category)
     if weights.non_translation is not None and category[-1] == _plain(NON_TRANSLATION):
         return weights.non_translation
     for rule in weights.rules:
-        wanted = _path(rule.category)
+        wanted = category_path(rule.category)
         if _plain(rule.severity) == severity and category[-len(wanted) :] == wanted:
             return rule.weight
     return float(getattr(weights, severity))
@@ -239,8 +239,9 @@ def _unknown(name: str) -> str:
     )
 
 
-def _path(category: str) -> list[str]:
-    return [_plain(part) for part in category.split("/")]
+def category_path(category: str) -> tuple[str, ...]:
+    """Category and sub-categories as they are compared: ``Fluency/Punctuation`` is ``("fluency", "punctuation")``."""
+    return tuple(_plain(part) for part in category.split("/"))
 
 
 def _plain(name: str) -> str:

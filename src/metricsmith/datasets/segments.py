@@ -1,0 +1,268 @@
+"""Translated documents -> one row by segment, each with the whole source document as its context."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import dspy
+
+from metricsmith.datasets.cells import cell_text, is_blank
+from metricsmith.datasets.formats import table_suffix
+from metricsmith.datasets.score_files import read_lines
+from metricsmith.datasets.sources import RawTable, open_source, read_bytes
+from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.metric import make_row
+
+__all__ = ["COLUMNS", "Translations", "read_translations", "translation_rows"]
+
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "source": ("source", "src", "input"),
+    "translation": ("translation", "target", "tgt", "mt", "output", "hypothesis"),
+    "system": ("system", "model"),
+    "document": ("doc", "document", "doc_id", "docid"),
+    "segment": ("doc_seg_id", "segment", "segment_id", "seg_id"),
+    "reference": ("reference", "references", "ref"),
+}
+"""What a table's columns stand for, and the names by which they are known; source and translation are needed."""
+
+
+@dataclass(frozen=True)
+class Translations:
+    """Segments of one or several systems.
+
+    Parameters
+    ----------
+    rows : list of dspy.Example
+        ``input`` is the source segment, ``output`` its translation, ``context`` the whole source document; labels are
+        ``id``, ``system``, ``doc``, ``segment`` (from 1 in each document) and ``group``, which is
+        ``document:segment``, as in `EvalSet.segments` and MQM files.
+    systems, documents : tuple of str
+        In the order in which they first appear.
+    notes : tuple of str
+        What was left out or assumed.
+    name, checksum : str
+        The files, and 16 hex digits over their bytes.
+    """
+
+    rows: list[dspy.Example] = field(repr=False)
+    systems: tuple[str, ...]
+    documents: tuple[str, ...]
+    notes: tuple[str, ...]
+    name: str
+    checksum: str
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def translation_rows(
+    source: str, translation: str, *, document: str = "document", system: str = "system"
+) -> list[dspy.Example]:
+    """One row for each line of a document and its translation.
+
+    Lines that are blank on both sides are no segments, but count in the numbering.
+
+    Parameters
+    ----------
+    source, translation : str
+        Whole documents, line by line.
+    document, system : str
+        Names.
+
+    Raises
+    ------
+    DataError
+        If the two have different numbers of lines.
+
+    Examples
+    --------
+    >>> rows = translation_rows("One.\\n\\nTwo.", "Eins.\\n\\nZwei.")
+    >>> [(row.segment, row.output) for row in rows], rows[0].context
+    ([(1, 'Eins.'), (3, 'Zwei.')], 'One.\\n\\nTwo.')
+    """
+    lines, translated = source.split("\n"), translation.split("\n")
+    if len(lines) != len(translated):
+        raise DataError(
+            f"the source of {document!r} has {len(lines)} lines and its translation by {system!r} {len(translated)}: "
+            "line i of both must belong together; restore the missing lines, blank where there is no text"
+        )
+    return _rows({document: dict(enumerate(lines, 1))}, {(system, document): dict(enumerate(translated, 1))}, {})
+
+
+def read_translations(
+    source: str | os.PathLike[str],
+    targets: Sequence[str | os.PathLike[str]] = (),
+    *,
+    documents: str | os.PathLike[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Translations:
+    """Read line-aligned text files, or one table.
+
+    Parameters
+    ----------
+    source : path
+        With `targets`, a text file with one segment on each line. Alone, a table (CSV, TSV, JSON Lines, Parquet) with
+        the columns of `COLUMNS`; rows that repeat a segment of a system are taken once.
+    targets : sequence of path
+        Text files aligned with the source, one for each system, which is named after its file.
+    documents : path, optional
+        Text file aligned with the source that names each line's document; what stands after the last white space of a
+        line counts, as in the files of mt-metrics-eval. Without it all lines are one document.
+    columns : mapping of str to str, optional
+        The table's own names for keys of `COLUMNS`.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, line counts differ, a column is missing, a segment has two sources or two
+        translations by one system, or there is no segment.
+    OptionError
+        If an option does not fit the kind of source.
+    """
+    if targets:
+        if columns:
+            raise OptionError("columns are named for a table; line-aligned text files have none: leave them out")
+        return _from_lines(Path(source), [Path(target) for target in targets], documents)
+    path = Path(source)
+    if not table_suffix(path):
+        raise OptionError(
+            f"{path} is no table, so a file with its translation is needed beside it: give SOURCE and TARGET, line by "
+            "line, or one CSV, TSV, JSONL or Parquet file"
+        )
+    if documents is not None:
+        raise OptionError("a table names its documents in a column; a file of documents belongs to line-aligned texts")
+    return _from_table(open_source(path), dict(columns or {}))
+
+
+def _from_lines(source: Path, targets: Sequence[Path], documents: str | os.PathLike[str] | None) -> Translations:
+    lines = read_lines(source)
+    names = [target.name.removesuffix(target.suffix) for target in targets]
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise OptionError(f"two files are named {repeated[0]!r}, and systems are named after their files: rename one")
+    of_line = [source.stem] * len(lines)
+    if documents is not None:
+        labels = read_lines(Path(documents), len(lines))
+        of_line = [label.split()[-1] if label.strip() else source.stem for label in labels]
+    places: list[tuple[str, int]] = []
+    seen: Counter[str] = Counter()
+    for document in of_line:
+        seen[document] += 1
+        places.append((document, seen[document]))
+    sources: dict[str, dict[int, str]] = {}
+    for (document, number), line in zip(places, lines, strict=True):
+        sources.setdefault(document, {})[number] = line
+    texts: dict[tuple[str, str], dict[int, str]] = {}
+    for name, target in zip(names, targets, strict=True):
+        for (document, number), line in zip(places, read_lines(target, len(lines)), strict=True):
+            texts.setdefault((name, document), {})[number] = line
+    files = [source, *targets, *([Path(documents)] if documents is not None else [])]
+    checksum = hashlib.sha256(b"".join(hashlib.sha256(read_bytes(file)).digest() for file in files)).hexdigest()[:16]
+    notes = [] if documents is not None else [f"all {len(lines)} lines of {source.name} are taken for one document"]
+    return _made(sources, texts, {}, notes, str(source), checksum)
+
+
+def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
+    column = _columns(raw, named)
+    cells = {role: raw.columns[name] for role, name in column.items()}
+    sources: dict[str, dict[int, str]] = {}
+    texts: dict[tuple[str, str], dict[int, str]] = {}
+    references: dict[tuple[str, int], str] = {}
+    numbers: dict[str, dict[str, int]] = {}
+    counted: Counter[tuple[str, str]] = Counter()
+    again = 0
+    for index in range(len(raw)):
+        system = cell_text(cells["system"][index]) if "system" in cells else Path(raw.name).stem
+        document = cell_text(cells["document"][index]) if "document" in cells else Path(raw.name).stem
+        counted[system, document] += 1
+        label = cell_text(cells["segment"][index]) if "segment" in cells else str(counted[system, document])
+        known = numbers.setdefault(document, {})
+        number = known.setdefault(label, int(label) if label.isdecimal() else len(known) + 1)
+        source, translation = (cell_text(cells[role][index]).rstrip() for role in ("source", "translation"))
+        if sources.setdefault(document, {}).setdefault(number, source) != source:
+            raise DataError(
+                f"{raw.place(index)}: segment {label} of {document!r} has another source than before; one source by "
+                "segment is allowed: check which columns name document and segment"
+            )
+        mine = texts.setdefault((system, document), {})
+        again += number in mine
+        if mine.setdefault(number, translation) != translation:
+            raise DataError(
+                f"{raw.place(index)}: {system!r} translated segment {label} of {document!r} before, otherwise; one "
+                "translation by system and segment is allowed: check which columns name them"
+            )
+        if "reference" in cells and not is_blank(cells["reference"][index]):
+            references[document, number] = cell_text(cells["reference"][index])
+    notes = list(raw.notes)
+    notes += [f"{again} rows repeat a translation and are taken once"] if again else []
+    notes += [] if "document" in cells else ["there is no column of documents: all rows are taken for one document"]
+    return _made(sources, texts, references, notes, raw.name, raw.checksum)
+
+
+def _columns(raw: RawTable, named: dict[str, str]) -> dict[str, str]:
+    """The table's column for each role that it has."""
+    strange = [role for role in named if role not in COLUMNS]
+    if strange:
+        raise OptionError(f"no role {strange[0]!r}{nearest(strange[0], COLUMNS)}; known are {', '.join(COLUMNS)}")
+    found = {role: raw.require(name, f"--column {role}=...") for role, name in named.items()}
+    for role, names in COLUMNS.items():
+        fitting = [name for name in names if name in raw.columns and name not in found.values()]
+        if role not in found and fitting:
+            found[role] = fitting[0]
+    for role in ("source", "translation"):
+        if role not in found:
+            raise DataError(
+                f"{raw.name}: no column for the {role} ({', '.join(COLUMNS[role])}); the columns are "
+                f"{', '.join(list(raw.columns)[:20])}: name the one that it is with --column {role}=..."
+            )
+    return found
+
+
+def _made(
+    sources: Mapping[str, Mapping[int, str]],
+    texts: Mapping[tuple[str, str], Mapping[int, str]],
+    references: Mapping[tuple[str, int], str],
+    notes: Sequence[str],
+    name: str,
+    checksum: str,
+) -> Translations:
+    rows = _rows(sources, texts, references)
+    if not rows:
+        raise DataError(f"{name} holds no segment: all lines are blank; check the files")
+    lost = [row.id for row in rows if "input" not in row]
+    empty = [row.id for row in rows if not row.output]
+    systems = tuple(dict.fromkeys(system for system, _ in texts))
+    notes = [
+        *notes,
+        *([f"{len(lost)} segments have a translation and no source, and cannot be judged: {lost[0]}"] if lost else []),
+        *([f"{len(empty)} translations are empty; they are judged like all others: {empty[0]}"] if empty else []),
+    ]
+    return Translations(rows, systems, tuple(sources), tuple(notes), name, checksum)
+
+
+def _rows(
+    sources: Mapping[str, Mapping[int, str]],
+    texts: Mapping[tuple[str, str], Mapping[int, str]],
+    references: Mapping[tuple[str, int], str],
+) -> list[dspy.Example]:
+    rows = []
+    for (system, document), lines in texts.items():
+        context = "\n".join(line for _, line in sorted(sources[document].items()))
+        for number, translation in sorted(lines.items()):
+            source = sources[document][number]
+            if not source.strip() and not translation.strip():
+                continue
+            reference = references.get((document, number))
+            rows.append(
+                make_row(
+                    translation, input=source if source.strip() else "", context=context,
+                    references=() if reference is None else (reference,), id=f"{system}|{document}:{number}",
+                    group=f"{document}:{number}", system=system, doc=document, segment=number,
+                )
+            )  # fmt: skip
+    return rows

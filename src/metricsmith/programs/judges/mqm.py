@@ -1,0 +1,331 @@
+"""MQM judging: a model marks the errors of a translation, several times, and the runs are combined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import dspy
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.aggregation import TWO_SIGMA, Aggregate, OutlierRule, rrwa
+from metricsmith.errors import DataError, OptionError
+from metricsmith.meta_evaluation.spans import occurrence_of
+from metricsmith.metric import Metric, RowText, row_text
+from metricsmith.mqm import TAXONOMY, MQMWeights, SharedError, mqm_score, severity_name, shared_errors, span_weight
+from metricsmith.programs.judges.error_spans import marked
+from metricsmith.programs.judges.repeated import Repeated
+from metricsmith.programs.judges.translation import Context, TranslationJudge
+from metricsmith.records import ErrorSpan, Judgement, MetricCard, Output, Scale
+from metricsmith.signatures.mqm import AnnotateErrors, ErrorsBySeverity, TranslationError
+
+__all__ = ["MQMAnnotator", "MQMJudge", "in_words"]
+
+SHARE = 0.5  # of the kept runs that must have found an error for it to be told
+MOST_TOLD = 12  # errors in a feedback; all are in the spans
+
+WORKED = RowText(
+    input="Keep the valve closed while the tank is being filled. Check the valve again once the tank is full.",
+    output=(
+        "Halten Sie das Ventil offen, während der Tank gefüllt wird. Prüfen Sie das Ventil wieder , sobald das Ventil "
+        "voll ist."
+    ),
+    context=(
+        "Filling the tank\nKeep the valve closed while the tank is being filled. Check the valve again once the tank "
+        "is full.\nNever leave the tank unattended."
+    ),
+)
+WORKED_ERRORS = ErrorsBySeverity(
+    critical=[
+        TranslationError(
+            span="offen", type="accuracy/mistranslation", description="Tells to keep the valve open instead of closed."
+        )
+    ],
+    major=[
+        TranslationError(
+            span="das Ventil",
+            occurrence=3,
+            type="accuracy/mistranslation",
+            description="It is the tank that becomes full, not the valve.",
+        )
+    ],
+    minor=[TranslationError(span=" ,", type="fluency/punctuation", description="Space before the comma.")],
+)
+
+
+class MQMAnnotator(TranslationJudge):
+    """One run of MQM: a model marks errors by severity, and their weights make the number (GEMBA-MQM V2, section 3).
+
+    ``raw`` is the negated sum of the weights, 0 without errors; ``score`` is ``m / (m - raw)`` with m the weight of a
+    major error, so that one major error scores .5. ``spans`` holds the errors, with offsets where the words that the
+    model quotes stand in the text. An answer without its three lists is a failure, never a text without errors.
+
+    Parameters
+    ----------
+    source_language, target_language : str
+        In plain words, say ``English`` and ``German``.
+    weights : MQMWeights
+        What each error costs.
+    context : "document" or "none"
+        Whether the model is shown the row's context, which is to be the whole source document.
+    temperature : float, optional
+        Of each request; None leaves the model's own.
+    worked_example : bool
+        Whether the prompt begins with a worked example, from English into German.
+    name : str
+        Column name.
+
+    Raises
+    ------
+    OptionError
+        If an argument has no meaning.
+    """
+
+    kind = "mqm_annotator"
+    signature = AnnotateErrors
+
+    def __init__(
+        self,
+        *,
+        source_language: str,
+        target_language: str,
+        weights: MQMWeights | Mapping[str, Any] | None = None,
+        context: Context = "document",
+        temperature: float | None = 0.4,
+        worked_example: bool = True,
+        name: str = "mqm_run",
+        meaning: str = "errors in the translation, weighed by how much harm they do",
+    ) -> None:
+        chosen = weights if isinstance(weights, MQMWeights) else MQMWeights.from_dict(weights) if weights else None
+        if temperature is not None and not 0 <= temperature <= 2:
+            raise OptionError(f"temperature={temperature!r} must lie between 0 and 2, or be None for the model's own")
+        super().__init__(
+            name=name, source_language=source_language, target_language=target_language, context=context,
+            weights=(chosen or MQMWeights.gemba()).to_dict(), temperature=temperature, worked_example=worked_example,
+            meaning=meaning,
+        )  # fmt: skip
+        if worked_example:
+            shown = {**self.question(), **self.texts(WORKED), "source_language": "English", "target_language": "German"}
+            self.judge.demos = [dspy.Example(**shown, errors=WORKED_ERRORS)]
+
+    @property
+    def weights(self) -> MQMWeights:
+        """What each error costs."""
+        return MQMWeights.from_dict(self.settings.weights)
+
+    @property
+    def scale(self) -> Scale:
+        """From 0, no error, down to the cap, or to four times the gravest error; without a cap MQM itself goes on."""
+        weights = self.weights
+        return Scale(-(weights.cap or 4 * max(weights.critical, weights.major, weights.minor, 1.0)), 0.0)
+
+    @property
+    def output(self) -> Output:
+        """0 and below, higher is better."""
+        weights = self.weights
+        low = None if weights.cap is None else -weights.cap
+        return Output(self.name, low, 0.0, half=weights.major or 1.0, description=str(self.settings.meaning))
+
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """The temperature."""
+        return {} if self.settings.temperature is None else {"temperature": float(self.settings.temperature)}
+
+    def question(self) -> Mapping[str, str]:
+        """Languages and error types."""
+        types = [f"{category}: {', '.join(kinds)}" if kinds else category for category, kinds in TAXONOMY.items()]
+        return {**super().question(), "error_types": "\n".join(types)}
+
+    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
+        """Locate the errors and add up their weights."""
+        spans = tuple(
+            span
+            for severity in ErrorsBySeverity.model_fields
+            for span in marked(getattr(answer.errors, severity), severity, text.input, text.output)
+        )
+        raw = mqm_score(spans, self.weights)
+        feedback = "; ".join(map(in_words, spans)) or "No error was found."
+        return dspy.Prediction(score=self.output.score(raw), raw=raw, feedback=feedback, spans=spans)
+
+    def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
+        """A row with marked errors as a demo.
+
+        Parameters
+        ----------
+        row : dspy.Example
+            Its ``spans`` are the errors, as `read_wmt_mqm` gives them; an empty tuple says that there is none. Errors
+            of severity neutral are left out.
+        rating, reason
+            Not shown: the number follows from the errors.
+
+        Raises
+        ------
+        DataError
+            If the row has no ``spans``.
+        """
+        spans = row.get("spans")
+        if spans is None:
+            raise DataError(
+                f"row {row.get('id', '')!r} has no marked errors under 'spans', from which to learn: give rows "
+                "with ErrorSpans, or tune another kind of judge"
+            )
+        text = row_text(row)
+        lists: dict[str, list[TranslationError]] = {severity: [] for severity in ErrorsBySeverity.model_fields}
+        for span in spans:
+            severity = severity_name(span.severity)
+            if severity in lists:
+                lists[severity].append(_typed(span, text))
+        errors = ErrorsBySeverity(**lists)
+        return dspy.Example(**self.question(), **self.texts(text), errors=errors)  # type: ignore[no-any-return]
+
+    @property
+    def family_card(self) -> MetricCard:
+        """The generated card."""
+        weights = self.weights
+        costs = f"{weights.critical:g}, {weights.major:g} and {weights.minor:g} for a critical, major and minor error"
+        rules = "".join(f", {rule.weight:g} for {rule.severity} {rule.category}" for rule in weights.rules)
+        return self.card_with(
+            name=f"MQM errors ({self.languages})",
+            summary="A language model marks the errors of a translation by severity and type; no reference is needed.",
+            formula=f"Minus the sum of the weights of all errors: {costs}{rules}.",
+            domains=("machine translation",),
+            best_for=("Comparing translations and systems, with the errors to show for it",),
+            not_for=("Texts that are no translations",),
+            limits=(
+                "One run alone varies a lot from the next; take MQMJudge for a number to rely on",
+                "Models tend to mark errors that are none",
+                "Longer texts have more room for errors: compare the same segments only",
+            ),
+            failure_cases=("Languages that the model knows little of", "Errors that only the next segment gives away"),
+            related=("mqm",),
+            papers=("GEMBA-MQM V2 (Junczys-Dowmunt, 2025)", "Experts, Errors, and Context (Freitag et al., 2021)"),
+        )
+
+
+class MQMJudge(Repeated):
+    """MQM by several runs, combined (GEMBA-MQM V2): by default ten, by a reciprocal-rank weighted average.
+
+    A row's ``input`` is one segment of the source, its ``output`` the translation, its ``context`` the whole source
+    document; `metricsmith.datasets.segments` makes rows out of documents. ``raw`` is the aggregate of the runs'
+    negated MQM sums. ``spans`` holds the errors that at least half of the kept runs found; the feedback tells them,
+    worst first, after how many runs the number rests on. A run that cannot be read is missing, and below `min_runs`
+    there is no number.
+
+    Parameters
+    ----------
+    source_language, target_language, weights, context, temperature
+        As for `MQMAnnotator`, of which the runs are. The temperature must be above .15, so that runs differ.
+    runs, aggregate, outliers, min_runs, stop_when
+        As for `Repeated`.
+    name : str
+        Column name.
+
+    Raises
+    ------
+    OptionError
+        If an argument has no meaning.
+
+    Examples
+    --------
+    >>> MQMJudge(source_language="English", target_language="German").card.name
+    'MQM (English-German, rrwa of 10 runs)'
+    """
+
+    kind = "mqm_judge"
+    judge: MQMAnnotator
+
+    def __init__(
+        self,
+        *,
+        source_language: str,
+        target_language: str,
+        weights: MQMWeights | None = None,
+        runs: int = 10,
+        aggregate: Aggregate | str = rrwa,
+        temperature: float | None = 0.4,
+        context: Context = "document",
+        outliers: OutlierRule | None = TWO_SIGMA,
+        min_runs: int | None = None,
+        name: str = "mqm",
+    ) -> None:
+        annotator = MQMAnnotator(
+            source_language=source_language, target_language=target_language, weights=weights, context=context,
+            temperature=temperature,
+        )  # fmt: skip
+        super().__init__(annotator, runs, aggregate, name, outliers=outliers, min_runs=min_runs)
+
+    @classmethod
+    def of(
+        cls,
+        judge: Metric,
+        runs: int = 10,
+        aggregate: Aggregate | str = rrwa,
+        name: str | None = None,
+        **options: Any,
+    ) -> Self:
+        """Runs of an annotator of one's own, such as a tuned one; the other arguments as for `Repeated`.
+
+        Raises
+        ------
+        OptionError
+            If `judge` is no annotator, or another argument has no meaning.
+        """
+        if not isinstance(judge, MQMAnnotator):
+            raise OptionError(f"{judge!r} is no MQMAnnotator; for another judge take Repeated")
+        made = cls(source_language="any", target_language="any")
+        Repeated.__init__(made, judge, runs, aggregate, name or "mqm", **options)
+        return made
+
+    @property
+    def card(self) -> MetricCard:
+        """That of the annotator, with what repeating changes."""
+        return replace(super().card, kind=self.kind, name=f"MQM ({self.judge.languages}, {self._manner})")
+
+    def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
+        """As `Repeated`, with the errors that the kept runs share."""
+        judgement = super().verdict(parts, run)
+        if not judgement.ok:
+            return judgement
+        return replace(judgement, spans=tuple(error.span for error in self.shared(parts)))
+
+    def shared(self, parts: Sequence[Judgement]) -> tuple[SharedError, ...]:
+        """The errors that at least half of the kept runs found, worst first by their weights."""
+        values = np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
+        kept = np.isfinite(self._kept(values)[0])
+        found = shared_errors([part.spans for part, stays in zip(parts, kept, strict=True) if stays], share=SHARE)
+        return tuple(sorted(found, key=lambda error: -span_weight(error.span, self.judge.weights)))
+
+    def _reasons(self, parts: Sequence[Judgement], kept: NDArray[np.float64], raw: float, run: int) -> str:
+        shared, count = self.shared(parts), int(np.isfinite(kept).sum())
+        if not shared:
+            return "at least half of them share no error"
+        told = [f"{in_words(error.span)} ({error.found} of {count} runs)" for error in shared[:MOST_TOLD]]
+        more = f"; {len(shared) - MOST_TOLD} more" if len(shared) > MOST_TOLD else ""
+        return f"at least half of them found: {'; '.join(told)}{more}"
+
+    def prediction(self, judgement: Judgement) -> dspy.Prediction:
+        """As `Repeated`, with the errors as ``spans``."""
+        prediction = super().prediction(judgement)
+        prediction.spans = judgement.spans
+        return prediction
+
+
+def in_words(span: ErrorSpan) -> str:
+    """An error in one line: severity, category, the words marked, what is wrong."""
+    where = f" «{span.text}»" if span.text else ""
+    said = f": {span.description.strip().rstrip('.')}" if span.description.strip() else ""
+    return f"{span.severity} {span.category}{where}{' in the source' if span.side == 'source' else ''}{said}"
+
+
+def _typed(span: ErrorSpan, text: RowText) -> TranslationError:
+    """A marked error as the model would have to write it."""
+    whole = text.input if span.side == "source" else text.output
+    return TranslationError(
+        span=span.text,
+        occurrence=1 if span.start is None or not span.text else occurrence_of(span.text, whole, span.start),
+        in_source=span.side == "source",
+        type=span.category,
+        description=span.description or span.category,
+    )
