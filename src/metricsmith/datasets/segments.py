@@ -63,7 +63,7 @@ class Translations:
 def translation_rows(
     source: str, translation: str, *, document: str = "document", system: str = "system"
 ) -> list[dspy.Example]:
-    """One row for each line of a document and its translation.
+    r"""One row for each line of a document and its translation.
 
     Lines that are blank on both sides are no segments, but count in the numbering.
 
@@ -81,9 +81,9 @@ def translation_rows(
 
     Examples
     --------
-    >>> rows = translation_rows("One.\\n\\nTwo.", "Eins.\\n\\nZwei.")
+    >>> rows = translation_rows("One.\n\nTwo.", "Eins.\n\nZwei.")
     >>> [(row.segment, row.output) for row in rows], rows[0].context
-    ([(1, 'Eins.'), (3, 'Zwei.')], 'One.\\n\\nTwo.')
+    ([(1, 'Eins.'), (3, 'Zwei.')], 'One.\n\nTwo.')
     """
     lines, translated = source.split("\n"), translation.split("\n")
     if len(lines) != len(translated):
@@ -176,13 +176,14 @@ def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
     numbers: dict[str, dict[str, int]] = {}
     counted: Counter[tuple[str, str]] = Counter()
     again = 0
+    counting = all(cell_text(cell).isdecimal() for cell in cells.get("segment", ()))
     for index in range(len(raw)):
         system = cell_text(cells["system"][index]) if "system" in cells else Path(raw.name).stem
         document = cell_text(cells["document"][index]) if "document" in cells else Path(raw.name).stem
         counted[system, document] += 1
         label = cell_text(cells["segment"][index]) if "segment" in cells else str(counted[system, document])
         known = numbers.setdefault(document, {})
-        number = known.setdefault(label, int(label) if label.isdecimal() else len(known) + 1)
+        number = known.setdefault(label, int(label) if counting else len(known) + 1)
         source, translation = (cell_text(cells[role][index]).rstrip() for role in ("source", "translation"))
         if sources.setdefault(document, {}).setdefault(number, source) != source:
             raise DataError(

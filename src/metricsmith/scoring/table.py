@@ -143,6 +143,17 @@ class ScoreTable:
         """
         return self._judge(self._nodes[metric][run], row)
 
+    def parts(self, row: int, metric: int, run: int = 0) -> list[Judgement]:
+        """The judgements that a composite's judgement rests on, in the order of its parts; empty for other metrics.
+
+        Raises
+        ------
+        StoreError
+            If the store that holds them was changed since.
+        """
+        node = self._nodes[metric][run]
+        return [] if isinstance(node, int) else [self._judge(part, row) for part in node.parts]
+
     def column(self, metric: int, run: int = 0) -> list[Judgement]:
         """All n judgements of one metric in one repetition."""
         return [self.judgement(row, metric, run) for row in range(len(self.rows))]

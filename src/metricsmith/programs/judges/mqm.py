@@ -290,11 +290,15 @@ class MQMJudge(Repeated):
             return judgement
         return replace(judgement, spans=tuple(error.span for error in self.shared(parts)))
 
+    def kept(self, parts: Sequence[Judgement]) -> NDArray[np.bool_]:
+        """Which runs the aggregate rests on: those with a number that are no outliers."""
+        values = np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
+        return np.asarray(np.isfinite(self._kept(values)[0]))
+
     def shared(self, parts: Sequence[Judgement]) -> tuple[SharedError, ...]:
         """The errors that at least half of the kept runs found, worst first by their weights."""
-        values = np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
-        kept = np.isfinite(self._kept(values)[0])
-        found = shared_errors([part.spans for part, stays in zip(parts, kept, strict=True) if stays], share=SHARE)
+        runs = [part.spans for part, stays in zip(parts, self.kept(parts), strict=True) if stays]
+        found = shared_errors(runs, share=SHARE)
         return tuple(sorted(found, key=lambda error: -span_weight(error.span, self.judge.weights)))
 
     def _reasons(self, parts: Sequence[Judgement], kept: NDArray[np.float64], raw: float, run: int) -> str:

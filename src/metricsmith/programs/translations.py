@@ -1,0 +1,164 @@
+"""Whole translations judged: documents in; scores by segment, document and system out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+
+from metricsmith.datasets.segments import Translations
+from metricsmith.errors import OptionError
+from metricsmith.metric import content_hash
+from metricsmith.programs.judges.mqm import MQMJudge
+from metricsmith.records import Judgement, Usage
+from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
+from metricsmith.resampling import group_mean_interval, measured_coverage
+from metricsmith.scoring import Budget, Concurrency, ScoreTable, estimate, score
+from metricsmith.scoring.models import identity, using
+from metricsmith.scoring.plan import model_of
+from metricsmith.scoring.table import tally
+from metricsmith.store import Store
+from metricsmith.version import __version__
+
+__all__ = ["judge_translations", "recorded"]
+
+
+def judge_translations(
+    judge: MQMJudge,
+    translations: Translations,
+    *,
+    lm: Any = None,
+    store: str | PathLike[str] | Store | None = None,
+    concurrency: Literal["auto"] | int | Concurrency = "auto",
+    budget: Budget | None = None,
+    max_failure_rate: float = 0.2,
+    progress: bool = True,
+    batch_n: bool = False,
+) -> TranslationRecord:
+    """Judge every segment on its own, with its whole source document as context.
+
+    Parameters
+    ----------
+    judge : MQMJudge
+    translations : Translations
+        As `read_translations` gives them.
+    lm, store, concurrency, budget, max_failure_rate, progress, batch_n
+        As for `metricsmith.score`.
+
+    Returns
+    -------
+    TranslationRecord
+        A segment without a number enters no mean; each mean says how many it lacks.
+
+    Raises
+    ------
+    OptionError
+        If `judge` is none, or another option has no meaning.
+    NeedsError, StoreError, ModelFailure, Interrupted
+        As `metricsmith.score`; ``table`` holds what was done, which `recorded` makes a record of.
+    """
+    if not isinstance(judge, MQMJudge):
+        raise OptionError(f"{judge!r} is no MQMJudge; make one with MQMJudge(source_language=..., target_language=...)")
+    with using(lm):
+        expected = estimate([judge], translations.rows, store=store, batch_n=batch_n)
+        table = score(
+            [judge], translations.rows, store=store, concurrency=concurrency, budget=budget,
+            max_failure_rate=max_failure_rate, progress=progress, batch_n=batch_n,
+        )  # fmt: skip
+        return recorded(judge, translations, table, expected)
+
+
+def recorded(
+    judge: MQMJudge, translations: Translations, table: ScoreTable, estimated: Usage | None = None
+) -> TranslationRecord:
+    """The record of a table in which `judge` alone has judged the rows of `translations`, on the model in force."""
+    segments, runs = [], []
+    for place, row in enumerate(translations.rows):
+        parts = table.parts(place, 0)
+        segments.append(_segment(judge, row, table.judgement(place, 0), parts))
+        runs += parts
+    (coverage,) = table.coverage()
+    systems = [_mean([line for line in segments if line.system == system], system) for system in translations.systems]
+    counts = tally(runs)
+    return TranslationRecord(
+        title=translations.name,
+        languages=judge.judge.languages,
+        method=judge.card.formula,
+        segments=tuple(segments),
+        documents=tuple(
+            _mean([line for line in segments if (line.system, line.document) == key], *key)
+            for key in dict.fromkeys((line.system, line.document) for line in segments)
+        ),
+        systems=tuple(sorted(systems, key=lambda line: (math.isnan(line.mean), -line.mean))),
+        judgements=counts,
+        reused=coverage.reused,
+        usage=table.usage,
+        estimated=estimated or Usage(),
+        signature=_signature(judge, translations),
+        warnings=tuple(_warnings(segments, systems, runs)),
+        notes=translations.notes,
+    )
+
+
+def _segment(judge: MQMJudge, row: Any, judgement: Judgement, parts: Sequence[Judgement]) -> SegmentScore:
+    kept = judge.kept(parts) if judgement.ok else np.zeros(len(parts), dtype=bool)
+    return SegmentScore(
+        id=row.id, system=row.system, document=row.doc, segment=row.segment, source=row.get("input", ""),
+        translation=row.output, raw=judgement.raw, score=judgement.score, half_width=None,
+        status=judgement.status.value, error=judgement.error, runs=tuple(part.raw for part in parts),
+        kept=int(kept.sum()), errors=judge.shared(parts) if judgement.ok else (),
+    )  # fmt: skip
+
+
+def _mean(lines: Sequence[SegmentScore], system: str, document: str = "") -> MeanScore:
+    numbers = np.array([math.nan if line.raw is None else line.raw for line in lines], dtype=float)
+    present = ~np.isnan(numbers)
+    groups = [line.document if not document else line.id for line in lines]
+    used = {group for group, there in zip(groups, present, strict=True) if there}
+    if len(used) < 2:
+        groups = [line.id for line in lines]
+        used = {group for group, there in zip(groups, present, strict=True) if there}
+    interval = group_mean_interval(numbers, groups) if present.any() else None
+    return MeanScore(
+        system=system, document=document, mean=float(numbers[present].mean()) if present.any() else math.nan,
+        low=interval.low if interval else math.nan, high=min(interval.high, 0.0) if interval else math.nan,
+        segments=int(present.sum()), missing=int((~present).sum()), groups=len(used),
+    )  # fmt: skip
+
+
+def _warnings(
+    segments: Sequence[SegmentScore], systems: Sequence[MeanScore], runs: Sequence[Judgement]
+) -> Iterable[str]:
+    without = [line for line in segments if line.raw is None]
+    if without:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(line.status for line in without).most_common())
+        yield (
+            f"{len(without)} of {len(segments)} segments have no score ({kinds}), the first: {without[0].id}: "
+            f"{without[0].error}"
+        )
+    spans = [span for run in runs for span in run.spans]
+    stray = [span for span in spans if span.start is None and span.text]
+    if len(stray) > 0.1 * max(1, len(spans)):
+        yield f"{len(stray)} of {len(spans)} errors quote words that do not stand in the text, and cannot be marked"
+    few = min((line.groups for line in systems), default=0)
+    coverage = measured_coverage("mean", few) if few else None
+    if coverage is not None:
+        said = "were not tried" if math.isnan(coverage) else f"held the true mean in as few as {coverage:.0%} of cases"
+        yield f"with {few} groups (documents, or segments of one document) 95 % intervals {said} in simulations"
+
+
+def _signature(judge: MQMJudge, translations: Translations) -> str:
+    model = model_of(judge.judge)
+    named = identity(model) if model is not None else {}
+    return " | ".join(
+        [
+            f"metricsmith {__version__}",
+            f"{judge.name} {judge.fingerprint()[:12]}",
+            f"{len(translations)} segments of {translations.name}, sha256:{translations.checksum}",
+            f"model {named.get('model', 'none')} {content_hash(named)[:12]}",
+        ]
+    )

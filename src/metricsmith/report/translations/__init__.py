@@ -1,0 +1,1 @@
+"""Judged translations as text, Markdown, JSON and HTML with the errors marked."""

@@ -1,0 +1,53 @@
+"""Write judged translations into a folder, each file whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from os import PathLike
+
+from metricsmith.report.translations.markdown import render_translations_markdown
+from metricsmith.report.translations.page import render_translations_html
+from metricsmith.report.translations.record import TranslationRecord
+from metricsmith.report.write import write_files
+
+__all__ = ["TRANSLATION_FILES", "write_translations"]
+
+TRANSLATION_FILES = ("mqm.html", "mqm.md", "mqm.json", "segments.jsonl", "segments.tsv")
+TSV = ("id", "system", "doc", "segment", "raw", "score", "half_width", "kept", "status", "error", "errors")
+
+
+def write_translations(record: TranslationRecord, folder: str | PathLike[str]) -> None:
+    """Write ``mqm.html``, ``mqm.md`` and ``mqm.json``, and all segments as ``segments.jsonl`` and ``segments.tsv``.
+
+    Parameters
+    ----------
+    record : TranslationRecord
+    folder : path
+        Made if it does not exist.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+    lines = [segment.as_dict() for segment in record.segments]
+    contents = {
+        "mqm.html": render_translations_html(record),
+        "mqm.md": render_translations_markdown(record),
+        "mqm.json": json.dumps(record.as_dict(), ensure_ascii=False, indent=1, allow_nan=False) + "\n",
+        "segments.jsonl": "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines),
+        "segments.tsv": _tsv(lines),
+    }
+    write_files(contents, folder)
+
+
+def _tsv(lines: list[dict[str, object]]) -> str:
+    """One line by segment, without texts; its errors as JSON in the last column."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter="\t", lineterminator="\n")
+    writer.writerow(TSV)
+    for line in lines:
+        writer.writerow([*(line[name] for name in TSV[:-1]), json.dumps(line["errors"], ensure_ascii=False)])
+    return buffer.getvalue()
