@@ -91,7 +91,19 @@ def test_an_output_open_below_is_centred_on_zero():
     assert [output.score(raw) for raw in (0, 4, -12)] == [0.5, 0.75, 0.125]
 
 
-@pytest.mark.parametrize("ends", [{}, {"low": 0, "high": None, "half": 7}, {"low": None, "high": None, "half": 7}])
+def test_an_output_open_below_with_an_upper_end_scores_one_there_and_half_at_half_below():
+    # half / (half + high - raw) with high = 0 and half = 5: 5/5, 5/10, 5/20.
+    output = Output("x", low=None, high=0, half=5)
+    assert [output.score(raw) for raw in (0, -5, -15)] == [1, 0.5, 0.25]
+    assert output.score(3) == 1
+
+
+OPEN_BELOW = {"low": None, "high": 0, "half": 7}
+
+
+@pytest.mark.parametrize(
+    "ends", [{}, {"low": 0, "high": None, "half": 7}, {"low": None, "high": None, "half": 7}, OPEN_BELOW]
+)
 @given(one=finite, other=finite)
 @settings(deadline=None, max_examples=50)
 def test_scores_stay_in_the_unit_interval_and_rise_with_what_is_better(ends, one, other):

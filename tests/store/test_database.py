@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from metricsmith.errors import StoreError
-from metricsmith.records import FAILURES, Judgement, Status, Usage
+from metricsmith.records import FAILURES, ErrorSpan, Judgement, Status, Usage
 from metricsmith.store import Entry, Key, Store
 from stores import edit, entry, fill, judgement
 
@@ -32,7 +32,12 @@ USAGE = st.builds(
     cost=st.none() | st.floats(0, 1e6),
     seconds=st.floats(0, 1e6),
 )
-GOOD = st.builds(Judgement, st.just("m"), FINITE, st.none() | FINITE, TEXT, st.just(Status.OK), TEXT, usage=USAGE)
+PLACE = st.none() | st.integers(0, 9)
+SPAN = st.builds(ErrorSpan, TEXT, TEXT, PLACE, PLACE, TEXT, st.sampled_from(["source", "target"]), TEXT)
+SPANS = st.lists(SPAN, max_size=3).map(tuple)
+GOOD = st.builds(
+    Judgement, st.just("m"), FINITE, st.none() | FINITE, TEXT, st.just(Status.OK), TEXT, usage=USAGE, spans=SPANS
+)
 BAD = st.builds(
     Judgement, st.just("m"), st.none(), st.none(), TEXT, st.sampled_from(FAILURES), TEXT, usage=USAGE
 )  # fmt: skip

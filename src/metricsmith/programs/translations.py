@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -85,7 +86,7 @@ def recorded(
     systems = [_mean([line for line in segments if line.system == system], system) for system in translations.systems]
     counts = tally(runs)
     return TranslationRecord(
-        title=translations.name,
+        title=Path(translations.name).name,
         languages=judge.judge.languages,
         method=judge.card.formula,
         segments=tuple(segments),
