@@ -150,6 +150,7 @@ MIXTURE = Faults(
         Fault.EMPTY_BODY: 0.02, Fault.HTML: 0.02, Fault.NO_CHOICES: 0.02, Fault.HANG: 0.01, Fault.CHATTER: 0.05,
         Fault.WRONG_NAMES: 0.03, Fault.WRONG_CASE: 0.03, Fault.PROSE: 0.05, Fault.OUT_OF_RANGE: 0.05, Fault.NAN: 0.03,
         Fault.INFINITE: 0.02, Fault.EMPTY: 0.03, Fault.REFUSAL: 0.02, Fault.REFUSAL_FIELD: 0.02, Fault.FILTERED: 0.02,
+        Fault.CUT_OFF: 0.03,
         Fault.GIGANTIC_NUMBER: 0.02, Fault.TWO_CHOICES: 0.04, Fault.BAD_REQUEST: 0.02, Fault.SLOW: 0.02,
     },
     slow=0.01,

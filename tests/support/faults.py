@@ -40,6 +40,7 @@ class Fault(StrEnum):
     REFUSAL = "refusal in words"
     REFUSAL_FIELD = "refusal field"
     FILTERED = "finish reason content_filter"
+    CUT_OFF = "finish reason length"
     GIGANTIC = "gigantic reasons"
     GIGANTIC_NUMBER = "gigantic number"
     TWO_CHOICES = "two choices for one"
@@ -200,6 +201,8 @@ def spoil(fault: Fault, content: dict[str, Any], faults: Faults) -> dict[str, An
             message["refusal"] = NO
         reason = "content_filter" if fault is Fault.FILTERED else "stop"
         return {**content, "choices": [{**choice, "message": message, "finish_reason": reason} for choice in choices]}
+    if fault is Fault.CUT_OFF:
+        return {**content, "choices": [{**choice, "finish_reason": "length"} for choice in choices]}
     if fault in (Fault.HANG, Fault.CUT_BEFORE):
         return Odd(sent=0, hang=faults.hang if fault is Fault.HANG else 0.0)
     body = json.dumps(content).encode()

@@ -38,6 +38,7 @@ UNUSABLE = {
     Fault.NULL: Status.UNPARSABLE,
     Fault.NO_CHOICES: Status.UNPARSABLE,  # a well-formed response without an answer in it
     Fault.CHATTER: Status.UNPARSABLE,
+    Fault.CUT_OFF: Status.UNPARSABLE,  # what can be read of it may be half a number, or half of a list
     Fault.OUT_OF_RANGE: Status.OUT_OF_RANGE,
 }
 

@@ -26,7 +26,15 @@ from metricsmith.scoring.failures import delay, rejects_choices
 from metricsmith.scoring.flow import Flow, in_force
 from metricsmith.scoring.limits import Concurrency
 from metricsmith.scoring.models import offline_prices
-from metricsmith.scoring.requests import Answer, NotAdmitted, ask, no_number, private_copy, unread_answer
+from metricsmith.scoring.requests import (
+    Answer,
+    NotAdmitted,
+    ask,
+    no_number,
+    private_copy,
+    unfinished,
+    unread_answer,
+)
 
 __all__ = ["Call", "model_call", "model_calls"]
 
@@ -173,6 +181,8 @@ def _settle(
     fields = channel.choices[place]
     if isinstance(fields, Exception):
         answer = unread_answer(channel, fields, place)
+    elif (cut := unfinished(channel, place)) is not None:
+        answer = cut
     else:
         try:
             with dspy.context(lm=channel.lm, adapter=Replay(fields)):

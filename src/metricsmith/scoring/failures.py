@@ -27,6 +27,7 @@ sends what is not HTTP, or bad gzip    LMTransportError         LMServerError 50
 200, content null or empty             AdapterParseError        AdapterParseError        repaired
 200, 50 MB of text                     AdapterParseError, 1 s   AdapterParseError        repaired, cut
 200, finish_reason content_filter      AdapterParseError        AdapterParseError        refused
+200, finish_reason length              read as far as it goes   the same                 repaired
 200, a ``refusal``                     AdapterParseError        AdapterParseError        refused
 =====================================  =======================  =======================  =====================
 """
@@ -60,8 +61,8 @@ from metricsmith.scoring.flow import Outcome
 from metricsmith.scoring.models import redact
 
 __all__ = [
-    "Failure", "delay", "failure", "field_headers", "member", "one_line", "refusal", "rejects_choices", "unread",
-    "words",
+    "Failure", "cut_off", "delay", "failure", "field_headers", "member", "one_line", "refusal", "rejects_choices",
+    "unread", "words",
 ]  # fmt: skip
 
 LONGEST_TEXT = 300  # characters of an error message
@@ -179,8 +180,7 @@ def refusal(response: Any, choice: int, answer: str, fields: Iterable[str]) -> s
     fields : iterable of str
         The fields that were asked for: an answer that has one of them is a try, not a refusal.
     """
-    choices = member(response, "choices")
-    part = choices[choice] if isinstance(choices, list) and choice < len(choices) else response
+    part = _part(response, choice)
     message = member(part, "message")
     said = member(message, "refusal") or member(member(message, "provider_specific_fields"), "refusal")
     for piece in member(message, "parts") or ():
@@ -194,6 +194,17 @@ def refusal(response: Any, choice: int, answer: str, fields: Iterable[str]) -> s
     if OPENINGS.match(opening) and not any(header in answer for header in field_headers(fields)):
         return one_line(answer)
     return ""
+
+
+def cut_off(response: Any, choice: int) -> bool:
+    """Whether an answer ended at the limit of tokens, so that it may lack a digit, or half of a list."""
+    return bool(member(_part(response, choice), "finish_reason") == "length")
+
+
+def _part(response: Any, choice: int) -> Any:
+    """One of the answers in a response, or the response itself where it has no list of them."""
+    choices = member(response, "choices")
+    return choices[choice] if isinstance(choices, list) and choice < len(choices) else response
 
 
 def field_headers(fields: Iterable[str]) -> list[str]:

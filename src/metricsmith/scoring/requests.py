@@ -15,10 +15,10 @@ from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status, Usage
 from metricsmith.scoring.adapters import UNREADABLE, Channel, ChoicesChannel, Repair, complaint, whole
 from metricsmith.scoring.admission import gated
-from metricsmith.scoring.failures import failure, one_line, refusal, rejects_choices, unread, words
+from metricsmith.scoring.failures import cut_off, failure, one_line, refusal, rejects_choices, unread, words
 
 __all__ = [
-    "Answer", "NotAdmitted", "ask", "no_number", "private_copy", "unread_answer", "unusable",
+    "Answer", "NotAdmitted", "ask", "no_number", "private_copy", "unfinished", "unread_answer", "unusable",
 ]  # fmt: skip
 
 TIMEOUT = 120.0  # seconds without a byte, for models that name no time-out
@@ -91,7 +91,16 @@ def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answe
             Status.TRANSPORT, channel.gate.usage + Usage(requests=1), None, words(problem, channel.lm), problem,
             again=True,
         )  # fmt: skip
-    return Answer(Status.OK, channel.gate.usage, prediction)
+    return unfinished(channel) or Answer(Status.OK, channel.gate.usage, prediction)
+
+
+def unfinished(channel: Channel, choice: int = 0) -> Answer | None:
+    """What becomes of an answer that was cut off; None for one that came to its end."""
+    entry = channel.entries[-1] if channel.entries else None
+    if entry is None or not cut_off(entry.get("response"), choice):
+        return None
+    error = "the answer was cut off at the limit of tokens: raise the model's max_tokens"
+    return unusable(channel, Status.UNPARSABLE, error, "it was cut off before its end; be brief", None, choice)
 
 
 def unusable(
