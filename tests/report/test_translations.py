@@ -124,7 +124,7 @@ def test_no_data_can_break_a_page_or_markdown():
     assert "&lt;scr" in page
     text = render_translations_markdown(made)
     assert "<script" not in text
-    assert "\\|" not in text.split("## Segments")[0].splitlines()[0]
+    assert "\\| \\*bold\\* \\`code\\`" in text.splitlines()[0]
 
 
 def test_a_long_page_shows_the_worst_and_says_so(monkeypatch):
