@@ -111,7 +111,8 @@ class ESAJudge(TranslationJudge):
                 f"row {row.get('id', '')!r} has no marked errors under 'spans', and an example without them would say "
                 "that there are none: give ErrorSpans, or take DirectAssessment, which needs no errors"
             )
-        text, errors = row_text(row), {severity: [] for severity in SEVERITIES}
+        text = row_text(row)
+        errors: dict[str, list[dict[str, Any]]] = {severity: [] for severity in SEVERITIES}
         for span in spans:
             severity = severity_name(span.severity)
             listed = errors.get(SEVERITY.get(severity, severity))
