@@ -6,7 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from metricsmith.programs.judges.error_spans import QUOTATION_MARKS, marked
+from metricsmith.metric import RowText
+from metricsmith.mqm import TAXONOMY
+from metricsmith.programs.judges.error_spans import ERROR_TYPES, QUOTATION_MARKS, in_words, marked, quoted
 from metricsmith.programs.texts import fence
 from metricsmith.records import ErrorSpan
 from metricsmith.signatures.mqm import TranslationError
@@ -110,3 +112,35 @@ def test_layers_of_marks_change_nothing(part, mark, layers):
     (bare,) = marked([error(part)], "major", "", text)
     (wrapped,) = marked([error(mark * layers + part + mark * layers)], "major", "", text)
     assert wrapped == bare
+
+
+@given(TEXTS, TEXTS, st.integers(0, 30), st.integers(1, 30), st.sampled_from(["source", "target"]))
+def test_what_people_marked_is_listed_so_that_it_is_found_again(source, translation, start, length, side):
+    whole = source if side == "source" else translation
+    part = whole[start : start + length]
+    assume(part)
+    span = ErrorSpan("major", "style/awkward", start, start + len(part), part, side, "Odd.")
+    assert marked([quoted(span, RowText(translation, source))], "major", source, translation) == [span]
+
+
+def test_an_error_without_description_or_place_is_listed_with_what_is_known():
+    listed = quoted(ErrorSpan("minor", "style", text="in"), RowText(TRANSLATION, SOURCE))
+    assert listed == TranslationError(span="in", occurrence=1, type="style", description="style")
+    assert quoted(ErrorSpan("minor", "accuracy/omission", 4, 4), RowText(TRANSLATION, SOURCE)).span == ""
+
+
+@pytest.mark.parametrize(
+    ("span", "words"),
+    [
+        (ErrorSpan("major", "style", 0, 3, "The", description="Odd. "), "major style «The»: Odd"),
+        (ErrorSpan("minor", "accuracy", text="Zug", side="source"), "minor accuracy «Zug» in the source"),
+        (ErrorSpan("critical", "other", description="All wrong."), "critical other: All wrong"),
+    ],
+)
+def test_an_error_in_words(span, words):
+    assert in_words(span) == words
+
+
+def test_every_error_type_is_named_with_its_kinds():
+    lines = dict(line.partition(": ")[::2] for line in ERROR_TYPES.splitlines())
+    assert {name: tuple(filter(None, kinds.split(", "))) for name, kinds in lines.items()} == dict(TAXONOMY)

@@ -16,7 +16,7 @@ from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import load
 from metricsmith.programs.state import write_state
-from metricsmith.records import ErrorSpan, Status
+from metricsmith.records import ErrorSpan, Scale, Status
 from metricsmith.scoring import score
 
 TEXTS = {"output": "Das Haus ist rot, das Tor auch.", "input": "The house is red, and the old gate, too."}
@@ -234,6 +234,7 @@ def test_an_unknown_context_is_refused():
 def test_the_card_is_complete():
     card = judge().card
     assert (card.kind, card.needs, card.multi_reference) == ("esa_judge", ("input", "model"), "")
+    assert judge().scale == Scale(0, 100)
     assert (card.outputs[0].name, card.outputs[0].low, card.outputs[0].high) == ("esa", 0, 100)
     assert all((card.summary, card.formula, card.best_for, card.not_for, card.limits, card.failure_cases, card.papers))
 

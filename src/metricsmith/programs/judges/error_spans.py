@@ -83,7 +83,7 @@ def _located(span: ErrorSpan, text: str, occurrence: int) -> ErrorSpan:
 def _readings(quotation: str) -> Iterator[str]:
     """What a quotation may mean: itself, then with one layer after the other taken off."""
     yield quotation
-    text = unfenced(quotation).strip()
+    text = unfenced(quotation)
     while text:
         yield text
         bare = text[text[0] in QUOTATION_MARKS : len(text) - (text[-1] in QUOTATION_MARKS)].strip()
