@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.tuning.outcome import Tuning
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
+    from metricsmith.programs.judges.direct_assessment import DirectAssessment
     from metricsmith.programs.judges.dna import DnAEval
+    from metricsmith.programs.judges.esa import ESAJudge
     from metricsmith.programs.judges.examples import ExampleJudge
     from metricsmith.programs.judges.geval import GEval
     from metricsmith.programs.judges.guideline import GuidelineJudge
@@ -103,7 +105,9 @@ _HOMES = {
     "optimizers.students.yields": ("yield_of",),
     "programs.induced": ("InducedMetric",),
     "programs.judges.criterion": ("CriterionJudge",),
+    "programs.judges.direct_assessment": ("DirectAssessment",),
     "programs.judges.dna": ("DnAEval",),
+    "programs.judges.esa": ("ESAJudge",),
     "programs.judges.examples": ("ExampleJudge",),
     "programs.judges.geval": ("GEval",),
     "programs.judges.guideline": ("GuidelineJudge",),
@@ -132,15 +136,15 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agreement", "AutoMetrics", "BUILTIN", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
-    "CriterionJudge", "DSPyMetric", "DataError", "DegradationStrategies", "DnAEval", "ExampleJudge", "GEPABound",
-    "GEval", "GuidelineJudge", "Induced", "InducedMetric", "InputError", "Interrupted", "JudgeTuner", "Judgement",
-    "JudgementFailed", "LinearCombination", "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
-    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "Perturbation", "Perturber",
-    "PerturberMetric", "Preserve", "PriorRidge", "Prober", "RankingMetric", "Repeated", "Reward", "RewardCheck",
-    "RewardMonitor", "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError",
-    "Table", "Task", "Tuning", "TwoStagePLS", "Usage", "Worsen", "YieldMetric", "ascore", "axes_episodes", "compare",
-    "default_bank", "drop_outliers", "estimate", "gepa_bound", "induce", "load", "make_row", "perturb",
-    "perturbation_episodes", "probe_position", "project", "read_sheet", "read_table", "read_taubench",
+    "CriterionJudge", "DSPyMetric", "DataError", "DegradationStrategies", "DirectAssessment", "DnAEval", "ESAJudge",
+    "ExampleJudge", "GEPABound", "GEval", "GuidelineJudge", "Induced", "InducedMetric", "InputError", "Interrupted",
+    "JudgeTuner", "Judgement", "JudgementFailed", "LinearCombination", "MetaMetrics", "Metric", "MetricBank",
+    "MetricCard", "MetricsmithError", "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel",
+    "Perturbation", "Perturber", "PerturberMetric", "Preserve", "PriorRidge", "Prober", "RankingMetric", "Repeated",
+    "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status",
+    "Store", "StoreError", "Table", "Task", "Tuning", "TwoStagePLS", "Usage", "Worsen", "YieldMetric", "ascore",
+    "axes_episodes", "compare", "default_bank", "drop_outliers", "estimate", "gepa_bound", "induce", "load", "make_row",
+    "perturb", "perturbation_episodes", "probe_position", "project", "read_sheet", "read_table", "read_taubench",
     "recommendation_episodes", "render_messages", "render_output", "rrwa", "rubric_episodes", "score",
     "strategy_episodes", "write_comparison", "write_reports", "write_sheet", "yield_of",
 ]  # fmt: skip

@@ -9,8 +9,11 @@ import pytest
 
 from logprobs import SPREAD
 from loopback import serve
+from metricsmith.programs.judges.base import LEVELS
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
 from metricsmith.programs.judges.dna import DnAEval
+from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.panel import Panel
@@ -35,14 +38,22 @@ JUDGES += [
     GEval(**STEPS, mode="logprob"),
     GEval(**STEPS, mode="sampled", n=2),
 ]
+LANGUAGES = {"source_language": "English", "target_language": "German"}
+JUDGES += [
+    DirectAssessment(**LANGUAGES),
+    DirectAssessment(**LANGUAGES, scale="stars"),
+    DirectAssessment(**LANGUAGES, scale="classes"),
+    ESAJudge(**LANGUAGES),
+]
 
 
 def closeness(example, pred, trace=None, pred_name=None, pred_trace=None):
     return 1 - abs(pred.score - (example.rating - 1) / 4)
 
 
-def on_the_scale(answer):
-    return all(1 <= raw <= 5 for raw in (answer.raw.values() if isinstance(answer.raw, dict) else [answer.raw]))
+def on_the_scale(tuned):
+    scale, raw = getattr(tuned, "scale", LEVELS), tuned(output="text", input="q").raw
+    return all(map(scale.contains, raw.values() if isinstance(raw, dict) else [raw]))
 
 
 def answer(prompt):
@@ -57,8 +68,18 @@ def answer(prompt):
             "program_description": "p",
             "module_description": "m",
         }
-    fields = panelled(prompt)
+    fields = translated(panelled(prompt), prompt)
     return {**fields, SPREAD: {fields["score"]: 0.75, "three": 0.25}} if "score" in fields else fields
+
+
+def translated(fields, prompt):
+    """What judges of translations fill in besides, the class and the number by the same script."""
+    if "[[ ## quality ## ]]" in prompt:
+        return {"reasoning": fields["reasoning"], "quality": CLASSES[int(fields["score"]) - 1]}
+    if "[[ ## errors ## ]]" in prompt:
+        error = {"span": "words", "type": "style/awkward", "description": "Plain."}
+        return {"errors": {"major": [], "minor": [error]}, **fields}
+    return fields
 
 
 @pytest.fixture(params=JUDGES, ids=lambda judge: getattr(judge, "name", judge.kind))
@@ -83,7 +104,7 @@ def test_evaluate_runs_a_judge_as_student(judge, lm):
 def test_bootstrap_few_shot_gives_a_judge_demonstrations(judge, lm):
     tuned = dspy.BootstrapFewShot(metric=lambda *a, **k: True, max_bootstrapped_demos=2).compile(judge, trainset=ROWS)
     assert all(len(predictor.demos) >= 1 for predictor in tuned.predictors())
-    assert on_the_scale(tuned(output="text"))
+    assert on_the_scale(tuned)
 
 
 def test_mipro_tunes_a_judge(judge, lm):
@@ -96,13 +117,13 @@ def test_mipro_tunes_a_judge(judge, lm):
         prompt_model=lm,
     )
     tuned = optimiser.compile(judge, trainset=ROWS[:4], valset=ROWS[4:], num_trials=2, minibatch=False)
-    assert on_the_scale(tuned(output="text"))
+    assert on_the_scale(tuned)
 
 
 def test_gepa_tunes_a_judge(judge, lm):
     optimiser = dspy.GEPA(metric=closeness, max_metric_calls=12, reflection_lm=lm, num_threads=2)
     tuned = optimiser.compile(judge, trainset=ROWS[:4], valset=ROWS[4:])
-    assert on_the_scale(tuned(output="text"))
+    assert on_the_scale(tuned)
 
 
 class Writer(dspy.Module):

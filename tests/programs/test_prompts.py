@@ -17,6 +17,8 @@ from metricsmith.programs.generators.dimensions import DimensionsGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.generators.steps import StepsGenerator
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.direct_assessment import KINDS, DirectAssessment
+from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
@@ -52,6 +54,15 @@ def guideline():
     return made(**TEXTS)
 
 
+def translated(kind, **settings):
+    made = kind(source_language="English", target_language="German", **settings)
+    return made(output="Die Straße ist gesperrt.", input="The road is closed.", references=["Gesperrt."], context="CTX")
+
+
+def assessed(scale):
+    return lambda: translated(DirectAssessment, scale=scale, reference=scale in ("da", "classes"))
+
+
 def panel():
     given = {"meaning": "Every word is short.", "task": TASK.description}
     levels = ["none", "some", "half", "most", "all"]
@@ -85,6 +96,8 @@ ASKED = {
     "example_judge": examples,
     "geval_judge": lambda: judge(GEval, steps=["Look for long words.", "Weigh them."], mode="stated"),
     "guideline_judge": guideline,
+    **{f"direct_assessment_{scale}": assessed(scale) for scale in KINDS},
+    "esa_judge": lambda: translated(ESAJudge),
     "dimensions": lambda: DimensionsGenerator()(task=TASK.description, rating="rating", count=3),
     "panel": panel,
     "axes": axes,
@@ -109,6 +122,8 @@ ANSWER = {
     "reason": "r",
     "declines": "False",
     "changed": "a",
+    "quality": "sound",
+    "errors": '{"major": [], "minor": []}',
 }
 
 

@@ -13,7 +13,9 @@ from metricsmith.errors import StateError, nearest
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.direct_assessment import DirectAssessment
 from metricsmith.programs.judges.dna import DnAEval
+from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
@@ -84,7 +86,9 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Metric]] = {
     "bank": _bank,
     "column": lambda state: ColumnMetric(state["name"]),
     "criterion_judge": CriterionJudge.from_state,
+    "direct_assessment": DirectAssessment.from_state,
     "dna_eval": DnAEval.from_state,
+    "esa_judge": ESAJudge.from_state,
     "example_judge": ExampleJudge.from_state,
     "geval_judge": GEval.from_state,
     "guideline_judge": GuidelineJudge.from_state,

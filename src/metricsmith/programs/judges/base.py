@@ -32,7 +32,7 @@ class Judge(dspy.Module):  # type: ignore[misc]
     """
 
     kind: ClassVar[str]
-    signature: ClassVar[type[dspy.Signature]]
+    signature: type[dspy.Signature]
     judged: ClassVar[tuple[str, ...]] = ("input", "output")  # the signature's inputs by which a row is known again
 
     def __init__(self, **settings: Any) -> None:

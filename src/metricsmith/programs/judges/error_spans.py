@@ -1,17 +1,20 @@
-"""From the errors that a model lists to spans with a place in the text that they quote."""
+"""Errors as a model lists them, and as spans with a place in the text that they quote: there, back, and in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from metricsmith.meta_evaluation.spans import locate_spans
+from metricsmith.meta_evaluation.spans import locate_spans, occurrence_of
+from metricsmith.metric import RowText
+from metricsmith.mqm import TAXONOMY
 from metricsmith.programs.texts import unfenced
 from metricsmith.records import ErrorSpan
 from metricsmith.signatures.mqm import TranslationError
 
-__all__ = ["marked"]
+__all__ = ["ERROR_TYPES", "in_words", "marked", "quoted"]
 
+ERROR_TYPES = "\n".join(f"{name}: {', '.join(kinds)}" if kinds else name for name, kinds in TAXONOMY.items())
 QUOTATION_MARKS = frozenset("\"'`´„“”‟‚‘’‛«»‹›「」『』")
 
 
@@ -50,6 +53,25 @@ def marked(errors: Sequence[TranslationError], severity: str, source: str, trans
     ]  # fmt: skip
 
 
+def quoted(span: ErrorSpan, text: RowText) -> TranslationError:
+    """A marked error as a model would have to list it; an error that nobody described has its category instead."""
+    whole = text.input if span.side == "source" else text.output
+    return TranslationError(
+        span=span.text,
+        occurrence=1 if span.start is None or not span.text else occurrence_of(span.text, whole, span.start),
+        in_source=span.side == "source",
+        type=span.category,
+        description=span.description or span.category,
+    )
+
+
+def in_words(span: ErrorSpan) -> str:
+    """An error in one line: severity, category, the words marked, what is wrong."""
+    where = f" «{span.text}»" if span.text else ""
+    said = f": {span.description.strip().rstrip('.')}" if span.description.strip() else ""
+    return f"{span.severity} {span.category}{where}{' in the source' if span.side == 'source' else ''}{said}"
+
+
 def _located(span: ErrorSpan, text: str, occurrence: int) -> ErrorSpan:
     for reading in _readings(span.text):
         found = locate_spans([replace(span, text=reading, side="target")], text, policy="all").spans
@@ -58,10 +80,10 @@ def _located(span: ErrorSpan, text: str, occurrence: int) -> ErrorSpan:
     return span
 
 
-def _readings(quoted: str) -> Iterator[str]:
+def _readings(quotation: str) -> Iterator[str]:
     """What a quotation may mean: itself, then with one layer after the other taken off."""
-    yield quoted
-    text = unfenced(quoted).strip()
+    yield quotation
+    text = unfenced(quotation)
     while text:
         yield text
         bare = text[text[0] in QUOTATION_MARKS : len(text) - (text[-1] in QUOTATION_MARKS)].strip()

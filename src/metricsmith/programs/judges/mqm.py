@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 
 from metricsmith.aggregation import TWO_SIGMA, Aggregate, OutlierRule, rrwa
 from metricsmith.errors import DataError, OptionError
-from metricsmith.meta_evaluation.spans import occurrence_of
 from metricsmith.metric import Metric, RowText, row_text
-from metricsmith.mqm import TAXONOMY, MQMWeights, SharedError, mqm_score, severity_name, shared_errors, span_weight
-from metricsmith.programs.judges.error_spans import marked
+from metricsmith.mqm import MQMWeights, SharedError, mqm_score, severity_name, shared_errors, span_weight
+from metricsmith.programs.judges.error_spans import ERROR_TYPES, in_words, marked, quoted
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.translation import Context, TranslationJudge
-from metricsmith.records import ErrorSpan, Judgement, MetricCard, Output, Scale
+from metricsmith.records import Judgement, MetricCard, Output, Scale
 from metricsmith.signatures.mqm import AnnotateErrors, ErrorsBySeverity, TranslationError
 
-__all__ = ["MQMAnnotator", "MQMJudge", "in_words"]
+__all__ = ["MQMAnnotator", "MQMJudge"]
 
 SHARE = 0.5  # of the kept runs that must have found an error for it to be told
 MOST_TOLD = 12  # errors in a feedback; all are in the spans
@@ -135,8 +134,7 @@ class MQMAnnotator(TranslationJudge):
 
     def question(self) -> Mapping[str, str]:
         """Languages and error types."""
-        types = [f"{category}: {', '.join(kinds)}" if kinds else category for category, kinds in TAXONOMY.items()]
-        return {**super().question(), "error_types": "\n".join(types)}
+        return {**super().question(), "error_types": ERROR_TYPES}
 
     def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Locate the errors and add up their weights."""
@@ -176,7 +174,7 @@ class MQMAnnotator(TranslationJudge):
         for span in spans:
             severity = severity_name(span.severity)
             if severity in lists:
-                lists[severity].append(_typed(span, text))
+                lists[severity].append(quoted(span, text))
         errors = ErrorsBySeverity(**lists)
         return dspy.Example(**self.question(), **self.texts(text), errors=errors)  # type: ignore[no-any-return]
 
@@ -314,22 +312,3 @@ class MQMJudge(Repeated):
         prediction = super().prediction(judgement)
         prediction.spans = judgement.spans
         return prediction
-
-
-def in_words(span: ErrorSpan) -> str:
-    """An error in one line: severity, category, the words marked, what is wrong."""
-    where = f" «{span.text}»" if span.text else ""
-    said = f": {span.description.strip().rstrip('.')}" if span.description.strip() else ""
-    return f"{span.severity} {span.category}{where}{' in the source' if span.side == 'source' else ''}{said}"
-
-
-def _typed(span: ErrorSpan, text: RowText) -> TranslationError:
-    """A marked error as the model would have to write it."""
-    whole = text.input if span.side == "source" else text.output
-    return TranslationError(
-        span=span.text,
-        occurrence=1 if span.start is None or not span.text else occurrence_of(span.text, whole, span.start),
-        in_source=span.side == "source",
-        type=span.category,
-        description=span.description or span.category,
-    )

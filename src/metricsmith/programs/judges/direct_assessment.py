@@ -1,0 +1,233 @@
+"""Direct assessment: a model gives a translation one number, on one of the scales that GEMBA has published."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+import dspy
+
+from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
+from metricsmith.metric import RowText
+from metricsmith.programs.judges.translation import Context, TranslationJudge
+from metricsmith.programs.texts import NOTHING, shown
+from metricsmith.records import MetricCard, Scale, Status
+from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation, QualityName
+
+__all__ = ["AssessmentScale", "DirectAssessment"]
+
+AssessmentScale = Literal["da", "sqm", "stars", "classes"]
+CLASSES: tuple[str, ...] = get_args(QualityName)
+UNREFERENCED = "the row has no reference: give it references, or take a judge with reference=False"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One way to ask: which numbers there are, what the model reads of them, and what it has to fill in."""
+
+    title: str
+    scale: Scale
+    description: str
+    signature: type[dspy.Signature] = AssessTranslation
+
+
+KINDS: Mapping[str, _Kind] = MappingProxyType(
+    {
+        "da": _Kind(
+            "direct assessment",
+            Scale(0, 100),
+            "any number from 0 to 100\n"
+            "0: nothing of what the source says comes across\n"
+            "100: all of it comes across, and the language is without fault",
+        ),
+        "sqm": _Kind(
+            "scalar quality metric",
+            Scale(0, 100),
+            "any number from 0 to 100; four points are described\n"
+            "0: a reader learns nothing of what the source says\n"
+            "33: bits of it come through, the rest is missing or wrong\n"
+            "66: nearly all of it comes through, with a few slips of language\n"
+            "100: content and language leave nothing to correct",
+        ),
+        "stars": _Kind(
+            "stars",
+            Scale(1, 5, 1),
+            "whole stars from 1 to 5\n"
+            "1: of no use to somebody who cannot read the source\n"
+            "5: ready to be published as it is",
+        ),
+        "classes": _Kind(
+            "quality classes",
+            Scale(0, 4, 1),
+            "lost: nothing can be learned from it about the source\n"
+            "fragmentary: parts of the content are there, but they make no sense together\n"
+            "understandable: the message can be followed in spite of clear errors\n"
+            "sound: the content is there but for trifles, and it reads well\n"
+            "flawless: content and language leave nothing to correct",
+            ClassifyTranslation,
+        ),
+    }
+)
+
+
+class DirectAssessment(TranslationJudge):
+    """One number for one translation (GEMBA; Kocmi and Federmann, 2023, section 2).
+
+    A row's ``input`` is the source, its ``output`` the translation, its ``context`` the whole document. A row without
+    a source is skipped, and so is one without a reference if references are to be shown. An answer that is not on the
+    scale is a failure: nothing is rounded, cut or guessed out of words.
+
+    Parameters
+    ----------
+    source_language, target_language : str
+        In plain words, say ``English`` and ``German``.
+    scale : "da", "sqm", "stars" or "classes"
+        ``da``: 0 to 100, the ends described. ``sqm``: 0 to 100, four points described. ``stars``: 1 to 5, whole ones.
+        ``classes``: five described classes, whose ``raw`` is 0 for the worst to 4 for the best.
+    reference : bool
+        Whether the model is shown the row's references, all of them in the order given.
+    context : "document" or "none"
+        Whether the model is shown the row's context.
+    name : str, optional
+        Column name; by default the scale, with ``_ref`` where references are shown.
+    meaning : str, optional
+        What the number is, in a sentence; by default made from the scale.
+
+    Raises
+    ------
+    OptionError
+        If an argument has no meaning.
+
+    Examples
+    --------
+    >>> judge = DirectAssessment(source_language="English", target_language="German", scale="sqm", reference=True)
+    >>> judge.name, judge.output.high
+    ('sqm_ref', 100)
+    """
+
+    kind = "direct_assessment"
+
+    def __init__(
+        self,
+        *,
+        source_language: str,
+        target_language: str,
+        scale: AssessmentScale = "da",
+        reference: bool = False,
+        context: Context = "document",
+        name: str = "",
+        meaning: str = "",
+    ) -> None:
+        if scale not in KINDS:
+            raise OptionError(f"unknown scale={scale!r}{nearest(str(scale), KINDS)}; allowed are {', '.join(KINDS)}")
+        if not isinstance(reference, bool):
+            raise OptionError(f"reference={reference!r} must be True or False; references themselves belong to the row")
+        self.signature = KINDS[scale].signature
+        sight = "with" if reference else "without"
+        super().__init__(
+            name=name or (f"{scale}_ref" if reference else scale), source_language=source_language,
+            target_language=target_language, context=context, scale=scale, reference=reference,
+            meaning=meaning or f"quality of the translation by {KINDS[scale].title}, {sight} a reference",
+        )  # fmt: skip
+
+    @property
+    def scale(self) -> Scale:
+        """Which numbers there are; of the classes their places, from 0."""
+        return self._kind.scale
+
+    @property
+    def _kind(self) -> _Kind:
+        return KINDS[str(self.settings.scale)]
+
+    def question(self) -> Mapping[str, str]:
+        """Languages and scale.
+
+        Raises
+        ------
+        StateError
+            If DSPy loaded the settings of a judge that is asked for something else.
+        """
+        wanted = self._kind.signature.output_fields.keys()
+        if self.judge.signature.output_fields.keys() != wanted:
+            raise StateError(
+                f"the loaded settings have scale={self.settings.scale!r}, but this judge was built for another answer: "
+                "build it with that scale before its state is loaded, or use metricsmith.load"
+            )
+        return {**super().question(), "scale": self._kind.description}
+
+    def texts(self, text: RowText) -> Mapping[str, str]:
+        """Document, source, translation, and the references if they are to be shown."""
+        references = shown(text)["references"] if self.settings.reference else NOTHING
+        return {**super().texts(text), "references": references}
+
+    def lacking(self, text: RowText) -> str:
+        """As for every judge of translations; where references are to be shown, one that is not blank besides."""
+        unreferenced = self.settings.reference and not any(reference.strip() for reference in text.references)
+        return super().lacking(text) or (UNREFERENCED if unreferenced else "")
+
+    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
+        """Read the model's answer; of a class, ``feedback`` begins with its name."""
+        scale = self.scale
+        if self._kind.signature is ClassifyTranslation:
+            name = answer.quality.root
+            raw = CLASSES.index(name)
+            return dspy.Prediction(score=scale.unit(raw), raw=raw, feedback=f"{name}: {answer.reasoning}")
+        verdict = super().verdict(answer, text)
+        if scale.step is not None and (verdict.raw - scale.low) % scale.step:
+            raise JudgementFailed(
+                f"score {verdict.raw!r} is not on the scale {scale} in steps of {scale.step:g}", Status.OUT_OF_RANGE
+            )
+        return verdict
+
+    def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
+        """A rated row as a demo.
+
+        Parameters
+        ----------
+        row, reason
+            As for every judge.
+        rating : float
+            On the scale; of a class its place from 0. Between two stars or classes the nearer one is shown, of two
+            equally near ones the lower.
+
+        Raises
+        ------
+        DataError
+            If the rating is not on the scale.
+        """
+        demo = super().example(row, rating, reason)
+        if self.scale.step is None:
+            return demo
+        level = math.ceil(rating - 0.5)
+        answer = {"quality": CLASSES[level]} if self._kind.signature is ClassifyTranslation else {"score": level}
+        return dspy.Example(**{name: demo[name] for name in demo if name != "score"}, **answer)  # type: ignore[no-any-return]
+
+    @property
+    def family_card(self) -> MetricCard:
+        """The generated card."""
+        kind, reference = self._kind, self.settings.reference
+        points = kind.description.replace("\n", "; ")
+        needs = {"needs": ("input", "references", "model")} if reference else {}
+        return self.card_with(
+            name=f"{kind.title.capitalize()} ({self.languages}, {'with' if reference else 'without'} a reference)",
+            summary=f"A language model gives a translation one number: {kind.title}, {kind.scale}.",
+            formula=f"What the model gives after its reasons. {points}.",
+            multi_reference="All references are shown, in the order given." if reference else "",
+            domains=("machine translation",),
+            best_for=("Ranking systems at the cost of one request a segment",),
+            not_for=("Texts that are no translations", "Saying where a translation is wrong: ESAJudge marks errors"),
+            limits=(
+                "Models use few of the numbers that there are, so that many segments tie",
+                "Numbers of different models, scales or languages cannot be compared with each other",
+            ),
+            failure_cases=("Languages that the model knows little of", "Texts beyond the model's context"),
+            related=("esa", "mqm"),
+            papers=(
+                "Large language models are state-of-the-art evaluators of translation quality "
+                "(Kocmi and Federmann, 2023), section 2",
+            ),
+            **needs,
+        )
