@@ -21,6 +21,7 @@ from metricsmith.datasets.score_columns import (
 )
 from metricsmith.datasets.score_files import FloatArray
 from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.meta_evaluation.evaluation import mean_rating
 from metricsmith.mqm import MQMWeights
 
 __all__ = ["ScoreMatrices", "read_score_matrices"]
@@ -114,12 +115,13 @@ def read_score_matrices(
     scored, rated, matching = _matched(scored, rated)
     frame, left_out = _frame(scored, rated, rating, without)
     _check_single(scored, frame)
-    gold_cells = frame.mean(rated, rated.columns[rating] * turned[rating])
-    raters = _raters(rated, rated.columns[rating] * turned[rating], frame)
+    slots = _by_slot(rated, rated.columns[rating] * turned[rating], frame)
+    ratings = mean_rating(list(slots.values()))
+    most = int(np.sum([~np.isnan(matrix) for matrix in slots.values()], axis=0).max())
     return ScoreMatrices(
         metrics={name: frame.mean(scored, values * turned[name]) for name, values in scored.columns.items()},
-        gold=gold_cells,
-        raters=raters,
+        gold=ratings,
+        raters=slots if most > 1 else {},
         target=rating,
         systems=tuple(frame.systems),
         segments=tuple(frame.segments),
@@ -127,9 +129,9 @@ def read_score_matrices(
         sources={"scores": _source(scored), "gold": _source(rated)},
         notes=(
             *scored.notes, *rated.notes, matching, *left_out,
-            *([f"gold is the mean of an output's ratings, up to {len(raters)}"] if raters else []),
+            *([f"the rating is the mean of an output's ratings, {most} at most"] if most > 1 else []),
             *(f"{name}: lower is better, so its sign is turned round" for name in dict.fromkeys(lower_is_better)),
-            *_gaps(scored, frame, gold_cells),
+            *_gaps(scored, frame, ratings),
         ),
     )  # fmt: skip
 
@@ -289,11 +291,10 @@ def _slots(rated: ScoreColumns) -> NDArray[np.int64]:
     return np.array(slots, dtype=np.int64)
 
 
-def _raters(rated: ScoreColumns, values: FloatArray, frame: _Frame) -> dict[str, FloatArray]:
+def _by_slot(rated: ScoreColumns, values: FloatArray, frame: _Frame) -> dict[str, FloatArray]:
+    """The ratings of each segment's first rater, of its second, and so on."""
     slots = _slots(rated)
-    by_slot = {f"slot {slot}": frame.mean(rated, values, slots == slot) for slot in range(int(slots.max()) + 1)}
-    present = np.array([~np.isnan(matrix) for matrix in by_slot.values()])
-    return by_slot if (present.sum(axis=0) > 1).any() else {}
+    return {f"slot {slot}": frame.mean(rated, values, slots == slot) for slot in range(int(slots.max()) + 1)}
 
 
 def _documents(scored: ScoreColumns, rated: ScoreColumns, frame: _Frame) -> tuple[str, ...]:
