@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -145,16 +146,14 @@ def meta_evaluate(
 
 def _warnings(results: Sequence[TaskResult], groups: int) -> list[str]:
     """What must not be overlooked."""
+    lines = [(result.task, one) for result in results for one in result.metrics]
     warnings = [
-        f"{one.name} agrees less than chance on {result.task} ({one.value:.3f}, chance {one.chance.mean:.3f}): if lower "
-        f"is better, say so with lower_is_better (--lower-is-better)"
-        for result in results
-        for one in result.metrics
+        f"{one.name} agrees less than chance on {task} ({one.value:.3f}, chance {one.chance.mean:.3f}): if lower is "
+        f"better, say so with lower_is_better (--lower-is-better)"
+        for task, one in lines
         if one.value < one.chance.low
     ]
-    undefined = [
-        f"{one.name} on {result.task}" for result in results for one in result.metrics if one.value != one.value
-    ]
+    undefined = [f"{one.name} on {task}" for task, one in lines if math.isnan(one.value)]
     if undefined:
         warnings.append(f"undefined, because all scores are alike where it counts: {', '.join(undefined)}")
     if groups < FEW:
