@@ -11,6 +11,7 @@ from metricsmith.meta_evaluation.grouping import (
     segment_correlation,
     system_means,
 )
+from metricsmith.meta_evaluation.intervals import measure_interval
 from metricsmith.meta_evaluation.measures import (
     MEASURES,
     SegmentAccuracy,
@@ -41,6 +42,7 @@ from metricsmith.meta_evaluation.systems import (
 
 __all__ = [
     "measure",
+    "measure_interval",
     "SystemCorrelation",
     "SystemAccuracy",
     "SoftSystemAccuracy",

@@ -11,7 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, grouped, paired_matrices
 
-__all__ = ["PairwiseAccuracy", "pairwise_accuracy"]
+__all__ = ["PairwiseAccuracy", "Pairs", "all_pairs", "differences", "pairwise_accuracy"]
+
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
 
 MOST_PAIRS = 50_000_000  # of which a handful of arrays is held: a few GB
 SLACK = 1e-12  # sums in different orders differ by less, accuracies of different thresholds by more
@@ -95,47 +98,97 @@ def pairwise_accuracy(
     if epsilon is not None and not (math.isfinite(epsilon) and epsilon >= 0):
         raise OptionError(f"epsilon={epsilon!r} must be finite and at least 0, or None to calibrate it")
     x, y = grouped(*paired_matrices(metric, gold), by)
-    apart, order, weights, groups = _pairs(x, y, decimals)
-    if not apart.size:
+    pairs = all_pairs(x, y, decimals)
+    used = pairs.sizes > 0
+    groups = int(np.count_nonzero(used))
+    if not groups:
         return PairwiseAccuracy(math.nan, math.nan, 0, len(x), 0, 0)
     if epsilon is None:
-        epsilon = _best_epsilon(apart, order, weights)
-    distance = np.abs(apart)
-    right = np.where(distance <= epsilon, order == 0, np.sign(apart) == order)
-    ties = int(np.count_nonzero(order == 0))
-    value = math.fsum(weights[right]) / groups
-    return PairwiseAccuracy(min(value, 1.0), float(epsilon), groups, len(x) - groups, apart.size, ties)
+        epsilon = _best_epsilon(pairs)
+    right = np.where(pairs.distance <= epsilon, pairs.tied, pairs.concordant)
+    shares = np.count_nonzero(right, axis=0)[used] / pairs.sizes[used]
+    value = math.fsum(shares.tolist()) / groups
+    return PairwiseAccuracy(
+        min(value, 1.0), float(epsilon), groups, len(x) - groups,
+        int(pairs.sizes.sum()), int(np.count_nonzero(pairs.tied)),
+    )  # fmt: skip
 
 
-def _pairs(
-    x: FloatArray, y: FloatArray, decimals: int | None
-) -> tuple[FloatArray, NDArray[np.float64], FloatArray, int]:
-    """Metric differences, gold order (-1, 0, 1) and weights of all pairs of present cells; how many groups have any.
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """All pairs of cells of a group, one group in each column.
 
-    The weights of one group add up to 1.
+    Parameters
+    ----------
+    distance : ndarray, shape (pairs, groups)
+        Size of the metric difference; NaN where a cell is missing.
+    tied, concordant : ndarray of bool, shape (pairs, groups)
+        Tied in gold; untied in gold and in the same order on both sides. False where a cell is missing.
+    sizes : ndarray of int, shape (groups,)
+        Pairs of present cells.
     """
-    members = x.shape[1]
-    if len(x) * members * (members - 1) // 2 > MOST_PAIRS:
+
+    distance: FloatArray
+    tied: BoolArray
+    concordant: BoolArray
+    sizes: IntArray
+
+
+def all_pairs(x: FloatArray, y: FloatArray, decimals: int | None = None) -> Pairs:
+    """The pairs of groups in rows, arrays of shape (groups, members), NaN on both sides where either is.
+
+    Raises
+    ------
+    DataError
+        If there are more than `MOST_PAIRS`.
+    """
+    groups, members = x.shape
+    if groups * members * (members - 1) // 2 > MOST_PAIRS:
         raise DataError(
-            f"{len(x)} groups of {members} cells have more than {MOST_PAIRS:,} pairs: group by item or by system, or "
+            f"{groups} groups of {members} cells have more than {MOST_PAIRS:,} pairs: group by item or by system, or "
             "take fewer segments"
         )
-    upper, lower = np.triu_indices(members, 1)
-    apart, gold_apart = x[:, upper] - x[:, lower], y[:, upper] - y[:, lower]
-    if decimals is not None:
-        apart, gold_apart = np.round(apart, decimals), np.round(gold_apart, decimals)
-    present = ~np.isnan(apart)
-    sizes = present.sum(axis=1, keepdims=True)
-    weights = np.broadcast_to(1 / np.maximum(sizes, 1), present.shape)
-    return apart[present], np.sign(gold_apart[present]), weights[present], int(np.count_nonzero(sizes))
+    apart, gold_apart = differences(x.T, decimals), differences(y.T, decimals)
+    concordant = ((apart > 0) & (gold_apart > 0)) | ((apart < 0) & (gold_apart < 0))
+    present = np.count_nonzero(~np.isnan(x), axis=1)
+    return Pairs(np.abs(apart, out=apart), gold_apart == 0, concordant, present * (present - 1) // 2)
 
 
-def _best_epsilon(apart: FloatArray, order: NDArray[np.float64], weights: FloatArray) -> float:
+def differences(columns: FloatArray, decimals: int | None = None) -> FloatArray:
+    """First less second of all pairs of rows, shape (members, groups) -> (pairs, groups); (0, 1), (0, 2), ..."""
+    columns = np.ascontiguousarray(columns)
+    members = len(columns)
+    apart = np.empty((members * (members - 1) // 2, columns.shape[1]))
+    start = 0
+    for first in range(members - 1):
+        stop = start + members - 1 - first
+        np.subtract(columns[first], columns[first + 1 :], out=apart[start:stop])
+        start = stop
+    return apart if decimals is None else np.round(apart, decimals, out=apart)
+
+
+def _best_epsilon(pairs: Pairs) -> float:
     """The smallest threshold of highest accuracy.
 
-    As the threshold passes a pair's distance, a pair tied in gold becomes right and a concordant one wrong.
+    As the threshold passes a pair's distance, a pair tied in gold becomes right and a concordant one wrong. Others
+    stay wrong. So only 0 and the distances of gold ties can be the smallest of the best.
     """
-    gains = np.where(order == 0, weights, np.where(np.sign(apart) == order, -weights, 0.0))
-    distance, places = np.unique(np.append(np.abs(apart), 0.0), return_inverse=True)
-    accuracy = np.cumsum(np.bincount(places[:-1], gains, minlength=distance.size))
-    return float(distance[np.argmax(accuracy >= accuracy.max() - SLACK * max(1.0, float(weights.sum())))])
+    sides = pairs.distance[pairs.tied], pairs.distance[pairs.concordant]
+    sizes = pairs.sizes[pairs.sizes > 0]
+    if (sizes == sizes[0]).all():
+        won, lost = (np.sort(side) for side in sides)
+        gained: FloatArray | IntArray = np.arange(1, won.size + 1) - np.searchsorted(lost, won, side="right")
+        slack = 0.0
+    else:
+        weights = np.broadcast_to(1 / np.maximum(pairs.sizes, 1), pairs.tied.shape)
+        orders = [np.argsort(side) for side in sides]
+        won, lost = (side[order] for side, order in zip(sides, orders, strict=True))
+        right = np.cumsum(weights[pairs.tied][orders[0]])
+        wrong = np.append(0.0, np.cumsum(weights[pairs.concordant][orders[1]]))
+        gained = right - wrong[np.searchsorted(lost, won, side="right")]
+        slack = SLACK * sizes.size
+    zeros = np.searchsorted(won, 0.0, side="right")
+    at_zero = gained[zeros - 1] if zeros else 0
+    if not won.size or gained.max() <= at_zero + slack:
+        return 0.0
+    return float(won[np.argmax(gained >= gained.max() - slack)])

@@ -16,6 +16,7 @@ __all__ = [
     "SoftPairwiseAccuracy",
     "SystemPairwiseAccuracy",
     "Ties",
+    "redrawn_accuracies",
     "soft_pairwise_accuracy",
     "system_p_values",
     "system_pairwise_accuracy",
@@ -94,9 +95,29 @@ def system_pairwise_accuracy(metric: ArrayLike, gold: ArrayLike) -> SystemPairwi
     upper, lower = np.triu_indices(len(x), 1)
     if not upper.size or not segments:
         return SystemPairwiseAccuracy(math.nan, 0, 0, segments, given - segments)
-    orders = [np.sign(_apart(scores, upper, lower)) for scores in (x, y)]
+    orders = [_order_of_sums(scores, upper, lower) for scores in (x, y)]
     agreeing = int(np.count_nonzero(orders[0] == orders[1]))
     return SystemPairwiseAccuracy(agreeing / upper.size, agreeing, upper.size, segments, given - segments)
+
+
+def redrawn_accuracies(metric: FloatArray, gold: FloatArray, parts: IntArray, times: IntArray) -> FloatArray:
+    """`system_pairwise_accuracy` with parts of the segments taken several times or not at all, shape (draws,).
+
+    Parameters
+    ----------
+    metric, gold : ndarray, shape (k, n)
+        Complete segments only.
+    parts : ndarray of int, shape (n,)
+        From 0 to r - 1.
+    times : ndarray of int, shape (draws, r)
+    """
+    upper, lower = np.triu_indices(len(metric), 1)
+    weights = times[:, parts].astype(float)
+    orders = []
+    for scores in (metric, gold):
+        sums = weights @ scores.T
+        orders.append(_order(sums[:, upper] - sums[:, lower], scores))
+    return np.asarray((orders[0] == orders[1]).mean(axis=1) if upper.size else np.full(len(times), math.nan))
 
 
 def soft_pairwise_accuracy(
@@ -201,8 +222,12 @@ def _reached(scores: FloatArray, signs: FloatArray, ties: Ties) -> FloatArray:
     return np.where(tied, 0.5 if ties == "half" else 1.0, surplus > 0)
 
 
-def _apart(scores: FloatArray, upper: IntArray, lower: IntArray) -> FloatArray:
-    """Differences of row sums, 0 where they differ by rounding alone."""
+def _order_of_sums(scores: FloatArray, upper: IntArray, lower: IntArray) -> FloatArray:
+    """Signs of the differences of row sums."""
     sums = scores.sum(axis=1)
-    apart = sums[upper] - sums[lower]
-    return np.where(np.abs(apart) <= ROUNDING * float(np.abs(scores).max(initial=0.0)), 0.0, apart)
+    return _order(sums[upper] - sums[lower], scores)
+
+
+def _order(apart: FloatArray, scores: FloatArray) -> FloatArray:
+    """Signs of differences of sums of scores, 0 where they differ by rounding alone."""
+    return np.where(np.abs(apart) <= ROUNDING * float(np.abs(scores).max(initial=0.0)), 0.0, np.sign(apart))
