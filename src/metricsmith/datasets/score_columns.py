@@ -129,7 +129,7 @@ def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None 
     if kind == "a score file":
         return _from_score_files(path, ())
     raw = open_source(path)
-    column = _label(raw, "target", GOLD) if target is None else raw.require(target, "target=... (--target)")
+    column = _label(raw, "rating", GOLD) if target is None else raw.require(target, "target=... (--target)")
     found = _from_table(raw, {column: column}, rated=True)
     guess = f"the rating is column {column!r} (name another with target=... or --target)"
     return found if target is not None else replace(found, notes=(*found.notes, guess))
@@ -210,7 +210,7 @@ def _check_names(names: Sequence[str], known: Collection[str], where: str) -> No
     for name in names:
         if name not in known:
             raise OptionError(
-                f"{where}: no metric {name!r}{nearest(name, known)}; they are {', '.join(list(known)[:20])}; "
+                f"{where}: no metric {name!r}{nearest(name, known)}; there are {', '.join(list(known)[:20])}; "
                 f"name some of these with metrics=... (--metric)"
             )
 
@@ -270,7 +270,7 @@ def _label(raw: RawTable, role: str, names: Sequence[str]) -> str:
         raise DataError(
             f"{raw.name}: no column of the {role}s; the columns are {', '.join(list(raw.columns)[:20])}{likely}; "
             f"recognised are {', '.join(names[:8])}: rename yours"
-            + (", or name it with target=... (--target)" if role == "target" else "")
+            + (", or name it with target=... (--target)" if role == "rating" else "")
         )
     return found
 

@@ -261,7 +261,7 @@ def _frame(
     notes = [f"systems left out, {why}: {', '.join(names)}" for why, names in named.items() if names]
     for count, what in ((len(asked) - len(segments), "scores"), (len(known) - len(segments), "ratings")):
         if count:
-            notes.append(f"{count} segments without {what} are left out")
+            notes.append(f"segments left out, without {what}: {count}")
     index = {name: place for place, name in enumerate(systems)}
     return _Frame(index, {label: place for place, label in enumerate(segments)}), tuple(notes)
 
@@ -311,9 +311,9 @@ def _documents(scored: ScoreColumns, rated: ScoreColumns, frame: _Frame) -> tupl
 def _gaps(scored: ScoreColumns, frame: _Frame, gold: FloatArray) -> list[str]:
     """A note for gold, and one for every metric, that lacks cells."""
     rated = ~np.isnan(gold)
-    notes = [] if rated.all() else [f"{(~rated).sum()} of {gold.size} outputs have no rating and take no part"]
+    notes = [] if rated.all() else [f"outputs without a rating, which take no part: {(~rated).sum()} of {gold.size}"]
     for name, values in scored.columns.items():
         missing = int((rated & np.isnan(frame.mean(scored, values))).sum())
         if missing:
-            notes.append(f"{name} has no score for {missing} of {rated.sum()} rated outputs")
+            notes.append(f"{name}: no score for {missing} of {rated.sum()} rated outputs")
     return notes
