@@ -180,7 +180,9 @@ def average_tasks(results: Sequence[TaskResult], names: Sequence[str] = WMT24) -
     values = {result.task: {one.name: one.value for one in result.metrics} for result in results}
     if not set(names) <= set(values):
         return {}
-    whole = [name for name in values[names[0]] if not any(math.isnan(values[task][name]) for task in names)]
+    whole = [
+        name for name in values[names[0]] if not any(math.isnan(values[task].get(name, math.nan)) for task in names)
+    ]
     tasks = {task: {name: values[task][name] for name in whole} for task in names}
     return average_over_tasks(tasks) if whole else {}
 
