@@ -37,7 +37,7 @@ __all__ = [
 
 Alternative = Literal["two-sided", "greater"]
 Swapped = Callable[[NDArray[np.bool_]], FloatArray]
-Exchange = Callable[[FloatArray, FloatArray, FloatArray], Swapped]
+Exchange = Callable[[FloatArray, FloatArray, FloatArray], Swapped | None]
 
 MINIMUM_GROUPS = 5
 """With fewer groups no rank association *between* groups reaches p < .05: 4 groups have 24 orders, and the
@@ -200,7 +200,8 @@ def paired_permutation_test(
         ``greater`` asks whether the first is better, one-sided.
     exchange : callable, optional
         A faster way to the same draws: ``exchange(first, second, rating)`` of what takes part, shape (m,), is called
-        once and returns a function of swaps, bool of shape (draws, m), that returns the differences, shape (draws,).
+        once and returns a function of swaps, bool of shape (draws, m), that returns the differences, shape (draws,);
+        or None, and `statistic` is called.
 
     References
     ----------
@@ -223,7 +224,10 @@ def paired_permutation_test(
         sides = [np.where(swap, b, a), np.where(swap, a, b)]
         values = [evaluate(statistic, [side, np.broadcast_to(y, swap.shape)], batched) for side in sides]
         draws.append(values[0] - values[1])
-    observed = float(statistic(a, y)) - float(statistic(b, y))
+    if exchanged is not None:  # as the draws are computed, so that the same arrangement has the same number
+        observed = float(exchanged(np.zeros((1, codes.size), dtype=bool))[0])
+    else:
+        observed = float(statistic(a, y)) - float(statistic(b, y))
     return permutation_p_value(observed, np.concatenate(draws), alternative)
 
 
