@@ -19,7 +19,6 @@ from metricsmith.resampling.draws import (
     chunks,
     complete,
     evaluate,
-    members_by_group,
 )
 
 __all__ = [
@@ -213,11 +212,13 @@ def paired_permutation_test(
     if standardize:
         a, b = standardized(a), standardized(b)
     random = np.random.default_rng(seed)
-    count = len(members_by_group(codes))
+    count = int(codes.max(initial=-1)) + 1
     exchanged = exchange(a, b, y) if exchange is not None else None
     draws = []
     for picks in chunks(permutations, codes.size):
-        swap = (random.random((picks, count)) < 0.5)[:, codes]
+        swap = random.random((picks, count)) < 0.5
+        if count < codes.size:
+            swap = swap[:, codes]
         if exchanged is not None:
             draws.append(exchanged(swap))
             continue
