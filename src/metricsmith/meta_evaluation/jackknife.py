@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.meta_evaluation.grouping import CORRELATIONS, FloatArray
-from metricsmith.meta_evaluation.pairwise import all_pairs, differences
+from metricsmith.meta_evaluation.pairs import GoldPairs, differences
 from metricsmith.meta_evaluation.significance import Measure, measured
 
 __all__ = [
@@ -35,9 +35,11 @@ def item_accuracies(
     metric: FloatArray, gold: FloatArray, parts: IntArray, epsilon: float, decimals: int | None
 ) -> FloatArray:
     """`pairwise_accuracy` by item at a given threshold."""
-    pairs = all_pairs(metric.T, gold.T, decimals)
-    right = np.count_nonzero(np.where(pairs.distance <= epsilon, pairs.tied, pairs.concordant), axis=0)
-    return _means(np.where(pairs.sizes > 0, right / np.maximum(pairs.sizes, 1), math.nan), parts)
+    pairs = GoldPairs(gold.T, decimals)
+    tied, untied = pairs.distances(metric.T)
+    right = [pairs.tied_groups[tied <= epsilon], pairs.untied_groups[untied > epsilon]]
+    counts = np.bincount(np.concatenate(right), minlength=pairs.sizes.size)
+    return _means(np.where(pairs.sizes > 0, counts / np.maximum(pairs.sizes, 1), math.nan), parts)
 
 
 def item_correlations(correlation: str, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
@@ -51,9 +53,12 @@ def calibrated_accuracies(metric: FloatArray, gold: FloatArray, parts: IntArray,
     Over ascending thresholds the accuracy of all segments is a curve. What a part adds to it is a curve of few steps:
     between two of them the best threshold without the part is that of the whole.
     """
-    pairs = all_pairs(metric.T, gold.T, decimals)
+    pairs = GoldPairs(gold.T, decimals)
     weights = np.where(pairs.sizes > 0, 1 / np.maximum(pairs.sizes, 1), 0.0)
-    (won, won_by), (lost, lost_by) = (_sorted(pairs.distance, which) for which in (pairs.tied, pairs.concordant))
+    tied, untied = pairs.distances(metric.T)
+    concordant = untied > 0
+    won, won_by = _sorted(tied, pairs.tied_groups)
+    lost, lost_by = _sorted(untied[concordant], pairs.untied_groups[concordant])
     wrong = np.append(0.0, np.cumsum(weights[lost_by]))
     curve = np.cumsum(weights[won_by]) - wrong[np.searchsorted(lost, won, side="right")]
     curve = np.append(0.0, curve)  # before any gold tie is found; thresholds are those of `won`
@@ -70,9 +75,9 @@ def calibrated_accuracies(metric: FloatArray, gold: FloatArray, parts: IntArray,
         last = np.flatnonzero(np.diff(own, append=won.size + 1))
         highest = np.maximum.reduceat(curve, np.append(0, own[last]))
         best.append((highest - np.append(0.0, moved[last])).max())
-    used = _part_sums((pairs.sizes > 0).astype(float), parts)
-    base = weights * np.count_nonzero(pairs.concordant, axis=0)
-    return _ratio(_without(base, parts) + np.array(best), used.sum() - used)
+    used = _without((pairs.sizes > 0).astype(float), parts)
+    base = weights * np.bincount(lost_by, minlength=weights.size)
+    return _ratio(_without(base, parts) + np.array(best), used)
 
 
 def pooled_pearson(metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
@@ -115,11 +120,9 @@ def soft_accuracies(metric: FloatArray, gold: FloatArray, parts: IntArray, undec
     return np.asarray(1 - np.abs(p_values[0] - p_values[1]).mean(axis=0))
 
 
-def _sorted(distance: FloatArray, which: NDArray[np.bool_]) -> tuple[FloatArray, IntArray]:
-    """The chosen distances in order, and the segment of each."""
-    chosen, segments = distance[which], np.nonzero(which)[1]
-    order = np.argsort(chosen)
-    return chosen[order], segments[order]
+def _sorted(distances: FloatArray, segments: IntArray) -> tuple[FloatArray, IntArray]:
+    order = np.argsort(distances)
+    return distances[order], segments[order]
 
 
 def _means(values: FloatArray, parts: IntArray) -> FloatArray:
@@ -128,14 +131,14 @@ def _means(values: FloatArray, parts: IntArray) -> FloatArray:
     return _ratio(_without(np.where(defined, values, 0.0), parts), _without(defined.astype(float), parts))
 
 
-def _part_sums(values: FloatArray, parts: IntArray) -> FloatArray:
+def _part_sums(values: FloatArray | IntArray, parts: IntArray) -> FloatArray:
     """Sums along the last axis by part, shape (..., n) -> (..., r)."""
     order = np.argsort(parts, kind="stable")
     starts = np.flatnonzero(np.diff(parts[order], prepend=-1))
     return np.asarray(np.add.reduceat(values[..., order], starts, axis=-1))
 
 
-def _without(values: FloatArray, parts: IntArray) -> FloatArray:
+def _without(values: FloatArray | IntArray, parts: IntArray) -> FloatArray:
     """Sums along the last axis without each part, shape (..., n) -> (..., r)."""
     sums = _part_sums(values, parts)
     return np.asarray(sums.sum(axis=-1, keepdims=True) - sums)

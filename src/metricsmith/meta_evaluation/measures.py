@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from metricsmith import correlation as correlations
 from metricsmith.correlation import GroupedCorrelation
 from metricsmith.errors import OptionError, nearest
-from metricsmith.meta_evaluation import jackknife
+from metricsmith.meta_evaluation import exchange, jackknife
 from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, segment_correlation, system_means
 from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
 from metricsmith.meta_evaluation.significance import Measure
@@ -25,6 +25,7 @@ from metricsmith.meta_evaluation.systems import (
     soft_pairwise_accuracy,
     system_pairwise_accuracy,
 )
+from metricsmith.resampling.permutation import Swapped
 
 __all__ = [
     "MEASURES", "SegmentAccuracy", "SegmentCorrelation", "SoftSystemAccuracy", "SystemAccuracy", "SystemCorrelation",
@@ -56,6 +57,12 @@ class SegmentAccuracy:
             return jackknife.calibrated_accuracies(metric, gold, parts, self.decimals)
         return jackknife.item_accuracies(metric, gold, parts, self.epsilon, self.decimals)
 
+    def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+        """As the functions of `exchange`."""
+        if self.epsilon is None:
+            return exchange.calibrated_accuracies(first, second, gold, self.by, self.decimals)
+        return exchange.accuracies(first, second, gold, self.by, self.epsilon, self.decimals)
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentCorrelation:
@@ -77,6 +84,12 @@ class SegmentCorrelation:
             return jackknife.pooled_pearson(metric, gold, parts)
         return jackknife.left_out(self, metric, gold, parts)
 
+    def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None:
+        """As the functions of `exchange`; None but for Pearson's over all cells."""
+        if self.by == "none" and self.correlation == "pearson":
+            return exchange.pooled_pearson(first, second, gold)
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class SoftSystemAccuracy:
@@ -95,6 +108,10 @@ class SoftSystemAccuracy:
     def left_out(self, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
         """The limit of many draws: `jackknife.soft_accuracies`."""
         return jackknife.soft_accuracies(metric, gold, parts, 0.5 if self.ties == "half" else 1.0)
+
+    def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+        """As the functions of `exchange`."""
+        return exchange.soft_accuracies(first, second, gold, self.draws, self.seed, self.ties)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from metricsmith.errors import DataError, OptionError
-from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, grouped, paired_matrices
+from metricsmith.errors import OptionError
+from metricsmith.meta_evaluation.grouping import Grouping, grouped, paired_matrices
+from metricsmith.meta_evaluation.pairs import GoldPairs
 
-__all__ = ["PairwiseAccuracy", "Pairs", "all_pairs", "differences", "pairwise_accuracy"]
-
-BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
-
-MOST_PAIRS = 50_000_000  # of which a handful of arrays is held: a few GB
-SLACK = 1e-12  # sums in different orders differ by less, accuracies of different thresholds by more
+__all__ = ["PairwiseAccuracy", "pairwise_accuracy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,97 +92,8 @@ def pairwise_accuracy(
     if epsilon is not None and not (math.isfinite(epsilon) and epsilon >= 0):
         raise OptionError(f"epsilon={epsilon!r} must be finite and at least 0, or None to calibrate it")
     x, y = grouped(*paired_matrices(metric, gold), by)
-    pairs = all_pairs(x, y, decimals)
-    used = pairs.sizes > 0
-    groups = int(np.count_nonzero(used))
-    if not groups:
+    pairs = GoldPairs(y, decimals)
+    if not pairs.used:
         return PairwiseAccuracy(math.nan, math.nan, 0, len(x), 0, 0)
-    if epsilon is None:
-        epsilon = _best_epsilon(pairs)
-    right = np.where(pairs.distance <= epsilon, pairs.tied, pairs.concordant)
-    shares = np.count_nonzero(right, axis=0)[used] / pairs.sizes[used]
-    value = math.fsum(shares.tolist()) / groups
-    return PairwiseAccuracy(
-        min(value, 1.0), float(epsilon), groups, len(x) - groups,
-        int(pairs.sizes.sum()), int(np.count_nonzero(pairs.tied)),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """All pairs of cells of a group, one group in each column.
-
-    Parameters
-    ----------
-    distance : ndarray, shape (pairs, groups)
-        Size of the metric difference; NaN where a cell is missing.
-    tied, concordant : ndarray of bool, shape (pairs, groups)
-        Tied in gold; untied in gold and in the same order on both sides. False where a cell is missing.
-    sizes : ndarray of int, shape (groups,)
-        Pairs of present cells.
-    """
-
-    distance: FloatArray
-    tied: BoolArray
-    concordant: BoolArray
-    sizes: IntArray
-
-
-def all_pairs(x: FloatArray, y: FloatArray, decimals: int | None = None) -> Pairs:
-    """The pairs of groups in rows, arrays of shape (groups, members), NaN on both sides where either is.
-
-    Raises
-    ------
-    DataError
-        If there are more than `MOST_PAIRS`.
-    """
-    groups, members = x.shape
-    if groups * members * (members - 1) // 2 > MOST_PAIRS:
-        raise DataError(
-            f"{groups} groups of {members} cells have more than {MOST_PAIRS:,} pairs: group by item or by system, or "
-            "take fewer segments"
-        )
-    apart, gold_apart = differences(x.T, decimals), differences(y.T, decimals)
-    concordant = ((apart > 0) & (gold_apart > 0)) | ((apart < 0) & (gold_apart < 0))
-    present = np.count_nonzero(~np.isnan(x), axis=1)
-    return Pairs(np.abs(apart, out=apart), gold_apart == 0, concordant, present * (present - 1) // 2)
-
-
-def differences(columns: FloatArray, decimals: int | None = None) -> FloatArray:
-    """First less second of all pairs of rows, shape (members, groups) -> (pairs, groups); (0, 1), (0, 2), ..."""
-    columns = np.ascontiguousarray(columns)
-    members = len(columns)
-    apart = np.empty((members * (members - 1) // 2, columns.shape[1]))
-    start = 0
-    for first in range(members - 1):
-        stop = start + members - 1 - first
-        np.subtract(columns[first], columns[first + 1 :], out=apart[start:stop])
-        start = stop
-    return apart if decimals is None else np.round(apart, decimals, out=apart)
-
-
-def _best_epsilon(pairs: Pairs) -> float:
-    """The smallest threshold of highest accuracy.
-
-    As the threshold passes a pair's distance, a pair tied in gold becomes right and a concordant one wrong. Others
-    stay wrong. So only 0 and the distances of gold ties can be the smallest of the best.
-    """
-    sides = pairs.distance[pairs.tied], pairs.distance[pairs.concordant]
-    sizes = pairs.sizes[pairs.sizes > 0]
-    if (sizes == sizes[0]).all():
-        won, lost = (np.sort(side) for side in sides)
-        gained: FloatArray | IntArray = np.arange(1, won.size + 1) - np.searchsorted(lost, won, side="right")
-        slack = 0.0
-    else:
-        weights = np.broadcast_to(1 / np.maximum(pairs.sizes, 1), pairs.tied.shape)
-        orders = [np.argsort(side) for side in sides]
-        won, lost = (side[order] for side, order in zip(sides, orders, strict=True))
-        right = np.cumsum(weights[pairs.tied][orders[0]])
-        wrong = np.append(0.0, np.cumsum(weights[pairs.concordant][orders[1]]))
-        gained = right - wrong[np.searchsorted(lost, won, side="right")]
-        slack = SLACK * sizes.size
-    zeros = np.searchsorted(won, 0.0, side="right")
-    at_zero = gained[zeros - 1] if zeros else 0
-    if not won.size or gained.max() <= at_zero + slack:
-        return 0.0
-    return float(won[np.argmax(gained >= gained.max() - slack)])
+    value, epsilon = pairs.calibrated(x) if epsilon is None else (pairs.accuracy(x, epsilon), float(epsilon))
+    return PairwiseAccuracy(value, epsilon, pairs.used, len(x) - pairs.used, int(pairs.sizes.sum()), pairs.tied)
