@@ -12,6 +12,7 @@ from metricsmith.version import __version__ as __version__
 if TYPE_CHECKING:
     from metricsmith.aggregation import OutlierRule, drop_outliers, rrwa
     from metricsmith.bank.catalogue import MetricBank, default_bank
+    from metricsmith.datasets.score_matrices import ScoreMatrices, read_score_matrices
     from metricsmith.datasets.table import Table, read_table
     from metricsmith.datasets.taubench import read_taubench
     from metricsmith.errors import (
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
     from metricsmith.rendering import render_messages, render_output
     from metricsmith.report.comparison.record import Comparison
     from metricsmith.report.comparison.write import write_comparison
+    from metricsmith.report.meta_evaluation.record import MetaEvaluation, meta_evaluate
+    from metricsmith.report.meta_evaluation.write import write_meta_evaluation
     from metricsmith.report.record import RunRecord
     from metricsmith.report.write import write_reports
     from metricsmith.reward import Reward, RewardCheck
@@ -81,6 +84,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "aggregation": ("OutlierRule", "drop_outliers", "rrwa"),
     "bank.catalogue": ("MetricBank", "default_bank"),
+    "datasets.score_matrices": ("ScoreMatrices", "read_score_matrices"),
     "datasets.table": ("Table", "read_table"),
     "datasets.taubench": ("read_taubench",),
     "errors": (
@@ -124,6 +128,8 @@ _HOMES = {
     "rendering": ("render_messages", "render_output"),
     "report.comparison.record": ("Comparison",),
     "report.comparison.write": ("write_comparison",),
+    "report.meta_evaluation.record": ("MetaEvaluation", "meta_evaluate"),
+    "report.meta_evaluation.write": ("write_meta_evaluation",),
     "report.record": ("RunRecord",),
     "report.write": ("write_reports",),
     "reward": ("Reward", "RewardCheck"),
@@ -138,15 +144,16 @@ __all__ = [
     "Agreement", "AutoMetrics", "BUILTIN", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
     "CriterionJudge", "DSPyMetric", "DataError", "DegradationStrategies", "DirectAssessment", "DnAEval", "ESAJudge",
     "ExampleJudge", "GEPABound", "GEval", "GuidelineJudge", "Induced", "InducedMetric", "InputError", "Interrupted",
-    "JudgeTuner", "Judgement", "JudgementFailed", "LinearCombination", "MetaMetrics", "Metric", "MetricBank",
-    "MetricCard", "MetricsmithError", "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel",
-    "Perturbation", "Perturber", "PerturberMetric", "Preserve", "PriorRidge", "Prober", "RankingMetric", "Repeated",
-    "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord", "Scale", "ScoreTable", "StateError", "Status",
-    "Store", "StoreError", "Table", "Task", "Tuning", "TwoStagePLS", "Usage", "Worsen", "YieldMetric", "ascore",
-    "axes_episodes", "compare", "default_bank", "drop_outliers", "estimate", "gepa_bound", "induce", "load", "make_row",
-    "perturb", "perturbation_episodes", "probe_position", "project", "read_sheet", "read_table", "read_taubench",
-    "recommendation_episodes", "render_messages", "render_output", "rrwa", "rubric_episodes", "score",
-    "strategy_episodes", "write_comparison", "write_reports", "write_sheet", "yield_of",
+    "JudgeTuner", "Judgement", "JudgementFailed", "LinearCombination", "MetaEvaluation", "MetaMetrics", "Metric",
+    "MetricBank", "MetricCard", "MetricsmithError", "ModelFailure", "NeedsError", "OptionError", "OutlierRule",
+    "Output", "Panel", "Perturbation", "Perturber", "PerturberMetric", "Preserve", "PriorRidge", "Prober",
+    "RankingMetric", "Repeated", "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord", "Scale",
+    "ScoreMatrices", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task", "Tuning",
+    "TwoStagePLS", "Usage", "Worsen", "YieldMetric", "ascore", "axes_episodes", "compare", "default_bank",
+    "drop_outliers", "estimate", "gepa_bound", "induce", "load", "make_row", "meta_evaluate", "perturb",
+    "perturbation_episodes", "probe_position", "project", "read_score_matrices", "read_sheet", "read_table",
+    "read_taubench", "recommendation_episodes", "render_messages", "render_output", "rrwa", "rubric_episodes", "score",
+    "strategy_episodes", "write_comparison", "write_meta_evaluation", "write_reports", "write_sheet", "yield_of",
 ]  # fmt: skip
 
 

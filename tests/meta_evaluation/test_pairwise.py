@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.meta_evaluation import PairwiseAccuracy, pairwise, pairwise_accuracy
+from metricsmith.meta_evaluation import PairwiseAccuracy, pairs, pairwise_accuracy
 from score_matrices import BY, SYNTHETIC, accuracy_slowly, en_de, synthetic
 
 NAN = math.nan
@@ -169,7 +169,7 @@ def test_a_threshold_without_meaning_is_refused(epsilon):
 
 
 def test_too_many_pairs_are_refused_before_they_are_made(monkeypatch):
-    monkeypatch.setattr(pairwise, "MOST_PAIRS", 14)
+    monkeypatch.setattr(pairs, "MOST_PAIRS", 14)
     scores = np.zeros((2, 3))
     with pytest.raises(DataError, match="more than 14 pairs: group by item or by system"):
         pairwise_accuracy(scores, scores, by="none")  # 6 cells, 15 pairs

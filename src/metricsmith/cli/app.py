@@ -15,6 +15,7 @@ from metricsmith.cli.bank import bank_app
 from metricsmith.cli.compare import compare
 from metricsmith.cli.demo import demo
 from metricsmith.cli.induce import induce
+from metricsmith.cli.meta_eval import meta_eval
 from metricsmith.cli.mqm import mqm
 from metricsmith.cli.probe import probe
 from metricsmith.cli.score import explain, score
@@ -49,6 +50,7 @@ app.command()(score)
 app.command()(explain)
 app.command()(probe)
 app.command()(mqm)
+app.command()(meta_eval)
 app.add_typer(bank_app, name="bank")
 app.add_typer(store_app, name="store")
 

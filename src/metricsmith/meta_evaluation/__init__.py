@@ -4,6 +4,15 @@ Scores are matrices of shape (k, n): k systems in rows, n segments in columns, h
 where there is no score. A cell without a score on either side is left out, and results count what was left out.
 """
 
+from metricsmith.meta_evaluation.evaluation import (
+    WMT24,
+    MetricResult,
+    TaskResult,
+    average_tasks,
+    evaluate_task,
+    mean_rating,
+    tasks_by_name,
+)
 from metricsmith.meta_evaluation.grouping import (
     CORRELATIONS,
     Grouping,
@@ -11,6 +20,7 @@ from metricsmith.meta_evaluation.grouping import (
     segment_correlation,
     system_means,
 )
+from metricsmith.meta_evaluation.intervals import measure_interval
 from metricsmith.meta_evaluation.measures import (
     MEASURES,
     SegmentAccuracy,
@@ -40,7 +50,15 @@ from metricsmith.meta_evaluation.systems import (
 )
 
 __all__ = [
+    "WMT24",
+    "MetricResult",
+    "TaskResult",
+    "average_tasks",
+    "evaluate_task",
+    "mean_rating",
+    "tasks_by_name",
     "measure",
+    "measure_interval",
     "SystemCorrelation",
     "SystemAccuracy",
     "SoftSystemAccuracy",

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from metricsmith import correlation as correlations
 from metricsmith.correlation import GroupedCorrelation
 from metricsmith.errors import OptionError, nearest
+from metricsmith.meta_evaluation import exchange, jackknife
 from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, segment_correlation, system_means
 from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
 from metricsmith.meta_evaluation.significance import Measure
@@ -17,15 +21,18 @@ from metricsmith.meta_evaluation.systems import (
     SoftPairwiseAccuracy,
     SystemPairwiseAccuracy,
     Ties,
+    redrawn_accuracies,
     soft_pairwise_accuracy,
     system_pairwise_accuracy,
 )
+from metricsmith.resampling.permutation import Swapped
 
 __all__ = [
     "MEASURES", "SegmentAccuracy", "SegmentCorrelation", "SoftSystemAccuracy", "SystemAccuracy", "SystemCorrelation",
     "measure",
 ]  # fmt: skip
 
+IntArray = NDArray[np.int64]
 Correlation = Literal["kendall_tau_b", "pearson", "spearman"]
 
 
@@ -33,6 +40,7 @@ Correlation = Literal["kendall_tau_b", "pearson", "spearman"]
 class SegmentAccuracy:
     """`pairwise_accuracy`; with ``epsilon=None`` acc-t."""
 
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     by: Grouping = "item"
     epsilon: float | None = None
     decimals: int | None = None
@@ -41,11 +49,26 @@ class SegmentAccuracy:
         """Matrices of shape (k, n)."""
         return pairwise_accuracy(metric, gold, by=self.by, epsilon=self.epsilon, decimals=self.decimals)
 
+    def left_out(self, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
+        """As `jackknife.left_out`."""
+        if self.by != "item":
+            return jackknife.left_out(self, metric, gold, parts)
+        if self.epsilon is None:
+            return jackknife.calibrated_accuracies(metric, gold, parts, self.decimals)
+        return jackknife.item_accuracies(metric, gold, parts, self.epsilon, self.decimals)
+
+    def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+        """As the functions of `exchange`."""
+        if self.epsilon is None:
+            return exchange.calibrated_accuracies(first, second, gold, self.by, self.decimals)
+        return exchange.accuracies(first, second, gold, self.by, self.epsilon, self.decimals)
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentCorrelation:
     """`segment_correlation`."""
 
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     correlation: Correlation = "kendall_tau_b"
     by: Grouping = "none"
 
@@ -53,11 +76,27 @@ class SegmentCorrelation:
         """Matrices of shape (k, n)."""
         return segment_correlation(metric, gold, correlation=self.correlation, by=self.by)
 
+    def left_out(self, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
+        """As `jackknife.left_out`."""
+        if self.by == "item":
+            return jackknife.item_correlations(self.correlation, metric, gold, parts)
+        if self.by == "none" and self.correlation == "pearson":
+            return jackknife.pooled_pearson(metric, gold, parts)
+        return jackknife.left_out(self, metric, gold, parts)
+
+    def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None:
+        """As the functions of `exchange`; None but for Pearson's over all cells."""
+        if self.by == "none" and self.correlation == "pearson":
+            return exchange.pooled_pearson(first, second, gold)
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class SoftSystemAccuracy:
     """`soft_pairwise_accuracy` (SPA)."""
 
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    whole_segments: ClassVar[bool] = True
     draws: int = 1000
     seed: int = 0
     ties: Ties = "half"
@@ -66,25 +105,46 @@ class SoftSystemAccuracy:
         """Matrices of shape (k, n)."""
         return soft_pairwise_accuracy(metric, gold, draws=self.draws, seed=self.seed, ties=self.ties)
 
+    def left_out(self, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
+        """The limit of many draws: `jackknife.soft_accuracies`."""
+        return jackknife.soft_accuracies(metric, gold, parts, 0.5 if self.ties == "half" else 1.0)
+
+    def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+        """As the functions of `exchange`."""
+        return exchange.soft_accuracies(first, second, gold, self.draws, self.seed, self.ties)
+
 
 @dataclass(frozen=True, slots=True)
 class SystemAccuracy:
     """`system_pairwise_accuracy`."""
 
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    whole_segments: ClassVar[bool] = True
+
     def __call__(self, metric: FloatArray, gold: FloatArray) -> SystemPairwiseAccuracy:
         """Matrices of shape (k, n)."""
         return system_pairwise_accuracy(metric, gold)
+
+    def redrawn(self, metric: FloatArray, gold: FloatArray, parts: IntArray, times: IntArray) -> FloatArray:
+        """Values with each part taken so many times: `systems.redrawn_accuracies`."""
+        return redrawn_accuracies(metric, gold, parts, times)
 
 
 @dataclass(frozen=True, slots=True)
 class SystemCorrelation:
     """Correlation of `system_means`."""
 
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    whole_segments: ClassVar[bool] = True
     correlation: Correlation = "pearson"
 
     def __call__(self, metric: FloatArray, gold: FloatArray) -> float:
         """Matrices of shape (k, n)."""
         return float(getattr(correlations, self.correlation)(*system_means(metric, gold)))
+
+    def left_out(self, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
+        """As `jackknife.left_out`."""
+        return jackknife.system_correlations(self.correlation, metric, gold, parts)
 
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from metricsmith.errors import DataError, OptionError
-from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, grouped, paired_matrices
+from metricsmith.errors import OptionError
+from metricsmith.meta_evaluation.grouping import Grouping, grouped, paired_matrices
+from metricsmith.meta_evaluation.pairs import GoldPairs
 
 __all__ = ["PairwiseAccuracy", "pairwise_accuracy"]
-
-MOST_PAIRS = 50_000_000  # of which a handful of arrays is held: a few GB
-SLACK = 1e-12  # sums in different orders differ by less, accuracies of different thresholds by more
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,47 +92,8 @@ def pairwise_accuracy(
     if epsilon is not None and not (math.isfinite(epsilon) and epsilon >= 0):
         raise OptionError(f"epsilon={epsilon!r} must be finite and at least 0, or None to calibrate it")
     x, y = grouped(*paired_matrices(metric, gold), by)
-    apart, order, weights, groups = _pairs(x, y, decimals)
-    if not apart.size:
+    pairs = GoldPairs(y, decimals)
+    if not pairs.used:
         return PairwiseAccuracy(math.nan, math.nan, 0, len(x), 0, 0)
-    if epsilon is None:
-        epsilon = _best_epsilon(apart, order, weights)
-    distance = np.abs(apart)
-    right = np.where(distance <= epsilon, order == 0, np.sign(apart) == order)
-    ties = int(np.count_nonzero(order == 0))
-    value = math.fsum(weights[right]) / groups
-    return PairwiseAccuracy(min(value, 1.0), float(epsilon), groups, len(x) - groups, apart.size, ties)
-
-
-def _pairs(
-    x: FloatArray, y: FloatArray, decimals: int | None
-) -> tuple[FloatArray, NDArray[np.float64], FloatArray, int]:
-    """Metric differences, gold order (-1, 0, 1) and weights of all pairs of present cells; how many groups have any.
-
-    The weights of one group add up to 1.
-    """
-    members = x.shape[1]
-    if len(x) * members * (members - 1) // 2 > MOST_PAIRS:
-        raise DataError(
-            f"{len(x)} groups of {members} cells have more than {MOST_PAIRS:,} pairs: group by item or by system, or "
-            "take fewer segments"
-        )
-    upper, lower = np.triu_indices(members, 1)
-    apart, gold_apart = x[:, upper] - x[:, lower], y[:, upper] - y[:, lower]
-    if decimals is not None:
-        apart, gold_apart = np.round(apart, decimals), np.round(gold_apart, decimals)
-    present = ~np.isnan(apart)
-    sizes = present.sum(axis=1, keepdims=True)
-    weights = np.broadcast_to(1 / np.maximum(sizes, 1), present.shape)
-    return apart[present], np.sign(gold_apart[present]), weights[present], int(np.count_nonzero(sizes))
-
-
-def _best_epsilon(apart: FloatArray, order: NDArray[np.float64], weights: FloatArray) -> float:
-    """The smallest threshold of highest accuracy.
-
-    As the threshold passes a pair's distance, a pair tied in gold becomes right and a concordant one wrong.
-    """
-    gains = np.where(order == 0, weights, np.where(np.sign(apart) == order, -weights, 0.0))
-    distance, places = np.unique(np.append(np.abs(apart), 0.0), return_inverse=True)
-    accuracy = np.cumsum(np.bincount(places[:-1], gains, minlength=distance.size))
-    return float(distance[np.argmax(accuracy >= accuracy.max() - SLACK * max(1.0, float(weights.sum())))])
+    value, epsilon = pairs.calibrated(x) if epsilon is None else (pairs.accuracy(x, epsilon), float(epsilon))
+    return PairwiseAccuracy(value, epsilon, pairs.used, len(x) - pairs.used, int(pairs.sizes.sum()), pairs.tied)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,11 +20,19 @@ from metricsmith.resampling import (
     permutation_p_value,
 )
 from metricsmith.resampling.intervals import percentile_interval
+from metricsmith.resampling.permutation import Exchange, Swapped
 
 __all__ = ["ChanceFloor", "Measure", "chance_floor", "measured", "perm_both"]
 
 Measure = Callable[[FloatArray, FloatArray], Any]
 """``measure(metric, gold)`` on two matrices (k, n): a float, or a result of this package with a `value`."""
+
+
+@runtime_checkable
+class _Exchangeable(Protocol):
+    """A measure that shares work between resamples, as the functions of `metricsmith.meta_evaluation.exchange` do."""
+
+    def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +129,8 @@ def perm_both(
     Parameters
     ----------
     measure : callable
-        See `Measure`. It is called twice per resample.
+        See `Measure`. One of `MEASURES` may share work between resamples (accuracies, pooled Pearson, SPA); any other
+        is called twice per resample.
     first, second, gold : array_like, shape (k, n)
         NaN is missing; only cells that all three have take part.
     groups : sequence of hashable, length n, optional
@@ -159,7 +168,7 @@ def perm_both(
         labels = [groups[segment] for segment in np.nonzero(onto.present)[1].tolist()]
     return paired_permutation_test(
         onto, first[onto.present], second[onto.present], gold[onto.present], labels,
-        permutations=resamples, seed=seed, standardize=standardize, alternative="greater",
+        permutations=resamples, seed=seed, standardize=standardize, alternative="greater", exchange=onto.exchange(),
     )  # fmt: skip
 
 
@@ -179,6 +188,15 @@ class _Cells:
         self.present: NDArray[np.bool_] = ~np.isnan(gold)
 
     def __call__(self, metric_cells: FloatArray, gold_cells: FloatArray) -> float:
-        metric, gold = np.full((2, *self.present.shape), math.nan)
-        metric[self.present], gold[self.present] = metric_cells, gold_cells
+        metric, gold = self._matrices(metric_cells, gold_cells)
         return measured(self.measure, *((metric.T, gold.T) if self.transposed else (metric, gold)))
+
+    def exchange(self) -> Exchange | None:
+        """The measure's own way to exchange the cells of two metrics, if it has one."""
+        way = self.measure.exchanged if isinstance(self.measure, _Exchangeable) else None
+        return way and (lambda *cells: way(*self._matrices(*cells)))
+
+    def _matrices(self, *cells: FloatArray) -> FloatArray:
+        matrices = np.full((len(cells), *self.present.shape), math.nan)
+        matrices[:, self.present] = cells
+        return matrices

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -11,11 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation.grouping import FloatArray, complete_segments, paired_matrices
+from metricsmith.meta_evaluation.pairs import differences
 
 __all__ = [
     "SoftPairwiseAccuracy",
     "SystemPairwiseAccuracy",
     "Ties",
+    "random_signs",
+    "reached",
+    "redrawn_accuracies",
     "soft_pairwise_accuracy",
     "system_p_values",
     "system_pairwise_accuracy",
@@ -94,9 +99,29 @@ def system_pairwise_accuracy(metric: ArrayLike, gold: ArrayLike) -> SystemPairwi
     upper, lower = np.triu_indices(len(x), 1)
     if not upper.size or not segments:
         return SystemPairwiseAccuracy(math.nan, 0, 0, segments, given - segments)
-    orders = [np.sign(_apart(scores, upper, lower)) for scores in (x, y)]
+    orders = [_order_of_sums(scores, upper, lower) for scores in (x, y)]
     agreeing = int(np.count_nonzero(orders[0] == orders[1]))
     return SystemPairwiseAccuracy(agreeing / upper.size, agreeing, upper.size, segments, given - segments)
+
+
+def redrawn_accuracies(metric: FloatArray, gold: FloatArray, parts: IntArray, times: IntArray) -> FloatArray:
+    """`system_pairwise_accuracy` with parts of the segments taken several times or not at all, shape (draws,).
+
+    Parameters
+    ----------
+    metric, gold : ndarray, shape (k, n)
+        Complete segments only.
+    parts : ndarray of int, shape (n,)
+        From 0 to r - 1.
+    times : ndarray of int, shape (draws, r)
+    """
+    upper, lower = np.triu_indices(len(metric), 1)
+    weights = times[:, parts].astype(float)
+    orders = []
+    for scores in (metric, gold):
+        sums = weights @ scores.T
+        orders.append(_order(sums[:, upper] - sums[:, lower], scores))
+    return np.asarray((orders[0] == orders[1]).mean(axis=1) if upper.size else np.full(len(times), math.nan))
 
 
 def soft_pairwise_accuracy(
@@ -144,13 +169,13 @@ def soft_pairwise_accuracy(
     pairs = len(x) * (len(x) - 1) // 2
     if not pairs or not segments:
         return SoftPairwiseAccuracy(math.nan, math.nan, 0, segments, given - segments)
-    signs = np.where(np.random.default_rng(seed).random((draws, segments)) < 0.5, -1.0, 1.0)
     blocks = min(BLOCKS, draws)
     sizes = np.diff(np.linspace(0, draws, blocks + 1).astype(int))
-    shares = [_reached(scores, signs, ties) for scores in (x, y)]
     starts = np.cumsum(sizes) - sizes
-    sums = [np.add.reduceat(share, starts, axis=0) for share in shares]  # (blocks, pairs)
-    gap = sums[0] - sums[1]
+    flipped = np.vstack([x, y]) @ random_signs(draws, segments, seed)
+    sides = (x, flipped[: len(x)]), (y, flipped[len(x) :])
+    sums = [reached(sums, scores, ties, starts) for scores, sums in sides]
+    gap = (sums[0] - sums[1]).T  # (blocks, pairs)
     value = 1 - float(np.abs(gap.sum(axis=0)).mean()) / draws
     without = 1 - np.abs(gap.sum(axis=0) - gap).mean(axis=1) / np.maximum(draws - sizes, 1)
     error = math.sqrt((blocks - 1) * float(without.var())) if blocks == BLOCKS else math.nan
@@ -183,26 +208,53 @@ def system_p_values(scores: ArrayLike, signs: ArrayLike, *, ties: Ties = "half")
     matrix, flips = paired_matrices(scores, scores)[0], np.asarray(signs, dtype=float)
     if np.isnan(matrix).any():
         raise DataError("a score is missing: leave out its segment for all systems, say with complete_segments")
-    if flips.ndim != 2 or flips.shape[1] != matrix.shape[1]:
+    if flips.ndim != 2 or not len(flips) or flips.shape[1] != matrix.shape[1]:
         raise DataError(f"signs of shape {flips.shape} do not match {matrix.shape[1]} segments: give (draws, segments)")
     result = np.full((len(matrix), len(matrix)), math.nan)
-    result[np.triu_indices(len(matrix), 1)] = _reached(matrix, flips, ties).mean(axis=0)
+    reach = reached(matrix @ flips.T, matrix, ties)[:, 0]
+    result[np.triu_indices(len(matrix), 1)] = reach / len(flips)
     return result
 
 
-def _reached(scores: FloatArray, signs: FloatArray, ties: Ties) -> FloatArray:
-    """Per draw and system pair 1 where the difference exceeds the observed one; a tie counts as `ties` says."""
-    upper, lower = np.triu_indices(len(scores), 1)
-    flipped = signs @ scores.T
-    observed = scores.sum(axis=1)
-    surplus = (flipped[:, upper] - flipped[:, lower]) - (observed[upper] - observed[lower])
+@lru_cache(maxsize=2)
+def random_signs(draws: int, segments: int, seed: int) -> FloatArray:
+    """Sign vectors in columns, shape (segments, draws), read-only: the same for all metrics of a test set."""
+    signs = np.where(np.random.default_rng(seed).random((draws, segments)) < 0.5, -1.0, 1.0).T
+    signs.flags.writeable = False
+    return signs
+
+
+def reached(flipped: FloatArray, scores: FloatArray, ties: Ties, starts: IntArray | None = None) -> FloatArray:
+    """How many draws exceed the observed difference of each pair of systems; a tie counts as `ties` says.
+
+    Parameters
+    ----------
+    flipped : ndarray, shape (k, draws)
+        Sums of the scores with random signs.
+    scores : ndarray, shape (k, n)
+    ties : "half" or "full"
+    starts : ndarray of int, optional
+        Where blocks of draws begin; None takes all as one.
+
+    Returns
+    -------
+    ndarray, shape (pairs, blocks)
+    """
+    surplus = differences(flipped - scores.sum(axis=1, keepdims=True))
     slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
-    tied = np.abs(surplus) <= slack
-    return np.where(tied, 0.5 if ties == "half" else 1.0, surplus > 0)
+    blocks = np.zeros(1, dtype=np.int64) if starts is None else starts
+    above, tied_or_above = (
+        np.add.reduceat(reach, blocks, axis=1, dtype=np.int64) for reach in (surplus > slack, surplus >= -slack)
+    )
+    return np.asarray((above + tied_or_above) / 2 if ties == "half" else tied_or_above.astype(float))
 
 
-def _apart(scores: FloatArray, upper: IntArray, lower: IntArray) -> FloatArray:
-    """Differences of row sums, 0 where they differ by rounding alone."""
+def _order_of_sums(scores: FloatArray, upper: IntArray, lower: IntArray) -> FloatArray:
+    """Signs of the differences of row sums."""
     sums = scores.sum(axis=1)
-    apart = sums[upper] - sums[lower]
-    return np.where(np.abs(apart) <= ROUNDING * float(np.abs(scores).max(initial=0.0)), 0.0, apart)
+    return _order(sums[upper] - sums[lower], scores)
+
+
+def _order(apart: FloatArray, scores: FloatArray) -> FloatArray:
+    """Signs of differences of sums of scores, 0 where they differ by rounding alone."""
+    return np.where(np.abs(apart) <= ROUNDING * float(np.abs(scores).max(initial=0.0)), 0.0, np.sign(apart))

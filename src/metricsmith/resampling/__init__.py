@@ -10,7 +10,13 @@ A *statistic* is a function of aligned arrays that returns one number, NaN where
 same result.
 """
 
-from metricsmith.resampling.clusters import correlation_interval, group_mean_interval, share_interval
+from metricsmith.resampling.clusters import (
+    MOST_REPLICATES,
+    correlation_interval,
+    group_mean_interval,
+    jackknife_interval,
+    share_interval,
+)
 from metricsmith.resampling.coverage import measured_coverage
 from metricsmith.resampling.draws import Groups, Statistic, resampled_rows
 from metricsmith.resampling.intervals import (
@@ -33,6 +39,7 @@ from metricsmith.resampling.repetitions import repeated_bootstrap, repeated_mean
 
 __all__ = [
     "MINIMUM_GROUPS",
+    "MOST_REPLICATES",
     "Groups",
     "Interval",
     "PermutationTest",
@@ -42,6 +49,7 @@ __all__ = [
     "group_bootstrap",
     "group_mean_interval",
     "holm",
+    "jackknife_interval",
     "mean_interval",
     "mean_test",
     "measured_coverage",

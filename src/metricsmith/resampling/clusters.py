@@ -23,7 +23,10 @@ from metricsmith.resampling.draws import (
 )
 from metricsmith.resampling.intervals import Interval, wilson_interval
 
-__all__ = ["correlation_interval", "design_effect", "group_mean_interval", "share_interval"]
+__all__ = [
+    "MOST_REPLICATES", "correlation_interval", "design_effect", "group_mean_interval", "jackknife_interval",
+    "share_interval",
+]  # fmt: skip
 
 CAUTION = 0.25
 """How much evidence that groups are all of a piece stands against the estimate, in groups: see `design_effect`."""
@@ -226,8 +229,6 @@ def correlation_interval(
     Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapter 11 (jackknife standard error); Fisher
     (1921), for the scale, on which the spread depends little on the correlation.
     """
-    from scipy.special import stdtrit
-
     check_level(level)
     (a, b), codes = complete([x, y], groups)
     g = min(np.unique(codes).size, MOST_REPLICATES)
@@ -238,14 +239,58 @@ def correlation_interval(
     for count in chunks(g, a.size):
         kept = [np.flatnonzero(codes % g != part) for part in range(len(parts), len(parts) + count)]
         parts.extend(evaluate_rows(statistic, [a, b], kept, batched).tolist())
-    undefined = sum(map(math.isnan, parts))
-    if undefined:
-        return Interval(math.nan, math.nan, level, g - undefined, undefined)
-    if abs(estimate) >= 1:
+    return jackknife_interval(estimate, parts, level=level, bounds=(-1.0, 1.0))
+
+
+def jackknife_interval(
+    estimate: float,
+    replicates: ArrayLike,
+    *,
+    level: float = 0.95,
+    bounds: tuple[float, float] | None = None,
+) -> Interval:
+    """Interval of a statistic from its values without each group in turn: Student's t with g - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    estimate : float
+        The statistic of all groups.
+    replicates : array_like, shape (g,)
+        The statistic without each of g groups.
+    level : float
+    bounds : (float, float), optional
+        The least and the largest value possible. With them the interval is taken on Fisher's z scale of the values
+        brought to [-1, 1] (for (0, 1) half the log odds), and does not leave them.
+
+    Returns
+    -------
+    Interval
+        `draws` counts the replicates. NaN ends with fewer than three, or if the estimate or a replicate is NaN
+        (`undefined` counts these). An estimate at a bound has no spread on that scale: both ends are that value.
+
+    Raises
+    ------
+    OptionError
+        If `level` is out of range or `bounds` are not in order.
+    """
+    from scipy.special import stdtrit
+
+    check_level(level)
+    if bounds is not None and not bounds[0] < bounds[1]:
+        raise OptionError(f"bounds ({bounds[0]:g}, {bounds[1]:g}) are not in order: give the least value first")
+    parts = np.asarray(replicates, dtype=float)
+    g, undefined = parts.size, int(np.count_nonzero(np.isnan(parts)))
+    if g < 3 or undefined or math.isnan(estimate):
+        return Interval(math.nan, math.nan, level, g - undefined if g > 2 else 0, undefined)
+    half = float(stdtrit(g - 1, (1 + level) / 2)) * math.sqrt((g - 1) * float(np.var(parts)))
+    if bounds is None:
+        return Interval(estimate - half, estimate + half, level, g)
+    centre, reach = (bounds[0] + bounds[1]) / 2, (bounds[1] - bounds[0]) / 2
+    place = (estimate - centre) / reach
+    if abs(place) >= 1:
         return Interval(estimate, estimate, level, g)
-    error = math.sqrt((g - 1) * float(np.var(parts))) / (1 - estimate**2)
-    centre, half = math.atanh(estimate), float(stdtrit(g - 1, (1 + level) / 2)) * error
-    return Interval(math.tanh(centre - half), math.tanh(centre + half), level, g)
+    z, half = math.atanh(place), half / (reach * (1 - place**2))
+    return Interval(centre + reach * math.tanh(z - half), centre + reach * math.tanh(z + half), level, g)
 
 
 def _check_bounds(values: FloatArray, least: float, largest: float) -> None:

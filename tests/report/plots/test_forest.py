@@ -58,3 +58,15 @@ def test_the_verdict_axis_reaches_one_and_names_both_ends():
 
 def test_the_description_repeats_the_figures():
     assert "a: .40 (.20 to .50)" in forest("k", [Estimate("a", 0.4, 0.2, 0.5)], "t")
+
+
+def test_chance_is_marked_left_of_a_better_value_and_the_axis_need_not_begin_at_zero():
+    drawing = forest("k", [Estimate("a", 0.6, 0.55, 0.65, chance=0.4)], "t", measure="acc-t", from_zero=False)
+    (chance,) = re.findall(r'<line x1="([\d.]+)"[^>]*class="zero chance"', drawing)
+    ((low, high, _),) = whiskers(drawing)
+    # The axis runs from .35 to .70: chance lies a seventh of it from the start, .15 before the whisker of .10.
+    assert math.isclose((low - float(chance)) / (high - low), 1.5, rel_tol=0.01)
+    assert ">acc-t<" in drawing
+    assert ">.4<" in drawing
+    assert ">0<" not in drawing
+    assert "chance" not in forest("k", [Estimate("a", 0.6, 0.55, 0.65)], "t")

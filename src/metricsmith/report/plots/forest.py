@@ -1,4 +1,4 @@
-"""Forest plot: one estimate with its interval per line, zero marked."""
+"""Forest plot: one estimate with its interval per line, zero or the level of chance marked."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ MARGIN = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """One line: name, value in [-1, 1], interval (NaN if undefined), whether it is the main one."""
+    """One line: name, value in [-1, 1], interval (NaN if undefined), whether it is the main one, what chance gets."""
 
     name: str
     value: float
     low: float
     high: float
     main: bool = False
+    chance: float = math.nan
 
     @property
     def words(self) -> str:
@@ -31,7 +32,15 @@ class Estimate:
         return f"{self.name}: {statistic(self.value, 2)} ({interval(self.low, self.high, 2)})"
 
 
-def forest(key: str, estimates: Sequence[Estimate], title: str, *, to_one: bool = False) -> Svg:
+def forest(
+    key: str,
+    estimates: Sequence[Estimate],
+    title: str,
+    *,
+    to_one: bool = False,
+    measure: str = "Kendall tau-b",
+    from_zero: bool = True,
+) -> Svg:
     """Draw the estimates in the order given; empty if not one of them is a number.
 
     Parameters
@@ -44,21 +53,26 @@ def forest(key: str, estimates: Sequence[Estimate], title: str, *, to_one: bool 
         What the plot shows, for those who do not see it.
     to_one : bool
         True draws the axis up to 1 and says what 0 and 1 stand for.
+    measure : str
+        What the axis is called otherwise.
+    from_zero : bool
+        False begins the axis near the least number, for measures of which 0 means nothing.
     """
     numbers = [
         number
         for estimate in estimates
-        for number in (estimate.value, estimate.low, estimate.high)
+        for number in (estimate.value, estimate.low, estimate.high, estimate.chance)
         if math.isfinite(number)
     ]
     if not numbers:
         return Svg("")
     highest = 1.0 if to_one else min(1.0, max(0.3, *numbers) + 0.05)
-    axis = Axis(max(-1.0, min(0.0, *numbers) - 0.05), highest, MARGIN, WIDTH - MARGIN)
+    lowest = max(-1.0, min(numbers + [0.0] * from_zero) - 0.05)
+    axis = Axis(lowest, highest, MARGIN, WIDTH - MARGIN)
     bottom = ROW * len(estimates) + 2.0
     marks = [_grid(axis, bottom)]
     marks += [_line(axis, estimate, ROW * index) for index, estimate in enumerate(estimates)]
-    marks += _landmarks(axis, bottom + 34) if to_one else [_axis_name(bottom + 36)]
+    marks += _landmarks(axis, bottom + 34) if to_one else [_axis_name(measure, bottom + 36)]
     return picture(key, bottom + 42, title, "; ".join(estimate.words for estimate in estimates), *marks)
 
 
@@ -71,8 +85,8 @@ def _grid(axis: Axis, bottom: float) -> Svg:
     return element("g", *marks)
 
 
-def _axis_name(y: float) -> Svg:
-    return label(WIDTH / 2, y, "Kendall tau-b", "muted", "middle")
+def _axis_name(measure: str, y: float) -> Svg:
+    return label(WIDTH / 2, y, measure, "muted", "middle")
 
 
 def _landmarks(axis: Axis, y: float) -> list[Svg]:
@@ -89,6 +103,9 @@ def _line(axis: Axis, estimate: Estimate, top: float) -> Svg:
         label(0, top + 14, fit(estimate.name, 38), f"halo {'strong' if estimate.main else ''}".strip()),
         label(WIDTH, top + 14, statistic(estimate.value, 2), "halo figure strong", "end"),
     ]
+    if math.isfinite(estimate.chance):
+        x = axis(estimate.chance)
+        marks.append(element("line", x1=x, x2=x, y1=y - 9, y2=y + 9, class_="zero chance"))
     if math.isfinite(estimate.low) and math.isfinite(estimate.high):
         marks.append(
             element("line", x1=axis(estimate.low), x2=axis(estimate.high), y1=y, y2=y, class_=f"whisker {kind}")

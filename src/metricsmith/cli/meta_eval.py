@@ -1,0 +1,116 @@
+"""``metricsmith meta-eval``: which metric agrees best with gold ratings of several systems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from metricsmith.cli.columns import aligned, widths
+from metricsmith.cli.endings import tell, write_into
+from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.errors import OptionError, nearest
+
+if TYPE_CHECKING:
+    from metricsmith.mqm import MQMWeights
+    from metricsmith.report.meta_evaluation.record import MetaEvaluation
+
+__all__ = ["meta_eval", "meta_evaluation_text"]
+
+
+def meta_eval(
+    scores: Annotated[
+        Path, typer.Argument(help="Metrics' scores: a table, a .seg.score file, or a folder of such files.")
+    ],
+    gold: Annotated[
+        Path, typer.Argument(help="Ratings of the same outputs: a table, MQM ratings, or a .seg.score file.")
+    ],
+    task: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A measure, or `all`; by default spa and acc-t, the tasks of WMT24."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A column of the table, or a score file; by default all.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(metavar="COL", help="Column with the rating.")] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="wmt|gemba", help="What errors cost in MQM ratings; by default wmt.")
+    ] = None,
+    lower_is_better: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A metric, or the rating, that counts something bad.")
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option(metavar="SYSTEM", help="A system to leave out, such as a reference.")
+    ] = None,
+    decimals: Annotated[
+        int | None, typer.Option(help="Round differences in acc and acc-t; by default floats are compared as they are.")
+    ] = None,
+    resamples: Annotated[int, typer.Option(help="Of the significance test of each two metrics.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Decides everything that is drawn.")] = 0,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where a report goes; by default none.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Measure how well metrics agree with gold ratings, and rank them."""
+    from metricsmith.datasets.score_matrices import read_score_matrices
+    from metricsmith.meta_evaluation.evaluation import tasks_by_name
+    from metricsmith.report.meta_evaluation.record import meta_evaluate
+    from metricsmith.report.meta_evaluation.write import META_EVALUATION_FILES, write_meta_evaluation
+
+    if out is not None:
+        check_writable(out, "--out", folder=True)
+        check_apart([out / name for name in META_EVALUATION_FILES], "--out", {"scores": scores, "gold": gold})
+    tasks_by_name(task or (), decimals=decimals)
+    read = read_score_matrices(
+        scores, gold, metrics=metric or (), target=target, weights=_weights(weights),
+        lower_is_better=lower_is_better or (), without=without or (),
+    )  # fmt: skip
+    record = meta_evaluate(
+        read.metrics, read.gold, systems=read.systems, raters=read.raters, documents=read.documents, tasks=task or (),
+        decimals=decimals, resamples=resamples, seed=seed, target=read.target, sources=read.sources, notes=read.notes,
+    )  # fmt: skip
+    if out is not None:
+        write_into(write_meta_evaluation, record, out)
+    tell(record, lambda: meta_evaluation_text(record, out), as_json=as_json, quiet=quiet)
+
+
+def meta_evaluation_text(record: MetaEvaluation, out: Path | None = None) -> str:
+    """The overview, a table for each task, what must not be overlooked, and where everything was written."""
+    from metricsmith.report.meta_evaluation import words
+
+    head, rows = words.overview(record)
+    lines = [words.setting(record), *_table(head, rows)]
+    for task in record.tasks:
+        figures = [(words.label(line, task), *words.cells(task, line)) for line in words.lines(task)]
+        lines += ["", *_table((task.task, *("value" if c == task.task else c for c in words.columns(task))), figures)]
+        head, tests = words.p_values(task)
+        if tests:
+            lines += _table(head, tests)
+    return "\n".join(
+        [
+            *lines,
+            "",
+            words.verdict(record).sentence,
+            *(f"warning: {warning}" for warning in record.warnings),
+            *(f"note: {note}" for note in record.notes),
+            *([] if out is None else [f"report: {out / 'meta_evaluation.html'}"]),
+            record.signature,
+        ]
+    )
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    wide = widths((head, *rows))
+    return [aligned(row, wide) for row in (head, *rows)]
+
+
+def _weights(name: str | None) -> MQMWeights | None:
+    from metricsmith.mqm import MQMWeights
+
+    named = {"wmt": MQMWeights.wmt, "gemba": MQMWeights.gemba}
+    if name is None:
+        return None
+    if name not in named:
+        raise OptionError(f"--weights {name!r} is unknown{nearest(name, named)}; allowed are {', '.join(named)}")
+    return named[name]()

@@ -1,0 +1,247 @@
+"""Several metrics on several tasks: values with intervals, clusters, and what chance and another rater get."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metricsmith.errors import DataError, OptionError
+from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
+from metricsmith.meta_evaluation.intervals import measure_interval
+from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, SoftSystemAccuracy, measure
+from metricsmith.meta_evaluation.ranking import TaskAverage, average_over_tasks, rank_table
+from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, chance_floor, measured
+from metricsmith.resampling import Groups, Interval
+
+__all__ = [
+    "WMT24", "MetricResult", "TaskResult", "average_tasks", "evaluate_task", "mean_rating", "tasks_by_name",
+]  # fmt: skip
+
+WMT24 = ("spa", "acc-t")
+"""The two measures that WMT24 averages, over language pairs, and Table 2 of GEMBA-MQM V2 after it."""
+
+UNDEFINED = Interval(math.nan, math.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """One metric, or one rater, on one task.
+
+    Parameters
+    ----------
+    name : str
+    value : float
+        Of the measure; NaN if it is undefined (constant scores).
+    interval : Interval
+        95 % by default; NaN ends where it is undefined.
+    chance : ChanceFloor
+        What the metric's own scores get when they are laid at random beside the outputs.
+    rank : int or None
+        The cluster, from 1. None for raters, which are measured against other gold scores, and undefined values.
+    epsilon : float
+        The tie threshold of acc-t; NaN for other measures.
+    error : float
+        Monte-Carlo standard error of SPA; NaN for other measures.
+    used, dropped : int
+        Groups (segments or systems) of a grouped measure, segments of a measure on systems: how many the value rests
+        on, and how many are left out.
+    """
+
+    name: str
+    value: float
+    interval: Interval
+    chance: ChanceFloor
+    rank: int | None = None
+    epsilon: float = math.nan
+    error: float = math.nan
+    used: int = 0
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """All metrics on one task.
+
+    Parameters
+    ----------
+    task : str
+        Name of the measure.
+    metrics : tuple of MetricResult
+        Best first, undefined ones last.
+    raters : tuple of MetricResult
+        Each rater against the mean of the others.
+    p_values : tuple of tuple of float
+        As in `RankTable`, for the metrics that have a rank, in their order.
+    """
+
+    task: str
+    metrics: tuple[MetricResult, ...]
+    raters: tuple[MetricResult, ...]
+    p_values: tuple[tuple[float, ...], ...]
+
+
+def tasks_by_name(names: Sequence[str], *, seed: int = 0, decimals: int | None = None) -> dict[str, Measure]:
+    """Measures of `MEASURES`, each once, in the order given.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Empty means `WMT24`, ``all`` every measure.
+    seed : int
+        Of SPA's draws.
+    decimals : int, optional
+        To which acc and acc-t round differences.
+
+    Raises
+    ------
+    OptionError
+        If a name is unknown or `decimals` is negative.
+    """
+    if decimals is not None and decimals < 0:
+        raise OptionError(f"decimals={decimals} must be 0 or more: 6 is free of float noise")
+    wanted = [name for given in names or WMT24 for name in (MEASURES if given == "all" else (given,))]
+    return {name: _set(measure(name), seed, decimals) for name in wanted}
+
+
+def evaluate_task(
+    task: str,
+    statistic: Measure,
+    metrics: Mapping[str, ArrayLike],
+    gold: ArrayLike,
+    *,
+    raters: Mapping[str, ArrayLike] | None = None,
+    groups: Groups | None = None,
+    level: float = 0.95,
+    significance: float = 0.05,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> TaskResult:
+    """Measure, rank and test metrics on one task.
+
+    Parameters
+    ----------
+    task : str
+        What the task is called.
+    statistic : callable
+        See `metricsmith.meta_evaluation.Measure`.
+    metrics : mapping of str to array_like of shape (k, n)
+        At least one; higher is better, NaN is missing. All are measured on the cells that all of them have.
+    gold : array_like, shape (k, n)
+    raters : mapping of str to array_like of shape (k, n), optional
+        The ratings that `gold` is the mean of. Each is measured against the mean of the others, where there are any.
+    groups : sequence of hashable, length n, optional
+        Documents of the segments, for the interval; None takes each segment by itself.
+    level, significance : float
+        Of the intervals, and of the differences that open a new cluster.
+    resamples, seed : int
+        Of `rank_table`; the chance floor takes 200 permutations.
+
+    Raises
+    ------
+    DataError
+        If there is no metric, shapes differ, a score is infinite, or a metric shares no cell with all others and gold.
+    OptionError
+        If `level`, `significance` or `resamples` is out of range.
+    """
+    matrices, common = _common(metrics, gold)
+
+    def result(name: str, scores: FloatArray, truth: FloatArray, rank: int | None = None) -> MetricResult:
+        found: Any = statistic(scores, truth)
+        value = float(found.value if hasattr(found, "value") else found)
+        if math.isnan(value):
+            nothing = ChanceFloor(math.nan, math.nan, math.nan, math.nan, math.nan, 0, 0)
+            return MetricResult(name, value, UNDEFINED, nothing, **_details(found))
+        interval = measure_interval(statistic, scores, truth, groups, level=level)
+        floor = chance_floor(statistic, scores, truth, seed=seed)
+        return MetricResult(name, value, interval, floor, rank, **_details(found))
+
+    defined = {name: scores for name, scores in matrices.items() if not math.isnan(measured(statistic, scores, common))}
+    ranked: list[MetricResult] = []
+    p_values: tuple[tuple[float, ...], ...] = ()
+    if defined:
+        table = rank_table(statistic, defined, common, level=significance, resamples=resamples, seed=seed)
+        ranked = [result(name, defined[name], common, rank) for name, rank in table.ranks.items()]
+        p_values = tuple(tuple(row) for row in table.p_values.tolist())
+    rest = [result(name, scores, common) for name, scores in matrices.items() if name not in defined]
+    others = [result(name, *pair) for name, pair in _each_against_the_others(raters or {}).items()]
+    return TaskResult(task, (*ranked, *rest), tuple(others), p_values)
+
+
+def average_tasks(results: Sequence[TaskResult], names: Sequence[str] = WMT24) -> dict[str, TaskAverage]:
+    """The mean of each metric over the tasks of these names; empty unless there are all of them.
+
+    Metrics whose value is undefined in one of them have no mean.
+    """
+    values = {result.task: {one.name: one.value for one in result.metrics} for result in results}
+    if not set(names) <= set(values):
+        return {}
+    whole = [
+        name for name in values[names[0]] if not any(math.isnan(values[task].get(name, math.nan)) for task in names)
+    ]
+    tasks = {task: {name: values[task][name] for name in whole} for task in names}
+    return average_over_tasks(tasks) if whole else {}
+
+
+def mean_rating(raters: Sequence[ArrayLike]) -> FloatArray:
+    """The mean of several raters' ratings in each cell, NaN where there is none.
+
+    It is rounded to 12 significant digits: sums of tenths that should be equal differ in the last bit, and measures
+    that count ties would take them for different ratings.
+
+    Parameters
+    ----------
+    raters : sequence of array_like, each of shape (k, n)
+        At least one; NaN is missing.
+    """
+    stack = np.array([np.asarray(ratings, dtype=float) for ratings in raters])
+    present = ~np.isnan(stack)
+    count = present.sum(axis=0)
+    means = np.where(present, stack, 0.0).sum(axis=0) / np.maximum(count, 1)
+    rounded = np.array([float(f"{mean:.12g}") for mean in means.ravel()]).reshape(means.shape)
+    return np.where(count > 0, rounded, math.nan)
+
+
+def _set(statistic: Measure, seed: int, decimals: int | None) -> Measure:
+    if isinstance(statistic, SoftSystemAccuracy):
+        return replace(statistic, seed=seed)
+    return replace(statistic, decimals=decimals) if isinstance(statistic, SegmentAccuracy) else statistic
+
+
+def _common(metrics: Mapping[str, ArrayLike], gold: ArrayLike) -> tuple[dict[str, FloatArray], FloatArray]:
+    """Metrics and gold without the cells that one of them lacks."""
+    if not metrics:
+        raise DataError("there are no metrics to evaluate: give at least one matrix of scores")
+    common = paired_matrices(gold, gold)[0]
+    for name, scores in metrics.items():
+        common = paired_matrices(scores, common)[1]
+        if np.isnan(common).all():
+            raise DataError(
+                f"{name} has no score for an output that the ratings and the metrics before it have: leave it out, or "
+                f"evaluate it by itself"
+            )
+    return {name: paired_matrices(scores, common)[0] for name, scores in metrics.items()}, common
+
+
+def _each_against_the_others(raters: Mapping[str, ArrayLike]) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Every rater's ratings and the mean of the others' by name, for raters who share an output with another."""
+    pairs = {}
+    for name, ratings in raters.items():
+        others = [other for who, other in raters.items() if who != name]
+        if others:
+            own, rest = paired_matrices(ratings, mean_rating(others))
+            if not np.isnan(own).all():
+                pairs[name] = own, rest
+    return pairs
+
+
+def _details(found: Any) -> dict[str, Any]:
+    """What a measure says beside its value, under the names of `MetricResult`."""
+    used = getattr(found, "groups_used", getattr(found, "segments", 0))
+    dropped = getattr(found, "groups_dropped", getattr(found, "segments_dropped", 0))
+    numbers = {name: float(getattr(found, name, math.nan)) for name in ("epsilon", "error")}
+    return {**numbers, "used": int(used), "dropped": int(dropped)}

@@ -1,0 +1,161 @@
+"""A finished meta-evaluation as data: how well metrics agree with gold ratings, task by task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metricsmith.meta_evaluation.evaluation import TaskResult, average_tasks, evaluate_task, tasks_by_name
+from metricsmith.meta_evaluation.ranking import TaskAverage
+from metricsmith.report.plain import jsonable
+from metricsmith.version import __version__
+
+__all__ = ["SCHEMA_VERSION", "MetaEvaluation", "meta_evaluate"]
+
+SCHEMA_VERSION = 1
+INDEPENDENT = "documents are not known: segments are taken to be independent, so that intervals may be too narrow"
+FEW = 30  # groups below which jackknife intervals cover less than they say: docs/coverage.md
+
+
+@dataclass(frozen=True)
+class MetaEvaluation:
+    """Metrics side by side.
+
+    Parameters
+    ----------
+    target : str
+        Name of the gold rating.
+    tasks : tuple of TaskResult
+        In the order in which they were asked for.
+    averages : mapping of str to TaskAverage
+        Over the two tasks of WMT24, best first; empty unless both were asked for.
+    systems : tuple of str
+    segments, outputs : int
+        Segments, and outputs that gold and all metrics have: what everything was measured on.
+    documents : int
+        Documents of the segments; 0 if they are not known.
+    seed, resamples : int
+    signature : str
+        The line that makes every number reproducible.
+    notes, warnings : tuple of str
+    title : str
+    """
+
+    target: str
+    tasks: tuple[TaskResult, ...]
+    averages: Mapping[str, TaskAverage]
+    systems: tuple[str, ...]
+    segments: int
+    outputs: int
+    documents: int
+    seed: int
+    resamples: int
+    signature: str
+    notes: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = field(default=())
+    title: str = "Metrics beside gold ratings"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content of ``meta_evaluation.json``: JSON-ready, NaN as None."""
+        return dict(jsonable({"schema_version": SCHEMA_VERSION, **asdict(self)}))
+
+
+def meta_evaluate(
+    metrics: Mapping[str, ArrayLike],
+    gold: ArrayLike,
+    *,
+    systems: Sequence[str],
+    raters: Mapping[str, ArrayLike] | None = None,
+    documents: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    decimals: int | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+    target: str = "gold",
+    sources: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
+) -> MetaEvaluation:
+    """Evaluate metrics against gold ratings, as `read_score_matrices` gives both.
+
+    Parameters
+    ----------
+    metrics : mapping of str to array_like of shape (k, n)
+        k systems in rows, n segments in columns; higher is better, NaN is missing.
+    gold : array_like, shape (k, n)
+    systems : sequence of str, length k
+    raters : mapping of str to array_like of shape (k, n), optional
+        The ratings that `gold` is the mean of: baselines.
+    documents : sequence of str, length n
+        Of the segments; empty takes each segment by itself.
+    tasks : sequence of str
+        Names of `MEASURES`; empty means those of WMT24, ``all`` every one.
+    decimals : int, optional
+        To which acc and acc-t round differences; None compares floats as they are.
+    resamples, seed : int
+        Of PERM-BOTH for each two metrics; the seed also decides SPA's draws and the chance floor.
+    target : str
+        What the rating is called.
+    sources : mapping of str to str, optional
+        Names and checksums of files, for the signature.
+    notes : sequence of str
+
+    Raises
+    ------
+    DataError
+        If there is no metric, shapes differ, a score is infinite, or metrics have no output in common.
+    OptionError
+        If an option has no meaning.
+    """
+    measures = tasks_by_name(tasks, seed=seed, decimals=decimals)
+    groups = documents or None
+    results = tuple(
+        evaluate_task(name, one, metrics, gold, raters=raters, groups=groups, resamples=resamples, seed=seed)
+        for name, one in measures.items()
+    )
+    together = np.array([np.asarray(scores, dtype=float) for scores in (gold, *metrics.values())])
+    segments = together.shape[2]
+    return MetaEvaluation(
+        target=target,
+        tasks=results,
+        averages=average_tasks(results),
+        systems=tuple(systems),
+        segments=segments,
+        outputs=int((~np.isnan(together)).all(axis=0).sum()),
+        documents=len(set(documents)),
+        seed=seed,
+        resamples=resamples,
+        signature=" | ".join(
+            [
+                f"metricsmith {__version__}",
+                *(f"{what} {source}" for what, source in (sources or {}).items()),
+                f"{len(systems)} systems, {segments} segments",
+                f"tasks {', '.join(measures)}",
+                f"differences {'as floats' if decimals is None else f'rounded to {decimals} decimals'}",
+                f"seed {seed}, {resamples} resamples",
+            ]
+        ),
+        notes=(*notes, *([] if documents else [INDEPENDENT])),
+        warnings=tuple(_warnings(results, len(set(documents)) or segments)),
+    )
+
+
+def _warnings(results: Sequence[TaskResult], groups: int) -> list[str]:
+    """What must not be overlooked."""
+    lines = [(result.task, one) for result in results for one in result.metrics]
+    warnings = [
+        f"{one.name} agrees less than chance on {task} ({one.value:.3f}, chance {one.chance.mean:.3f}): if lower is "
+        f"better, say so with lower_is_better (--lower-is-better)"
+        for task, one in lines
+        if one.value < one.chance.low
+    ]
+    undefined = [f"{one.name} on {task}" for task, one in lines if math.isnan(one.value)]
+    if undefined:
+        warnings.append(f"undefined, because all scores are alike where it counts: {', '.join(undefined)}")
+    if groups < FEW:
+        warnings.append(f"intervals rest on {groups} groups of segments: below {FEW} they tend to be too narrow")
+    return warnings

@@ -1,0 +1,106 @@
+"""What a meta-evaluation says: cells, tables, the sentence above them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from metricsmith.meta_evaluation import MEASURES, ChanceFloor, MetricResult, TaskResult
+from metricsmith.report.meta_evaluation import words
+from metricsmith.resampling import Interval
+
+
+def line(name, value, rank, p=0.005):
+    return MetricResult(
+        name, value, Interval(value - 0.1, value + 0.1), ChanceFloor(value, 0.4, 0.3, 0.5, p, 9, 0), rank
+    )
+
+
+def task(name, *lines):
+    return TaskResult(name, lines, (), tuple((math.nan,) * len(lines) for _ in lines))
+
+
+def test_the_overview_is_table_2_of_the_paper(full):
+    head, rows = words.overview(full)
+    assert head == ("metric", "#", "average", "#", "spa", "#", "acc-t")
+    assert rows == [
+        ("gemba", "1", ".765", "1", ".930", "2", ".600"),
+        ("x<b>", "1", ".765", "1", ".920", "1", ".610"),
+        ("flat", "–", "undefined", "2", ".500", "–", "undefined"),
+        ("another rater (slot 0)", "–", "–", "–", ".570", "–", ".580"),
+    ]
+
+
+def test_without_both_tasks_of_wmt24_there_is_no_average(full, make_record):
+    head, rows = words.overview(make_record(full.tasks[1]))
+    assert head == ("metric", "#", "acc-t")
+    assert rows[0] == ("x<b>", "1", ".610")
+
+
+def test_cells_follow_their_columns(full):
+    spa, acc = full.tasks
+    assert words.columns(spa) == ("cluster", "spa", "95 %", "chance", "p", "± draws", "on")
+    assert words.cells(spa, spa.metrics[0]) == ("1", ".930", ".890 to .960", ".400", ".005", ".0011", "104")
+    found = dict(zip(words.columns(acc), words.cells(acc, acc.metrics[0]), strict=True))
+    assert found["ε"] == "0.25"
+    assert words.cells(acc, acc.metrics[2]) == ("–", "undefined", "–", "–", "–", "–", "104")
+    assert words.cells(acc, acc.raters[0])[-1] == "104 + 3"
+    pooled = task("tau-b", line("a", 0.5, 1))
+    assert words.columns(pooled) == ("cluster", "tau-b", "95 %", "chance", "p", "on")
+    assert words.cells(pooled, pooled.metrics[0])[-1] == "–"
+
+
+def test_p_values_stand_in_the_upper_triangle(full):
+    assert words.p_values(full.tasks[0]) == (
+        ("better than", "x<b>", "flat"),
+        [("gemba", ".010", ".020"), ("x<b>", "", ".030")],
+    )
+    assert words.p_values(full.tasks[1]) == (("better than", "gemba"), [("x<b>", ".010")])
+    assert words.p_values(task("acc", line("a", 0.5, 1)))[1] == []
+    assert words.p_values(TaskResult("acc", (), (), ()))[1] == []
+
+
+def test_every_measure_has_a_meaning():
+    assert set(words.MEANINGS) == set(MEASURES)
+
+
+def test_the_setting_counts_what_was_compared(full, make_record):
+    assert words.setting(full) == "3 metrics against mqm: 300 outputs of 3 systems on 104 segments in 30 documents."
+    assert "segments." in words.setting(make_record(*full.tasks, documents=0))
+
+
+BEST = line("a", 0.9, 1)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "tone", "says"),
+    [
+        ([task("acc", BEST, line("b", 0.8, 2))], "good", "a agrees best with mqm (acc .900, 95 % .800 to 1.000); "),
+        ([task("acc", BEST, line("b", 0.8, 2))], "good", "on acc its lead is more than chance."),
+        ([task("acc", BEST, line("b", 0.8, 1))], "unsure", "on acc it cannot be told from b."),
+        (
+            [task("acc", BEST, *(line(name, 0.8, 1) for name in "bcdef"))],
+            "unsure",
+            "cannot be told from b, c, d and 2 more.",
+        ),
+        (
+            [task(name, BEST, line("b", 0.8, 2)) for name in ("spa", "acc-t")],
+            "good",
+            "(average of spa and acc-t .900); on spa its lead is more than chance; on acc-t its lead",
+        ),
+        (
+            [task("spa", BEST, line("b", 0.8, 2)), task("acc-t", line("b", 0.7, 1), line("a", 0.65, 2))],
+            "unsure",
+            "on spa its lead is more than chance; on acc-t it stands in cluster 2.",
+        ),
+        ([task("acc", BEST)], "good", "a agrees with mqm better than chance (acc .900"),
+        ([task("acc", line("a", 0.4, 1, p=0.2))], "bad", "a comes first (acc .400, 95 % .300 to .500), and may"),
+        ([task("acc", line("a", math.nan, None))], "unsure", "No metric has a defined agreement with mqm on acc."),
+        ([task("tau-b", BEST, line("b", 0.8, 2)), task("acc", line("b", 0.9, 1), BEST)], "good", "(tau-b .900"),
+    ],
+)  # fmt: skip
+def test_the_verdict_claims_no_more_than_the_tests_support(make_record, tasks, tone, says):
+    verdict = words.verdict(make_record(*tasks))
+    assert verdict.tone == tone
+    assert says in verdict.sentence
