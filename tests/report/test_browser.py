@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from meta_evaluations import FULL
+from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
 from metricsmith.report.page import render_html
 
 pytestmark = pytest.mark.browser
@@ -78,6 +80,16 @@ def test_the_page_opens_offline_without_a_complaint(browser, tmp_path, make_reco
     if kind == "realistic":
         marks = [tag for tag, _ in tree.elements if tag in {"circle", "rect", "path", "line", "polyline"}]
         assert len(marks) > 250
+
+
+def test_a_meta_evaluation_opens_offline_without_a_complaint(browser, tmp_path, read):
+    own = visit(browser, tmp_path, "<!doctype html><title>empty</title>").hosts
+    seen = visit(browser, tmp_path, render_meta_evaluation_html(FULL))
+    assert seen.console == []
+    assert seen.hosts <= own
+    elements = read(seen.tree).elements
+    assert sum((a.get("class") or "").startswith("plot ") for _, a in elements) == 2
+    assert not {"script", "img", "iframe", "object", "b", "i"} & {tag for tag, _ in elements}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from meta_evaluations import FULL
 from metricsmith.report.meta_evaluation.markdown import render_meta_evaluation_markdown
 from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
 from metricsmith.report.meta_evaluation.record import meta_evaluate
@@ -64,8 +65,8 @@ def test_a_metric_below_chance_and_one_without_a_value_are_warned_of():
     assert "flat on acc" not in text
 
 
-def test_the_json_is_plain(full, tmp_path):
-    write_meta_evaluation(full, tmp_path / "new")
+def test_the_json_is_plain(tmp_path):
+    write_meta_evaluation(FULL, tmp_path / "new")
     assert {path.name for path in (tmp_path / "new").iterdir()} == set(META_EVALUATION_FILES)
 
     def refuse(name):
@@ -79,8 +80,8 @@ def test_the_json_is_plain(full, tmp_path):
     assert content["averages"]["gemba"] == {"value": pytest.approx(0.765), "rank": 1}
 
 
-def test_the_page_shows_every_task_metric_and_rater_and_fetches_nothing(full):
-    page = render_meta_evaluation_html(full)
+def test_the_page_shows_every_task_metric_and_rater_and_fetches_nothing():
+    page = render_meta_evaluation_html(FULL)
     for text in ("x&lt;b&gt;", "another rater (slot 0)", "undefined", ".930", "104 + 3", "flat | is undefined", "s | t",
                  "Soft pairwise accuracy", "&lt;i&gt;segment&lt;/i&gt;"):  # fmt: skip
         assert text in page, text
@@ -94,8 +95,8 @@ def test_the_page_shows_every_task_metric_and_rater_and_fetches_nothing(full):
     assert page.count('class="zero chance"') == 7
 
 
-def test_markdown_has_the_same_figures_and_escapes_texts(full):
-    text = render_meta_evaluation_markdown(full)
+def test_markdown_has_the_same_figures_and_escapes_texts():
+    text = render_meta_evaluation_markdown(FULL)
     assert "| x&lt;b&gt; | 1 | .765 | 1 | .920 | 1 | .610 |" in text
     assert "| another rater (slot 0) | – | .580 |" in text
     assert "> Warning: flat \\| is undefined" in text

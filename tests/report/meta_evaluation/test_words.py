@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from meta_evaluations import FULL, record
 from metricsmith.meta_evaluation import MEASURES, ChanceFloor, MetricResult, TaskResult
 from metricsmith.report.meta_evaluation import words
 from metricsmith.resampling import Interval
@@ -21,8 +22,8 @@ def task(name, *lines):
     return TaskResult(name, lines, (), tuple((math.nan,) * len(lines) for _ in lines))
 
 
-def test_the_overview_is_table_2_of_the_paper(full):
-    head, rows = words.overview(full)
+def test_the_overview_is_table_2_of_the_paper():
+    head, rows = words.overview(FULL)
     assert head == ("metric", "#", "average", "#", "spa", "#", "acc-t")
     assert rows == [
         ("gemba", "1", ".765", "1", ".930", "2", ".600"),
@@ -32,14 +33,14 @@ def test_the_overview_is_table_2_of_the_paper(full):
     ]
 
 
-def test_without_both_tasks_of_wmt24_there_is_no_average(full, make_record):
-    head, rows = words.overview(make_record(full.tasks[1]))
+def test_without_both_tasks_of_wmt24_there_is_no_average():
+    head, rows = words.overview(record(FULL.tasks[1]))
     assert head == ("metric", "#", "acc-t")
     assert rows[0] == ("x<b>", "1", ".610")
 
 
-def test_cells_follow_their_columns(full):
-    spa, acc = full.tasks
+def test_cells_follow_their_columns():
+    spa, acc = FULL.tasks
     assert words.columns(spa) == ("cluster", "spa", "95 %", "chance", "p", "± draws", "on")
     assert words.cells(spa, spa.metrics[0]) == ("1", ".930", ".890 to .960", ".400", ".005", ".0011", "104")
     found = dict(zip(words.columns(acc), words.cells(acc, acc.metrics[0]), strict=True))
@@ -51,12 +52,12 @@ def test_cells_follow_their_columns(full):
     assert words.cells(pooled, pooled.metrics[0])[-1] == "–"
 
 
-def test_p_values_stand_in_the_upper_triangle(full):
-    assert words.p_values(full.tasks[0]) == (
+def test_p_values_stand_in_the_upper_triangle():
+    assert words.p_values(FULL.tasks[0]) == (
         ("better than", "x<b>", "flat"),
         [("gemba", ".010", ".020"), ("x<b>", "", ".030")],
     )
-    assert words.p_values(full.tasks[1]) == (("better than", "gemba"), [("x<b>", ".010")])
+    assert words.p_values(FULL.tasks[1]) == (("better than", "gemba"), [("x<b>", ".010")])
     assert words.p_values(task("acc", line("a", 0.5, 1)))[1] == []
     assert words.p_values(TaskResult("acc", (), (), ()))[1] == []
 
@@ -65,9 +66,9 @@ def test_every_measure_has_a_meaning():
     assert set(words.MEANINGS) == set(MEASURES)
 
 
-def test_the_setting_counts_what_was_compared(full, make_record):
-    assert words.setting(full) == "3 metrics against mqm: 300 outputs of 3 systems on 104 segments in 30 documents."
-    assert "segments." in words.setting(make_record(*full.tasks, documents=0))
+def test_the_setting_counts_what_was_compared():
+    assert words.setting(FULL) == "3 metrics against mqm: 300 outputs of 3 systems on 104 segments in 30 documents."
+    assert "segments." in words.setting(record(*FULL.tasks, documents=0))
 
 
 BEST = line("a", 0.9, 1)
@@ -100,7 +101,7 @@ BEST = line("a", 0.9, 1)
         ([task("tau-b", BEST, line("b", 0.8, 2)), task("acc", line("b", 0.9, 1), BEST)], "good", "(tau-b .900"),
     ],
 )  # fmt: skip
-def test_the_verdict_claims_no_more_than_the_tests_support(make_record, tasks, tone, says):
-    verdict = words.verdict(make_record(*tasks))
+def test_the_verdict_claims_no_more_than_the_tests_support(tasks, tone, says):
+    verdict = words.verdict(record(*tasks))
     assert verdict.tone == tone
     assert says in verdict.sentence

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from metricsmith.meta_evaluation import ChanceFloor, MetricResult, TaskResult
 from metricsmith.meta_evaluation.evaluation import UNDEFINED, average_tasks
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
@@ -31,29 +29,23 @@ def task(name, *metrics, raters=()):
     return TaskResult(name, metrics, tuple(raters), p_values)
 
 
-@pytest.fixture
-def make_record():
-    def make(*tasks, **changes):
-        settings = {
-            "target": "mqm", "systems": ("a", "b", "c"), "segments": 104, "outputs": 300, "documents": 30, "seed": 0,
-            "resamples": 1000, "signature": "s | t", "notes": ("segments were matched by <i>segment</i>",),
-        }  # fmt: skip
-        return MetaEvaluation(tasks=tasks, averages=average_tasks(tasks), **{**settings, **changes})
-
-    return make
+def record(*tasks, **changes):
+    settings = {
+        "target": "mqm", "systems": ("a", "b", "c"), "segments": 104, "outputs": 300, "documents": 30, "seed": 0,
+        "resamples": 1000, "signature": "s | t", "notes": ("segments were matched by <i>segment</i>",),
+    }  # fmt: skip
+    return MetaEvaluation(tasks=tasks, averages=average_tasks(tasks), **{**settings, **changes})
 
 
-@pytest.fixture
-def full(make_record):
-    """Three metrics, one of them undefined in one task, and a rater."""
-    rater = [result("slot 0", 0.57)]
-    return make_record(
-        task(
-            "spa",
-            result("gemba", 0.93, 1, error=0.0011), result("x<b>", 0.92, 1, error=0.0012),
-            result("flat", 0.5, 2, p=1.0), raters=rater,
-        ),
-        task("acc-t", result("x<b>", 0.61, 1, epsilon=0.25), result("gemba", 0.6, 2, epsilon=0.0), result("flat", NAN),
-             raters=[result("slot 0", 0.58, dropped=3)]),
-        warnings=("flat | is undefined",),
-    )  # fmt: skip
+# Three metrics, one of them undefined in one task, and a rater.
+FULL = record(
+    task(
+        "spa", result("gemba", 0.93, 1, error=0.0011), result("x<b>", 0.92, 1, error=0.0012),
+        result("flat", 0.5, 2, p=1.0), raters=[result("slot 0", 0.57)],
+    ),
+    task(
+        "acc-t", result("x<b>", 0.61, 1, epsilon=0.25), result("gemba", 0.6, 2, epsilon=0.0), result("flat", NAN),
+        raters=[result("slot 0", 0.58, dropped=3)],
+    ),
+    warnings=("flat | is undefined",),
+)  # fmt: skip
