@@ -12,9 +12,12 @@ from metricsmith.version import __version__ as __version__
 if TYPE_CHECKING:
     from metricsmith.aggregation import OutlierRule, drop_outliers, rrwa
     from metricsmith.bank.catalogue import MetricBank, default_bank
+    from metricsmith.datasets.mt_metrics_eval import EvalSet, read_eval_set
     from metricsmith.datasets.score_matrices import ScoreMatrices, read_score_matrices
+    from metricsmith.datasets.segments import Translations, read_translations, translation_rows
     from metricsmith.datasets.table import Table, read_table
     from metricsmith.datasets.taubench import read_taubench
+    from metricsmith.datasets.wmt_mqm import read_wmt_mqm
     from metricsmith.errors import (
         DataError,
         InputError,
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
         StoreError,
     )
     from metricsmith.metric import DSPyMetric, Metric, make_row
+    from metricsmith.mqm import MQMWeights, mqm_score
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.comparison.run import compare
     from metricsmith.optimizers.gepa_bound import GEPABound, gepa_bound
@@ -51,6 +55,7 @@ if TYPE_CHECKING:
     from metricsmith.programs.judges.examples import ExampleJudge
     from metricsmith.programs.judges.geval import GEval
     from metricsmith.programs.judges.guideline import GuidelineJudge
+    from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
     from metricsmith.programs.judges.panel import Panel
     from metricsmith.programs.judges.repeated import Repeated
     from metricsmith.programs.judges.rubric import RubricJudge
@@ -59,7 +64,8 @@ if TYPE_CHECKING:
     from metricsmith.programs.perturbers.catalogue import BUILTIN, perturb
     from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen
     from metricsmith.programs.perturbers.sheet import read_sheet, write_sheet
-    from metricsmith.records import Agreement, Judgement, MetricCard, Output, Scale, Status, Task, Usage
+    from metricsmith.programs.translations import judge_translations
+    from metricsmith.records import Agreement, ErrorSpan, Judgement, MetricCard, Output, Scale, Status, Task, Usage
     from metricsmith.regression import LinearCombination, MetaMetrics, PriorRidge, TwoStagePLS, project
     from metricsmith.rendering import render_messages, render_output
     from metricsmith.report.comparison.record import Comparison
@@ -67,6 +73,8 @@ if TYPE_CHECKING:
     from metricsmith.report.meta_evaluation.record import MetaEvaluation, meta_evaluate
     from metricsmith.report.meta_evaluation.write import write_meta_evaluation
     from metricsmith.report.record import RunRecord
+    from metricsmith.report.translations.record import TranslationRecord
+    from metricsmith.report.translations.write import write_translations
     from metricsmith.report.write import write_reports
     from metricsmith.reward import Reward, RewardCheck
     from metricsmith.scoring import (
@@ -123,7 +131,7 @@ _HOMES = {
     "programs.perturbers.sheet": ("read_sheet", "write_sheet"),
     "programs.perturbers.base": ("Perturbation", "Perturber"),
     "programs.perturbers.catalogue": ("BUILTIN", "perturb"),
-    "records": ("Agreement", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
+    "records": ("Agreement", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
     "regression": ("LinearCombination", "MetaMetrics", "PriorRidge", "TwoStagePLS", "project"),
     "rendering": ("render_messages", "render_output"),
     "report.comparison.record": ("Comparison",),
@@ -136,6 +144,14 @@ _HOMES = {
     "scoring": (
         "Budget", "CallableMetric", "Concurrency", "Coverage", "ScoreTable", "ascore", "estimate", "score",
     ),
+    "datasets.segments": ("Translations", "read_translations", "translation_rows"),
+    "datasets.wmt_mqm": ("read_wmt_mqm",),
+    "datasets.mt_metrics_eval": ("EvalSet", "read_eval_set"),
+    "mqm": ("MQMWeights", "mqm_score"),
+    "programs.judges.mqm": ("MQMAnnotator", "MQMJudge"),
+    "programs.translations": ("judge_translations",),
+    "report.translations.record": ("TranslationRecord",),
+    "report.translations.write": ("write_translations",),
     "store": ("Store",),
 }  # fmt: skip
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -143,17 +159,19 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Agreement", "AutoMetrics", "BUILTIN", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
     "CriterionJudge", "DSPyMetric", "DataError", "DegradationStrategies", "DirectAssessment", "DnAEval", "ESAJudge",
-    "ExampleJudge", "GEPABound", "GEval", "GuidelineJudge", "Induced", "InducedMetric", "InputError", "Interrupted",
-    "JudgeTuner", "Judgement", "JudgementFailed", "LinearCombination", "MetaEvaluation", "MetaMetrics", "Metric",
-    "MetricBank", "MetricCard", "MetricsmithError", "ModelFailure", "NeedsError", "OptionError", "OutlierRule",
-    "Output", "Panel", "Perturbation", "Perturber", "PerturberMetric", "Preserve", "PriorRidge", "Prober",
-    "RankingMetric", "Repeated", "Reward", "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord", "Scale",
-    "ScoreMatrices", "ScoreTable", "StateError", "Status", "Store", "StoreError", "Table", "Task", "Tuning",
-    "TwoStagePLS", "Usage", "Worsen", "YieldMetric", "ascore", "axes_episodes", "compare", "default_bank",
-    "drop_outliers", "estimate", "gepa_bound", "induce", "load", "make_row", "meta_evaluate", "perturb",
-    "perturbation_episodes", "probe_position", "project", "read_score_matrices", "read_sheet", "read_table",
-    "read_taubench", "recommendation_episodes", "render_messages", "render_output", "rrwa", "rubric_episodes", "score",
-    "strategy_episodes", "write_comparison", "write_meta_evaluation", "write_reports", "write_sheet", "yield_of",
+    "ErrorSpan", "EvalSet", "ExampleJudge", "GEPABound", "GEval", "GuidelineJudge", "Induced", "InducedMetric",
+    "InputError", "Interrupted", "JudgeTuner", "Judgement", "JudgementFailed", "LinearCombination", "MQMAnnotator",
+    "MQMJudge", "MQMWeights", "MetaEvaluation", "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
+    "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "Perturbation", "Perturber",
+    "PerturberMetric", "Preserve", "PriorRidge", "Prober", "RankingMetric", "Repeated", "Reward", "RewardCheck",
+    "RewardMonitor", "RubricJudge", "RunRecord", "Scale", "ScoreMatrices", "ScoreTable", "StateError", "Status",
+    "Store", "StoreError", "Table", "Task", "TranslationRecord", "Translations", "Tuning", "TwoStagePLS", "Usage",
+    "Worsen", "YieldMetric", "ascore", "axes_episodes", "compare", "default_bank", "drop_outliers", "estimate",
+    "gepa_bound", "induce", "judge_translations", "load", "make_row", "meta_evaluate", "mqm_score", "perturb",
+    "perturbation_episodes", "probe_position", "project", "read_eval_set", "read_score_matrices", "read_sheet",
+    "read_table", "read_taubench", "read_translations", "read_wmt_mqm", "recommendation_episodes", "render_messages",
+    "render_output", "rrwa", "rubric_episodes", "score", "strategy_episodes", "translation_rows", "write_comparison",
+    "write_meta_evaluation", "write_reports", "write_sheet", "write_translations", "yield_of",
 ]  # fmt: skip
 
 
