@@ -16,6 +16,7 @@ from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Scale
@@ -44,6 +45,7 @@ JUDGES += [
     DirectAssessment(**LANGUAGES, scale="stars"),
     DirectAssessment(**LANGUAGES, scale="classes"),
     ESAJudge(**LANGUAGES),
+    MQMAnnotator(**LANGUAGES),
 ]
 
 
@@ -78,7 +80,8 @@ def translated(fields, prompt):
         return {"reasoning": fields["reasoning"], "quality": CLASSES[int(fields["score"]) - 1]}
     if "[[ ## errors ## ]]" in prompt:
         error = {"span": "words", "type": "style/awkward", "description": "Plain."}
-        return {"errors": {"major": [], "minor": [error]}, **fields}
+        lists = {"major": [], "minor": [error]}
+        return {"errors": {"critical": [], **lists}} if '"critical"' in prompt else {"errors": lists, **fields}
     return fields
 
 

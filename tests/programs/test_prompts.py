@@ -22,6 +22,7 @@ from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.perturbers.base import Source
@@ -98,6 +99,7 @@ ASKED = {
     "guideline_judge": guideline,
     **{f"direct_assessment_{scale}": assessed(scale) for scale in KINDS},
     "esa_judge": lambda: translated(ESAJudge),
+    "mqm_annotator": lambda: translated(MQMAnnotator),
     "dimensions": lambda: DimensionsGenerator()(task=TASK.description, rating="rating", count=3),
     "panel": panel,
     "axes": axes,
@@ -128,7 +130,8 @@ ANSWER = {
 
 
 def rendered(name: str) -> str:
-    lm = DummyLM([ANSWER])
+    errors = {"errors": '{"critical": [], "major": [], "minor": []}'} if name == "mqm_annotator" else {}
+    lm = DummyLM([ANSWER | errors])
     with dspy.context(lm=lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False)):
         ASKED[name]()
     return "\n\n".join(f"=== {m['role']} ===\n{m['content']}" for m in lm.history[0]["messages"]) + "\n"

@@ -25,7 +25,9 @@ class TranslationError(pydantic.BaseModel):
 
 
 class ErrorsBySeverity(pydantic.BaseModel):
-    """The errors of one translation. All three lists are always there."""
+    """The errors of one translation. All three lists are always there, and no other."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")  # errors in a list of another name would be lost
 
     critical: list[TranslationError]
     major: list[TranslationError]
