@@ -9,19 +9,21 @@ import pytest
 from dspy.utils import DummyLM
 
 import metricsmith
+from loopback import serve
 from metricsmith.aggregation import rrwa
 from metricsmith.datasets.segments import read_translations
 from metricsmith.datasets.wmt_mqm import read_wmt_mqm
 from metricsmith.errors import DataError, JudgementFailed, OptionError, StateError
 from metricsmith.metric import make_row
 from metricsmith.mqm import MQMWeights
+from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.judges.mqm import WORKED, WORKED_ERRORS, MQMAnnotator, MQMJudge, in_words
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import from_state
 from metricsmith.programs.state import write_state
 from metricsmith.programs.translations import judge_translations
 from metricsmith.records import ErrorSpan, Judgement, Status
-from reviser import FILES, GOLD
+from reviser import FILES, GOLD, Reviser
 
 LANGUAGES = {"source_language": "English", "target_language": "German"}
 ROW = make_row("Die Tür ist offen.", input="The door is shut.", context="The door is shut.\nKnock twice.")
@@ -354,3 +356,14 @@ def test_an_error_in_words():
     assert in_words(ErrorSpan("minor", "accuracy/omission", side="source", text="x")) == (
         "minor accuracy/omission «x» in the source"
     )
+
+
+def test_it_learns_from_marked_ratings():
+    table = read_wmt_mqm(GOLD)
+    with serve(Reviser()) as server:
+        tuner = JudgeTuner(method="labeled", task=table.task, budget=200, lm=server.lm(temperature=1.0))
+        tuned = tuner.compile(annotator(), table.rows)
+        assert server.requests <= 200
+        shown = [prompt for prompt in server.prompts if "«Lesezimmer»" in prompt or '"span": "Lesezimmer"' in prompt]
+    assert shown  # marked errors of gold ratings were demonstrations
+    assert tuned.tuning.usage.requests == server.requests
