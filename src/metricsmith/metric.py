@@ -34,6 +34,7 @@ __all__ = [
     "Metric",
     "Part",
     "RowText",
+    "Sequential",
     "content_hash",
     "judged_row",
     "make_row",
@@ -90,6 +91,32 @@ class Composite(Protocol):
 
     def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
         """The judgement of one row from those of its p parts; its usage is the sum of theirs."""
+
+
+@runtime_checkable
+class Sequential(Composite, Protocol):
+    """A composite that may do without some of its parts: which to ask next follows from those that are known.
+
+    The scoring engine asks what is wanted, looks again when it knows more, and so on until nothing more is wanted.
+    """
+
+    def wanted(self, values: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which parts of each row to ask: two arrays of shape (n, p) in, one out.
+
+        Parameters
+        ----------
+        values : float array
+            Raw numbers; NaN where a part failed or is not known yet.
+        known : bool array
+            Which parts have been judged, with a number or without.
+
+        Returns
+        -------
+        bool array
+            A part that is wanted stays so, whatever becomes known. `combined` and `verdict` leave out a part that
+            is never wanted also where it is known for another's sake, so that neither the order of the answers
+            nor what a store holds changes a number.
+        """
 
 
 @dataclass(frozen=True, slots=True)
