@@ -80,7 +80,7 @@ class Metric(Protocol):
 class Composite(Protocol):
     """A metric that asks nothing itself: its number follows from those of its parts.
 
-    The scoring engine judges the parts (each once, however many metrics share it) and puts them together.
+    The scoring engine judges the parts, each once, however many metrics share it, and puts them together.
     """
 
     def parts(self, run: int) -> Sequence[tuple[Metric, int]]:
@@ -97,26 +97,11 @@ class Composite(Protocol):
 class Sequential(Composite, Protocol):
     """A composite that may do without some of its parts: which to ask next follows from those that are known.
 
-    The scoring engine asks what is wanted, looks again when it knows more, and so on until nothing more is wanted.
+    What is never wanted counts nowhere, also where it is known for another metric's sake.
     """
 
     def wanted(self, values: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which parts of each row to ask: two arrays of shape (n, p) in, one out.
-
-        Parameters
-        ----------
-        values : float array
-            Raw numbers; NaN where a part failed or is not known yet.
-        known : bool array
-            Which parts have been judged, with a number or without.
-
-        Returns
-        -------
-        bool array
-            A part that is wanted stays so, whatever becomes known. `combined` and `verdict` leave out a part that
-            is never wanted also where it is known for another's sake, so that neither the order of the answers
-            nor what a store holds changes a number.
-        """
+        """Which parts to ask, of shape (n, p) as both arguments; what is wanted stays so, whatever becomes `known`."""
 
 
 @dataclass(frozen=True, slots=True)
