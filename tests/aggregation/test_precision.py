@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from metricsmith.aggregation import AGGREGATES, TWO_SIGMA, OutlierRule, half_width, maximum, mean, precision, rrwa
+from metricsmith.aggregation import AGGREGATES, OutlierRule, half_width, mean, precision, rrwa
 from metricsmith.errors import DataError, OptionError
 
 NAN = math.nan
