@@ -2,65 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import random
 import time
 from collections import Counter
 
-import dspy
 import numpy as np
 import pytest
 
 from loopback import serve
-from metricsmith.aggregation import half_width, mean
+from metricsmith.aggregation import mean
 from metricsmith.bank.catalogue import default_bank
-from metricsmith.errors import Interrupted, ModelFailure
+from metricsmith.errors import ModelFailure
 from metricsmith.metric import make_row
 from metricsmith.programs.induced import InducedMetric
-from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Scale, Status, Task
 from metricsmith.regression import LinearCombination
 from metricsmith.regression.columns import ZScore
-from metricsmith.scoring import Budget, ascore, coordinator, estimate, score
+from metricsmith.scoring import score
 from metricsmith.store import Store
 from panels import answering, items, judges
+from rounds import BOUND, EXPECTED, LEAST, MOST, NUMBERS, ROWS, Peeking, needed, repeated, scored, told
 from stubs import Scripted
-
-BOUND, LEAST, MOST = 0.7, 3, 8
-ROWS = [make_row(f"text {number}", id=str(number)) for number in range(40)]
-_draw = np.random.default_rng(11)
-NUMBERS = {row.id: np.round(_draw.normal(3, 0.5 + 0.05 * place, MOST)).tolist() for place, row in enumerate(ROWS)}
-for place in range(0, 40, 3):  # failures, also one after the other
-    NUMBERS[str(place)][place % 5 : place % 5 + 1 + place % 2] = [Status.UNPARSABLE] * (1 + place % 2)
-
-
-def told(row, run):
-    return NUMBERS[row.id][run % MOST]
-
-
-def repeated(judge, **options):
-    return Repeated(judge, **{"runs": MOST, "aggregate": "mean", "min_runs": LEAST, "stop_when": BOUND, **options})
-
-
-def needed(numbers):
-    """How many runs a row takes, by the rule itself."""
-    for runs in range(1, len(numbers) + 1):
-        present = [number for number in numbers[:runs] if not isinstance(number, Status)]
-        if len(present) >= LEAST and half_width(present, mean) <= BOUND:
-            return runs
-    return len(numbers)
-
-
-EXPECTED = {(row.id, run) for row in ROWS for run in range(needed(NUMBERS[row.id]))}
-
-
-def scored(**options):
-    judge = Scripted(told)
-    table = score([repeated(judge)], ROWS, progress=False, max_failure_rate=1.0, **options)
-    return judge, table
 
 
 def test_the_example_stops_early_late_and_never():
@@ -103,8 +68,9 @@ def test_a_run_that_is_broken_off_and_taken_up_again_asks_what_one_run_asks(tmp_
     rows = [row for row in ROWS if Status.UNPARSABLE not in NUMBERS[row.id]]
     asked, broken = [], 0
     while True:
+        end = len(asked) + draw.randint(1, 25)
 
-        def breaking(row, run, end=len(asked) + draw.randint(1, 25)):
+        def breaking(row, run, end=end):
             if len(asked) >= end:
                 raise ZeroDivisionError("broken off")
             asked.append((row.id, run))
@@ -170,14 +136,6 @@ def test_rows_that_say_the_same_and_were_judged_apart_each_get_what_they_want(tm
     assert table.judgement(1, 0).feedback.startswith("4.5 is the mean of 8 of 8 runs")  # 1, 9, 1 and five 5
 
 
-class Peeking(Repeated):
-    """Keeps the judgements that its verdicts rest on."""
-
-    def verdict(self, parts, run):
-        self.seen = list(parts)
-        return super().verdict(parts, run)
-
-
 def test_what_was_never_wanted_is_skipped_for_a_reason_of_its_own_and_costs_nothing():
     metric = Peeking(Scripted(lambda row, run: 3.0), MOST, min_runs=LEAST, stop_when=BOUND)
     table = score([metric], ROWS[:1], progress=False)
@@ -204,145 +162,6 @@ def test_a_run_that_must_fail_ends_as_soon_as_that_is_certain():
     with pytest.raises(ModelFailure, match="of at most 320 judgements failed"):
         score([repeated(judge)], ROWS, progress=False, concurrency=4)
     assert 64 < len(judge.asked) < 80
-
-
-# With a server: budgets, ends, estimates
-
-
-class Moody:
-    """Answers each row's requests from its list, in the order in which they come."""
-
-    def __init__(self, numbers):
-        self.numbers, self.seen = numbers, Counter()
-
-    def __call__(self, prompt, choice=0):
-        text = next(text for text in sorted(self.numbers, key=len, reverse=True) if text in prompt)
-        self.seen[text] += 1
-        return {"reasoning": "so", "score": self.numbers[text][self.seen[text] - 1]}
-
-
-JUDGE = CriterionJudge(criterion="Clear", meaning="Good.", task="Write.")
-MOODS = {row.output: [3, 3, 3] if place % 2 else [1, 5, 3, 3, 3, 3, 3, 3] for place, row in enumerate(ROWS[:10])}
-USED = {text: needed(numbers) for text, numbers in MOODS.items()}
-
-
-def test_a_budget_leaves_the_rest_undone_and_the_next_run_finishes(tmp_path):
-    with serve(Moody(MOODS)) as server:
-        lm = server.lm(temperature=1.0)
-        cut = score(
-            [repeated(JUDGE)], ROWS[:10], lm=lm, store=tmp_path / "s.db", concurrency=1, budget=Budget(requests=16),
-            progress=False,
-        )  # fmt: skip
-        assert server.requests == 16
-        done = cut.counts()
-        assert done["ok"] + done["budget"] == 10
-        assert done["budget"] >= 4
-        assert "16 requests is spent" in cut.judgement(9, 0).error
-        whole = score([repeated(JUDGE)], ROWS[:10], lm=lm, store=tmp_path / "s.db", progress=False)
-        assert server.requests == sum(USED.values())
-    assert whole.counts()["ok"] == 10
-    assert [f"of {USED[row.output]} runs" in whole.judgement(place, 0).feedback for place, row in enumerate(ROWS[:10])]
-
-
-def test_rows_that_a_budget_cut_short_keep_what_they_have_and_finished_ones_have_needed_no_more():
-    metric = Peeking(JUDGE, MOST, "mean", min_runs=LEAST, stop_when=0.1)
-    moods = {ROWS[0].output: [3] * 8, ROWS[1].output: [1, 5] * 4, ROWS[2].output: [2] * 8}
-    with serve(Moody(moods)) as server:
-        table = score(
-            [metric], ROWS[:3], lm=server.lm(temperature=1.0), budget=Budget(requests=8), concurrency=1, progress=False
-        )
-    assert [one.status for one in table.column(0)] == [Status.OK, Status.OK, Status.BUDGET]
-    endings = []
-    for row in range(3):
-        table.judgement(row, 0)
-        endings.append([part.status for part in metric.seen])
-    assert endings[0] == [Status.OK] * 3 + [Status.SKIPPED] * 5  # not needed
-    assert endings[1] == [Status.OK] * 5 + [Status.BUDGET] * 3  # left undone
-    assert endings[2] == [Status.BUDGET] * 8
-    assert "5 of 8 runs (3 without a number)" in table.judgement(1, 0).feedback
-
-
-def test_an_interrupt_says_how_far_it_came(monkeypatch, tmp_path):
-    calls = []
-
-    def interrupting(row, run):
-        calls.append(run)
-        return told(row, run)
-
-    real = coordinator.Coordinator._collect
-
-    def collect(self, seconds):
-        real(self, seconds)
-        if len(calls) > 60:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(coordinator.Coordinator, "_collect", collect)
-    with pytest.raises(Interrupted, match=r"interrupted with \d+ of at most \d+ model judgements finished") as caught:
-        score([repeated(Scripted(interrupting))], ROWS, concurrency=4, store=tmp_path / "s.db", progress=False)
-    counts = caught.value.table.counts()
-    assert counts["ok"] > 5
-    assert counts["skipped"] > 5
-    assert counts["ok"] + counts["skipped"] == 40
-    monkeypatch.setattr(coordinator.Coordinator, "_collect", real)
-    judge, table = scored(store=tmp_path / "s.db")
-    assert table.counts()["ok"] == 40
-    assert {key for key in judge.asked if NUMBERS[key[0]][key[1]] is not Status.UNPARSABLE} < EXPECTED
-    assert len(judge.asked) < len(EXPECTED) - 40
-
-
-def test_the_progress_bar_ends_full_and_grows_with_what_is_wanted(monkeypatch):
-    bars = []
-
-    class Bar:
-        def __init__(self, total, **options):
-            self.total, self.n, self.totals = total, 0, []
-            bars.append(self)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *problem):
-            pass
-
-        def update(self, more):
-            self.n += more
-            self.totals.append(self.total)
-
-    monkeypatch.setattr(coordinator, "tqdm", Bar)
-    scored()
-    (bar,) = bars
-    assert bar.n == bar.total == len(EXPECTED)
-    assert bar.totals[0] == LEAST * 40
-    assert bar.totals == sorted(bar.totals)
-
-
-def test_an_estimate_is_the_most_that_may_be_asked_and_nothing_for_rows_that_are_done(tmp_path):
-    options = {"lm": dspy.LM("openai/x", temperature=1.0), "store": tmp_path / "s.db"}
-    metric = repeated(JUDGE)
-    assert estimate([metric], ROWS[:10], **options).requests == 80
-    assert estimate([metric], ROWS[:10], batch_n=True, **options).requests == 60  # one for three runs, five for one
-    with serve(Moody(MOODS)) as server:
-        lm = server.lm(temperature=1.0)
-        score([metric], ROWS[:4], lm=lm, store=tmp_path / "s.db", progress=False)
-        assert estimate([metric], ROWS[:10], lm=lm, store=tmp_path / "s.db").requests == 48
-        assert estimate([Repeated(JUDGE, MOST)], ROWS[:4], lm=lm, store=tmp_path / "s.db").requests == 4 * MOST - sum(
-            USED[row.output] for row in ROWS[:4]
-        )
-
-
-def test_one_request_carries_a_round_where_the_provider_takes_it():
-    with serve(Moody(MOODS)) as server:
-        table = score([repeated(JUDGE)], ROWS[:10], lm=server.lm(temperature=1.0), batch_n=True, progress=False)
-        rounds = Counter(seen.n for seen in server.log)
-    assert rounds == {LEAST: 10, 1: sum(USED.values()) - LEAST * 10}
-    assert table.counts()["ok"] == 10
-
-
-def test_the_asynchronous_twin_asks_the_same():
-    with serve(Moody(MOODS)) as server:
-        lm = server.lm(temperature=1.0)
-        table = asyncio.run(ascore([repeated(JUDGE)], ROWS[:10], lm=lm, progress=False))
-        assert server.requests == sum(USED.values()) == table.usage.requests
 
 
 # Inside others
