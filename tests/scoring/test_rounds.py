@@ -136,6 +136,17 @@ def test_rows_that_say_the_same_and_were_judged_apart_each_get_what_they_want(tm
     assert table.judgement(1, 0).feedback.startswith("4.5 is the mean of 8 of 8 runs")  # 1, 9, 1 and five 5
 
 
+def test_a_row_that_follows_another_takes_over_only_what_it_wants(tmp_path):
+    first, second = make_row("one text", id="a"), make_row("one text", id="b")
+    judge = Scripted(lambda row, run: 3.0)
+    score([judge], [first], runs=MOST, store=tmp_path / "s.db", progress=False)
+    table = score([repeated(judge)], [first, second], store=tmp_path / "s.db", progress=False)
+    assert table.counts()["ok"] == 2
+    with Store(tmp_path / "s.db", read_only=True) as store:
+        (kept,) = store._connection.execute("SELECT count(*) FROM judgements").fetchone()
+    assert kept == MOST + LEAST
+
+
 def test_what_was_never_wanted_is_skipped_for_a_reason_of_its_own_and_costs_nothing():
     metric = Peeking(Scripted(lambda row, run: 3.0), MOST, min_runs=LEAST, stop_when=BOUND)
     table = score([metric], ROWS[:1], progress=False)
@@ -205,6 +216,32 @@ def test_members_of_a_panel_share_their_requests():
     assert server.requests == 8 == table.usage.requests
     assert ["5 more were not needed" in table.judgement(0, place).feedback for place in range(3)] == [True, False, True]
     assert math.isclose(table.values[0, 0, 0], 3)
+
+
+def test_what_one_request_answers_is_kept_for_whoever_wants_it_later():
+    """The first lacks two numbers after three runs and wants the next two; the second wants them one by one."""
+
+    class Pair:
+        numbers, asked = 2, []
+
+        def fingerprint(self):
+            return "pair"
+
+        def messages(self, row):
+            return []
+
+        def ask(self, metrics, row, runs):
+            self.asked.extend(runs)
+            return [[metric._judge(row, run) for run in runs] for metric in metrics]
+
+    apart = [1.0, 5.0] * 4
+    members = [Scripted(lambda row, run: apart[run] if run > 1 else Status.REFUSED, "one")]
+    members.append(Scripted(lambda row, run: apart[run], "two"))
+    for member in members:
+        member.asker = Pair()
+    table = score([repeated(member) for member in members], ROWS[:1], progress=False, max_failure_rate=1.0)
+    assert sorted(Pair.asked) == list(range(MOST))
+    assert table.counts()["ok"] == 2
 
 
 def test_a_metric_without_a_model_stops_at_once():

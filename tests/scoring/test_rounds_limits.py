@@ -102,7 +102,7 @@ def test_an_interrupt_says_how_far_it_came(monkeypatch, tmp_path):
     assert len(judge.asked) < len(EXPECTED) - 40
 
 
-def test_the_progress_bar_ends_full_and_grows_with_what_is_wanted(monkeypatch):
+def test_the_progress_bar_ends_full_and_grows_with_what_is_wanted(monkeypatch, tmp_path):
     bars = []
 
     class Bar:
@@ -121,11 +121,13 @@ def test_the_progress_bar_ends_full_and_grows_with_what_is_wanted(monkeypatch):
             self.totals.append(self.total)
 
     monkeypatch.setattr(coordinator, "tqdm", Bar)
-    scored()
-    (bar,) = bars
-    assert bar.n == bar.total == len(EXPECTED)
-    assert bar.totals[0] == LEAST * 40
-    assert bar.totals == sorted(bar.totals)
+    scored(store=tmp_path / "s.db")
+    judge, _ = scored(store=tmp_path / "s.db")  # only what failed is asked again
+    first, second = bars
+    assert first.n == first.total == len(EXPECTED)
+    assert first.totals[0] == LEAST * 40
+    assert first.totals == sorted(first.totals)
+    assert second.n == second.total == len(judge.asked)
 
 
 def test_an_estimate_is_the_most_that_may_be_asked_and_nothing_for_rows_that_are_done(tmp_path):
@@ -180,3 +182,23 @@ def test_two_runs_on_one_store_ask_for_nothing_twice(tmp_path):
     assert Counter(found[0].asked + found[1].asked) == expected
     assert min(len(judge.asked) for judge in found) > 10
     np.testing.assert_array_equal(tables[0].values, tables[1].values)
+
+
+def test_a_run_that_only_waits_for_another_looks_again_when_that_one_has_finished_a_round(tmp_path):
+    def slowly(row, run):
+        time.sleep(0.3)
+        return [1.0, 5.0][run % 2]
+
+    def work(judge):
+        tables.append(score([repeated(judge)], ROWS[:1], store=tmp_path / "s.db", progress=False))
+
+    tables, found = [], [Scripted(slowly), Scripted(slowly)]
+    threads = [threading.Thread(target=work, args=(judge,)) for judge in found]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.1)
+    for thread in threads:
+        thread.join()
+    assert Counter(found[0].asked + found[1].asked) == {("0", run): 1 for run in range(MOST)}
+    assert [table.values[0, 0, 0] for table in tables] == [3.0, 3.0]
+    assert all("8 of 8 runs" in table.judgement(0, 0).feedback for table in tables)
