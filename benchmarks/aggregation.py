@@ -171,9 +171,7 @@ def table(ratings: Ratings, aggregate: str, draws: int, seed: int) -> str:
         apart = np.abs(line.numbers - paper.numbers)
         apart = apart[np.isfinite(apart)]
         asked = float(line.asked.mean())
-        change = (
-            "" if line is paper else _interval([agreement(line.numbers, ratings, rows) for rows in samples] - before)
-        )
+        after = np.array([agreement(line.numbers, ratings, rows) for rows in samples])
         written.append(
             f"| {line.label} | {asked:.2f} | {1 - asked / RUNS:.0%} | {apart.mean():.3f} | "
             f"{np.quantile(apart, 0.95):.2f} | {agreement(line.numbers, ratings, all_rows):.3f} | "
