@@ -34,6 +34,7 @@ __all__ = [
     "Metric",
     "Part",
     "RowText",
+    "Sequential",
     "content_hash",
     "judged_row",
     "make_row",
@@ -79,7 +80,7 @@ class Metric(Protocol):
 class Composite(Protocol):
     """A metric that asks nothing itself: its number follows from those of its parts.
 
-    The scoring engine judges the parts (each once, however many metrics share it) and puts them together.
+    The scoring engine judges the parts, each once, however many metrics share it, and puts them together.
     """
 
     def parts(self, run: int) -> Sequence[tuple[Metric, int]]:
@@ -90,6 +91,17 @@ class Composite(Protocol):
 
     def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
         """The judgement of one row from those of its p parts; its usage is the sum of theirs."""
+
+
+@runtime_checkable
+class Sequential(Composite, Protocol):
+    """A composite that may do without some of its parts: which to ask next follows from those that are known.
+
+    What is never wanted counts nowhere, also where it is known for another metric's sake.
+    """
+
+    def wanted(self, values: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which parts to ask, of shape (n, p) as both arguments; what is wanted stays so, whatever becomes `known`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from loopback import serve
-from metricsmith.aggregation import rrwa
+from metricsmith.aggregation import half_width, rrwa
 from metricsmith.datasets.segments import read_translations
 from metricsmith.mqm import MQMWeights, mqm_score
 from metricsmith.records import ErrorSpan
 from reviser import DOCUMENTS, FILES, Reviser
 
+ONE_BY_ONE = ("--concurrency", 1)  # which of ten equal prompts meets which fault depends on their order
 LANGUAGES = ("--source-lang", "English", "--target-lang", "German")
 
 
@@ -30,10 +31,10 @@ def lines(folder):
 def test_the_whole_judge_with_a_tenth_of_the_answers_malformed(run, tmp_path):
     with serve(Reviser(), malformed=0.1, seed=3) as server:
         code, out, err = run(
-            "mqm", *FILES, *LANGUAGES, "--documents", DOCUMENTS, "--out", tmp_path / "out", *model(server)
+            "mqm", *FILES, *LANGUAGES, "--documents", DOCUMENTS, "--out", tmp_path / "out", *ONE_BY_ONE, *model(server)
         )
         assert code == 0, err
-        assert server.malformed_sent > 20
+        assert server.malformed_sent > 10
         requests = server.requests
     segments = lines(tmp_path / "out")
     assert len(segments) == 36
@@ -100,8 +101,8 @@ def test_every_answer_malformed_gives_no_score_and_code_3(run, tmp_path):
 
 
 def test_fewer_runs_than_needed_are_no_score(run, tmp_path):
-    with serve(Reviser(), malformed=0.5, seed=1) as server:
-        options = ("--documents", DOCUMENTS, "--min-runs", 10, "--out", tmp_path / "out")
+    with serve(Reviser(), malformed=0.6, seed=1) as server:
+        options = ("--documents", DOCUMENTS, "--min-runs", 10, "--out", tmp_path / "out", *ONE_BY_ONE)
         code, *_ = run("mqm", *FILES, *LANGUAGES, *options, *model(server))
     assert code == 3  # more than a fifth of the runs failed
     segments = lines(tmp_path / "out")
@@ -158,6 +159,22 @@ def test_weights_and_errors_give_the_runs_scores(run, tmp_path):
     for line in lines(tmp_path / "out"):
         spans = [ErrorSpan(error["severity"], error["category"]) for error in line["errors"]]
         assert line["raw"] == mqm_score(spans, MQMWeights.wmt())
+
+
+def test_runs_end_where_the_score_is_known_well_enough(run, tmp_path):
+    with serve(Reviser()) as server:
+        options = ("--documents", DOCUMENTS, "--min-runs", 3, "--stop-when", 0.5, "--out", tmp_path / "out")
+        code, out, err = run("mqm", *FILES, *LANGUAGES, *options, *model(server))
+        assert code == 0, err
+        assert 66 <= server.requests < 220
+    for line in lines(tmp_path / "out"):
+        assert 3 <= len(line["runs"]) <= 10
+        assert line["raw"] == pytest.approx(rrwa(line["runs"]))
+        assert line["half_width"] == half_width(line["runs"])
+        assert line["half_width"] <= 0.5 or len(line["runs"]) == 10
+        assert all(half_width(line["runs"][:asked]) > 0.5 for asked in range(3, len(line["runs"])))
+    asked = sum(len(line["runs"]) for line in lines(tmp_path / "out"))
+    assert f"{asked} of {asked} runs have a number" in out
 
 
 def test_a_dry_run_sends_and_writes_nothing(run, tmp_path):

@@ -230,6 +230,17 @@ def test_missing_runs_are_counted_and_enough_must_be_left():
     assert "3 of 4 runs gave a number and 4 are needed" in failed.error
 
 
+def test_runs_after_enough_do_not_count():
+    """A store may know more runs than were needed: they change neither the number nor the errors."""
+    runs = [part(MAJOR, run=0), part(MAJOR, run=1), part(MINOR, run=2), part(MINOR, run=3)]
+    stopping = judge(runs=4, min_runs=2, stop_when=1.0)
+    judgement = stopping.verdict(runs, 0)
+    assert (judgement.raw, judgement.spans) == (-5.0, (MAJOR,))
+    assert stopping.kept(runs).tolist() == [True, True]
+    assert "2 more were not needed" in judgement.feedback
+    assert "(2 of 2 runs)" in judgement.feedback
+
+
 def test_errors_of_runs_that_are_left_out_do_not_count():
     """Of ten runs one is outlying; what five of the nine kept ones share is told, what it adds is not."""
     runs = [part(MAJOR, run=run) for run in range(5)] + [part(run=run) for run in range(5, 9)]

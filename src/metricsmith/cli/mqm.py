@@ -58,6 +58,10 @@ def mqm(
     ] = "document",
     runs: Annotated[int, typer.Option(help="How many times each segment is judged.")] = 10,
     min_runs: Annotated[int | None, typer.Option(help="How many runs must have a number; by default half.")] = None,
+    stop_when: Annotated[
+        float | None,
+        typer.Option(metavar="POINTS", help="Ask no more runs of a segment that is known within so many MQM points."),
+    ] = None,
     aggregate: Annotated[str, typer.Option(help="rrwa, mean, median, maximum or geometric.")] = "rrwa",
     weights: Annotated[str, typer.Option(metavar="gemba|wmt", help="What errors cost: 25/5/1 or 5/5/1.")] = "gemba",
     temperature: Annotated[float, typer.Option(help="Of each run; above .15, so that runs differ.")] = 0.4,
@@ -95,7 +99,7 @@ def mqm(
     for option, language in (("--source-lang", source_lang), ("--target-lang", target_lang)):
         if not language.strip():
             raise OptionError(f"{option} is needed: name the language, say English")
-    options: dict[str, Any] = {"aggregate": aggregate, "context": context, "min_runs": min_runs}
+    options: dict[str, Any] = {"aggregate": aggregate, "context": context, "min_runs": min_runs, "stop_when": stop_when}
     judge = MQMJudge(
         source_language=source_lang, target_language=target_lang, weights=_weights(weights), runs=runs,
         temperature=temperature, **options,

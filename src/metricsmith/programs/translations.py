@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from metricsmith.aggregation import AGGREGATES, half_width
 from metricsmith.datasets.segments import Translations
 from metricsmith.errors import OptionError
 from metricsmith.metric import content_hash
@@ -77,11 +78,13 @@ def recorded(
     judge: MQMJudge, translations: Translations, table: ScoreTable, estimated: Usage | None = None
 ) -> TranslationRecord:
     """The record of a table in which `judge` alone has judged the rows of `translations`, on the model in force."""
-    segments, runs = [], []
-    for place, row in enumerate(translations.rows):
-        parts = table.parts(place, 0)
-        segments.append(_segment(judge, row, table.judgement(place, 0), parts))
-        runs += parts
+    needed = [judge.needed(table.parts(place, 0)) for place in range(len(translations))]
+    widths = _half_widths(judge, needed)
+    segments = [
+        _segment(judge, row, table.judgement(place, 0), needed[place], widths[place])
+        for place, row in enumerate(translations.rows)
+    ]
+    runs = [part for parts in needed for part in parts]
     (coverage,) = table.coverage()
     systems = [_mean([line for line in segments if line.system == system], system) for system in translations.systems]
     counts = tally(runs)
@@ -105,14 +108,32 @@ def recorded(
     )
 
 
-def _segment(judge: MQMJudge, row: Any, judgement: Judgement, parts: Sequence[Judgement]) -> SegmentScore:
+def _half_widths(judge: MQMJudge, needed: Sequence[Sequence[Judgement]]) -> list[float]:
+    runs = np.full((len(needed), judge.runs), np.nan)
+    for place, parts in enumerate(needed):
+        runs[place, : len(parts)] = [math.nan if part.raw is None else part.raw for part in parts]
+    found = half_width(runs, AGGREGATES[judge.settings.aggregate], outliers=judge.outliers)
+    return list(np.asarray(found).tolist())
+
+
+def _segment(judge: MQMJudge, row: Any, judgement: Judgement, parts: Sequence[Judgement], width: float) -> SegmentScore:
     kept = judge.kept(parts) if judgement.ok else np.zeros(len(parts), dtype=bool)
     return SegmentScore(
-        id=row.id, system=row.system, document=row.doc, segment=row.segment, source=row.get("input", ""),
-        translation=row.output, raw=judgement.raw, score=judgement.score, half_width=None,
-        status=judgement.status.value, error=judgement.error, runs=tuple(part.raw for part in parts),
-        kept=int(kept.sum()), errors=judge.shared(parts) if judgement.ok else (),
-    )  # fmt: skip
+        id=row.id,
+        system=row.system,
+        document=row.doc,
+        segment=row.segment,
+        source=row.get("input", ""),
+        translation=row.output,
+        raw=judgement.raw,
+        score=judgement.score,
+        half_width=width if judgement.ok and not math.isnan(width) else None,
+        status=judgement.status.value,
+        error=judgement.error,
+        runs=tuple(part.raw for part in parts),
+        kept=int(kept.sum()),
+        errors=judge.shared(parts) if judgement.ok else (),
+    )
 
 
 def _mean(lines: Sequence[SegmentScore], system: str, document: str = "") -> MeanScore:

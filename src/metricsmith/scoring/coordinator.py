@@ -6,10 +6,10 @@ import logging
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from os import PathLike
 from typing import Any
 
@@ -25,6 +25,7 @@ from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.jobs import jobs
 from metricsmith.scoring.plan import Plan
 from metricsmith.scoring.results import PENDING, Results
+from metricsmith.scoring.rounds import Rounds
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.scoring.workers import Done, Job, Workers
 from metricsmith.store import Entry, Key, Store
@@ -77,10 +78,12 @@ class Coordinator:
         self.table = ScoreTable(plan.metrics, plan.columns, self.results)
         self.window, self.progress, self.batch_n = window, progress, batch_n
         self.max_failure_rate = max_failure_rate
-        self.requested = len(plan.asked) * len(rows)
+        self.requested = len(plan.asked) * len(rows)  # at most
         self.failures: list[Judgement] = []
         self.workers = Workers(window)
         self.first = self.results.first()
+        self.rounds = Rounds(self.results, self.first)
+        self._touched: set[int] = set()  # rows of which something has become known
         self._unwritten: list[tuple[int, int, Judgement]] = []
         self._unreported = 0
         self._cut = ""  # why nothing more is asked
@@ -102,8 +105,7 @@ class Coordinator:
                 self._run()
         except KeyboardInterrupt as interrupt:
             self._wind_up("the run was interrupted", HASTE)
-            done = self.requested - int((self.results.codes[self.plan.asked] == PENDING).sum())
-            stop = Interrupted(f"interrupted with {done} of {self.requested} model judgements finished")
+            stop = Interrupted(f"interrupted with {self._progress()} model judgements finished")
             stop.table = self._closed()
             raise stop from interrupt
         except Exception as problem:
@@ -120,25 +122,29 @@ class Coordinator:
 
     def _run(self) -> None:
         self.results.recall()
-        left = int((self.results.codes[self.plan.asked] == PENDING).sum())
+        left = bool((self.results.codes[self.plan.asked] == PENDING).any())
         silent = None if self.progress and left else True
-        with tqdm(total=left, desc="scoring", unit="judgement", disable=silent, leave=False) as bar:
+        with tqdm(total=0, desc="scoring", unit="judgement", disable=silent, leave=False) as bar:
             for batch in batches(self.results):
                 self._book(batch)
                 self._write([])
                 if self._cut:
                     break
+            self.rounds.start()
             self._ask(bar)
             self._follow()
-            self._check_gate()
+            self._check_gate(int(self.rounds.wanted[self.plan.asked].sum()))
 
     def _ask(self, bar: Any) -> None:
         """Hand out jobs as long as there are any, and book what comes back."""
-        coming = jobs(self.plan, self.results.rows, self.results.codes, self.first, self.batch_n)
+        coming = self._jobs(range(len(self.results.rows)))
+        sooner: deque[Job] = deque()  # further rounds go before rows that follow: a run cut short leaves whole rows
         elsewhere: deque[Job] = deque()  # another process is working on these
         while True:
+            sooner.extend(self._jobs(self._due_again()))
+            bar.total = self.rounds.total
             room = 0 if self._cut else self.window - self.workers.out
-            new = list(islice(coming, room))
+            new = list(islice(chain(_drained(sooner), coming), room))
             wanted = new or list(islice(self._again(elsewhere), room))
             for job, ours in zip(wanted, self._write(wanted), strict=True):
                 if not ours:
@@ -147,12 +153,23 @@ class Coordinator:
                     self.workers.submit(job)
             bar.update(self._unreported)
             self._unreported = 0
-            if not self.workers.out and (self._cut or not (wanted or elsewhere)):
+            if not self.workers.out and (self._cut or not (wanted or elsewhere or self._touched)):
                 return None
             more = bool(new) and self.workers.out < self.window  # what others do leaves room for what comes next
             self._collect(0.0 if more else POLL if elsewhere else TICK if self.workers.out else 0.0)
             if self._hurried:
                 return self._wind_up(self._cut, HASTE)
+
+    def _jobs(self, numbers: Iterable[int]) -> Iterator[Job]:
+        """The jobs that are due in these rows."""
+        results = self.results
+        return jobs(self.plan, results.rows, results.codes, self.rounds.due, numbers, self.batch_n)
+
+    def _due_again(self) -> list[int]:
+        """Rows in which more is due, after a look at those of which more has become known."""
+        touched = list(self._touched)
+        self._touched.clear()
+        return self.rounds.after(touched)
 
     def _again(self, elsewhere: deque[Job]) -> Iterator[Job]:
         """What another process had claimed and has not finished."""
@@ -165,6 +182,7 @@ class Coordinator:
         """Whether a job is still to be done, after a look at what another process may have stored."""
         if self.store is not None:
             self.results.recall_row(job.number)
+            self._touched.add(job.number)
         codes = self.results.codes
         return any(place is not None and codes[place, job.number] == PENDING for run in job.places for place in run)
 
@@ -176,15 +194,15 @@ class Coordinator:
             raise problem
         if self.flow.hopeless and not self.shared:
             raise ModelFailure(f"the server refuses to work: {self.flow.hopeless}")
-        self._check_gate()
+        self._check_gate(self.requested)
         if self.store is not None and time.monotonic() - self._renewed > RENEWAL:
             self.store.renew()
             self._renewed = time.monotonic()
 
-    def _check_gate(self) -> None:
-        """End the run as soon as it is certain that too many judgements failed."""
-        if len(self.failures) > self.max_failure_rate * self.requested + 1e-9:  # .29 x 100 is a little less than 29
-            raise self._too_many()
+    def _check_gate(self, requested: int) -> None:
+        """End the run where too many of the requested judgements failed; until all is known, of those at most."""
+        if len(self.failures) > self.max_failure_rate * requested + 1e-9:  # .29 x 100 is a little less than 29
+            raise self._too_many(requested)
 
     def _book_ready(self) -> BaseException | None:
         problem = None
@@ -205,6 +223,7 @@ class Coordinator:
             if place in self.results.numbers:
                 self._unwritten.append((place, row, judgement))
             self.results.enter(place, row, judgement)
+            self._touched.add(row)
             self._unreported += 1
             if not judgement.ok and judgement.status is not Status.SKIPPED:
                 if place in self.first:
@@ -245,8 +264,8 @@ class Coordinator:
         """Give rows that say the same as an earlier one its judgements; they cost nothing."""
         codes = self.results.codes
         for place in self.plan.asked:
-            first = self.first[place]
-            for row in np.flatnonzero((codes[place] == PENDING) & (codes[place, first] != PENDING)).tolist():
+            first, wanted = self.first[place], self.rounds.wanted[place]
+            for row in np.flatnonzero(wanted & (codes[place] == PENDING) & (codes[place, first] != PENDING)).tolist():
                 judgement = self.results.judgement(place, int(first[row]))
                 self._book([(place, row, replace(judgement, usage=Usage()))])
                 if len(self._unwritten) >= ENTRIES_AT_A_TIME:
@@ -280,17 +299,24 @@ class Coordinator:
             self.workers.wait(left)
             self._book_ready()
 
+    def _progress(self) -> str:
+        """How many of the judgements that are or may be wanted are known."""
+        known = self.results.codes[self.plan.asked] != PENDING
+        wanted = (known | self.rounds.possible()[self.plan.asked]).sum()
+        return f"{known.sum()} of {'at most ' if self.rounds.adaptive else ''}{wanted}"
+
     def _closed(self) -> ScoreTable:
         """The table, with a status for everything."""
-        self.results.close(self._cut, self._cut_status)
+        self.results.close(self._cut, self._cut_status, self.rounds.possible())
         return self.table
 
-    def _too_many(self) -> ModelFailure:
+    def _too_many(self, requested: int) -> ModelFailure:
         kinds = Counter(judgement.status.value for judgement in self.failures)
         first = self.failures[0]
+        most = "at most " if self.rounds.adaptive and requested == self.requested else ""
         answered = int((self.results.codes[self.plan.asked] == 0).sum())
         return ModelFailure(
-            f"{len(self.failures)} of {self.requested} judgements failed "
+            f"{len(self.failures)} of {most}{requested} judgements failed "
             f"({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}), more than the "
             f"{self.max_failure_rate:.0%} that are allowed; the first: {first.metric}: {first.error}; "
             f"{answered} were answered and "
@@ -300,6 +326,11 @@ class Coordinator:
                 else "stand in this error's table; with store=... the same run would go on from there"
             )
         )
+
+
+def _drained(jobs: deque[Job]) -> Iterator[Job]:
+    while jobs:
+        yield jobs.popleft()
 
 
 def _verdicts(done: Done) -> list[tuple[int, int, Judgement]]:

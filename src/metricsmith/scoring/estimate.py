@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -11,12 +11,12 @@ from typing import Any
 
 import dspy
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.records import Usage
 from metricsmith.scoring.models import price, using
 from metricsmith.scoring.plan import Group, checked_rows, model_of, plan
 from metricsmith.scoring.results import PENDING, Results
+from metricsmith.scoring.rounds import Rounds
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.store import Store
 
@@ -36,6 +36,9 @@ def estimate(
     batch_n: bool = False,
 ) -> Usage:
     """Estimate requests, tokens and dollars of `score` with the same arguments; sends nothing.
+
+    Of a judge that stops early (`Repeated(stop_when=...)`) all runs count that may still be asked, so that the
+    estimate is an upper bound there; with `batch_n`, each run that is not wanted at once is a request of its own.
 
     Prompt tokens are counted on the prompts themselves, by four characters a token, for up to 50 rows of each
     judge; the length of answers is assumed (120 tokens for each number that is asked for). Retries are not in it,
@@ -63,7 +66,9 @@ def estimate(
             results = Results(chart, checked_rows(rows), opened)
             results.recall()
         first = results.first()
-        parts = [_estimate(group, results, first, batch_n) for group in chart.groups]
+        rounds = Rounds(results, first)
+        rounds.start()
+        parts = [_estimate(group, rounds, batch_n) for group in chart.groups]
         total = sum(parts, Usage(cost=0.0))
         return replace(total, cost=None) if any(part.cost is None for part in parts) else total
 
@@ -73,15 +78,18 @@ def _reading(path: str | PathLike[str]) -> AbstractContextManager[Store | None]:
     return Store(path, read_only=True) if Path(path).exists() else nullcontext()
 
 
-def _estimate(group: Group, results: Results, first: Mapping[int, NDArray[np.intp]], batch_n: bool) -> Usage:
+def _estimate(group: Group, rounds: Rounds, batch_n: bool) -> Usage:
     """Requests and tokens that are left for one asker: rows of which nothing is known, once for each content."""
+    results, possible = rounds.results, rounds.possible()
+    here = np.arange(len(results.rows))
     unknown = {
-        run: (results.codes[places] == PENDING) & (first[places[0]] == np.arange(len(results.rows)))
+        run: possible[places] & (results.codes[places] == PENDING) & (rounds.first[places[0]] == here)
         for run, places in group.by_run.items()
     }  # each (members, n)
     asked = np.array([cells.any(axis=0) for cells in unknown.values()])  # (r, n)
+    at_once = asked & np.array([rounds.wanted[places].any(axis=0) for places in group.by_run.values()])
     rows = np.flatnonzero(asked.any(axis=0))
-    requests = int(asked.any(axis=0).sum() if batch_n else asked.sum())
+    requests = int(at_once.any(axis=0).sum() + (asked & ~at_once).sum() if batch_n else asked.sum())
     sample = rows[np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(int)] if len(rows) else rows
     lengths = [_prompt_tokens(group, results.rows[int(row)]) for row in sample]
     if not requests or not any(lengths):

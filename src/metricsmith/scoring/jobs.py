@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import dspy
 import numpy as np
@@ -19,10 +19,11 @@ def jobs(
     plan: Plan,
     rows: Sequence[dspy.Example],
     codes: NDArray[np.int8],
-    first: Mapping[int, NDArray[np.intp]],
+    due: NDArray[np.bool_],
+    numbers: Iterable[int],
     batch_n: bool,
 ) -> Iterator[Job]:
-    """Go through what nothing is known of yet.
+    """Go through what is due, and take the mark away from what a job is made of.
 
     Row by row, so that a run that is cut short leaves complete rows; the repetitions of a row follow one
     another, because their prompts are the same and the provider may have it cached.
@@ -34,18 +35,21 @@ def jobs(
         n rows.
     codes : int8 array, shape (S, n)
         -1 where nothing is known; looked at when the row's turn comes.
-    first : mapping of int to int array, shape (n,)
-        For each asked slot, the first row with the same content: later ones are not asked about again.
+    due : bool array, shape (S, n)
+        What is to be asked.
+    numbers : iterable of int
+        The rows to go through.
     batch_n : bool
         One job for all repetitions.
     """
-    asked = plan.asked
     members = [_members(plan, group) for group in plan.groups]
-    for number in np.flatnonzero((codes[asked] == PENDING).any(axis=0)).tolist() if asked else ():
+    for number in numbers:
+        if not due[:, number].any():
+            continue
         for group, places in zip(plan.groups, members, strict=True):
             runs = sorted(group.by_run)
             for chosen in [runs] if batch_n else [[run] for run in runs]:
-                job = _job(plan, group, places, rows[number], number, chosen, codes, first)
+                job = _job(plan, group, places, rows[number], number, chosen, codes, due)
                 if job is not None:
                     yield job
 
@@ -67,13 +71,15 @@ def _job(
     number: int,
     runs: Sequence[int],
     codes: NDArray[np.int8],
-    first: Mapping[int, NDArray[np.intp]],
+    due: NDArray[np.bool_],
 ) -> Job | None:
     """The job for those of `runs` in which anything is left to ask; None if nothing is."""
 
     def left(place: int | None) -> int | None:
-        unknown = place is not None and codes[place, number] == PENDING and first[place][number] == number
-        return place if unknown else None
+        if place is None or not due[place, number]:
+            return None
+        due[place, number] = False
+        return place if codes[place, number] == PENDING else None
 
     wanted = [[left(member.get(run)) for run in runs] for member in members]
     kept = [r for r in range(len(runs)) if any(places[r] is not None for places in wanted)]

@@ -22,6 +22,7 @@ __all__ = ["CODES", "PENDING", "Keys", "Results"]
 STATUSES = tuple(Status)
 CODES = {status: code for code, status in enumerate(STATUSES)}
 PENDING = -1
+NEEDLESS = "not asked: nothing that was wanted rests on it"
 logger = logging.getLogger("metricsmith.scoring")
 
 
@@ -87,6 +88,7 @@ class Results:
         self.spent = [Usage() for _ in plan.slots]
         self.reused = np.zeros(len(plan.slots), dtype=np.int64)
         self.undone = ""
+        self.needless = np.zeros(shape, dtype=bool)
         self.whole = [bool(getattr(slot.metric, "reads_whole_row", False)) for slot in plan.slots]
         self.numbers: dict[int, int] = {}  # slot -> the metric's number in the store
         if store is not None:
@@ -143,10 +145,23 @@ class Results:
         """Hold in memory what a store that failed did not take."""
         self._unstored.update(((place, row), judgement) for place, row, judgement in judgements)
 
-    def close(self, reason: str, status: Status) -> None:
-        """Give everything that is still unknown a status; `reason` says why it was not asked for."""
+    def close(self, reason: str, status: Status, wanted: NDArray[np.bool_]) -> None:
+        """Give everything that is still unknown a status.
+
+        Parameters
+        ----------
+        reason : str
+            Why nothing more was asked.
+        status : Status
+            Of what was left undone.
+        wanted : bool array, shape (S, n)
+            What would still have been asked; all else was never needed, and is skipped for that reason.
+        """
         self.undone = reason
-        self.codes[self.codes == PENDING] = CODES[status]
+        unknown = self.codes == PENDING
+        self.needless = unknown & ~wanted
+        self.codes[unknown & wanted] = CODES[status]
+        self.codes[self.needless] = CODES[Status.SKIPPED]
 
     def judgement(self, place: int, row: int) -> Judgement:
         """The whole judgement, from memory or from the store.
@@ -162,7 +177,8 @@ class Results:
         if found is not None and found.status is status:
             return found if found.metric == slot.metric.name else replace(found, metric=slot.metric.name)
         if status in _NOT_ASKED:
-            return Judgement(slot.metric.name, status=status, error=self.undone, run=slot.run)
+            reason = NEEDLESS if self.needless[place, row] else self.undone
+            return Judgement(slot.metric.name, status=status, error=reason, run=slot.run)
         raise StoreError(
             f"{self.store} does not hold the judgement of row {self.rows[row].get('id', row)!r} by {slot.metric.name} "
             "any more: it was pruned or changed since; run score again"

@@ -246,13 +246,14 @@ class MQMJudge(Repeated):
         context: Context = "document",
         outliers: OutlierRule | None = TWO_SIGMA,
         min_runs: int | None = None,
+        stop_when: float | None = None,
         name: str = "mqm",
     ) -> None:
         annotator = MQMAnnotator(
             source_language=source_language, target_language=target_language, weights=weights, context=context,
             temperature=temperature,
         )  # fmt: skip
-        super().__init__(annotator, runs, aggregate, name, outliers=outliers, min_runs=min_runs)
+        super().__init__(annotator, runs, aggregate, name, outliers=outliers, min_runs=min_runs, stop_when=stop_when)
 
     @classmethod
     def of(
@@ -289,13 +290,14 @@ class MQMJudge(Repeated):
         return replace(judgement, spans=tuple(error.span for error in self.shared(parts)))
 
     def kept(self, parts: Sequence[Judgement]) -> NDArray[np.bool_]:
-        """Which runs the aggregate rests on: those with a number that are no outliers."""
+        """Which of the needed runs the aggregate rests on: those with a number that are no outliers."""
+        parts = self.needed(parts)
         values = np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
         return np.asarray(np.isfinite(self._kept(values)[0]))
 
     def shared(self, parts: Sequence[Judgement]) -> tuple[SharedError, ...]:
         """The errors that at least half of the kept runs found, worst first by their weights."""
-        runs = [part.spans for part, stays in zip(parts, self.kept(parts), strict=True) if stays]
+        runs = [part.spans for part, stays in zip(self.needed(parts), self.kept(parts), strict=True) if stays]
         found = shared_errors(runs, share=SHARE)
         return tuple(sorted(found, key=lambda error: -span_weight(error.span, self.judge.weights)))
 

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from math import inf
 from typing import Any, ClassVar, Self, Unpack
 
 import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.aggregation import AGGREGATES, TWO_SIGMA, Aggregate, OutlierRule, aggregate_name, drop_outliers, rrwa
+from metricsmith.aggregation import (
+    AGGREGATES,
+    TWO_SIGMA,
+    Aggregate,
+    OutlierRule,
+    aggregate_name,
+    drop_outliers,
+    half_width,
+    rrwa,
+)
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import DSPyMetric, Metric, content_hash, make_row
 from metricsmith.programs.state import Settings
@@ -46,12 +56,20 @@ class Repeated(dspy.Module):  # type: ignore[misc]
         Which runs to leave out; its ``low`` side is always the worse one. None keeps all.
     min_runs : int, optional
         How many runs must have a number, outliers included; from 1 to `runs`, by default half of them, rounded
-        up.
+        up. With `stop_when` at least 2.
+    stop_when : float, optional
+        Ask no further run of a row once half the width of the aggregate's 95 % bootstrap interval
+        (`metricsmith.aggregation.half_width`) is at most this, in the units of the judge's number, and `min_runs`
+        runs have one; `runs` is then the most that is asked. 0 stops at equal runs alone. **Equal first runs stop
+        at once**, whatever the bound: they have no spread that a bootstrap could see. A judge that finds an error
+        in every third run agrees with itself on the first three in a third of the cases; docs/aggregation.md
+        measures the price. None asks all runs.
 
     Raises
     ------
     OptionError
-        If `judge` is no metric or another argument has no meaning.
+        If `judge` is no metric, another argument has no meaning, or the aggregate is ``geometric`` and the judge's
+        scale has numbers on both sides of zero.
 
     Examples
     --------
@@ -72,24 +90,29 @@ class Repeated(dspy.Module):  # type: ignore[misc]
         *,
         outliers: OutlierRule | None = TWO_SIGMA,
         min_runs: int | None = None,
+        stop_when: float | None = None,
     ) -> None:
         super().__init__()
         if isinstance(judge, type) or not isinstance(judge, Metric):
             raise OptionError(f"{judge!r} is no metric that could be repeated; give a judge, say a CriterionJudge")
         _check_count("runs", runs, None)
         known = aggregate_name(aggregate)
-        least = (runs + 1) // 2 if min_runs is None else min_runs
-        _check_count("min_runs", least, runs)
+        _check_sides(known, judge.output)
+        _check_bound(stop_when, runs)
+        fewest = 1 if stop_when is None else 2
+        least = max(fewest, (runs + 1) // 2) if min_runs is None else min_runs
+        _check_count("min_runs", least, runs, fewest)
         if outliers is not None and not isinstance(outliers, OutlierRule):
             raise OptionError(f"outliers={outliers!r} must be an OutlierRule, say OutlierRule(sided='low'), or None")
         self.judge = judge
         self.settings = Settings(
-            name=name or f"{judge.name}_{known}_{runs}",
+            name=name or f"{judge.name}_{known}_{runs}" + ("" if stop_when is None else f"_within_{stop_when:g}"),
             judge=judge.name,
             runs=runs,
             aggregate=known,
             outliers=None if outliers is None else asdict(outliers),
             min_runs=least,
+            stop_when=stop_when,
         )
 
     @classmethod
@@ -106,13 +129,19 @@ class Repeated(dspy.Module):  # type: ignore[misc]
 
     @property
     def runs(self) -> int:
-        """How many runs one judgement takes."""
+        """How many runs one judgement takes; with `stop_when`, at most."""
         return int(self.settings.runs)
 
     @property
     def min_runs(self) -> int:
         """How many of them must have a number."""
         return int(self.settings.min_runs)
+
+    @property
+    def stop_when(self) -> float | None:
+        """The half-width at which no further run is asked; None asks all."""
+        bound = self.settings.values.get("stop_when")  # files of versions that asked all runs do not have it
+        return None if bound is None else float(bound)
 
     @property
     def outliers(self) -> OutlierRule | None:
@@ -129,22 +158,26 @@ class Repeated(dspy.Module):  # type: ignore[misc]
     def card(self) -> MetricCard:
         """The judge's card with what repeating changes; costs are those of one run."""
         own = self.judge.card
-        rule = self.outliers
+        rule, times = self.outliers, str(self.runs) if self.stop_when is None else f"{self.min_runs} to {self.runs}"
         left_out = "no run is left out" if rule is None else f"without runs beyond {rule.k:g} sd ({rule.sided} sided)"
+        limits = [*own.limits, f"Costs {times} runs a row; what a judge gets wrong every time stays wrong"]
+        if self.stop_when is not None:
+            left_out += f", until half the width of its bootstrap interval is at most {self.stop_when:g}"
+            limits.append("Stops where the first runs agree, also where later ones would not have")
         return replace(
             own,
             name=f"{own.name} ({self._manner})",
-            summary=f"{own.summary} Judged {self.runs} times; the number is the {self.settings.aggregate} of the runs.",
-            formula=f"{self.settings.aggregate} over {self.runs} runs, {left_out}, of: {own.formula}",
+            summary=f"{own.summary} Judged {times} times; the number is the {self.settings.aggregate} of the runs.",
+            formula=f"{self.settings.aggregate} over {times} runs, {left_out}, of: {own.formula}",
             outputs=(self.output,),
-            limits=(*own.limits, f"Costs {self.runs} runs a row; what a judge gets wrong every time stays wrong"),
+            limits=tuple(limits),
             related=(*own.related, self.judge.name),
             papers=(*own.papers, "GEMBA-MQM V2, section 4 and appendix A.2 (repeated runs)"),
         )
 
     @property
     def _manner(self) -> str:
-        return f"{self.settings.aggregate} of {self.runs} runs"
+        return f"{self.settings.aggregate} of {'' if self.stop_when is None else 'at most '}{self.runs} runs"
 
     def forward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
@@ -189,19 +222,61 @@ class Repeated(dspy.Module):  # type: ignore[misc]
             )
         return [(self.judge, run * self.runs + place) for place in range(self.runs)]
 
-    def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Aggregates of the runs, shape (n, runs) -> (n,); NaN where fewer than `min_runs` have a number."""
+    def wanted(self, values: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which runs to ask, (n, runs) and (n, runs) -> (n, runs): the next that may be needed, in their order.
+
+        Until `min_runs` numbers are there, as many at once as are lacking; then one by one. A run that failed is
+        made up for by a later one.
+        """
         values = np.asarray(values, dtype=float)
-        sign = 1.0 if self.judge.output.higher_is_better else -1.0
-        numbers = sign * np.asarray(AGGREGATES[self.settings.aggregate](sign * values, outliers=self.outliers))
-        enough = np.isfinite(values).sum(axis=1) >= self.min_runs
-        return np.where(enough, numbers + 0.0, np.nan)  # adding 0 turns -0 into 0
+        width = values.shape[1]
+        if self.stop_when is None:
+            return np.ones(values.shape, dtype=bool)
+        leading = np.logical_and.accumulate(known, axis=1).sum(axis=1)  # runs known without a gap
+        behind = np.arange(width) < leading[:, None]
+        lacking = self.min_runs - (np.isfinite(values) & behind).sum(axis=1)
+        enough = self._enough(np.where(behind, values, np.nan))
+        until = np.where(enough > 0, enough, leading + np.maximum(lacking, 1))
+        return np.asarray(np.arange(width) < until[:, None])
+
+    def _enough(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
+        """After how many runs each row had enough, shape (n, runs) -> (n,); 0 where it never had."""
+        enough = np.zeros(len(values), dtype=np.intp)
+        bound, aggregate, sign = self.stop_when, AGGREGATES[self.settings.aggregate], self._sign
+        if bound is None:
+            return enough
+        present = np.isfinite(values)
+        counts = present.cumsum(axis=1)
+        for run in range(self.min_runs, values.shape[1] + 1):
+            rows = np.flatnonzero((enough == 0) & present[:, run - 1] & (counts[:, run - 1] >= self.min_runs))
+            precise = half_width(sign * values[rows, :run], aggregate, outliers=self.outliers) <= bound
+            enough[rows[precise]] = run
+        return enough
+
+    def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Aggregates of the runs, shape (n, runs) -> (n,); NaN where fewer than `min_runs` have a number.
+
+        With `stop_when`, of those up to the one that was enough, whatever is known of later ones.
+        """
+        values = np.asarray(values, dtype=float)
+        enough = self._enough(values)[:, None]
+        values = np.where((enough == 0) | (np.arange(values.shape[1]) < enough), values, np.nan)
+        numbers = self._sign * np.asarray(
+            AGGREGATES[self.settings.aggregate](self._sign * values, outliers=self.outliers)
+        )
+        many = np.isfinite(values).sum(axis=1) >= self.min_runs
+        return np.where(many, numbers + 0.0, np.nan)  # adding 0 turns -0 into 0
+
+    @property
+    def _sign(self) -> float:
+        return 1.0 if self.judge.output.higher_is_better else -1.0
 
     def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
         """One row's judgement from those of its runs; see the class for feedback and failure."""
-        usage = sum((part.usage for part in parts), Usage())
-        values = np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
+        parts = self.needed(parts)
+        values = _numbers(parts)
         raw = float(self.combined(values)[0])
+        usage = sum((part.usage for part in parts), Usage())
         failed = [part for part in parts if not part.ok]
         if np.isnan(raw):
             status = Counter(part.status for part in failed).most_common(1)[0][0]
@@ -214,18 +289,22 @@ class Repeated(dspy.Module):  # type: ignore[misc]
         feedback = self._feedback(parts, self._kept(values)[0], raw, run)
         return Judgement(self.name, raw, self.output.score(raw), feedback, run=run, usage=usage)
 
+    def needed(self, parts: Sequence[Judgement]) -> Sequence[Judgement]:
+        """The runs up to the one that was enough, failed ones included; without `stop_when`, all."""
+        return parts[: int(self._enough(_numbers(parts))[0]) or len(parts)]
+
     def _kept(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The runs that the aggregate rests on, on the judge's scale, NaN in the place of all others."""
         rule = self.outliers
         if rule is None:
             return values
-        sign = 1.0 if self.judge.output.higher_is_better else -1.0
-        return sign * drop_outliers(sign * values, rule.k, rule.sided, rule.ddof)
+        return self._sign * drop_outliers(self._sign * values, rule.k, rule.sided, rule.ddof)
 
     def _feedback(self, parts: Sequence[Judgement], kept: NDArray[np.float64], raw: float, run: int) -> str:
         count, failed = int(np.isfinite(kept).sum()), sum(not part.ok for part in parts)
-        outlying = len(parts) - failed - count
+        outlying, spared = len(parts) - failed - count, self.runs - len(parts)
         absent = [f"{failed} without a number"] * bool(failed) + [f"{outlying} left out as outlying"] * bool(outlying)
+        absent += [f"{spared} more {'was' if spared == 1 else 'were'} not needed"] * bool(spared)
         rests = f"{raw:.4g} is the {self.settings.aggregate} of {count} of {len(parts)} runs"
         rests += f" ({', '.join(absent)})" if absent else ""
         reasons = self._reasons(parts, kept, raw, run)
@@ -248,6 +327,8 @@ class Repeated(dspy.Module):  # type: ignore[misc]
     def fingerprint(self) -> str:
         """A hash of the judge and of everything that changes how its runs are combined."""
         values = {key: value for key, value in self.settings.values.items() if key not in ("name", "judge")}
+        if self.stop_when is None:  # the hash that versions without early stopping gave
+            values.pop("stop_when", None)
         return content_hash(self.kind, self.judge.fingerprint(), values)
 
     def to_state(self) -> dict[str, Any]:
@@ -267,8 +348,9 @@ class Repeated(dspy.Module):  # type: ignore[misc]
         try:
             rule = None if values["outliers"] is None else OutlierRule(**values["outliers"])
             return cls.of(
-                judge, values["runs"], values["aggregate"], values["name"], outliers=rule, min_runs=values["min_runs"]
-            )
+                judge, values["runs"], values["aggregate"], values["name"],
+                outliers=rule, min_runs=values["min_runs"], stop_when=values.get("stop_when"),
+            )  # fmt: skip
         except OptionError as problem:
             raise StateError(f"the saved repeated judge cannot be built: {problem}") from problem
 
@@ -276,10 +358,35 @@ class Repeated(dspy.Module):  # type: ignore[misc]
         return f"{type(self).__name__}({self.name}: {self._manner} of {self.judge.name})"
 
 
-def _check_count(option: str, value: int, high: int | None) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (high is not None and value > high):
-        allowed = "a whole number from 1" if high is None else f"a whole number from 1 to runs, here {high}"
+def _check_count(option: str, value: int, high: int | None, low: int = 1) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
+        allowed = "a whole number from 1" if high is None else f"a whole number from {low} to runs, here {high}"
         raise OptionError(f"{option}={value!r} must be {allowed}")
+
+
+def _check_bound(stop_when: float | None, runs: int) -> None:
+    if stop_when is None:
+        return
+    if isinstance(stop_when, bool) or not isinstance(stop_when, int | float) or not 0 <= stop_when < inf:
+        raise OptionError(
+            f"stop_when={stop_when!r} must be a number from 0, in the units of the judge, or None to ask all runs"
+        )
+    if runs < 2:
+        raise OptionError(f"stop_when={stop_when:g} needs at least 2 runs to tell how far they differ; runs={runs}")
+
+
+def _check_sides(aggregate: str, output: Output) -> None:
+    low, high = -inf if output.low is None else output.low, inf if output.high is None else output.high
+    if aggregate == "geometric" and low < 0 < high:
+        raise OptionError(
+            f"aggregate='geometric' needs numbers on one side of zero, and {output.name} goes from {low:g} to "
+            f"{high:g}; take another aggregate, say 'mean' or 'median'"
+        )
+
+
+def _numbers(parts: Sequence[Judgement]) -> NDArray[np.float64]:
+    """The runs' numbers, shape (1, runs)."""
+    return np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
 
 
 def prediction_of(judgement: Judgement) -> dspy.Prediction:

@@ -32,7 +32,7 @@ class SegmentScore:
     status, error : str
         How the judgement ended.
     runs : tuple of (float or None)
-        The scores of all runs, None for one that failed or was not needed.
+        The scores of the runs that were needed, in their order; None for one that failed.
     kept : int
         Runs that `raw` rests on.
     errors : tuple of SharedError

@@ -28,7 +28,7 @@ from metricsmith.errors import DataError, OptionError
 
 NAN = math.nan
 TABLE_1 = [-50, -11, -6, -6, -11, -6, -6, -55, -6, -11]  # GEMBA-MQM V2, table 1: negated MQM of ten runs
-CASES = json.loads((Path(__file__).parent / "golden" / "rrwa.json").read_text("utf-8"))["cases"]
+CASES = json.loads((Path(__file__).parents[1] / "golden" / "rrwa.json").read_text("utf-8"))["cases"]
 
 SOME_RULE = st.builds(
     OutlierRule,

@@ -25,6 +25,8 @@ __all__ = [
     "Aggregate",
     "OutlierRule",
     "aggregate_name",
+    "as_rows",
+    "descending",
     "drop_outliers",
     "geometric",
     "maximum",
@@ -119,9 +121,9 @@ def drop_outliers(scores: ArrayLike, k: float = 2.0, sided: Sided = "both", ddof
     array([-1., -1., -1., -1., -1., nan])
     """
     rule = OutlierRule(k, sided, ddof)
-    runs, shape = _rows(scores)
+    runs, shape = as_rows(scores)
     if runs.size:
-        runs[_far(runs, _descending(runs), rule)] = np.nan
+        runs[_far(runs, descending(runs), rule)] = np.nan
     return runs.reshape(shape)
 
 
@@ -264,12 +266,12 @@ def _combined(
     """Combine the kept runs of each row; `combine` gets them highest first, NaN after them, at least one a row."""
     if outliers is not None and not isinstance(outliers, OutlierRule):
         raise OptionError(f"outliers={outliers!r} must be an OutlierRule, say OutlierRule(k=2.0), or None")
-    runs, shape = _rows(scores)
+    runs, shape = as_rows(scores)
     values = np.full(len(runs), np.nan)
     if runs.size:
-        ordered = _descending(runs)
+        ordered = descending(runs)
         if outliers is not None:
-            ordered = _descending(np.where(_far(ordered, ordered, outliers), np.nan, ordered))
+            ordered = descending(np.where(_far(ordered, ordered, outliers), np.nan, ordered))
         kept = ordered[~np.isnan(ordered[:, 0])]
         # Rounding may carry a combination a hair beyond the runs that it combines.
         values[~np.isnan(ordered[:, 0])] = np.clip(combine(kept), np.nanmin(kept, axis=1), kept[:, 0])
@@ -328,7 +330,7 @@ def _far(runs: FloatArray, ordered: FloatArray, rule: OutlierRule) -> BoolArray:
     return np.asarray((-lower if rule.sided == "high" else np.abs(lower)) > limit)
 
 
-def _rows(scores: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
+def as_rows(scores: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
     """A copy of the scores as a matrix (n, runs), and their shape."""
     try:
         runs = np.array(scores, dtype=float)
@@ -344,7 +346,7 @@ def _rows(scores: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
     return runs.reshape(-1, shape[-1]) if shape[-1] else runs.reshape(int(np.prod(shape[:-1])), 0), shape
 
 
-def _descending(runs: FloatArray) -> FloatArray:
+def descending(runs: FloatArray) -> FloatArray:
     """Each row sorted, highest first, missing runs last."""
     return np.asarray(-np.sort(-runs, axis=1))
 
