@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopback import serve
-from metricsmith.aggregation import AGGREGATES, half_width, mean, rrwa
+from metricsmith.aggregation import AGGREGATES, OutlierRule, half_width, mean, rrwa
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import Sequential, make_row
 from metricsmith.programs.judges.repeated import Repeated
@@ -72,11 +72,20 @@ def test_it_stops_at_the_first_run_after_which_the_half_width_is_within_the_boun
 
 
 def test_the_bound_is_in_the_units_of_the_judge_also_where_lower_is_better():
-    numbers = [2, 4, 3, 9, 3]
-    width = half_width([-number for number in numbers[:3]])
-    for bound, runs in ((width, 3), (width * 0.999, 5)):
-        repeated = Repeated(Scripted(numbers, ERRORS), 5, min_runs=3, stop_when=bound)
+    numbers = [2, 4, 12, 9, 50]  # of the negated runs the lowest weighs most
+    width = half_width([-number for number in numbers[:4]])
+    assert width < half_width(numbers[:4]) - 0.2
+    for bound, runs in ((width + 0.1, 4), (width - 0.1, 5)):
+        repeated = Repeated(Scripted(numbers, ERRORS), 5, min_runs=4, stop_when=bound)
         assert asked_one_by_one(repeated, numbers) == runs
+
+
+def test_the_rule_for_outliers_is_the_judges_own():
+    numbers = [-6, -6, -6, -6, -9, -6]
+    narrow, wide = half_width(numbers[:5]), half_width(numbers[:5], outliers=OutlierRule(1))
+    assert narrow < wide  # the clean runs go where all others of a resample are alike
+    for rule, runs in ((OutlierRule(), 5), (OutlierRule(1), 6)):
+        assert asked_one_by_one(stopping(numbers, narrow, 5, outliers=rule), numbers) == runs
 
 
 def test_as_many_as_are_lacking_are_asked_at_once_and_then_one_by_one():

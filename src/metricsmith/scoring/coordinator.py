@@ -301,12 +301,14 @@ class Coordinator:
 
     def _progress(self) -> str:
         """How many of the judgements that are or may be wanted are known."""
+        self._due_again()
         known = self.results.codes[self.plan.asked] != PENDING
         wanted = (known | self.rounds.possible()[self.plan.asked]).sum()
         return f"{known.sum()} of {'at most ' if self.rounds.adaptive else ''}{wanted}"
 
     def _closed(self) -> ScoreTable:
         """The table, with a status for everything."""
+        self._due_again()
         self.results.close(self._cut, self._cut_status, self.rounds.possible())
         return self.table
 

@@ -52,6 +52,7 @@ class Rounds:
         self.wanted = np.zeros(results.codes.shape, dtype=bool)
         self.due = np.zeros(results.codes.shape, dtype=bool)
         self.total = 0
+        self._started = False
         self._requests = [slots for group in plan.groups for slots in group.by_run.values() if len(slots) > 1]
         self._same: dict[int, list[int]] = defaultdict(list)  # row -> later rows that say the same
         for rows in {id(rows): rows for rows in first.values()}.values() if self.adaptive else ():
@@ -61,6 +62,7 @@ class Rounds:
     def start(self) -> None:
         """Look at every row for the first time."""
         self._look(np.arange(len(self.results.rows)))
+        self._started = True
 
     def after(self, rows: Iterable[int]) -> list[int]:
         """Look again where a round of `rows` has ended; the rows in which more is due now."""
@@ -71,8 +73,16 @@ class Rounds:
         return self._look(np.fromiter(again, dtype=np.intp)) if again else []
 
     def possible(self) -> BoolArray:
-        """What is wanted or may still become so, shape (S, n)."""
-        return self._marks(np.arange(len(self.results.rows)), at_most=True)
+        """What was wanted or may still become so, shape (S, n); before the start, everything."""
+        if not self._started:
+            return np.ones(self.wanted.shape, dtype=bool)
+        codes, found = self.results.codes, self.wanted.copy()
+        waiting = self.wanted & (codes == PENDING)
+        for place, first in self.first.items():
+            waiting[place] &= codes[place, first] == PENDING
+        rows = np.flatnonzero(waiting.any(axis=0))  # all others have what they wanted
+        found[:, rows] |= self._marks(rows, at_most=True)
+        return found
 
     def _ended(self, row: int) -> bool:
         """Whether all that the row wanted is known, of itself or of an earlier row that says the same."""
@@ -89,12 +99,12 @@ class Rounds:
         for place in np.flatnonzero(marks.any(axis=1)).tolist():
             new = rows[marks[place] & ~self.wanted[place, rows]]
             if place in self.first:
-                self.total += int((codes[place, new] == PENDING).sum())
                 asked = np.unique(self.first[place][new[codes[place, new] == PENDING]])
                 asked = asked[~self.wanted[place, asked] & (codes[place, asked] == PENDING)]
                 self.due[place, asked] = True
-                self.wanted[place, asked] = True
                 more.update(asked.tolist())
+                new = np.union1d(new, asked)
+                self.total += int((codes[place, new] == PENDING).sum())
             self.wanted[place, new] = True
         return sorted(more)
 
