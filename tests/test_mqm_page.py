@@ -1,0 +1,48 @@
+"""docs/mqm.md: its commands, run with a scripted stand-in for the model, print what the page says; its links are there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from loopback import serve
+from metricsmith.cli import main
+from reviser import FOLDER, Reviser
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "mqm.md"
+TEXT = PAGE.read_text("utf-8")
+OWN = re.compile(r"^(\d+ requests|report:|metricsmith \d)|^estimated:")  # lines that name times and places
+
+
+def printed(capsys, monkeypatch, command, *options):
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "argv", [*shlex.split(command), *options])
+    main()
+    return [line for line in capsys.readouterr().out.splitlines() if not OWN.match(line)]
+
+
+def test_the_page_prints_what_it_says(tmp_path, monkeypatch, capsys):
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```(python)?\n(.*?)```", TEXT, re.DOTALL)
+    judge, judged, python, evaluate, evaluated, spans, f1 = [block for _, block in blocks]
+    with serve(Reviser()) as server:
+        place = f"http://127.0.0.1:{server.port}/v1"
+        assert printed(capsys, monkeypatch, judge, "--api-base", place) == judged.splitlines()
+        assert printed(capsys, monkeypatch, evaluate) == evaluated.splitlines()
+        exec(compile(spans, "mqm.md", "exec"), {})
+        assert capsys.readouterr().out == f1
+        used = python.replace('dspy.LM("openai/gpt-4.1-mini")', "lm")
+        exec(compile(used, "mqm.md", "exec"), {"lm": server.lm()})
+    assert (tmp_path / "judged" / "mqm.html").exists()
+
+
+@pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]+)\)", TEXT))
+def test_links_of_the_page_lead_to_files(link):
+    assert (PAGE.parent / link).exists()
