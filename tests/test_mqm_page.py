@@ -1,4 +1,4 @@
-"""docs/mqm.md: its commands, run with a scripted stand-in for the model, print what the page says; its links are there."""
+"""docs/mqm.md: its commands, run with a scripted stand-in for the model, print what the page says; its links work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ OWN = re.compile(r"^(\d+ requests|report:|metricsmith \d)|^estimated:")  # lines
 def printed(capsys, monkeypatch, command, *options):
     capsys.readouterr()
     monkeypatch.setattr(sys, "argv", [*shlex.split(command), *options])
-    main()
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
     return [line for line in capsys.readouterr().out.splitlines() if not OWN.match(line)]
 
 
