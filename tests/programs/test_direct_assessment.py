@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import dspy
 import pytest
 from dspy.utils import DummyLM
@@ -11,6 +13,7 @@ from loopback import serve
 from metricsmith.errors import DataError, JudgementFailed, OptionError, StateError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.tuner import JudgeTuner
+from metricsmith.programs.judges import direct_assessment
 from metricsmith.programs.judges.direct_assessment import CLASSES, KINDS, DirectAssessment
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.repeated import Repeated
@@ -231,6 +234,13 @@ def test_every_setting_is_part_of_the_fingerprint():
     prints = [asked.fingerprint() for asked in (*VARIANTS, *changed)]
     assert len(set(prints)) == len(prints)
     assert judge().fingerprint() == judge().fingerprint()
+
+
+def test_a_scale_described_in_other_words_is_another_judge(monkeypatch):
+    before = judge().fingerprint()
+    other = replace(KINDS["da"], description="0 is bad, 100 is good")
+    monkeypatch.setattr(direct_assessment, "KINDS", {**KINDS, "da": other})
+    assert judge().fingerprint() != before
 
 
 def test_default_names_tell_scale_and_reference_and_can_be_replaced():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from metricsmith.metric import RowText
@@ -84,6 +84,7 @@ def test_an_empty_text_has_no_places():
     assert place("Rome", "") == (None, None, "Rome")
 
 
+@settings(deadline=None)
 @given(TEXTS, st.integers(0, 30), st.integers(1, 30), st.integers(-2, 40))
 def test_a_copied_span_is_found_and_counted_as_copied(text, start, length, occurrence):
     part = text[start : start + length]
@@ -94,6 +95,7 @@ def test_a_copied_span_is_found_and_counted_as_copied(text, start, length, occur
     assert text[found.start : found.end] == part == found.text
 
 
+@settings(deadline=None)
 @given(TEXTS, TEXTS, st.integers())
 def test_whatever_is_quoted_offsets_and_text_agree(quoted, text, occurrence):
     (found,) = marked([error(quoted, occurrence=occurrence)], "major", "", text)
@@ -104,6 +106,7 @@ def test_whatever_is_quoted_offsets_and_text_agree(quoted, text, occurrence):
         assert text[found.start : found.end] == found.text != ""
 
 
+@settings(deadline=None)
 @given(st.text("ab \n", min_size=1, max_size=8), st.sampled_from(sorted(QUOTATION_MARKS)), st.integers(1, 3))
 def test_layers_of_marks_change_nothing(part, mark, layers):
     part = part.strip()
@@ -114,6 +117,7 @@ def test_layers_of_marks_change_nothing(part, mark, layers):
     assert wrapped == bare
 
 
+@settings(deadline=None)
 @given(TEXTS, TEXTS, st.integers(0, 30), st.integers(1, 30), st.sampled_from(["source", "target"]))
 def test_what_people_marked_is_listed_so_that_it_is_found_again(source, translation, start, length, side):
     whole = source if side == "source" else translation

@@ -82,6 +82,8 @@ KINDS = {
     "direct_assessment": "direct assessment of a translation",
     "dna_eval": "judge by weighted dimensions",
     "esa_judge": "error span annotation of a translation",
+    "mqm_annotator": "MQM errors of one run",
+    "mqm_judge": "MQM errors of several runs",
     "callable": "function",
     "panel_member": "criterion of a panel",
     "column": "column of the data",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, get_args
 import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, nearest
-from metricsmith.metric import Metric, RowText, row_text
+from metricsmith.metric import Metric, RowText, content_hash, row_text
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.texts import NOTHING, fence
 from metricsmith.records import Judgement, MetricCard, Status
@@ -77,6 +77,10 @@ class TranslationJudge(Judge):
             "source": fence(text.input),
             "translation": fence(text.output) if text.output else "(the translation is empty)",
         }
+
+    def fingerprint(self) -> str:
+        """As for every judge; what stands in the question by the settings' names alone, such as a scale, is in it."""
+        return content_hash(super().fingerprint(), dict(self.question()))
 
     def card_with(self, **own: Any) -> MetricCard:
         """A card with what is true of every judge of translations."""
