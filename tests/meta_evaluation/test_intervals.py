@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -39,6 +39,8 @@ JACKKNIFED = {
 
 
 @pytest.mark.parametrize("name", JACKKNIFED)
+@example(metric=np.full((3, 7), NAN), gold=np.full((3, 7), NAN), parts=np.arange(7))
+@example(metric=np.eye(3, 7), gold=np.where(np.eye(3, 7, 1), NAN, 1.0), parts=np.array([0, 0, 0, 1, 1, 2, 2]))
 @given(metric=GAPPED, gold=GAPPED, parts=PARTS)
 @settings(max_examples=40, deadline=None)
 def test_without_a_part_is_the_measure_of_the_rest(name, metric, gold, parts):

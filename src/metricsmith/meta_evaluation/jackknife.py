@@ -83,7 +83,9 @@ def calibrated_accuracies(metric: FloatArray, gold: FloatArray, parts: IntArray,
 def pooled_pearson(metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
     """Pearson's correlation over all cells."""
     present = ~np.isnan(metric)
-    x, y = (np.where(present, side - np.nanmean(side), 0.0) for side in (metric, gold))
+    if not present.any():
+        return np.full(parts.max(initial=-1) + 1, math.nan)
+    x, y = (np.where(present, side - side[present].mean(), 0.0) for side in (metric, gold))
     counts = _without(present.sum(axis=0).astype(float), parts)
     terms = np.array([x, y, x * x, y * y, x * y]).sum(axis=1)
     sum_x, sum_y, *squares = _without(terms, parts)
