@@ -21,6 +21,7 @@ from metricsmith.meta_evaluation import (
     segment_correlation,
 )
 from metricsmith.meta_evaluation.jackknife import left_out
+from metricsmith.meta_evaluation.rank_jackknife import concordance_by_cell
 from metricsmith.resampling import correlation_interval
 from score_matrices import synthetic
 
@@ -52,6 +53,13 @@ def test_without_a_part_is_the_measure_of_the_rest(name, metric, gold, parts):
         return
     expected = left_out(measure, metric, gold, parts)
     np.testing.assert_allclose(measure.left_out(metric, gold, parts), expected, rtol=0, atol=1e-12)
+
+
+@given(pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40))
+def test_concordance_of_each_cell_is_counted_pair_by_pair(pairs):
+    x, y = (np.unique(side, return_inverse=True)[1] for side in np.array(pairs, dtype=int).reshape(-1, 2).T)
+    expected = (np.sign(x[:, None] - x) * np.sign(y[:, None] - y)).sum(axis=1)
+    np.testing.assert_array_equal(concordance_by_cell(x, y), expected)
 
 
 def test_soft_accuracy_without_a_part_is_the_limit_of_many_draws():

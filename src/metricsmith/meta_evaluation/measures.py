@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from metricsmith import correlation as correlations
 from metricsmith.correlation import GroupedCorrelation
 from metricsmith.errors import OptionError, nearest
-from metricsmith.meta_evaluation import exchange, jackknife
+from metricsmith.meta_evaluation import exchange, jackknife, rank_jackknife
 from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, segment_correlation, system_means
 from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
 from metricsmith.meta_evaluation.significance import Measure
@@ -34,6 +34,12 @@ __all__ = [
 
 IntArray = NDArray[np.int64]
 Correlation = Literal["kendall_tau_b", "pearson", "spearman"]
+
+POOLED = {
+    "kendall_tau_b": rank_jackknife.pooled_kendall,
+    "pearson": jackknife.pooled_pearson,
+    "spearman": rank_jackknife.pooled_spearman,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +86,8 @@ class SegmentCorrelation:
         """As `jackknife.left_out`."""
         if self.by == "item":
             return jackknife.item_correlations(self.correlation, metric, gold, parts)
-        if self.by == "none" and self.correlation == "pearson":
-            return jackknife.pooled_pearson(metric, gold, parts)
+        if self.by == "none":
+            return POOLED[self.correlation](metric, gold, parts)
         return jackknife.left_out(self, metric, gold, parts)
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None:
