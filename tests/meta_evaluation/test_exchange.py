@@ -104,6 +104,6 @@ def test_the_benchmark_stops_where_numbers_differ(monkeypatch):
     monkeypatch.setattr(benchmark, "plain_accuracy", lambda metric, gold, epsilon: float(metric[0, 0]))
     with pytest.raises(SystemExit, match="PERM-BOTH differs"):
         benchmark.races(options)
-    monkeypatch.setattr(benchmark, "plain_calibration", lambda metric, gold: (0.5, 0.1))
+    monkeypatch.setattr(benchmark, "plain_calibration", lambda metric, gold, running: (0.5, 0.1))
     with pytest.raises(SystemExit, match="acc-t differs"):
         benchmark.races(options)

@@ -64,9 +64,9 @@ class GoldPairs:
         self.weights = None if alike else np.where(self.sizes > 0, 1 / np.maximum(self.sizes, 1), 0.0)
         apart = differences(gold.T, decimals).ravel()
         self._tied = np.flatnonzero(apart == 0)
-        order = np.sign(apart)
-        self._untied = np.flatnonzero(np.abs(order) == 1)
-        self._order = order[self._untied]
+        above = apart > 0
+        self._untied = np.flatnonzero(above | (apart < 0))
+        self._order = np.where(above[self._untied], 1.0, -1.0)
 
     @property
     def tied(self) -> int:
@@ -90,7 +90,9 @@ class GoldPairs:
         """
         apart = differences(metric.T, self.decimals).ravel()
         tied = apart[self._tied]
-        return np.abs(tied, out=tied), apart[self._untied] * self._order
+        untied = apart[self._untied]
+        untied *= self._order
+        return np.abs(tied, out=tied), untied
 
     def accuracy(self, metric: FloatArray, epsilon: float) -> float:
         """Mean over groups of the share of pairs that a metric ties, at this threshold, or orders as gold does."""

@@ -65,7 +65,8 @@ def rank_table(
     Parameters
     ----------
     measure : callable
-        See `metricsmith.meta_evaluation.Measure`; called about ``m (m - 1) * resamples`` times.
+        See `metricsmith.meta_evaluation.Measure`; called about ``m (m - 1) * resamples`` times, unless it is one that
+        shares work between resamples (`perm_both`).
     metrics : mapping of str to array_like of shape (k, n)
         At least one. All are measured on the cells that all of them have.
     gold : array_like, shape (k, n)

@@ -29,6 +29,7 @@ __all__ = [
 IntArray = NDArray[np.int64]
 Ties = Literal["half", "full"]
 BLOCKS = 20  # of sign vectors, for the jackknife
+MOST_KEPT = 1 << 22  # signs, 32 MB
 ROUNDING = 1e-9  # of the largest sum of a segment's scores: sums that are closer are equal but for rounding
 
 
@@ -216,12 +217,18 @@ def system_p_values(scores: ArrayLike, signs: ArrayLike, *, ties: Ties = "half")
     return result
 
 
-@lru_cache(maxsize=2)
 def random_signs(draws: int, segments: int, seed: int) -> FloatArray:
-    """Sign vectors in columns, shape (segments, draws), read-only: the same for all metrics of a test set."""
+    """Sign vectors in columns, shape (segments, draws), read-only; the last ones are kept for the next metric."""
+    return (_kept_signs if draws * segments <= MOST_KEPT else _drawn_signs)(draws, segments, seed)
+
+
+def _drawn_signs(draws: int, segments: int, seed: int) -> FloatArray:
     signs = np.where(np.random.default_rng(seed).random((draws, segments)) < 0.5, -1.0, 1.0).T
     signs.flags.writeable = False
     return signs
+
+
+_kept_signs = lru_cache(maxsize=2)(_drawn_signs)
 
 
 def reached(flipped: FloatArray, scores: FloatArray, ties: Ties, starts: IntArray | None = None) -> FloatArray:
