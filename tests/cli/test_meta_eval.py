@@ -8,6 +8,7 @@ import re
 import pytest
 
 from metricsmith.datasets.wmt_mqm import read_wmt_mqm
+from mqm_files import OLD_FILE
 from score_tables import SYSTEMS, outputs, write, write_scores
 
 LABELS = ("system", "doc", "segment")
@@ -68,6 +69,25 @@ def test_all_measures_survive_a_constant_metric(run, tmp_path, files):
     assert (
         run("meta-eval", flat, files[1], "--target", "mark", "--task", "pearson", "--json", *FEW)[1].count("NaN") == 0
     )
+
+
+def test_other_raters_stand_below_the_metrics(run, tmp_path, files):
+    rows = [{**row, "rater": rater, "mark": row["mark"] + (rater == "Bo")} for row in ROWS for rater in ("Ada", "Bo")]
+    rated = write(tmp_path / "rated.csv", rows, *LABELS, "rater", "mark")
+    code, out, err = run("meta-eval", files[0], rated, "--target", "mark", "--task", "acc", *FEW)
+    assert code == 0, err
+    assert re.search(r"acc +cluster.*\n.*\n.*\n +another rater \(slot 0\) +– +1.000", out)
+
+
+@pytest.mark.parametrize(("weights", "points"), [((), "critical 5, major 5"), (("--weights", "gemba"), "critical 25")])
+def test_mqm_ratings_are_weighed_as_asked(run, tmp_path, weights, points):
+    (tmp_path / "mqm.tsv").write_text(OLD_FILE, "utf-8")
+    rows = [{"system": system, "segment": number, "m": -ord(system)} for system in "ABC" for number in (7, 8)]
+    scores = write(tmp_path / "m.csv", rows)
+    code, out, err = run("meta-eval", scores, tmp_path / "mqm.tsv", "--task", "acc", *weights, *FEW)
+    assert code == 0, err
+    assert f"points taken off: {points}" in out
+    assert "1 metric against mqm: 5 outputs of 3 systems on 2 segments in 1 document." in out
 
 
 def test_quiet_prints_nothing_and_writes(run, files, tmp_path):

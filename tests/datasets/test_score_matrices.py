@@ -302,3 +302,32 @@ def test_a_name_for_metric_and_rating_cannot_be_turned_round(tmp_path, gold):
     assert list(read_score_matrices(same, gold, target="mark").metrics) == ["mark"]
     with pytest.raises(OptionError, match="names a metric and the rating as well"):
         read_score_matrices(same, gold, target="mark", lower_is_better=["mark"])
+
+
+def test_labels_of_either_form_meet_those_of_the_other(tmp_path, gold):
+    """`zoo:1` in one column on the one side is document and number on the other; documents come from either."""
+    rows = [{"system": row["system"], "segment": f"{row['doc']}:{row['segment']}", "near": row["near"]} for row in ROWS]
+    joined = write(tmp_path / "j.csv", rows)
+    read = read_score_matrices(joined, gold, target="mark")
+    np.testing.assert_array_equal(read.metrics["near"], matrix("near"))
+    assert "by segment in the scores and by document and segment in the gold ratings" in notes(read)
+    back = read_score_matrices(gold, joined, target="near", metrics=["mark"])
+    np.testing.assert_array_equal(back.gold, matrix("near"))
+    assert back.documents == read.documents == tuple(doc for doc in DOCUMENTS for _ in range(3))
+
+
+def test_a_segment_that_nobody_rated_is_left_out(tmp_path, scores):
+    rows = [{**row, "mark": "" if (row["doc"], row["segment"]) == ("farm", 2) else row["mark"]} for row in ROWS]
+    read = read_score_matrices(scores, write(tmp_path / "g.csv", rows, *LABELS, "mark"), target="mark")
+    assert len(read.segments) == 17
+    assert "farm:2" not in read.segments
+    assert "segments left out, without ratings: 1" in notes(read)
+
+
+def test_the_checksum_is_that_of_all_files(tmp_path, gold):
+    seen = set()
+    for number in ("1", "2"):
+        write_scores(tmp_path / "f" / "a.seg.score", "near")
+        write_scores(tmp_path / "f" / "b.seg.score", "near", ant=[number] * 18)
+        seen.add(read_score_matrices(tmp_path / "f", gold, target="mark").sources["scores"])
+    assert len(seen) == 2

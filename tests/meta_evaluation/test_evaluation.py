@@ -56,6 +56,14 @@ def test_every_part_is_what_its_own_function_gives():
     assert math.isnan(near.error)
 
 
+def test_the_seed_reaches_the_test_of_two_metrics():
+    metrics = {"near": NEAR, "also": GOLD + np.random.default_rng(2).normal(0, 0.9, GOLD.shape)}
+    pearson = MEASURES["pearson"]
+    found = [evaluate_task("p", pearson, metrics, GOLD, seed=seed, **FEW).p_values[0][1] for seed in (0, 3)]
+    assert found == [rank_table(pearson, metrics, GOLD, seed=seed, **FEW).p_values[0, 1] for seed in (0, 3)]
+    assert found[0] != found[1]
+
+
 def test_details_of_measures_on_systems_come_along():
     result = evaluate_task("spa", SoftSystemAccuracy(), {"near": np.where(GROUPS, NEAR, NAN)}, GOLD, **FEW)
     (near,) = result.metrics

@@ -54,6 +54,19 @@ def test_options_reach_the_measures():
     assert [one.name for one in evaluate(raters=raters, tasks=["acc"]).tasks[0].raters] == list(raters)
 
 
+def test_documents_reach_the_intervals():
+    whole, single = (evaluate(documents=labels, tasks=["acc"]).tasks[0].metrics[0] for labels in (DOCUMENTS, ()))
+    assert whole.value == single.value
+    assert whole.interval != single.interval
+
+
+def test_a_metric_that_is_as_good_as_chance_is_not_called_worse():
+    dice = np.random.default_rng(1).normal(size=(4, 18))
+    record = evaluate(metrics={"dice": dice, "turned": -dice}, tasks=["tau-b"])
+    assert min(one.value for one in record.tasks[0].metrics) < 0
+    assert not any("less than chance" in warning for warning in record.warnings)
+
+
 def test_a_metric_below_chance_and_one_without_a_value_are_warned_of():
     metrics = {"turned": -matrix("mark"), "flat": np.ones((4, 18)), "near": matrix("near")}
     record = evaluate(metrics=metrics, tasks=["tau-b", "acc"])
