@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dspy
 import pytest
+from dspy.utils.exceptions import AdapterParseError
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from metricsmith.scoring.chat import Chat, read_plain
+from metricsmith.scoring.adapters import Channel, complaint
+from metricsmith.scoring.admission import Gate
+from metricsmith.scoring.chat import Chat, odd_number, read_plain
 from metricsmith.signatures.axes import ProposeAxes
-from metricsmith.signatures.judgement import JudgeCriterion, JudgeRubric
+from metricsmith.signatures.judgement import JudgeByGuideline, JudgeCriterion, JudgeRubric
 from metricsmith.signatures.rubric import WriteRubric
 
 
@@ -120,3 +123,27 @@ def test_a_plain_answer_is_read_without_dspy_and_any_other_is_left_to_it():
     ):
         assert read_plain(JudgeCriterion, other) is None
     assert read_plain(Mixed, "[[ ## answer ## ]]\n[]\n[[ ## verdict ## ]]\nTrue") is None
+
+
+@pytest.mark.parametrize("said", ["true", "False", "0x10", "0b1", "1_0", "-0o7", '"true"', "1_0.5"])
+@pytest.mark.parametrize("signature", [JudgeCriterion, JudgeByGuideline])  # a whole number, a number
+def test_what_is_no_number_in_digits_is_not_read_as_one(signature, said):
+    answer = FORM.replace("\n4", f"\n{said}")
+    assert odd_number(signature, answer) == ("score", said)
+    channel = Channel(dspy.LM("openai/m"), None, Gate(None))
+    with pytest.raises(AdapterParseError, match="no number in digits") as problem:
+        channel.parse(signature, answer)
+    assert complaint(problem.value).startswith("the field score does not hold what it must hold")
+
+
+@pytest.mark.parametrize("said", ["4", "4.0", "-3", "1e1", '"4"', "+2"])
+def test_numbers_in_digits_are_read(said):
+    answer = FORM.replace("\n4", f"\n{said}")
+    assert odd_number(JudgeCriterion, answer) is None
+    assert Channel(dspy.LM("openai/m"), None, Gate(None)).parse(JudgeCriterion, answer)["score"] == int(
+        float(said.strip('"'))
+    )
+
+
+def test_texts_may_say_what_they_like():
+    assert odd_number(JudgeCriterion, FORM.replace("It is good.", "true")) is None

@@ -15,8 +15,9 @@ import dspy
 from dspy.adapters.chat_adapter import field_header_pattern
 from dspy.adapters.utils import format_field_value
 
-__all__ = ["Chat", "read_plain"]
+__all__ = ["Chat", "odd_number", "read_plain"]
 
+ODD_NUMBER = re.compile(r"true|false|[-+]?0[xob]\w+|[-+]?[\d.]*_[\d_.]*", re.IGNORECASE)
 WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,14}|0")
 
 
@@ -66,21 +67,12 @@ def read_plain(signature: type[dspy.Signature], answer: str) -> dict[str, Any] |
         None unless every field of the answer is there, and a text or a whole number in plain digits; then DSPy is
         to read it, or to say what is wrong.
     """
-    sections: dict[str | None, list[str]] = {}
-    lines = sections.setdefault(None, [])
-    for line in answer.splitlines():
-        header = field_header_pattern.match(line.strip())
-        if header is None:
-            lines.append(line)
-        elif header[1] in sections:
-            lines = []  # of a field that comes again the first one counts
-        else:
-            lines = sections[header[1]] = [line[header.end() :].strip()]
+    sections = _sections(answer)
     fields: dict[str, Any] = {}
     for name, info in signature.output_fields.items():
         if name not in sections:
             return None
-        text = "\n".join(sections[name]).strip()
+        text = sections[name]
         if info.annotation is str:
             fields[name] = text
         elif info.annotation is int and WHOLE_NUMBER.fullmatch(text):
@@ -88,6 +80,34 @@ def read_plain(signature: type[dspy.Signature], answer: str) -> dict[str, Any] |
         else:
             return None
     return fields
+
+
+def odd_number(signature: type[dspy.Signature], answer: str) -> tuple[str, str] | None:
+    """The field and the words that DSPy would take for a number though they are none; None if there are none such.
+
+    It reads ``true`` as 1, ``0x10`` as 16 and ``1_0`` as 10.
+    """
+    sections = _sections(answer)
+    for name, info in signature.output_fields.items():
+        said = sections.get(name, "")
+        if info.annotation in (int, float) and ODD_NUMBER.fullmatch(said.strip("\"'")):
+            return name, said
+    return None
+
+
+def _sections(answer: str) -> dict[str | None, str]:
+    """An answer's fields as texts; of a field that comes again the first one counts."""
+    sections: dict[str | None, list[str]] = {}
+    lines = sections.setdefault(None, [])
+    for line in answer.splitlines():
+        header = field_header_pattern.match(line.strip())
+        if header is None:
+            lines.append(line)
+        elif header[1] in sections:
+            lines = []
+        else:
+            lines = sections[header[1]] = [line[header.end() :].strip()]
+    return {name: "\n".join(lines).strip() for name, lines in sections.items()}
 
 
 _MEMORY: WeakKeyDictionary[type[dspy.Signature], dict[str, tuple[Any, str]]] = WeakKeyDictionary()
