@@ -34,7 +34,7 @@ TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class Row:
-    """Processor seconds of the baseline and of the library for one task; peak memory of the library beyond the scores."""
+    """Processor seconds of both for one task, and the peak memory of the library beyond the scores."""
 
     task: str
     scores: str
