@@ -7,7 +7,8 @@ must give the same numbers::
 
     python benchmarks/meta_evaluation.py
 
-PERM-BOTH of the baseline runs a few resamples, on the draws that the library makes too, and is scaled up.
+PERM-BOTH of the baseline runs a few resamples, on the draws that the library makes too, and is scaled up. Seconds are
+of the processor; with ``OPENBLAS_NUM_THREADS=1`` they are those on the clock of an idle machine.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds of the baseline and of the library for one task; peak memory of the library beyond the scores."""
+    """Processor seconds of both for one task, and the peak memory of the library beyond the scores."""
 
     task: str
     scores: str
@@ -119,12 +120,12 @@ def plain_differences(
 
 
 def timed(task: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """The least seconds of several runs, and what the last one returned."""
+    """The least processor seconds of several runs, which other programs disturb little, and the last result."""
     least, result = float("inf"), None
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         result = task()
-        least = min(least, time.perf_counter() - start)
+        least = min(least, time.process_time() - start)
     return least, result
 
 

@@ -57,6 +57,13 @@ def test_without_a_part_is_the_measure_of_the_rest(name, metric, gold, parts):
     np.testing.assert_allclose(measure.left_out(metric, gold, parts), expected, rtol=0, atol=1e-12)
 
 
+def test_a_part_takes_its_pairs_from_the_threshold_that_they_stand_at():
+    # Both metric differences are .5. Segment 0 is tied in gold and wants that threshold, segment 1 is in order and
+    # loses by it. Without 1 it is found, without 0 it is not wanted.
+    metric, gold = np.array([[0, 0], [0.5, 0.5]]), np.array([[1.0, 1.0], [1.0, 2.0]])
+    assert SegmentAccuracy().left_out(metric, gold, np.array([0, 1])).tolist() == [1, 1]
+
+
 @given(pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40))
 def test_concordance_of_each_cell_is_counted_pair_by_pair(pairs):
     x, y = (np.unique(side, return_inverse=True)[1] for side in np.array(pairs, dtype=int).reshape(-1, 2).T)
