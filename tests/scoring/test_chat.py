@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dspy
 import pytest
+from dspy.utils.exceptions import AdapterParseError
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from metricsmith.scoring.chat import Chat, read_plain
+from metricsmith.scoring.chat import Chat, read_exact, read_plain
 from metricsmith.signatures.axes import ProposeAxes
+from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation
 from metricsmith.signatures.judgement import JudgeCriterion, JudgeRubric
+from metricsmith.signatures.mqm import AnnotateErrors
 from metricsmith.signatures.rubric import WriteRubric
 
 
@@ -120,3 +123,62 @@ def test_a_plain_answer_is_read_without_dspy_and_any_other_is_left_to_it():
     ):
         assert read_plain(JudgeCriterion, other) is None
     assert read_plain(Mixed, "[[ ## answer ## ]]\n[]\n[[ ## verdict ## ]]\nTrue") is None
+
+
+MAJOR = '{"span": "Katze", "type": "style", "description": "so"}'
+LISTS = f'{{"critical": [], "major": [{MAJOR}], "minor": []}}'
+CLEAN = '{"critical": [], "major": [], "minor": []}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LISTS, f"  {LISTS}\n", f"```json\n{LISTS}\n```", f"```\n{LISTS}\n  ```", LISTS.replace(", ", ",\n"),
+    ],
+)  # fmt: skip
+def test_an_object_is_read_from_json_alone(text):
+    errors = read_exact(AnnotateErrors, f"[[ ## errors ## ]]\n{text}\n\n[[ ## completed ## ]]")["errors"]
+    assert [error.span for error in errors.major] == ["Katze"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"critical": [], "major": [], "minor": [',  # broke off: DSPy closes the list, and the text has no error
+        f'{{"critical": [], "major": [], "minor": [{MAJOR[:-4]}',
+        f'{{"critical": [], "major": [], "minor": [{MAJOR}, ',
+        f'{{"critical": [], "major": [{MAJOR}], "minor": [], "major": []}}',  # of equal names the last would count
+        f"{CLEAN}\nOne more thing: Katze is wrong.",
+        f"{CLEAN}\n{LISTS}",
+        f"{CLEAN}\n[[ ## errors ## ]]\n{LISTS}",
+        f"Here they are: {LISTS}",
+        '{"critical": [], "major": [...], "minor": []}',
+        f'{{"critical": [], "major": [], "minor": [] /* {MAJOR} */}}',
+        f"```json\n{CLEAN}\n```\nBut Katze is wrong.",
+        "",
+    ],
+)
+def test_an_object_that_would_have_to_be_repaired_is_not_read(text):
+    with pytest.raises(AdapterParseError, match="Failed to parse field errors"):
+        read_exact(AnnotateErrors, f"[[ ## errors ## ]]\n{text}\n\n[[ ## completed ## ]]")
+
+
+@pytest.mark.parametrize("space", ["\u2028", "\x85", "\n", "\t"])
+def test_texts_in_an_object_keep_their_white_space(space):
+    text = LISTS.replace("Katze", f"die{space}Katze")
+    errors = read_exact(AnnotateErrors, f"[[ ## errors ## ]]\n{text}\n\n[[ ## completed ## ]]")["errors"]
+    assert errors.major[0].span == f"die{space}Katze"
+
+
+@pytest.mark.parametrize("signature", [JudgeCriterion, AssessTranslation])
+@pytest.mark.parametrize("word", ["True", "false", "TRUE"])
+def test_a_truth_value_is_no_number(signature, word):
+    with pytest.raises(AdapterParseError, match="Failed to parse field score"):
+        read_exact(signature, FORM.replace("\n4", f"\n{word}"))
+
+
+def test_other_fields_are_none_of_its_business():
+    assert read_exact(JudgeCriterion, FORM.replace("good", "True")) == {}
+    assert read_exact(ClassifyTranslation, "[[ ## quality ## ]]\nsound") == {}
+    assert read_exact(Mixed, "[[ ## answer ## ]]\n[]\n[[ ## verdict ## ]]\nTrue") == {}
+    assert read_exact(AnnotateErrors, "no field at all") == {}

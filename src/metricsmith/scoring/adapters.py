@@ -17,7 +17,7 @@ from dspy.adapters.utils import translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.scoring.admission import Gate
-from metricsmith.scoring.chat import Chat, read_plain
+from metricsmith.scoring.chat import Chat, read_exact, read_plain
 from metricsmith.scoring.failures import field_headers
 
 __all__ = ["UNREADABLE", "Channel", "ChoicesChannel", "Repair", "Replay", "complaint"]
@@ -118,7 +118,8 @@ class Channel(Chat):
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
         """Read the fields; half characters, which no file can hold, become question marks."""
         text = whole(completion)
-        return read_plain(signature, text) or _parse(self, signature, text)
+        exact = read_exact(signature, text)
+        return (read_plain(signature, text) or _parse(self, signature, text)) | exact
 
     def _call_postprocess(
         self,
