@@ -101,6 +101,10 @@ def test_no_errors_is_zero_and_one():
         '{"critical": "none", "major": [], "minor": []}',
         '{"critical": [{"span": "offen"}], "major": [], "minor": []}',
         '{"critical": [], "major": [{"span": "offen", "type": "accura',
+        '{"critical": [], "major": [], "minor": [',
+        '{"critical": [], "major": [], "minor": []}\nBut "offen" is wrong.',
+        errors(critical=[error("", "None")]),
+        errors(minor=[error("", "No-error"), error("Die", "style/awkward")]),
     ],
 )
 def test_what_cannot_be_read_is_no_number(answer):

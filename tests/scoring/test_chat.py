@@ -11,9 +11,11 @@ from pydantic import BaseModel
 
 from metricsmith.scoring.adapters import Channel, complaint
 from metricsmith.scoring.admission import Gate
-from metricsmith.scoring.chat import Chat, odd_number, read_plain
+from metricsmith.scoring.chat import Chat, read_exact, read_plain
 from metricsmith.signatures.axes import ProposeAxes
+from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation
 from metricsmith.signatures.judgement import JudgeByGuideline, JudgeCriterion, JudgeRubric
+from metricsmith.signatures.mqm import AnnotateErrors
 from metricsmith.signatures.rubric import WriteRubric
 
 
@@ -126,10 +128,9 @@ def test_a_plain_answer_is_read_without_dspy_and_any_other_is_left_to_it():
 
 
 @pytest.mark.parametrize("said", ["true", "False", "0x10", "0b1", "1_0", "-0o7", '"true"', "1_0.5"])
-@pytest.mark.parametrize("signature", [JudgeCriterion, JudgeByGuideline])  # a whole number, a number
+@pytest.mark.parametrize("signature", [JudgeCriterion, JudgeByGuideline, AssessTranslation])  # a whole number, a number
 def test_what_is_no_number_in_digits_is_not_read_as_one(signature, said):
     answer = FORM.replace("\n4", f"\n{said}")
-    assert odd_number(signature, answer) == ("score", said)
     channel = Channel(dspy.LM("openai/m"), None, Gate(None))
     with pytest.raises(AdapterParseError, match="no number in digits") as problem:
         channel.parse(signature, answer)
@@ -139,11 +140,58 @@ def test_what_is_no_number_in_digits_is_not_read_as_one(signature, said):
 @pytest.mark.parametrize("said", ["4", "4.0", "-3", "1e1", '"4"', "+2"])
 def test_numbers_in_digits_are_read(said):
     answer = FORM.replace("\n4", f"\n{said}")
-    assert odd_number(JudgeCriterion, answer) is None
     assert Channel(dspy.LM("openai/m"), None, Gate(None)).parse(JudgeCriterion, answer)["score"] == int(
         float(said.strip('"'))
     )
 
 
-def test_texts_may_say_what_they_like():
-    assert odd_number(JudgeCriterion, FORM.replace("It is good.", "true")) is None
+MAJOR = '{"span": "Katze", "type": "style", "description": "so"}'
+LISTS = f'{{"critical": [], "major": [{MAJOR}], "minor": []}}'
+CLEAN = '{"critical": [], "major": [], "minor": []}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LISTS, f"  {LISTS}\n", f"```json\n{LISTS}\n```", f"```\n{LISTS}\n  ```", LISTS.replace(", ", ",\n"),
+    ],
+)  # fmt: skip
+def test_an_object_is_read_from_json_alone(text):
+    errors = read_exact(AnnotateErrors, f"[[ ## errors ## ]]\n{text}\n\n[[ ## completed ## ]]")["errors"]
+    assert [error.span for error in errors.major] == ["Katze"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"critical": [], "major": [], "minor": [',  # broke off: DSPy closes the list, and the text has no error
+        f'{{"critical": [], "major": [], "minor": [{MAJOR[:-4]}',
+        f'{{"critical": [], "major": [], "minor": [{MAJOR}, ',
+        f'{{"critical": [], "major": [{MAJOR}], "minor": [], "major": []}}',  # of equal names the last would count
+        f"{CLEAN}\nOne more thing: Katze is wrong.",
+        f"{CLEAN}\n{LISTS}",
+        f"{CLEAN}\n[[ ## errors ## ]]\n{LISTS}",
+        f"Here they are: {LISTS}",
+        '{"critical": [], "major": [...], "minor": []}',
+        f'{{"critical": [], "major": [], "minor": [] /* {MAJOR} */}}',
+        f"```json\n{CLEAN}\n```\nBut Katze is wrong.",
+        "",
+    ],
+)
+def test_an_object_that_would_have_to_be_repaired_is_not_read(text):
+    with pytest.raises(AdapterParseError, match="Failed to parse field errors"):
+        read_exact(AnnotateErrors, f"[[ ## errors ## ]]\n{text}\n\n[[ ## completed ## ]]")
+
+
+@pytest.mark.parametrize("space", ["\u2028", "\x85", "\n", "\t"])
+def test_texts_in_an_object_keep_their_white_space(space):
+    text = LISTS.replace("Katze", f"die{space}Katze")
+    errors = read_exact(AnnotateErrors, f"[[ ## errors ## ]]\n{text}\n\n[[ ## completed ## ]]")["errors"]
+    assert errors.major[0].span == f"die{space}Katze"
+
+
+def test_other_fields_are_none_of_its_business():
+    assert read_exact(JudgeCriterion, FORM.replace("good", "True")) == {}
+    assert read_exact(ClassifyTranslation, "[[ ## quality ## ]]\nsound") == {}
+    assert read_exact(Mixed, "[[ ## answer ## ]]\n[]\n[[ ## verdict ## ]]\nTrue") == {}
+    assert read_exact(AnnotateErrors, "no field at all") == {}

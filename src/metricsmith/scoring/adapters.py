@@ -17,7 +17,7 @@ from dspy.adapters.utils import translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.scoring.admission import Gate
-from metricsmith.scoring.chat import Chat, odd_number, read_plain
+from metricsmith.scoring.chat import Chat, read_exact, read_plain
 from metricsmith.scoring.failures import field_headers
 
 __all__ = ["UNREADABLE", "Channel", "ChoicesChannel", "Repair", "Replay", "complaint"]
@@ -121,13 +121,8 @@ class Channel(Chat):
         plain = read_plain(signature, text)
         if plain is not None:
             return plain
-        odd = odd_number(signature, text)
-        if odd is not None:
-            name, said = odd
-            raise AdapterParseError(
-                "ChatAdapter", signature, text, f"Failed to parse field {name} with value {said}: no number in digits"
-            )
-        return _parse(self, signature, text)
+        exact = read_exact(signature, text)
+        return _parse(self, signature, text) | exact
 
     def _call_postprocess(
         self,

@@ -7,18 +7,22 @@ half of the processor time of a request.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import dspy
+import pydantic
 from dspy.adapters.chat_adapter import field_header_pattern
 from dspy.adapters.utils import format_field_value
+from dspy.utils.exceptions import AdapterParseError
 
-__all__ = ["Chat", "odd_number", "read_plain"]
+__all__ = ["Chat", "read_exact", "read_plain"]
 
 ODD_NUMBER = re.compile(r"true|false|[-+]?0[xob]\w+|[-+]?[\d.]*_[\d_.]*", re.IGNORECASE)
 WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,14}|0")
+CODE_BLOCK = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 
 
 class Chat(dspy.ChatAdapter):  # type: ignore[misc]
@@ -67,7 +71,7 @@ def read_plain(signature: type[dspy.Signature], answer: str) -> dict[str, Any] |
         None unless every field of the answer is there, and a text or a whole number in plain digits; then DSPy is
         to read it, or to say what is wrong.
     """
-    sections = _sections(answer)
+    sections = {name: texts[0] for name, texts in _sections(answer.splitlines(), "\n").items()}
     fields: dict[str, Any] = {}
     for name, info in signature.output_fields.items():
         if name not in sections:
@@ -82,32 +86,68 @@ def read_plain(signature: type[dspy.Signature], answer: str) -> dict[str, Any] |
     return fields
 
 
-def odd_number(signature: type[dspy.Signature], answer: str) -> tuple[str, str] | None:
-    """The field and the words that DSPy would take for a number though they are none; None if there are none such.
+def read_exact(signature: type[dspy.Signature], answer: str) -> dict[str, Any]:
+    """The fields that hold an object, each of which must be one piece of JSON and nothing else.
 
-    It reads ``true`` as 1, ``0x10`` as 16 and ``1_0`` as 10.
+    DSPy repairs what is no JSON: it closes a list that breaks off, drops what follows an object and takes the last of
+    two equal keys, so that of the entries in it some are lost and nobody is told. White space and the marks of a code
+    block may stand around the object, and line breaks in its texts. Besides, a number must be in digits: DSPy reads
+    ``true`` as 1, ``0x10`` as 16 and ``1_0`` as 10.
+
+    Raises
+    ------
+    AdapterParseError
+        If such a field is there and holds anything else, or an object is there twice.
     """
-    sections = _sections(answer)
-    for name, info in signature.output_fields.items():
-        said = sections.get(name, "")
-        if info.annotation in (int, float) and ODD_NUMBER.fullmatch(said.strip("\"'")):
-            return name, said
-    return None
+    kinds = {name: info.annotation for name, info in signature.output_fields.items()}
+    objects = {name for name, kind in kinds.items() if _is_object(kind)}
+    numbers = {name for name, kind in kinds.items() if kind in (int, float)}
+    fields: dict[str, Any] = {}
+    if not objects and not numbers:
+        return fields
+    for name, texts in _sections(answer.splitlines(keepends=True), "").items():
+        try:
+            if name in numbers and ODD_NUMBER.fullmatch(texts[0].strip("\"'")):
+                raise ValueError("no number in digits")
+            if name in objects:
+                if len(texts) > 1:
+                    raise ValueError("it is there twice")
+                fields[name] = kinds[name].model_validate(_json(texts[0]))
+        except ValueError as problem:  # of JSON and of pydantic alike
+            raise AdapterParseError(
+                "ChatAdapter", signature, answer, f"Failed to parse field {name} with value {texts[0]}: {problem}"
+            ) from problem
+    return fields
 
 
-def _sections(answer: str) -> dict[str | None, str]:
-    """An answer's fields as texts; of a field that comes again the first one counts."""
-    sections: dict[str | None, list[str]] = {}
-    lines = sections.setdefault(None, [])
-    for line in answer.splitlines():
+def _is_object(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, pydantic.BaseModel) and not issubclass(kind, pydantic.RootModel)
+
+
+def _json(text: str) -> Any:
+    block = CODE_BLOCK.fullmatch(text)
+    return json.loads(block[1] if block else text, strict=False, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("two members have the same name")
+    return members
+
+
+def _sections(lines: list[str], separator: str) -> dict[str, list[str]]:
+    """The texts under each header, in their order; most are there once."""
+    sections: dict[str, list[list[str]]] = {}
+    current: list[str] = []
+    for line in lines:
         header = field_header_pattern.match(line.strip())
         if header is None:
-            lines.append(line)
-        elif header[1] in sections:
-            lines = []
+            current.append(line)
         else:
-            lines = sections[header[1]] = [line[header.end() :].strip()]
-    return {name: "\n".join(lines).strip() for name, lines in sections.items()}
+            current = [line[header.end() :].strip()]
+            sections.setdefault(header[1], []).append(current)
+    return {name: [separator.join(part).strip() for part in parts] for name, parts in sections.items()}
 
 
 _MEMORY: WeakKeyDictionary[type[dspy.Signature], dict[str, tuple[Any, str]]] = WeakKeyDictionary()

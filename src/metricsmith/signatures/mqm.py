@@ -7,6 +7,8 @@ import pydantic
 
 __all__ = ["AnnotateErrors", "ErrorsBySeverity", "TranslationError"]
 
+NO_TYPES = frozenset({"none", "no error", "no-error", "no errors", "n/a"})
+
 
 class TranslationError(pydantic.BaseModel):
     """One error in a translation."""
@@ -22,6 +24,14 @@ class TranslationError(pydantic.BaseModel):
     )
     type: str = pydantic.Field(description="one of the error types, as category/subcategory")
     description: str = pydantic.Field(description="what is wrong, in one short sentence")
+
+    @pydantic.field_validator("type")
+    @classmethod
+    def error(cls, value: str) -> str:
+        """An entry that says that there is no error is neither an error nor an empty list."""
+        if value.strip().lower().replace("_", " ") in NO_TYPES:
+            raise ValueError("this is no type of error: where there is none, the list is empty")
+        return value
 
 
 class ErrorsBySeverity(pydantic.BaseModel):
