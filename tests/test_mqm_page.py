@@ -37,12 +37,13 @@ def test_the_page_prints_what_it_says(tmp_path, monkeypatch, capsys):
     with serve(Reviser()) as server:
         place = f"http://127.0.0.1:{server.port}/v1"
         assert printed(capsys, monkeypatch, judge, "--api-base", place) == judged.splitlines()
-        assert printed(capsys, monkeypatch, evaluate) == evaluated.splitlines()
-        exec(compile(spans, "mqm.md", "exec"), {})
-        assert capsys.readouterr().out == f1
         used = python.replace('dspy.LM("openai/gpt-4.1-mini")', "lm")
         exec(compile(used, "mqm.md", "exec"), {"lm": server.lm()})
-    assert (tmp_path / "judged" / "mqm.html").exists()
+    assert printed(capsys, monkeypatch, evaluate) == evaluated.splitlines()
+    exec(compile(spans, "mqm.md", "exec"), {})
+    assert capsys.readouterr().out == f1
+    for folder in ("judged", "judged-in-python"):
+        assert (tmp_path / folder / "mqm.html").exists()
 
 
 @pytest.mark.parametrize("link", re.findall(r"\]\(([^)#]+)\)", TEXT))

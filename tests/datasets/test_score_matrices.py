@@ -221,6 +221,17 @@ def test_systems_can_be_left_out(scores, gold):
     assert "systems left out, on request: bee" in notes(read)
 
 
+def test_a_judges_scores_are_no_ratings_unless_they_are_named(tmp_path, scores):
+    rows = [{**row, "raw": row["near"], "score": row["near"] / 10, "half_width": 0, "kept": 9} for row in ROWS]
+    judged = write(tmp_path / "segments.csv", rows, *LABELS, "raw", "score", "half_width", "kept")
+    with pytest.raises(DataError, match=r"holds the scores of a judge.*give it first, as SCORES"):
+        read_score_matrices(scores, judged)
+    assert read_score_matrices(scores, judged, target="raw").gold[0, 1] == ROWS[1]["near"]
+    mine = write(tmp_path / "mine.csv", [{**row, "rating": row["mark"]} for row in rows], *LABELS, "raw", "score",
+                 "half_width", "kept", "rating")  # fmt: skip
+    assert read_score_matrices(mine, mine).target == "rating"
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -230,7 +241,7 @@ def test_systems_can_be_left_out(scores, gold):
         ({"target": "mark", "without": ["beee"]}, OptionError, "no such system .did you mean 'bee'"),
         ({"target": "mark", "lower_is_better": ["fare"]}, OptionError, "neither a metric.*did you mean 'far'"),
         ({"target": "mark", "weights": MQMWeights.wmt()}, OptionError, "weights .--weights. are for MQM ratings"),
-        ({"target": "mark", "without": ["ant", "bee", "cat"]}, DataError, "1 systems have scores.*two are needed"),
+        ({"target": "mark", "without": ["ant", "bee", "cat"]}, DataError, "one system has scores.*two are needed"),
     ],
 )
 def test_names_that_do_not_exist_are_refused_with_a_hint(scores, gold, options, error, message):
@@ -249,7 +260,7 @@ def changed(place, **values):
         (changed(1, near="inf"), r"row 2.*column 'near': an infinite score"),
         (changed(1, system=" "), r"row 2.*column 'system': the system is blank"),
         (changed(1, segment=1), r"row 2 .*'ant' has scores of segment 'zoo:1' already .*row 1.*one row by output"),
-        ([{**row, "system": row["system"] + "!"} for row in ROWS], "0 systems have scores.*name the systems alike"),
+        ([{**row, "system": row["system"] + "!"} for row in ROWS], "no system has scores.*name the systems alike"),
         ([{**row, "segment": f"s{row['segment']}"} for row in ROWS], "no segment in common: the one has zoo:s1"),
         ([{("sytem" if k == "system" else k): v for k, v in row.items()} for row in ROWS], "did you mean 'system'"),
         ([{name: row[name] for name in LABELS} for row in ROWS], "no column of numbers beside the labels"),

@@ -124,11 +124,22 @@ def test_columns_may_have_names_of_their_own(tmp_path):
         ),
         ([row(segment=1), row(target="Anders.", segment=1)], {}, "translated segment 1 of 'rows' before, otherwise"),
         ([row("", "")], {}, "holds no segment"),
+        ([row(), row(target="Zwei <v>Türen</v>.", segment=2)], {}, r"row 2.*'target': an error is marked.*ratings"),
+        ([row("Is it <v>all</v>?", "Ist es?")], {}, r"row 1.*'source': an error is marked"),
     ],
 )
 def test_tables_that_cannot_be_used(tmp_path, rows, columns, message):
     with pytest.raises(DataError, match=message):
         read_translations(table(tmp_path, *rows), columns=columns)
+
+
+def test_a_bracket_is_no_mark(tmp_path):
+    assert read_translations(table(tmp_path, row(target="Es gilt u <v> w."))).rows[0].output == "Es gilt u <v> w."
+
+
+def test_a_folder_is_no_source(tmp_path):
+    with pytest.raises(OptionError, match="is a folder; the source is one file"):
+        read_translations(tmp_path)
 
 
 def test_options_that_do_not_fit(tmp_path):

@@ -101,7 +101,7 @@ def test_a_missing_table_file_is_never_looked_up_on_the_hub(name, tmp_path, monk
 def test_a_missing_file_in_an_existing_folder_is_never_looked_up_on_the_hub(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match="data/ratings: no such file; "):
+    with pytest.raises(DataError, match="data/ratings: no such file: check the path; "):
         open_source("data/ratings")
 
 

@@ -35,6 +35,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 GOLD = ("mqm", "gold", *SYNONYMS["target"])
 NO_METRIC = frozenset({*(name for names in ROLES.values() for name in names), "id", "row", "run", "seed", "slot"})
 JUDGED = "raw"  # the column of a judge's own numbers
+BY_JUDGE = {JUDGED, "score", "half_width", "kept"}  # columns that `metricsmith mqm` writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,7 @@ def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None 
     Raises
     ------
     DataError
-        As in `read_metrics`; also if no column can be the rating.
+        As in `read_metrics`; also if no column can be the rating, or if a judge's own scores would be guessed to be.
     OptionError
         If `target` or `weights` is given for a file to which it does not apply.
     """
@@ -130,6 +131,11 @@ def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None 
         return _from_score_files(path, ())
     raw = open_source(path)
     column = _label(raw, "rating", GOLD) if target is None else raw.require(target, "target=... (--target)")
+    if target is None and column in BY_JUDGE and set(raw.columns) >= BY_JUDGE:
+        raise DataError(
+            f"{raw.name} holds the scores of a judge (written by `metricsmith mqm`), no ratings: give it first, as "
+            f"SCORES, and the ratings second; target={column!r} (--target) takes it for the gold side all the same"
+        )
     found = _from_table(raw, {column: column}, rated=True)
     guess = f"the rating is column {column!r} (name another with target=... or --target)"
     return found if target is not None else replace(found, notes=(*found.notes, guess))

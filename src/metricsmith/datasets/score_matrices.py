@@ -240,9 +240,10 @@ def _frame(
     scored_only = [system for system in dict.fromkeys(scored.systems) if system not in judged]
     if len(systems) < 2:
         raise DataError(
-            f"{len(systems)} systems have scores in {scored.name} and ratings in {rated.name}, and two are needed; the "
-            f"scores are of {', '.join(dict.fromkeys(scored.systems))[:200]}, the ratings of "
-            f"{', '.join(judged)[:200] or 'none'}: name the systems alike"
+            f"{'one system has' if systems else 'no system has'} scores in {scored.name} and ratings in {rated.name}, "
+            f"and two are needed, since systems are compared; the scores are of "
+            f"{', '.join(dict.fromkeys(scored.systems))[:200]}, the ratings of {', '.join(judged)[:200] or 'none'}: "
+            f"give the scores of another system too, and name the systems alike"
         )
     kept = set(systems)
     known = {label for system, label in zip(scored.systems, own, strict=True) if system in kept}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.metric import make_row
 
 __all__ = ["COLUMNS", "Translations", "read_translations", "translation_rows"]
+
+MARK = re.compile(r"<v>.*?</v>", re.DOTALL)  # around an error, in files of MQM ratings
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "source": ("source", "src", "input"),
@@ -119,8 +122,8 @@ def read_translations(
     Raises
     ------
     DataError
-        If a file cannot be read, line counts differ, a column is missing, a segment has two sources or two
-        translations by one system, or there is no segment.
+        If a file cannot be read, line counts differ, a column is missing, a table has errors marked in its texts, a
+        segment has two sources or two translations by one system, or there is no segment.
     OptionError
         If an option does not fit the kind of source.
     """
@@ -129,6 +132,8 @@ def read_translations(
             raise OptionError("columns are named for a table; line-aligned text files have none: leave them out")
         return _from_lines(Path(source), [Path(target) for target in targets], documents)
     path = Path(source)
+    if path.is_dir():
+        raise OptionError(f"{path} is a folder; the source is one file, of lines or a table: name it")
     if not table_suffix(path):
         raise OptionError(
             f"{path} is no table, so a file with its translation is needed beside it: give SOURCE and TARGET, line by "
@@ -176,6 +181,7 @@ def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
     numbers: dict[str, dict[str, int]] = {}
     counted: Counter[tuple[str, str]] = Counter()
     again = 0
+    _refuse_marks(raw, column)
     counting = all(cell_text(cell).isdecimal() for cell in cells.get("segment", ()))
     for index in range(len(raw)):
         system = cell_text(cells["system"][index]) if "system" in cells else Path(raw.name).stem
@@ -203,6 +209,18 @@ def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
     notes += [f"{again} rows repeat a translation and are taken once"] if again else []
     notes += [] if "document" in cells else ["there is no column of documents: all rows are taken for one document"]
     return _made(sources, texts, references, notes, raw.name, raw.checksum)
+
+
+def _refuse_marks(raw: RawTable, column: Mapping[str, str]) -> None:
+    """Refuse a file of ratings, whose marks would show a judge where the errors are."""
+    for name in (column["source"], column["translation"]):
+        for index, cell in enumerate(raw.columns[name]):
+            if MARK.search(cell_text(cell)):
+                raise DataError(
+                    f"{raw.place(index, name)}: an error is marked between <v> and </v>, which the judge would see: "
+                    "these are ratings; give the texts as they were before they were rated, and the ratings to "
+                    "`metricsmith meta-eval`"
+                )
 
 
 def _columns(raw: RawTable, named: dict[str, str]) -> dict[str, str]:

@@ -157,9 +157,8 @@ def read_bytes(path: Path) -> bytes:
         beside = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
         missing = "" if folder.is_dir() else f" (nor the folder {folder})"
         raise DataError(
-            f"{path}: no such file{missing}{nearest(path.name, beside)}; a table file, or the hub id "
-            f"owner/name of a "
-            f"data set, is needed: check the path"
+            f"{path}: no such file{missing}{nearest(path.name, beside)}: check the path; where a table "
+            f"is asked for, the hub id owner/name of a data set will do too"
         ) from error
     except OSError as error:
         raise DataError(

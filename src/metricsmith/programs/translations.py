@@ -170,7 +170,7 @@ def _warnings(
     coverage = measured_coverage("mean", few) if few else None
     if coverage is not None:
         said = "were not tried" if math.isnan(coverage) else f"held the true mean in as few as {coverage:.0%} of cases"
-        yield f"with {few} groups (documents, or segments of one document) 95 % intervals {said} in simulations"
+        yield f"95 % intervals rest on {few} documents (or segments of one); with so few they {said} in simulations"
 
 
 def _signature(judge: MQMJudge, translations: Translations) -> str:

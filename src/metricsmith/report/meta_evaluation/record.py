@@ -155,7 +155,9 @@ def _warnings(results: Sequence[TaskResult], groups: int) -> list[str]:
     ]
     undefined = [f"{one.name} on {task}" for task, one in lines if math.isnan(one.value)]
     if undefined:
-        warnings.append(f"undefined, because all scores are alike where it counts: {', '.join(undefined)}")
+        warnings.append(
+            f"undefined, because all scores are alike or no segment has enough of them: {', '.join(undefined)}"
+        )
     if groups < FEW:
         warnings.append(f"intervals rest on {groups} groups of segments: below {FEW} they tend to be too narrow")
     return warnings

@@ -97,8 +97,9 @@ def rests(line: SegmentScore) -> str:
     low, high = min(numbers), max(numbers)
     spread = f"all {points(low, WIDTH)}" if low == high else f"from {points(low, WIDTH)} to {points(high, WIDTH)}"
     wide = "" if line.half_width is None else f", ±{points(line.half_width, WIDTH)}"
-    used = line.kept if line.raw is not None else len(numbers)
-    said = f"{used} of {len(line.runs)} runs, {spread}{wide}"
+    out = len(numbers) - line.kept if line.raw is not None else 0
+    left = f", {out} left out as outlying" if out else ""
+    said = f"{len(numbers)} of {len(line.runs)} runs, {spread}{left}{wide}"
     return said if line.raw is not None else f"no score: {line.error} ({said})"
 
 
