@@ -185,6 +185,8 @@ def test_a_dry_run_sends_and_writes_nothing(run, tmp_path):
     assert code == 0
     assert "220 requests" in out
     assert not (tmp_path / "out").exists()
+    _, out, _ = run("mqm", *FILES, *LANGUAGES, "--dry-run", "--lm", "openai/m")
+    assert "note: all 12 lines of notices.en.txt are taken for one document" in out  # in time to name documents
 
 
 def test_the_page_marks_errors_where_they_stand(run, tmp_path):
@@ -218,6 +220,15 @@ def test_the_page_marks_errors_where_they_stand(run, tmp_path):
         ((FILES[0], FILES[1].parent / "gold.tsv", *LANGUAGES), "has 84 lines, the source has 12"),
         ((FILES[1].parent / "gold.tsv", *LANGUAGES, "--column", "translaton=mt"), "no role 'translaton'"),
         ((*FILES, *LANGUAGES, "--column", "translation=mt"), "leave them out"),
+        ((*FILES, *LANGUAGES, "--column", "source=a", "--column", "source=b"), "names the source twice, 'a' and 'b'"),
+        ((*FILES, *LANGUAGES, "--column", "source="), "must be ROLE=NAME"),
+        ((*FILES, *LANGUAGES, "--stop-when", "-1"), "stop_when=-1.0 must be a number from 0"),
+        ((*FILES, *LANGUAGES, "--stop-when", "nan"), "stop_when=nan"),
+        ((*FILES, *LANGUAGES, "--stop-when", "1", "--runs", "1"), "needs at least 2 runs"),
+        ((*FILES, *LANGUAGES, "--temperature", "nan"), "temperature=nan must lie between 0 and 2"),
+        ((*FILES, *LANGUAGES, "--max-requests", "-3"), "a budget of -3 requests has no meaning"),
+        ((*FILES, *LANGUAGES, "--documents", FILES[0].parent / "gold.tsv"), "has 84 lines, the source has 12"),
+        ((*FILES, *LANGUAGES, "--store", FILES[0]), "is no SQLite file"),
     ],
 )
 def test_wrong_inputs_say_what_to_do(run, tmp_path, arguments, message):

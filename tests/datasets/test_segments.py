@@ -101,6 +101,15 @@ def test_ratings_of_one_translation_are_one_row(tmp_path):
     assert "2 rows repeat a translation and are taken once" in read.notes
 
 
+def test_rows_that_may_be_ratings_of_one_translation_are_told(tmp_path):
+    path = table(tmp_path, *[row(doc="d", system="A", rater=name) for name in "xyz"], row(doc="d", system="B"))
+    read = read_translations(path)
+    assert len(read) == 4
+    (note,) = read.notes
+    assert note.startswith("2 rows have the source and translation of an earlier one")
+    assert "--column segment=" in note
+
+
 def test_segments_that_are_no_numbers_are_counted(tmp_path):
     path = table(tmp_path, *[row(f"{name}.", name, doc="d", segment=name) for name in ("x", "7", "z")])
     assert [row.segment for row in read_translations(path).rows] == [1, 2, 3]
@@ -146,6 +155,8 @@ def test_options_that_do_not_fit(tmp_path):
     path = table(tmp_path, row())
     with pytest.raises(OptionError, match=r"no role 'sauce'.*'source'"):
         read_translations(path, columns={"sauce": "source"})
+    with pytest.raises(OptionError, match="the column 'source' is named for source, translation"):
+        read_translations(path, columns={"source": "source", "translation": "source"})
     with pytest.raises(OptionError, match="names its documents in a column"):
         read_translations(path, documents=DOCUMENTS)
     with pytest.raises(OptionError, match="leave them out"):

@@ -29,6 +29,15 @@ def test_half_is_enough_and_less_is_not():
     assert found([[one, other], [one, other], [other]]) == [(10, 14, 3), (0, 4, 2)]
 
 
+def test_two_errors_on_the_same_words_keep_their_categories_apart():
+    def run(meaning, grammar):
+        return [error(0, 5, meaning), error(0, 5, grammar, "fluency/grammar")]
+
+    annotations = [run("major", "minor"), run("minor", "major")[::-1], run("minor", "minor")]
+    shared = [(one.span.severity, one.span.category, one.found) for one in shared_errors(annotations)]
+    assert sorted(shared) == [("minor", "accuracy/mistranslation", 3), ("minor", "fluency/grammar", 3)]
+
+
 def test_share_sets_the_bound():
     one = error(0, 4)
     runs = [[one]] * 7 + [[]] * 3

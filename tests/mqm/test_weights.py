@@ -124,6 +124,14 @@ def test_an_unknown_severity_names_the_nearest():
         ({"cap": 0}, "cap is 0"),
         ({"cap": math.nan}, "cap is nan"),
         ({"max_errors": 0}, "max_errors is 0"),
+        ({"critical": "25"}, "weight critical is '25'"),
+        ({"major": True}, "weight major is True"),
+        ({"minor": None}, "weight minor is None"),
+        ({"rules": (WeightRule("minor", "style", "2"),)}, "weight of minor style is '2'"),  # type: ignore[arg-type]
+        ({"cap": math.inf}, "cap is inf"),
+        ({"cap": "25"}, "cap is '25'"),
+        ({"max_errors": 2.5}, "max_errors is 2.5"),
+        ({"max_errors": True}, "max_errors is True"),
     ],
 )
 def test_weights_that_make_no_sense_are_refused(options, words):
@@ -162,3 +170,10 @@ def test_the_taxonomy_is_that_of_the_paper():
     assert sum(map(len, TAXONOMY.values())) == 13
     with pytest.raises(TypeError):
         TAXONOMY["accuracy"] = ()
+
+
+def test_equal_weights_are_saved_as_equal_text():
+    """A judge's fingerprint is a hash of that text, and a store asks again where it differs."""
+    whole = MQMWeights(25, 5, 1, 0, (WeightRule("minor", "style", 0),), 25, cap=30)
+    broken = MQMWeights(25.0, 5.0, 1.0, 0.0, (WeightRule("minor", "style", 0.0),), 25.0, cap=30.0)
+    assert json.dumps(whole.to_dict()) == json.dumps(broken.to_dict())

@@ -382,3 +382,9 @@ def test_it_learns_from_marked_ratings():
         shown = [prompt for prompt in server.prompts if "«Lesezimmer»" in prompt or '"span": "Lesezimmer"' in prompt]
     assert shown  # marked errors of gold ratings were demonstrations
     assert tuned.tuning.usage.requests == server.requests
+
+
+@pytest.mark.parametrize(("weights", "kind"), [("gemba", OptionError), (5, OptionError), ({}, StateError)])
+def test_what_are_no_weights_is_refused(weights, kind):
+    with pytest.raises(kind, match="MQMWeights"):
+        judge(weights=weights)

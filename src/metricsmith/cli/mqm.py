@@ -116,6 +116,8 @@ def mqm(
         expected = estimate([judge], translations.rows, store=store)
         if dry_run:
             typer.echo(cost_line("estimated", expected))
+            for note in translations.notes:
+                typer.echo(f"note: {note}")
             typer.echo("nothing was sent and nothing was written")
             return
         if not quiet:
@@ -190,7 +192,10 @@ def _columns(pairs: Any) -> dict[str, str]:
         role, sign, name = pair.partition("=")
         if not sign or not role or not name:
             raise OptionError(f"--column {pair} must be ROLE=NAME, say translation=output")
-        named[role.strip()] = name
+        role = role.strip()
+        if role in named:
+            raise OptionError(f"--column names the {role} twice, {named[role]!r} and {name!r}: leave one out")
+        named[role] = name
     return named
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+<<<<<<< HEAD
 import re
 from collections import Counter
+=======
+from collections import Counter, defaultdict
+>>>>>>> 6078526f00ee1bb739b89adbf9f848f75ed76e3b
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -180,8 +184,13 @@ def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
     references: dict[tuple[str, int], str] = {}
     numbers: dict[str, dict[str, int]] = {}
     counted: Counter[tuple[str, str]] = Counter()
+<<<<<<< HEAD
     again = 0
     _refuse_marks(raw, column)
+=======
+    pairs: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    again = alike = 0
+>>>>>>> 6078526f00ee1bb739b89adbf9f848f75ed76e3b
     counting = all(cell_text(cell).isdecimal() for cell in cells.get("segment", ()))
     for index in range(len(raw)):
         system = cell_text(cells["system"][index]) if "system" in cells else Path(raw.name).stem
@@ -198,6 +207,8 @@ def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
             )
         mine = texts.setdefault((system, document), {})
         again += number in mine
+        alike += "segment" not in cells and bool(source) and (source, translation) in pairs[system, document]
+        pairs[system, document].add((source, translation))
         if mine.setdefault(number, translation) != translation:
             raise DataError(
                 f"{raw.place(index)}: {system!r} translated segment {label} of {document!r} before, otherwise; one "
@@ -207,6 +218,11 @@ def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
             references[document, number] = cell_text(cells["reference"][index])
     notes = list(raw.notes)
     notes += [f"{again} rows repeat a translation and are taken once"] if again else []
+    if alike:
+        notes.append(
+            f"{alike} rows have the source and translation of an earlier one and count as segments of their own, as no "
+            "column names segments: if they are further ratings of one segment, name it with --column segment=..."
+        )
     notes += [] if "document" in cells else ["there is no column of documents: all rows are taken for one document"]
     return _made(sources, texts, references, notes, raw.name, raw.checksum)
 
@@ -229,6 +245,10 @@ def _columns(raw: RawTable, named: dict[str, str]) -> dict[str, str]:
     if strange:
         raise OptionError(f"no role {strange[0]!r}{nearest(strange[0], COLUMNS)}; known are {', '.join(COLUMNS)}")
     found = {role: raw.require(name, f"--column {role}=...") for role, name in named.items()}
+    twice = [name for name, count in Counter(found.values()).items() if count > 1]
+    if twice:
+        roles = ", ".join(role for role, name in found.items() if name == twice[0])
+        raise OptionError(f"the column {twice[0]!r} is named for {roles}; each needs a column of its own: correct one")
     for role, names in COLUMNS.items():
         fitting = [name for name in names if name in raw.columns and name not in found.values()]
         if role not in found and fitting:

@@ -16,6 +16,7 @@ from metricsmith.records import ErrorSpan
 
 __all__ = ["SharedError", "shared_errors"]
 
+OF_ANOTHER_KIND = 1 - 1e-6  # of two markings that fit equally well, the one of the same category is the match
 ALIKE = 0.5  # share of the characters of two spans that both cover, from which on they mark the same error
 
 
@@ -122,7 +123,7 @@ def _likeness(spans: Sequence[ErrorSpan]) -> NDArray[np.float64]:
     sides = _equal([span.side for span in spans])
     kinds = _equal([category_path(span.category)[0] for span in spans])
     whole = _equal([category_path(span.category) for span in spans])
-    alike = np.where((overlap >= ALIKE) | kinds, overlap, 0.0)
+    alike = np.where((overlap >= ALIKE) | kinds, overlap, 0.0) * np.where(whole, 1.0, OF_ANOTHER_KIND)
     alike = np.where(placed[:, None] & placed, alike, (~placed[:, None] & ~placed & whole).astype(float))
     return np.where(sides, alike, 0.0)
 

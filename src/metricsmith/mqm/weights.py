@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
+from numbers import Real
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeGuard
 
 from metricsmith.errors import DataError, OptionError, StateError, nearest
 from metricsmith.records import ErrorSpan
@@ -75,12 +76,12 @@ class MQMWeights:
     max_errors : int, optional
         Count only so many errors, the heaviest. None, the default, counts all.
     cap : float, optional
-        Above 0: no text loses more. None, the default, sets no bound.
+        Finite, above 0: no text loses more. None, the default, sets no bound.
 
     Raises
     ------
     OptionError
-        If a weight is negative or not finite, a rule's severity is unknown, or a cap is not positive.
+        If a weight is no finite number from 0, a rule's severity is unknown, or a bound is not allowed.
     """
 
     critical: float
@@ -93,20 +94,22 @@ class MQMWeights:
     cap: float | None = None
 
     def __post_init__(self) -> None:
-        named = {name: float(getattr(self, name)) for name in SEVERITIES}
-        named |= {f"of {rule.severity} {rule.category}": rule.weight for rule in self.rules}
+        for name in SEVERITIES:
+            object.__setattr__(self, name, _weight(name, getattr(self, name)))
+        rules = tuple(replace(r, weight=_weight(f"of {r.severity} {r.category}", r.weight)) for r in self.rules)
+        object.__setattr__(self, "rules", rules)
         if self.non_translation is not None:
-            named["non_translation"] = self.non_translation
-        for name, weight in named.items():
-            if not (math.isfinite(weight) and weight >= 0):
-                raise OptionError(f"the weight {name} is {weight:g}; allowed is a finite number from 0 up: correct it")
+            object.__setattr__(self, "non_translation", _weight("non_translation", self.non_translation))
         for rule in self.rules:
             if _plain(rule.severity) not in SEVERITIES:
                 raise OptionError(_unknown(rule.severity))
-        if self.cap is not None and not self.cap > 0:
-            raise OptionError(f"the cap is {self.cap:g}; allowed is a number above 0, or None for no bound")
-        if self.max_errors is not None and self.max_errors < 1:
-            raise OptionError(f"max_errors is {self.max_errors}; allowed is 1 and more, or None to count all errors")
+        if self.cap is not None:
+            if not (_is_number(self.cap) and 0 < self.cap < math.inf):
+                raise OptionError(f"the cap is {self.cap!r}; allowed is a finite number above 0, or None for no bound")
+            object.__setattr__(self, "cap", float(self.cap))
+        most = self.max_errors
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
+            raise OptionError(f"max_errors is {most!r}; allowed is a whole number from 1, or None to count all errors")
 
     @classmethod
     def gemba(cls, *, max_errors: int | None = None, cap: float | None = None) -> MQMWeights:
@@ -246,6 +249,17 @@ def category_path(category: str) -> tuple[str, ...]:
 
 def _plain(name: str) -> str:
     return " ".join(name.casefold().replace("_", " ").replace("-", " ").rstrip("! ").split())
+
+
+def _weight(name: str, value: object) -> float:
+    """A weight as a float, so that equal weights are saved as equal text."""
+    if not (_is_number(value) and 0 <= value < math.inf):
+        raise OptionError(f"the weight {name} is {value!r}; allowed is a finite number from 0 up: correct it")
+    return float(value)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _optional(value: Any) -> float | None:

@@ -17,6 +17,7 @@ from metricsmith.errors import OptionError
 from metricsmith.metric import content_hash
 from metricsmith.programs.judges.mqm import MQMJudge
 from metricsmith.records import Judgement, Usage
+from metricsmith.report.formats import count
 from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
 from metricsmith.resampling import group_mean_interval, measured_coverage
 from metricsmith.scoring import Budget, Concurrency, ScoreTable, estimate, score
@@ -157,7 +158,7 @@ def _warnings(
 ) -> Iterable[str]:
     without = [line for line in segments if line.raw is None]
     if without:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(line.status for line in without).most_common())
+        kinds = ", ".join(f"{times} {kind}" for kind, times in Counter(line.status for line in without).most_common())
         yield (
             f"{len(without)} of {len(segments)} segments have no score ({kinds}), the first: {without[0].id}: "
             f"{without[0].error}"
@@ -170,7 +171,12 @@ def _warnings(
     coverage = measured_coverage("mean", few) if few else None
     if coverage is not None:
         said = "were not tried" if math.isnan(coverage) else f"held the true mean in as few as {coverage:.0%} of cases"
+<<<<<<< HEAD
         yield f"95 % intervals rest on {few} documents (or segments of one); with so few they {said} in simulations"
+=======
+        groups = f"{count(few, 'group')} (documents, or segments of one document)"
+        yield f"with {groups} 95 % intervals {said} in simulations"
+>>>>>>> 6078526f00ee1bb739b89adbf9f848f75ed76e3b
 
 
 def _signature(judge: MQMJudge, translations: Translations) -> str:

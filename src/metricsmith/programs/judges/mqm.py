@@ -97,7 +97,9 @@ class MQMAnnotator(TranslationJudge):
         name: str = "mqm_run",
         meaning: str = "errors in the translation, weighed by how much harm they do",
     ) -> None:
-        chosen = weights if isinstance(weights, MQMWeights) else MQMWeights.from_dict(weights) if weights else None
+        chosen = MQMWeights.from_dict(weights) if isinstance(weights, Mapping) else weights
+        if chosen is not None and not isinstance(chosen, MQMWeights):
+            raise OptionError(f"weights={weights!r} are no MQMWeights; say MQMWeights.gemba() or MQMWeights.wmt()")
         if temperature is not None and not 0 <= temperature <= 2:
             raise OptionError(f"temperature={temperature!r} must lie between 0 and 2, or be None for the model's own")
         super().__init__(
