@@ -160,8 +160,9 @@ def _from_mqm(path: Path, weights: MQMWeights | None) -> ScoreColumns:
     table = read_wmt_mqm(path, weights=weights)
     rows = table.rows
     segments = {BY_DOCUMENT: tuple(str(row["group"]) for row in rows)}
-    if all(row["segment"] for row in rows):
-        segments[BY_SEGMENT] = tuple(str(row["segment"]) for row in rows)
+    numbers = tuple(str(row["segment"]) for row in rows)
+    if all(numbers) and _one_segment_each(numbers, segments[BY_DOCUMENT]):
+        segments[BY_SEGMENT] = numbers
     return ScoreColumns(
         str(path), table.checksum, {TARGET: table.ratings}, tuple(str(row["system"]) for row in rows), segments,
         tuple(str(row["doc"]) for row in rows), tuple(str(row["rater"]) for row in rows),
@@ -258,15 +259,24 @@ def _from_table(raw: RawTable, titles: Mapping[str, str], *, rated: bool) -> Sco
     document = _optional(raw, "document", (*titles, segment))
     rater = _optional(raw, "rater", tuple(titles)) if rated else None
     documents = _texts(raw, document) if document else ("",) * len(raw)
-    segments = {BY_SEGMENT: numbers}
+    alone = _one_segment_each(numbers, documents)
+    if document and not alone and "" in documents:
+        raise DataError(
+            f"{raw.place(documents.index(''), document)}: the document is blank, and numbers of segments begin anew in "
+            f"each document: fill it in"
+        )
+    segments = {BY_SEGMENT: numbers} if alone else {}
     if all(documents):
-        segments = {BY_DOCUMENT: tuple(map(":".join, zip(documents, numbers, strict=True)))}
-        if len(set(zip(documents, numbers, strict=True))) == len(set(numbers)):  # a number is one segment everywhere
-            segments[BY_SEGMENT] = numbers
+        segments[BY_DOCUMENT] = tuple(map(":".join, zip(documents, numbers, strict=True)))
     return ScoreColumns(
         raw.name, raw.checksum, {title: _numbers(raw, name) for name, title in titles.items()}, systems, segments,
         documents, _texts(raw, rater) if rater else ("",) * len(raw), tuple(map(raw.place, range(len(raw)))), raw.notes,
     )  # fmt: skip
+
+
+def _one_segment_each(numbers: Sequence[str], documents: Sequence[str]) -> bool:
+    """Whether a number is one segment everywhere."""
+    return len(set(zip(numbers, documents, strict=True))) == len(set(numbers))
 
 
 def _label(raw: RawTable, role: str, names: Sequence[str]) -> str:

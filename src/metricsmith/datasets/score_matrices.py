@@ -77,7 +77,7 @@ def read_score_matrices(
 
     Segments are matched by document and number or by number alone, whichever has more in common. A score file has no
     labels: its i-th score of a system belongs to the i-th segment of the other side, by number if all are whole
-    numbers, else in the order of the file, and both sides must have as many.
+    numbers, else in the order of the file, which must be the same for all systems, and both sides must have as many.
 
     Parameters
     ----------
@@ -101,8 +101,9 @@ def read_score_matrices(
     Raises
     ------
     DataError
-        If a file cannot be read, an output has two scores of one metric, fewer than two systems or no segment are
-        left, or lengths differ where positions count.
+        If a file cannot be read, an output has two scores of one metric or two ratings of one rater, fewer than two
+        systems or no segment are left, lengths or orders differ where positions count, or numbers begin with 0 on one
+        side and with 1 on the other.
     OptionError
         If a name is unknown.
     """
@@ -115,6 +116,7 @@ def read_score_matrices(
     scored, rated, matching = _matched(scored, rated)
     frame, left_out = _frame(scored, rated, rating, without)
     _check_single(scored, frame)
+    _check_raters(rated, rated.columns[rating], frame)
     slots = _by_slot(rated, rated.columns[rating] * turned[rating], frame)
     ratings = mean_rating(list(slots.values()))
     most = int(np.sum([~np.isnan(matrix) for matrix in slots.values()], axis=0).max())
@@ -210,6 +212,7 @@ def _matched(scored: ScoreColumns, rated: ScoreColumns) -> tuple[ScoreColumns, S
             f"{scored.name} and {rated.name} have no segment in common: the one has {seen[0]} ..., the other {seen[1]} "
             f"...; label them alike, and give the document where numbers begin anew in each"
         )
+    _check_first(scored, own, rated, other)
     how = f"by {own}" if own == other else f"by {own} in the scores and by {other} in the gold ratings"
     return (
         replace(scored, segments={own: scored.segments[own]}), replace(rated, segments={other: rated.segments[other]}),
@@ -217,15 +220,65 @@ def _matched(scored: ScoreColumns, rated: ScoreColumns) -> tuple[ScoreColumns, S
     )  # fmt: skip
 
 
+def _check_first(scored: ScoreColumns, own: str, rated: ScoreColumns, other: str) -> None:
+    """Refuse segments that are numbered from 0 on one side and from 1 on the other, as many in each document."""
+    ends = [_ends(side.segments[kind]) for side, kind in ((scored, own), (rated, other))]
+    shared = ends[0].keys() & ends[1].keys()
+    for (low, other_low), names in (((0, 1), (scored, rated)), ((1, 0), (rated, scored))):
+        if shared and all(
+            (ends[0][name][0], ends[1][name][0]) == (low, other_low)
+            and ends[0][name][1] - low == ends[1][name][1] - other_low
+            for name in shared
+        ):
+            raise DataError(
+                f"{names[0].name} numbers segments from 0, {names[1].name} from 1, and both have as many: scores would "
+                f"be laid beside the ratings of the next segment; number both alike"
+            )
+
+
+def _ends(labels: Collection[str]) -> dict[str, tuple[int, int]]:
+    """The lowest and highest number of the segments of each document; none unless all are whole numbers."""
+    parts = [label.rpartition(":")[::2] for label in set(labels)]
+    numbers: dict[str, list[int]] = {}
+    for document, number in parts:
+        if not _is_whole(number):
+            return {}
+        numbers.setdefault(document, []).append(int(number))
+    return {document: (min(those), max(those)) for document, those in numbers.items()}
+
+
+def _is_whole(label: str) -> bool:
+    return label.isascii() and label.isdigit()
+
+
 def _by_position(side: ScoreColumns) -> ScoreColumns:
     if BY_POSITION in side.segments:
         return side
     labels = side.segments.get(BY_SEGMENT, side.segments.get(BY_DOCUMENT, ()))
     names = list(dict.fromkeys(labels))
-    if all(name.isascii() and name.isdigit() for name in names):
+    counted = all(_is_whole(name) for name in names)
+    if counted:
         names.sort(key=int)
-    places = {name: str(place) for place, name in enumerate(names, 1)}
-    return replace(side, segments={BY_POSITION: tuple(places[label] for label in labels)})
+    places = {name: place for place, name in enumerate(names, 1)}
+    if not counted:
+        _check_order(side, [places[label] for label in labels])
+    return replace(side, segments={BY_POSITION: tuple(str(places[label]) for label in labels)})
+
+
+def _check_order(side: ScoreColumns, places: Sequence[int]) -> None:
+    """Refuse segments that stand in another order for one system, or in a second pass over them, than for another."""
+    passes: dict[str, dict[int, None]] = {}
+    for index, (system, place) in enumerate(zip(side.systems, places, strict=True)):
+        own = passes.setdefault(system, {})
+        if place in own:  # a row of the next rater
+            own.clear()
+        elif own and place < next(reversed(own)):
+            raise DataError(
+                f"{side.places[index]}: segments stand in different orders here and above, perhaps because some rows "
+                f"are missing; scores without labels belong to segments by their position: number the segments, or "
+                f"give all rows in one order"
+            )
+        own[place] = None
 
 
 def _frame(
@@ -277,6 +330,22 @@ def _check_single(scored: ScoreColumns, frame: _Frame) -> None:
                 f"{scored.places[index]}: {cell[0]!r} has scores of segment {cell[1]!r} already "
                 f"({scored.places[first[cell]]}); one row by output is allowed: join repeated runs first, or tell "
                 f"segments apart by a column of documents"
+            )
+
+
+def _check_raters(rated: ScoreColumns, values: FloatArray, frame: _Frame) -> None:
+    """Refuse two ratings of one output by one rater, if raters are known."""
+    if not all(rated.raters):
+        return
+    (labels,) = rated.segments.values()
+    first: dict[tuple[str, str, str], int] = {}
+    for index, key in enumerate(zip(rated.systems, labels, rated.raters, strict=True)):
+        counts = key[0] in frame.systems and not math.isnan(values[index])
+        if counts and first.setdefault(key, index) != index:
+            raise DataError(
+                f"{rated.places[index]}: {key[2]!r} rated {key[0]!r} on segment {key[1]!r} already "
+                f"({rated.places[first[key]]}); one row by output and rater is allowed: join the two, or tell segments "
+                f"apart by a column of documents"
             )
 
 
