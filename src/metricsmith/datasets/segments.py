@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-<<<<<<< HEAD
 import re
-from collections import Counter
-=======
 from collections import Counter, defaultdict
->>>>>>> 6078526f00ee1bb739b89adbf9f848f75ed76e3b
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -184,13 +180,9 @@ def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
     references: dict[tuple[str, int], str] = {}
     numbers: dict[str, dict[str, int]] = {}
     counted: Counter[tuple[str, str]] = Counter()
-<<<<<<< HEAD
-    again = 0
-    _refuse_marks(raw, column)
-=======
     pairs: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     again = alike = 0
->>>>>>> 6078526f00ee1bb739b89adbf9f848f75ed76e3b
+    _refuse_marks(raw, column)
     counting = all(cell_text(cell).isdecimal() for cell in cells.get("segment", ()))
     for index in range(len(raw)):
         system = cell_text(cells["system"][index]) if "system" in cells else Path(raw.name).stem

@@ -171,12 +171,8 @@ def _warnings(
     coverage = measured_coverage("mean", few) if few else None
     if coverage is not None:
         said = "were not tried" if math.isnan(coverage) else f"held the true mean in as few as {coverage:.0%} of cases"
-<<<<<<< HEAD
-        yield f"95 % intervals rest on {few} documents (or segments of one); with so few they {said} in simulations"
-=======
-        groups = f"{count(few, 'group')} (documents, or segments of one document)"
-        yield f"with {groups} 95 % intervals {said} in simulations"
->>>>>>> 6078526f00ee1bb739b89adbf9f848f75ed76e3b
+        groups = f"{count(few, 'document')} (or segments of one)"
+        yield f"95 % intervals rest on {groups}; with so few they {said} in simulations"
 
 
 def _signature(judge: MQMJudge, translations: Translations) -> str:
