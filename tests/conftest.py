@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,13 @@ def no_cached_answers() -> None:
     import dspy
 
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+
+
+@pytest.fixture(scope="module")
+def loggers_as_they_were() -> Iterator[None]:
+    """The command line quietens two loggers for the process, in which other tests listen to them."""
+    loggers = [logging.getLogger(name) for name in ("dspy", "metricsmith")]
+    levels = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)

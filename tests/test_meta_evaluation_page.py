@@ -16,6 +16,8 @@ from metricsmith.report.formats import interval, statistic
 from metricsmith.report.meta_evaluation.record import meta_evaluate
 from score_tables import write
 
+pytestmark = pytest.mark.usefixtures("loggers_as_they_were")
+
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "docs" / "meta_evaluation.md").read_text("utf-8")
 

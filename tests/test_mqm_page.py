@@ -14,6 +14,8 @@ from loopback import serve
 from metricsmith.cli import main
 from reviser import FOLDER, Reviser
 
+pytestmark = pytest.mark.usefixtures("loggers_as_they_were")
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "mqm.md"
 TEXT = PAGE.read_text("utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import logging
 import sys
 
 import pytest
@@ -14,13 +13,8 @@ from planted import planted_rows
 
 
 @pytest.fixture(scope="module", autouse=True)
-def loggers_as_they_were():
-    """The command line quietens two loggers for the process, in which other tests listen to them."""
-    loggers = [logging.getLogger(name) for name in ("dspy", "metricsmith")]
-    levels = [logger.level for logger in loggers]
-    yield
-    for logger, level in zip(loggers, levels, strict=True):
-        logger.setLevel(level)
+def quiet_loggers(loggers_as_they_were):
+    """Every test in here runs the command line."""
 
 
 @pytest.fixture
