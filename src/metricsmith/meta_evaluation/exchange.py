@@ -13,6 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.meta_evaluation.exchanged_pairs import ExchangedPairs
 from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, grouped
 from metricsmith.meta_evaluation.pairs import GoldPairs
 from metricsmith.meta_evaluation.systems import Ties, random_signs, reached
@@ -65,20 +66,22 @@ def calibrated_accuracies(
     """acc-t, with a new threshold for both metrics in every draw; what gold says of the pairs is kept."""
     present = ~np.isnan(gold)
     pairs = GoldPairs(grouped(gold, gold, by)[0], decimals)
-    mixed = np.full(gold.shape, math.nan)
+    if not pairs.used:
+        return lambda swap: np.full(len(swap), math.nan)
+    alike = ExchangedPairs(pairs, *grouped(first, second, by)) if pairs.weights is None else None
 
-    def value(cells: FloatArray) -> float:
-        mixed[present] = cells
-        return pairs.calibrated(grouped(mixed, mixed, by)[0])[0]
+    def value(turned: BoolArray) -> float:
+        if alike is not None:
+            return alike.accuracy(turned)
+        return pairs.calibrated(np.where(turned, *grouped(second, first, by)))[0]
 
-    a, b = first[present], second[present]
+    def difference(row: BoolArray) -> float:
+        swapped = np.zeros(gold.shape, dtype=bool)
+        swapped[present] = row
+        turned = grouped(swapped, swapped, by)[0]
+        return value(turned) - value(~turned)
 
-    def differences(swap: BoolArray) -> FloatArray:
-        if not pairs.used:
-            return np.full(len(swap), math.nan)
-        return np.array([value(np.where(row, b, a)) - value(np.where(row, a, b)) for row in swap])
-
-    return differences
+    return lambda swap: np.array([difference(row) for row in swap])
 
 
 def pooled_pearson(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 Grouping = Literal["none", "item", "system"]
+Cell = TypeVar("Cell", bound=np.generic)
 
 GROUPINGS = ("none", "item", "system")
 CORRELATIONS: Mapping[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
@@ -133,7 +134,7 @@ def paired_matrices(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, Flo
     return metric, gold
 
 
-def grouped(metric: FloatArray, gold: FloatArray, by: Grouping) -> tuple[FloatArray, FloatArray]:
+def grouped(metric: NDArray[Cell], gold: NDArray[Cell], by: Grouping) -> tuple[NDArray[Cell], NDArray[Cell]]:
     """Both matrices with a group in each row, shape (groups, members).
 
     Raises

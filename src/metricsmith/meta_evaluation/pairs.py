@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,10 @@ class GoldPairs:
         Pairs that are tied in gold.
     tied_groups, untied_groups : ndarray of int
         The group of each pair that is tied in gold, and of each that is not.
+    cells : ndarray of int, shape (members, groups)
+        The place of each cell in a flat matrix of shape (members, groups), gold descending along each column, NaN last.
+    tied_places, untied_places : list of ndarray of int
+        Where in each of `rows` the pairs are that are tied in gold, and those that are not.
 
     Raises
     ------
@@ -62,37 +67,55 @@ class GoldPairs:
         self.used = sizes.size
         alike = bool((sizes == sizes[:1]).all())
         self.weights = None if alike else np.where(self.sizes > 0, 1 / np.maximum(self.sizes, 1), 0.0)
-        apart = differences(gold.T, decimals).ravel()
-        self._tied = np.flatnonzero(apart == 0)
-        above = apart > 0
-        self._untied = np.flatnonzero(above | (apart < 0))
-        self._order = np.where(above[self._untied], 1.0, -1.0)
+        # In this order no pair has gold the other way round.
+        self.cells: IntArray = np.argsort(-gold.T, axis=0, kind="stable") * groups + np.arange(groups)
+        self.tied_places: list[IntArray] = []
+        self.untied_places: list[IntArray] = []
+        for apart in self.rows(self.in_order(gold)):
+            self.tied_places.append(np.flatnonzero(apart == 0))
+            self.untied_places.append(np.flatnonzero(apart > 0))
 
     @property
     def tied(self) -> int:
         """As said above."""
-        return self._tied.size
+        return sum(map(len, self.tied_places))
 
     @property
     def tied_groups(self) -> IntArray:
         """As said above."""
-        return self._tied % self.sizes.size
+        return _joined(self.tied_places) % self.sizes.size
 
     @property
     def untied_groups(self) -> IntArray:
         """As said above."""
-        return self._untied % self.sizes.size
+        return _joined(self.untied_places) % self.sizes.size
 
     def distances(self, metric: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Of a metric of the same shape: differences of pairs tied in gold, in size, and of others, toward gold.
 
         The former are at least 0; the latter are above 0 where the metric has the gold order.
         """
-        apart = differences(metric.T, self.decimals).ravel()
-        tied = apart[self._tied]
-        untied = apart[self._untied]
-        untied *= self._order
+        tied, untied = np.empty(self.tied), np.empty(sum(map(len, self.untied_places)))
+        stops = [0, 0]
+        for apart, *kinds in zip(self.rows(self.in_order(metric)), self.tied_places, self.untied_places, strict=True):
+            for side, (found, places) in enumerate(zip((tied, untied), kinds, strict=True)):
+                start, stops[side] = stops[side], stops[side] + places.size
+                apart.take(places, out=found[start : stops[side]], mode="clip")
         return np.abs(tied, out=tied), untied
+
+    def in_order(self, scores: FloatArray) -> FloatArray:
+        """Scores of shape (groups, members) as columns whose gold descends, shape (members, groups)."""
+        return np.take(np.ascontiguousarray(scores.T), self.cells)
+
+    def rows(self, columns: FloatArray, others: FloatArray | None = None) -> Iterator[FloatArray]:
+        """For each member but the last, its scores less those of all after it, flat: few enough to stay in the cache.
+
+        With `others` of the same shape, those after it are taken from there.
+        """
+        others = columns if others is None else others
+        for first in range(len(columns) - 1):
+            apart = (columns[first] - others[first + 1 :]).ravel()
+            yield apart if self.decimals is None else np.round(apart, self.decimals, out=apart)
 
     def accuracy(self, metric: FloatArray, epsilon: float) -> float:
         """Mean over groups of the share of pairs that a metric ties, at this threshold, or orders as gold does."""
@@ -166,3 +189,7 @@ def _threshold(won: FloatArray, lost: FloatArray) -> float:
     if gain.max(initial=0) <= at_zero:
         return 0.0
     return float(won[places[np.argmax(gain)]])
+
+
+def _joined(places: list[IntArray]) -> IntArray:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *places])
