@@ -170,7 +170,9 @@ def _warnings(
     coverage = measured_coverage("mean", few) if few else None
     if coverage is not None:
         said = "were not tried" if math.isnan(coverage) else f"held the true mean in as few as {coverage:.0%} of cases"
-        yield f"95 % intervals rest on {few} documents (or segments of one); with so few they {said} in simulations"
+        one = len({line.document for line in segments}) == 1
+        units = "segments" if one else "documents (or segments of one)"
+        yield f"95 % intervals rest on {few} {units}; with so few they {said} in simulations"
 
 
 def _signature(judge: MQMJudge, translations: Translations) -> str:
