@@ -48,6 +48,7 @@ def test_one_document_rests_on_its_segments():
     with serve(Reviser()) as server:
         record = judge_translations(judge(), one, lm=server.lm(), progress=False)
     assert record.systems[0].groups == 12
+    assert any(warning.startswith("95 % intervals rest on 12 segments; ") for warning in record.warnings)
     assert (record.systems[0].low, record.systems[0].high) == (record.documents[0].low, record.documents[0].high)
 
 

@@ -171,7 +171,8 @@ def _warnings(
     coverage = measured_coverage("mean", few) if few else None
     if coverage is not None:
         said = "were not tried" if math.isnan(coverage) else f"held the true mean in as few as {coverage:.0%} of cases"
-        groups = f"{count(few, 'document')} (or segments of one)"
+        one = len({line.document for line in segments}) == 1
+        groups = count(few, "segment") if one else f"{count(few, 'document')} (or segments of one)"
         yield f"95 % intervals rest on {groups}; with so few they {said} in simulations"
 
 
