@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import dspy
 
-from metricsmith.datasets.cells import cell_text, is_blank
+from metricsmith.datasets.cells import cell_text
 from metricsmith.datasets.formats import table_suffix
 from metricsmith.datasets.score_files import read_lines
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
@@ -174,49 +174,66 @@ def _from_lines(source: Path, targets: Sequence[Path], documents: str | os.PathL
 
 def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:
     column = _columns(raw, named)
-    cells = {role: raw.columns[name] for role, name in column.items()}
+    _refuse_marks(raw, column)
+    cells = {role: list(map(cell_text, raw.columns[name])) for role, name in column.items()}
+    alone = [Path(raw.name).stem] * len(raw)
+    owners = list(zip(cells.get("system", alone), cells.get("document", alone), strict=True))
+    numbers = _numbers(owners, cells.get("segment"))
     sources: dict[str, dict[int, str]] = {}
     texts: dict[tuple[str, str], dict[int, str]] = {}
     references: dict[tuple[str, int], str] = {}
-    numbers: dict[str, dict[str, int]] = {}
-    counted: Counter[tuple[str, str]] = Counter()
-    pairs: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
-    again = alike = 0
-    _refuse_marks(raw, column)
-    counting = all(cell_text(cell).isdecimal() for cell in cells.get("segment", ()))
-    for index in range(len(raw)):
-        system = cell_text(cells["system"][index]) if "system" in cells else Path(raw.name).stem
-        document = cell_text(cells["document"][index]) if "document" in cells else Path(raw.name).stem
-        counted[system, document] += 1
-        label = cell_text(cells["segment"][index]) if "segment" in cells else str(counted[system, document])
-        known = numbers.setdefault(document, {})
-        number = known.setdefault(label, int(label) if counting else len(known) + 1)
-        source, translation = (cell_text(cells[role][index]).rstrip() for role in ("source", "translation"))
+    again = 0
+    for index, ((system, document), number) in enumerate(zip(owners, numbers, strict=True)):
+        source, translation = (cells[role][index].rstrip() for role in ("source", "translation"))
         if sources.setdefault(document, {}).setdefault(number, source) != source:
             raise DataError(
-                f"{raw.place(index)}: segment {label} of {document!r} has another source than before; one source by "
+                f"{raw.place(index)}: segment {number} of {document!r} has another source than before; one source by "
                 "segment is allowed: check which columns name document and segment"
             )
         mine = texts.setdefault((system, document), {})
         again += number in mine
-        alike += "segment" not in cells and bool(source) and (source, translation) in pairs[system, document]
-        pairs[system, document].add((source, translation))
         if mine.setdefault(number, translation) != translation:
             raise DataError(
-                f"{raw.place(index)}: {system!r} translated segment {label} of {document!r} before, otherwise; one "
+                f"{raw.place(index)}: {system!r} translated segment {number} of {document!r} before, otherwise; one "
                 "translation by system and segment is allowed: check which columns name them"
             )
-        if "reference" in cells and not is_blank(cells["reference"][index]):
-            references[document, number] = cell_text(cells["reference"][index])
+        if "reference" in cells and cells["reference"][index].strip():
+            references[document, number] = cells["reference"][index]
     notes = list(raw.notes)
     notes += [f"{again} rows repeat a translation and are taken once"] if again else []
-    if alike:
-        notes.append(
-            f"{alike} rows have the source and translation of an earlier one and count as segments of their own, as no "
-            "column names segments: if they are further ratings of one segment, name it with --column segment=..."
-        )
+    notes += _alike(texts, sources) if "segment" not in cells else []
     notes += [] if "document" in cells else ["there is no column of documents: all rows are taken for one document"]
     return _made(sources, texts, references, notes, raw.name, raw.checksum)
+
+
+def _numbers(owners: Sequence[tuple[str, str]], labels: Sequence[str] | None) -> list[int]:
+    """Each row's segment: its label if all of them are numbers, else the label's place in the document.
+
+    Without labels the rows of a system are counted, document by document.
+    """
+    if labels is not None and all(label.isdecimal() for label in labels):
+        return [int(label) for label in labels]
+    counted: Counter[tuple[str, str]] = Counter()
+    known: dict[str, dict[str, int]] = {}
+    numbers = []
+    for place, owner in enumerate(owners):
+        counted[owner] += 1
+        of_document = known.setdefault(owner[1], {})
+        label = labels[place] if labels is not None else str(counted[owner])
+        numbers.append(of_document.setdefault(label, len(of_document) + 1))
+    return numbers
+
+
+def _alike(texts: Mapping[tuple[str, str], Mapping[int, str]], sources: Mapping[str, Mapping[int, str]]) -> list[str]:
+    """A note where rows that were counted as segments may be ratings of one segment."""
+    alike = 0
+    for (_, document), mine in texts.items():
+        pairs = [(sources[document][number], text) for number, text in mine.items() if sources[document][number]]
+        alike += len(pairs) - len(set(pairs))
+    return [
+        f"{alike} rows have the source and translation of an earlier one and count as segments of their own, as no "
+        "column names segments: if they are further ratings of one segment, name it with --column segment=..."
+    ] * bool(alike)
 
 
 def _refuse_marks(raw: RawTable, column: Mapping[str, str]) -> None:
