@@ -187,7 +187,7 @@ def _weights(name: str) -> Any:
 
 
 def _columns(pairs: Any) -> dict[str, str]:
-    named = {}
+    named: dict[str, str] = {}
     for pair in pairs:
         role, sign, name = pair.partition("=")
         if not sign or not role or not name:
