@@ -107,7 +107,7 @@ def test_quiet_prints_nothing_and_writes(run, files, tmp_path):
         (("--target", "mark", "--weights", "wmt"), "are for MQM ratings"),
         (("--target", "mark", "--resamples", 0), "0"),
         (("--target", "mark", "--decimals", -1), "decimals=-1"),
-        (("--target", "mark", "--seed", -3), "--seed -3 must be 0 or more"),
+        (("--target", "mark", "--seed", -3), "seed=-3 must be a whole number from 0"),
         (("--target", "mark", "--out", "gold.csv"), "name a folder"),
     ],
 )

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from loopback import serve
+from metricsmith import scoring
 from metricsmith.aggregation import half_width, rrwa
 from metricsmith.datasets.segments import read_translations
+from metricsmith.errors import Interrupted
 from metricsmith.mqm import MQMWeights, mqm_score
 from metricsmith.records import ErrorSpan
 from reviser import DOCUMENTS, FILES, Reviser
@@ -126,6 +128,51 @@ def test_a_store_answers_the_second_time_and_keeps_the_errors(run, tmp_path):
     assert any(line["errors"] for line in lines(tmp_path / "two"))
 
 
+def test_a_budget_leaves_whole_segments_and_the_store_goes_on(run, tmp_path):
+    with serve(Reviser()) as server:
+        options = ("--documents", DOCUMENTS, "--runs", 4, "--store", tmp_path / "s.db", *model(server))
+        code, out, _ = run("mqm", *FILES[:2], *LANGUAGES, *options, "--max-requests", 10, "--out", tmp_path / "one")
+        assert (code, server.requests) == (0, 10)
+        cut = lines(tmp_path / "one")
+        missing = [line for line in cut if line["raw"] is None]
+        assert {line["status"] for line in missing} == {"budget"}
+        assert f"{len(missing)} of 12 segments have no score ({len(missing)} budget)" in out
+        assert run("mqm", *FILES[:2], *LANGUAGES, *options, "--out", tmp_path / "two")[0] == 0
+        assert server.requests == 48
+    for before, after in zip(cut, lines(tmp_path / "two"), strict=True):
+        assert after["raw"] is not None
+        assert all(run in (None, later) for run, later in zip(before["runs"], after["runs"], strict=True))
+
+
+def test_a_budget_for_nothing_gives_no_score_and_code_3(run, tmp_path):
+    with serve(Reviser()) as server:
+        code, _, err = run(
+            "mqm", *FILES[:2], *LANGUAGES, "--runs", 2, "--max-requests", 0, "--out", tmp_path / "out", *model(server)
+        )
+        assert server.requests == 0
+    assert code == 3
+    assert "no segment has a score" in err
+    assert all(line["raw"] is None for line in lines(tmp_path / "out"))
+
+
+def test_an_interrupt_keeps_what_was_finished(run, tmp_path, monkeypatch):
+    whole = scoring.score
+
+    def cut(*arguments, **options):
+        stop = Interrupted("interrupted with 10 of 48 model judgements finished")
+        stop.table = whole(*arguments, **(options | {"budget": scoring.Budget(requests=10)}))
+        raise stop
+
+    monkeypatch.setattr(scoring, "score", cut)
+    with serve(Reviser()) as server:
+        options = ("--documents", DOCUMENTS, "--runs", 4, "--out", tmp_path / "out", *model(server))
+        code, _, err = run("mqm", *FILES[:2], *LANGUAGES, *options)
+    assert code == 130
+    assert "interrupted with 10 of 48" in err
+    assert "--store" in err
+    assert 0 < sum(line["raw"] is not None for line in lines(tmp_path / "out")) < 12
+
+
 def test_the_document_is_shown_unless_it_is_not_wanted(run, tmp_path):
     for context, there in (("document", True), ("none", False)):
         with serve(Reviser()) as server:
@@ -213,7 +260,7 @@ def test_the_page_marks_errors_where_they_stand(run, tmp_path):
         ((*FILES, *LANGUAGES, "--context", "page"), "unknown context='page'"),
         ((*FILES, *LANGUAGES, "--runs", "0"), "runs=0 must be a whole number from 1"),
         ((*FILES, *LANGUAGES, "--min-runs", "11"), "min_runs=11"),
-        ((*FILES, *LANGUAGES, "--temperature", "0.1"), "independent samples"),
+        ((*FILES, *LANGUAGES, "--temperature", "0.1"), "--temperature 0.1 with --runs 10"),
         ((*FILES, *LANGUAGES, "--aggregate", "rwra"), "unknown aggregate 'rwra'"),
         ((*FILES, FILES[1], *LANGUAGES), "two files are named 'alpha'"),
         ((FILES[0], *LANGUAGES), "is no table"),

@@ -110,6 +110,15 @@ def test_rows_that_may_be_ratings_of_one_translation_are_told(tmp_path):
     assert "--column segment=" in note
 
 
+def test_numbers_of_segments_decide_their_order_and_that_of_the_document(tmp_path):
+    path = table(tmp_path, *[row(f"{n}.", f"{n}!", doc="d", segment=n) for n in (30, 4, 12)])
+    read = read_translations(path)
+    assert [(row.segment, row.id, row.output) for row in read.rows] == [
+        (4, "rows|d:4", "4!"), (12, "rows|d:12", "12!"), (30, "rows|d:30", "30!"),
+    ]  # fmt: skip
+    assert {row.context for row in read.rows} == {"4.\n12.\n30."}
+
+
 def test_segments_that_are_no_numbers_are_counted(tmp_path):
     path = table(tmp_path, *[row(f"{name}.", name, doc="d", segment=name) for name in ("x", "7", "z")])
     assert [row.segment for row in read_translations(path).rows] == [1, 2, 3]

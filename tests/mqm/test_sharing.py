@@ -44,6 +44,13 @@ def test_share_sets_the_bound():
     assert found(runs, share=0.7) == [(0, 4, 7)]
     assert found(runs, share=0.71) == []
     assert found([[one], *[[]] * 9], share=0.1) == [(0, 4, 1)]
+    assert 0.56 * 25 > 14  # by rounding alone
+    assert found([[one]] * 14 + [[]] * 11, share=0.56) == [(0, 4, 14)]
+
+
+def test_of_two_markings_that_agree_equally_well_the_shorter_is_told():
+    for annotations in ([[error(0, 8)], [error(0, 4)]], [[error(0, 4)], [error(0, 8)]]):
+        assert found(annotations) == [(0, 4, 2)]
 
 
 @pytest.mark.parametrize("share", [0, -0.5, 1.01, float("nan")])

@@ -145,6 +145,25 @@ def test_the_map_to_the_unit_interval_is_monotone(weights):
     assert scores[-1] >= 0
 
 
+def test_the_scale_ends_at_the_cap_or_at_four_of_the_gravest_errors():
+    ends = [annotator(weights=weights).scale for weights in (MQMWeights.gemba(), MQMWeights.gemba(cap=30))]
+    assert [(scale.low, scale.high) for scale in ends] == [(-100.0, 0.0), (-30.0, 0.0)]
+
+
+def test_shared_errors_are_told_by_weight_and_not_by_place_alone():
+    comma, style = ErrorSpan("minor", "fluency/punctuation", 3, 4, ","), ErrorSpan("minor", "style/awkward", 12, 17)
+    shared = judge(runs=2).shared([part(comma, style), part(comma, style, run=1)])
+    assert [error.span.category for error in shared] == ["style/awkward", "fluency/punctuation"]
+
+
+def test_a_long_list_of_errors_is_cut_in_the_feedback_and_whole_in_the_spans():
+    many = [ErrorSpan("minor", "style/awkward", 3 * place, 3 * place + 2, "ab") for place in range(14)]
+    verdict = judge(runs=2).verdict([part(*many), part(*many, run=1)], 0)
+    assert len(verdict.spans) == 14
+    assert verdict.feedback.count("(2 of 2 runs)") == 12
+    assert verdict.feedback.endswith("; 2 more")
+
+
 def test_prompts_show_languages_texts_and_a_worked_example():
     messages = annotator(source_language="Danish", target_language="Czech").messages(ROW)
     asked = messages[-1]["content"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,6 +81,17 @@ def test_quotations_that_stand_nowhere_are_told(read):
         record = judge_translations(judge(runs=2), read, lm=server.lm(), progress=False)
     assert any("72 of 72 errors quote words that do not stand in the text" in one for one in record.warnings)
     assert all(one.raw == -1.0 and one.errors[0].found == 2 for one in record.segments)
+
+
+@pytest.mark.parametrize(("others", "told"), [(9, False), (8, True)])
+def test_quotations_that_stand_nowhere_are_told_from_a_tenth_on(read, others, told):
+    """Omissions, which quote nothing, are errors like others and not astray."""
+    error = {"type": "accuracy/omission", "description": "d"}
+    said = [{"span": "words that are not there", **error}, *[{"span": "", **error}] * others]
+    one = replace(read, rows=read.rows[:1], systems=("alpha",))
+    with serve(lambda prompt: {"errors": {"critical": [], "major": said, "minor": []}}) as server:
+        record = judge_translations(judge(runs=1), one, lm=server.lm(), progress=False)
+    assert any("quote words that do not stand in the text" in warning for warning in record.warnings) is told
 
 
 def test_parts_are_the_runs_in_their_order(read):

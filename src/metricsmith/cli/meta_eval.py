@@ -62,8 +62,6 @@ def meta_eval(
         check_writable(out, "--out", folder=True)
         check_apart([out / name for name in META_EVALUATION_FILES], "--out", {"scores": scores, "gold": gold})
     tasks_by_name(task or (), decimals=decimals)
-    if seed < 0:
-        raise OptionError(f"--seed {seed} must be 0 or more")
     read = read_score_matrices(
         scores, gold, metrics=metric or (), target=target, weights=_weights(weights),
         lower_is_better=lower_is_better or (), without=without or (),

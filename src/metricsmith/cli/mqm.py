@@ -87,7 +87,7 @@ def mqm(
     from metricsmith.programs.judges.mqm import MQMJudge
     from metricsmith.report.translations.write import TRANSLATION_FILES, write_translations
     from metricsmith.scoring import estimate
-    from metricsmith.scoring.models import using
+    from metricsmith.scoring.models import LOWEST_TEMPERATURE, using
 
     files: dict[str, Path | str | None] = {"source": source, "documents": documents, "store": store}
     files |= {f"target {number}": target for number, target in enumerate(targets or (), 1)}
@@ -99,6 +99,11 @@ def mqm(
     for option, language in (("--source-lang", source_lang), ("--target-lang", target_lang)):
         if not language.strip():
             raise OptionError(f"{option} is needed: name the language, say English")
+    if runs > 1 and temperature <= LOWEST_TEMPERATURE:
+        raise OptionError(
+            f"--temperature {temperature:g} with --runs {runs}: runs are independent samples above "
+            f"{LOWEST_TEMPERATURE} alone; raise it, or give --runs 1"
+        )
     options: dict[str, Any] = {"aggregate": aggregate, "context": context, "min_runs": min_runs, "stop_when": stop_when}
     judge = MQMJudge(
         source_language=source_lang, target_language=target_lang, weights=_weights(weights), runs=runs,

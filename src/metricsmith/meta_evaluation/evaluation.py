@@ -100,8 +100,10 @@ def tasks_by_name(names: Sequence[str], *, seed: int = 0, decimals: int | None =
     Raises
     ------
     OptionError
-        If a name is unknown or `decimals` is negative.
+        If a name is unknown, or `seed` or `decimals` is negative.
     """
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise OptionError(f"seed={seed!r} must be a whole number from 0")
     if decimals is not None and decimals < 0:
         raise OptionError(f"decimals={decimals} must be 0 or more: 6 is free of float noise")
     wanted = [name for given in names or WMT24 for name in (MEASURES if given == "all" else (given,))]

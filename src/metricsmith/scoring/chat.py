@@ -2,7 +2,7 @@
 
 `dspy.ChatAdapter` builds the system message anew for every request, sends each text through a serializer of its
 own and each number of the answer through a repairer of JSON and a new pydantic validator; for short texts that is
-half of the processor time of a request.
+half of the processor time of a request. Objects are read without the repairer for another reason: it loses entries.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import dspy
 
 from metricsmith.errors import OptionError
 
-__all__ = ["check_sampling", "identity", "offline_prices", "price", "redact", "using"]
+__all__ = ["LOWEST_TEMPERATURE", "check_sampling", "identity", "offline_prices", "price", "redact", "using"]
 
 LOWEST_TEMPERATURE = 0.15  # DSPy replaces what is not above it, when several answers are wanted, by its own choice
 

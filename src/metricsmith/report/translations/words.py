@@ -130,10 +130,13 @@ def cost(record: TranslationRecord) -> str:
     usage = record.usage
     price = "at an unknown price" if usage.cost is None and usage.requests else money(usage.cost or 0.0)
     kept = f" {count(record.reused, 'run')} came from the store." if record.reused else ""
+    unasked = sum(record.judgements.get(status, 0) for status in ("skipped", "budget"))
+    asked = record.judgements["requested"] - unasked - record.reused
+    fewer = " Equal texts are judged once, and DSPy's cache answers what it knows." if usage.requests < asked else ""
     return (
         f"{count(usage.requests, 'request')} ({count(record.estimated.requests)} estimated), "
         f"{count(usage.prompt_tokens)} prompt and {count(usage.completion_tokens)} completion tokens, {price}, "
-        f"{duration(usage.seconds)} of model time.{kept}"
+        f"{duration(usage.seconds)} of model time.{kept}{fewer}"
     )
 
 
