@@ -192,8 +192,9 @@ def test_a_row_without_a_source_is_skipped_and_costs_nothing():
         (judgement,) = annotator().judge_batch([make_row("Die Tür.")])
         assert (judgement.status, judgement.usage.requests) == (Status.SKIPPED, 0)
         assert "no source text" in judgement.error
-        with pytest.raises(JudgementFailed, match="no source text"):
-            annotator()(output="Die Tür.")
+        for blank in ("", " \n\u2028"):
+            with pytest.raises(JudgementFailed, match="no source text"):
+                annotator()(output="Die Tür.", input=blank)
     assert judge(runs=2).verdict([judgement, judgement], 0).status is Status.SKIPPED
 
 
