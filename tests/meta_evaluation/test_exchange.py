@@ -81,6 +81,14 @@ def test_every_named_measure_is_tested_alike(name):
     assert (own.observed, own.p_value) == (pytest.approx(called.observed, abs=1e-13), called.p_value)
 
 
+@pytest.mark.parametrize("constant", [0.1, 0.4, 7.0])
+def test_constant_gold_leaves_every_difference_of_correlations_undefined(constant):
+    random = np.random.default_rng(1)
+    own, called = both(SegmentCorrelation("pearson"), *random.normal(size=(2, 3, 4)), np.full((3, 4), constant))
+    assert math.isnan(own.p_value)
+    assert (own.draws, own.undefined) == (called.draws, called.undefined) == (0, 1000)
+
+
 def test_equal_metrics_never_differ():
     gold = np.random.default_rng(0).normal(size=(4, 9))
     metric = gold + np.random.default_rng(1).normal(size=gold.shape)
