@@ -104,7 +104,7 @@ def test_equal_system_means_are_equal():
     assert len(set(tenths.mean(axis=1).tolist())) > 1
     for scale in (1, 1e-300, -1e300):
         assert len(set(system_means(tenths * scale, tenths)[0].tolist())) == 1
-    means = system_means(tenths + [[0], [1e-9], [0]], tenths)[0]
+    means = system_means(tenths + np.array([[0], [1e-9], [0]]), tenths)[0]
     assert means.tolist() == pytest.approx([0.2, 0.2 + 1e-9, 0.2], abs=1e-12)
     assert means[1] > means[0] == means[2]
 
