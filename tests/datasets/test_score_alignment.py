@@ -93,3 +93,34 @@ def test_one_rater_rates_an_output_once(tmp_path):
     np.testing.assert_array_equal(read_score_matrices(scores, blank, target="mark").gold, matrix("mark"))
     other = write(tmp_path / "o.csv", [*rows, {**rows[3], "rater": "Bo"}], *LABELS, "rater", "mark")
     assert list(read_score_matrices(scores, other, target="mark").raters) == ["slot 0", "slot 1"]
+
+
+def test_raters_keep_their_slot_within_a_segment_whatever_their_order(tmp_path):
+    scores = write(tmp_path / "s.csv", ROWS, *LABELS, "near")
+    marks = {"Ada": 0, "Bo": -20}
+    rows = [
+        {**row, "rater": name, "mark": row["mark"] + marks[name]}
+        for row in ROWS
+        for name in (("Ada", "Bo") if row["system"] == "ant" else ("Bo", "Ada"))
+    ]
+    read = read_score_matrices(scores, write(tmp_path / "g.csv", rows, *LABELS, "rater", "mark"), target="mark")
+    np.testing.assert_array_equal(read.raters["slot 0"], matrix("mark"))
+    np.testing.assert_array_equal(read.raters["slot 1"], matrix("mark") - 20)
+
+
+def test_a_system_that_one_score_file_lacks_has_no_scores_there(tmp_path):
+    folder = tmp_path / "en-de"
+    write_scores(folder / "far.seg.score", "far", SYSTEMS[1:])
+    write_scores(folder / "near.seg.score", "near")
+    read = read_score_matrices(folder, write_scores(tmp_path / "gold.seg.score", "mark"))
+    assert np.isnan(read.metrics["far"][read.systems.index("ant")]).all()
+    np.testing.assert_array_equal(read.metrics["far"][1:], matrix("far")[1:])
+    assert "far: no score for 18 of 72 rated outputs" in read.notes
+
+
+def test_a_table_of_ratings_in_json_lines_is_no_file_of_mqm_ratings(tmp_path):
+    gold = tmp_path / "gold.jsonl"
+    rows = [{**{name: row[name] for name in (*LABELS, "mark")}, "source": "text", "rater": "Ada"} for row in ROWS]
+    gold.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    read = read_score_matrices(write(tmp_path / "s.csv", ROWS, *LABELS, "near"), gold, target="mark")
+    np.testing.assert_array_equal(read.gold, matrix("mark"))

@@ -72,6 +72,15 @@ def test_draw_by_draw(measure):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("offset", [1e4, -1e6])
+def test_scores_far_from_0_keep_their_digits(offset):
+    random = np.random.default_rng(4)
+    gold = random.normal(size=(4, 12))
+    first, second = gold + random.normal(size=(2, 4, 12)) + offset
+    own, called = both(SegmentCorrelation("pearson"), first, second, gold, standardize=False, resamples=40)
+    assert (own.observed, own.p_value) == (pytest.approx(called.observed, abs=1e-8), called.p_value)
+
+
 @pytest.mark.parametrize("name", sorted(MEASURES))
 def test_every_named_measure_is_tested_alike(name):
     random = np.random.default_rng(2)

@@ -139,6 +139,11 @@ def test_system_accuracy_is_drawn_again():
     found = measure_interval(SystemAccuracy(), metric, gold, resamples=50, seed=1)
     assert (found.low, found.high, found.draws) == (0, 1, 50)
     assert found == measure_interval(SystemAccuracy(), metric, gold, resamples=50, seed=1)
+    # Without the odd one, (3/4)^4 = .32 of draws, the value is 1, else 0: so are the middle 20 % of draws.
+    narrow = measure_interval(SystemAccuracy(), metric, gold, level=0.2, resamples=50, seed=1)
+    assert (narrow.low, narrow.high, narrow.level) == (0, 0, 0.2)
+    few = {measure_interval(SystemAccuracy(), metric, gold, resamples=2, seed=seed) for seed in range(9)}
+    assert len(few) > 1
 
 
 @pytest.mark.parametrize("name", sorted(MEASURES))
