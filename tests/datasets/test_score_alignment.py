@@ -15,6 +15,11 @@ ROWS = outputs()
 LABELS = ("system", "doc", "segment")
 
 
+@pytest.fixture
+def scores(tmp_path):
+    return write(tmp_path / "s.csv", ROWS, *LABELS, "near")
+
+
 def test_an_order_that_gaps_have_changed_is_no_order(tmp_path):
     # The first system lacks the second segment, so that the file has it last: ant1 ant3 ... bee2.
     path = write_scores(tmp_path / "near.seg.score", "near")
@@ -57,6 +62,14 @@ def test_numbers_from_0_are_not_laid_beside_numbers_from_1(tmp_path, documents, 
     assert read_score_matrices(write(tmp_path / "p.csv", part, *labels, "near"), paths[1], target="mark").segments
 
 
+def test_one_document_that_seems_shifted_may_have_gaps(tmp_path, scores):
+    # The zoo's segments are 0 to 2 in the ratings, 1 to 3 in the scores; all other documents agree.
+    rows = [{**row, "segment": row["segment"] % 3} if row["doc"] == "zoo" else row for row in ROWS]
+    read = read_score_matrices(scores, write(tmp_path / "g.csv", rows, *LABELS, "mark"), target="mark")
+    assert "segments left out, without scores: 1" in read.notes
+    assert "zoo:0" not in read.segments
+
+
 def test_a_blank_document_does_not_merge_the_segments_of_all(tmp_path):
     scores = write(tmp_path / "s.csv", [row for row in ROWS if row["doc"] == "zoo"], *LABELS, "near")
     blank = [{**row, "doc": "" if place == 4 else row["doc"]} for place, row in enumerate(ROWS)]
@@ -83,8 +96,7 @@ def test_numbers_of_mqm_ratings_that_begin_anew_are_no_labels_alone(tmp_path):
         read_score_matrices(write(tmp_path / "m.csv", plain), path)
 
 
-def test_one_rater_rates_an_output_once(tmp_path):
-    scores = write(tmp_path / "s.csv", ROWS, *LABELS, "near")
+def test_one_rater_rates_an_output_once(tmp_path, scores):
     rows = [{**row, "rater": "Ada"} for row in ROWS]
     again = write(tmp_path / "g.csv", [*rows, rows[3]], *LABELS, "rater", "mark")
     with pytest.raises(DataError, match=r"row 73 .*'Ada' rated 'ant' on segment 'farm:1' already .*row 4 "):
@@ -93,3 +105,33 @@ def test_one_rater_rates_an_output_once(tmp_path):
     np.testing.assert_array_equal(read_score_matrices(scores, blank, target="mark").gold, matrix("mark"))
     other = write(tmp_path / "o.csv", [*rows, {**rows[3], "rater": "Bo"}], *LABELS, "rater", "mark")
     assert list(read_score_matrices(scores, other, target="mark").raters) == ["slot 0", "slot 1"]
+
+
+def test_raters_keep_their_slot_within_a_segment_whatever_their_order(tmp_path, scores):
+    marks = {"Ada": 0, "Bo": -20}
+    rows = [
+        {**row, "rater": name, "mark": row["mark"] + marks[name]}
+        for row in ROWS
+        for name in (("Ada", "Bo") if row["system"] == "ant" else ("Bo", "Ada"))
+    ]
+    read = read_score_matrices(scores, write(tmp_path / "g.csv", rows, *LABELS, "rater", "mark"), target="mark")
+    np.testing.assert_array_equal(read.raters["slot 0"], matrix("mark"))
+    np.testing.assert_array_equal(read.raters["slot 1"], matrix("mark") - 20)
+
+
+def test_a_system_that_one_score_file_lacks_has_no_scores_there(tmp_path):
+    folder = tmp_path / "en-de"
+    write_scores(folder / "far.seg.score", "far", SYSTEMS[1:])
+    write_scores(folder / "near.seg.score", "near")
+    read = read_score_matrices(folder, write_scores(tmp_path / "gold.seg.score", "mark"))
+    assert np.isnan(read.metrics["far"][read.systems.index("ant")]).all()
+    np.testing.assert_array_equal(read.metrics["far"][1:], matrix("far")[1:])
+    assert "far: no score for 18 of 72 rated outputs" in read.notes
+
+
+def test_a_table_of_ratings_in_json_lines_is_no_file_of_mqm_ratings(tmp_path, scores):
+    gold = tmp_path / "gold.jsonl"
+    rows = [{**{name: row[name] for name in (*LABELS, "mark")}, "source": "text", "rater": "Ada"} for row in ROWS]
+    gold.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    read = read_score_matrices(scores, gold, target="mark")
+    np.testing.assert_array_equal(read.gold, matrix("mark"))

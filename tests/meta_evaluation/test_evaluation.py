@@ -166,6 +166,8 @@ def test_sums_of_tenths_that_are_equal_stay_equal():
     first, second = mean_rating([[[-1.1, -1.2]], [[-0.1, 0.0]]])[0]
     assert -1.1 + -0.1 != -1.2
     assert first == second == -0.6
+    assert mean_rating([[[0.1, 0.1]], [[0.2, 0.2]], [[-0.3, -0.2999]]])[0].tolist() == [0, pytest.approx(1e-4 / 3)]
+    assert mean_rating([[[1e-20, NAN]]])[0, 0] == 1e-20
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,15 @@ def test_draw_by_draw(measure):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("offset", [1e4, -1e6])
+def test_scores_far_from_0_keep_their_digits(offset):
+    random = np.random.default_rng(4)
+    gold = random.normal(size=(4, 12))
+    first, second = gold + random.normal(size=(2, 4, 12)) + offset
+    own, called = both(SegmentCorrelation("pearson"), first, second, gold, standardize=False, resamples=40)
+    assert (own.observed, own.p_value) == (pytest.approx(called.observed, abs=1e-8), called.p_value)
+
+
 @pytest.mark.parametrize("name", sorted(MEASURES))
 def test_every_named_measure_is_tested_alike(name):
     random = np.random.default_rng(2)
@@ -79,6 +88,14 @@ def test_every_named_measure_is_tested_alike(name):
     first, second = gold + random.normal(size=(2, *gold.shape))
     own, called = both(MEASURES[name], first, second, gold, resamples=15)
     assert (own.observed, own.p_value) == (pytest.approx(called.observed, abs=1e-13), called.p_value)
+
+
+@pytest.mark.parametrize("constant", [0.1, 0.4, 7.0])
+def test_constant_gold_leaves_every_difference_of_correlations_undefined(constant):
+    random = np.random.default_rng(1)
+    own, called = both(SegmentCorrelation("pearson"), *random.normal(size=(2, 3, 4)), np.full((3, 4), constant))
+    assert math.isnan(own.p_value)
+    assert (own.draws, own.undefined) == (called.draws, called.undefined) == (0, 1000)
 
 
 def test_equal_metrics_never_differ():

@@ -17,6 +17,7 @@ from metricsmith.meta_evaluation import (
     SegmentCorrelation,
     SoftSystemAccuracy,
     SystemAccuracy,
+    SystemCorrelation,
     measure_interval,
     segment_correlation,
 )
@@ -55,6 +56,16 @@ def test_without_a_part_is_the_measure_of_the_rest(name, metric, gold, parts):
         return
     expected = left_out(measure, metric, gold, parts)
     np.testing.assert_allclose(measure.left_out(metric, gold, parts), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("correlation", ["pearson", "spearman", "kendall_tau_b"])
+def test_system_means_that_differ_by_rounding_alone_have_no_correlation(correlation):
+    measure = SystemCorrelation(correlation)
+    metric = np.array([[0.1, 0.2, 0.3, 1], [0.3, 0.2, 0.1, 2], [0.2, 0.2, 0.2, 3]])
+    gold = np.array([[1.0, 2, 3, 4], [3, 4, 5, 6], [5, 6, 7, 9]])
+    assert math.isnan(measure(metric[:, :3], gold[:, :3]))
+    assert np.isnan(measure.left_out(metric, gold, np.array([0, 0, 0, 1]))).tolist() == [False, True]
+    assert np.isnan(measure.left_out(metric[:, :3], gold[:, :3], np.arange(3))).tolist() == [False, True, False]
 
 
 def test_a_part_takes_its_pairs_from_the_threshold_that_they_stand_at():
@@ -128,6 +139,11 @@ def test_system_accuracy_is_drawn_again():
     found = measure_interval(SystemAccuracy(), metric, gold, resamples=50, seed=1)
     assert (found.low, found.high, found.draws) == (0, 1, 50)
     assert found == measure_interval(SystemAccuracy(), metric, gold, resamples=50, seed=1)
+    # Without the odd one, (3/4)^4 = .32 of draws, the value is 1, else 0: so are the middle 20 % of draws.
+    narrow = measure_interval(SystemAccuracy(), metric, gold, level=0.2, resamples=50, seed=1)
+    assert (narrow.low, narrow.high, narrow.level) == (0, 0, 0.2)
+    few = {measure_interval(SystemAccuracy(), metric, gold, resamples=2, seed=seed) for seed in range(9)}
+    assert len(few) > 1
 
 
 @pytest.mark.parametrize("name", sorted(MEASURES))

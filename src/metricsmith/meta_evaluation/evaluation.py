@@ -192,8 +192,8 @@ def average_tasks(results: Sequence[TaskResult], names: Sequence[str] = WMT24) -
 def mean_rating(raters: Sequence[ArrayLike]) -> FloatArray:
     """The mean of several raters' ratings in each cell, NaN where there is none.
 
-    It is rounded to 12 significant digits: sums of tenths that should be equal differ in the last bit, and measures
-    that count ties would take them for different ratings.
+    It is rounded to 12 significant digits of the ratings: sums of tenths that should be equal, or 0, differ in the last
+    bit, and measures that count ties would take them for different ratings.
 
     Parameters
     ----------
@@ -204,6 +204,7 @@ def mean_rating(raters: Sequence[ArrayLike]) -> FloatArray:
     present = ~np.isnan(stack)
     count = present.sum(axis=0)
     means = np.where(present, stack, 0.0).sum(axis=0) / np.maximum(count, 1)
+    means[np.abs(means) < 1e-12 * np.where(present, np.abs(stack), 0.0).max(axis=0)] = 0.0
     rounded = np.array([float(f"{mean:.12g}") for mean in means.ravel()]).reshape(means.shape)
     return np.where(count > 0, rounded, math.nan)
 

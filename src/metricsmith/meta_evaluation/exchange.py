@@ -88,10 +88,9 @@ def pooled_pearson(first: FloatArray, second: FloatArray, gold: FloatArray) -> S
     """Pearson's correlation over all cells: sums, sums of squares and of products are linear in the swaps."""
     present = ~np.isnan(gold)
     a, b, y = first[present], second[present], gold[present]
-    if not y.size:
+    if not y.size or not np.ptp(y):
         return lambda swap: np.full(len(swap), math.nan)
-    y = y - y.mean()
-    y /= max(float(np.abs(y).max()), 1e-300)
+    y = (y - y.mean()) / np.ptp(y)
     centre = (a.mean() + b.mean()) / 2
     a, b = a - centre, b - centre
     unit = max(float(np.abs(a).max()), float(np.abs(b).max()), 1e-300)
@@ -101,8 +100,8 @@ def pooled_pearson(first: FloatArray, second: FloatArray, gold: FloatArray) -> S
 
     def correlation(found: FloatArray) -> FloatArray:
         squares = found[:, 1] - found[:, 0] ** 2 / y.size
-        defined = (squares > NOTHING * found[:, 1]) & (spread > 0)
-        scale = np.sqrt(np.where(defined, squares, 1.0) * (spread or 1.0))
+        defined = squares > NOTHING * found[:, 1]
+        scale = np.sqrt(np.where(defined, squares, 1.0) * spread)
         return np.asarray(np.where(defined, np.clip(found[:, 2] / scale, -1.0, 1.0), math.nan))
 
     def differences(swap: BoolArray) -> FloatArray:

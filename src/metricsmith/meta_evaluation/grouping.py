@@ -21,6 +21,7 @@ __all__ = [
     "paired_matrices",
     "segment_correlation",
     "system_means",
+    "without_rounding",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -97,7 +98,8 @@ def complete_segments(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, F
 def system_means(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """System scores: row means over the segments that are complete, two arrays of shape (k,).
 
-    They are NaN if no segment is complete. `metricsmith.correlation` has the correlations of the two.
+    They are NaN if no segment is complete, and rounded to 12 digits of the largest score, so that equal means are
+    equal. `metricsmith.correlation` has the correlations of the two.
 
     Raises
     ------
@@ -107,7 +109,13 @@ def system_means(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, FloatA
     metric, gold = complete_segments(metric, gold)
     if not metric.shape[1]:
         return np.full(len(metric), math.nan), np.full(len(gold), math.nan)
-    return metric.mean(axis=1), gold.mean(axis=1)
+    return without_rounding(metric.mean(axis=1), metric), without_rounding(gold.mean(axis=1), gold)
+
+
+def without_rounding(means: FloatArray, scores: FloatArray) -> FloatArray:
+    """Means of scores in steps of about 1e-12 of the largest score: those that differ by rounding alone are equal."""
+    unit = 2.0 ** (math.frexp(float(np.abs(scores).max(initial=0.0)))[1] - 1)
+    return np.asarray(np.round(means / unit, 12) * unit)
 
 
 def paired_matrices(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.meta_evaluation.grouping import CORRELATIONS, FloatArray
+from metricsmith.meta_evaluation.grouping import CORRELATIONS, FloatArray, without_rounding
 from metricsmith.meta_evaluation.pairs import GoldPairs, differences
 from metricsmith.meta_evaluation.significance import Measure, measured
 
@@ -100,7 +100,8 @@ def pooled_pearson(metric: FloatArray, gold: FloatArray, parts: IntArray) -> Flo
 def system_correlations(correlation: str, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
     """A correlation of system means; complete segments only."""
     sizes = _without(np.ones(parts.size), parts)
-    means = [np.divide(_without(side, parts), np.where(sizes > 0, sizes, math.nan)).T for side in (metric, gold)]
+    sizes[sizes == 0] = math.nan
+    means = [without_rounding(_without(side, parts) / sizes, side).T for side in (metric, gold)]
     return CORRELATIONS[correlation](*means)
 
 

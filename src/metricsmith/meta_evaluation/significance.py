@@ -138,7 +138,7 @@ def perm_both(
         the paper does.
     resamples, seed : int
     standardize : bool
-        Turn it off for measures with a fixed threshold, which is meant on the metrics' own scale.
+        Turn it off for measures with a fixed threshold, or that round, which are meant on the metrics' own scale.
 
     Returns
     -------
