@@ -7,6 +7,7 @@ import json
 import dspy
 import pytest
 from dspy.utils import DummyLM
+from dspy.utils.exceptions import AdapterParseError
 
 import metricsmith
 from loopback import serve
@@ -111,6 +112,14 @@ def test_what_cannot_be_read_is_no_number(answer):
     judgement = one(answer)  # the repair says the same, and then nothing
     assert judgement.status is not Status.OK
     assert (judgement.raw, judgement.score, judgement.spans) == (None, None, ())
+
+
+def test_a_plain_call_reads_no_broken_list_either():
+    """As a student of DSPy's optimisers it is called past the scoring engine, where DSPy would close the list."""
+    with saying('{"critical": [], "major": [], "minor": ['), pytest.raises(AdapterParseError):
+        annotator()(output=ROW.output, input=ROW.input)
+    with saying(errors()):
+        assert annotator()(output=ROW.output, input=ROW.input).raw == 0.0
 
 
 def test_a_hint_at_no_errors_inside_an_error_changes_nothing():

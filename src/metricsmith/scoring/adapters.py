@@ -17,7 +17,7 @@ from dspy.adapters.utils import translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.scoring.admission import Gate
-from metricsmith.scoring.chat import Chat, read_exact, read_plain
+from metricsmith.scoring.chat import Chat, read, whole
 from metricsmith.scoring.failures import field_headers
 
 __all__ = ["UNREADABLE", "Channel", "ChoicesChannel", "Repair", "Replay", "complaint"]
@@ -25,9 +25,8 @@ __all__ = ["UNREADABLE", "Channel", "ChoicesChannel", "Repair", "Replay", "compl
 UNREADABLE = (AdapterParseError, RecursionError, OverflowError)  # what reading an answer may raise
 LONGEST_ANSWER = 4_000  # characters of an unusable answer that the model is shown again
 
-# DSPy wraps these two in every subclass so that callbacks fire; the plain functions keep them from firing twice.
+# DSPy wraps it in every subclass so that callbacks fire; the plain function keeps them from firing twice.
 _format: Callable[..., list[dict[str, Any]]] = getattr(dspy.ChatAdapter.format, "__wrapped__", dspy.ChatAdapter.format)
-_parse: Callable[..., dict[str, Any]] = getattr(dspy.ChatAdapter.parse, "__wrapped__", dspy.ChatAdapter.parse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +115,8 @@ class Channel(Chat):
         )
 
     def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
-        """Read the fields; half characters, which no file can hold, become question marks."""
-        text = whole(completion)
-        plain = read_plain(signature, text)
-        if plain is not None:
-            return plain
-        exact = read_exact(signature, text)
-        return _parse(self, signature, text) | exact
+        """Read the fields, as `Chat` does: inherited, it would fire DSPy's callbacks twice."""
+        return read(self, signature, completion)
 
     def _call_postprocess(
         self,
@@ -189,11 +183,6 @@ class Replay(dspy.ChatAdapter):  # type: ignore[misc]
     def __call__(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
         """Answer without a request."""
         return [dict(self.fields)]
-
-
-def whole(text: Any) -> Any:
-    """A text with a question mark for each half of a surrogate pair, which UTF-8 cannot write."""
-    return text if not isinstance(text, str) or text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def complaint(problem: AdapterParseError) -> str:

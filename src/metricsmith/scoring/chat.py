@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,11 +20,14 @@ from dspy.adapters.chat_adapter import field_header_pattern
 from dspy.adapters.utils import format_field_value
 from dspy.utils.exceptions import AdapterParseError
 
-__all__ = ["Chat", "read_exact", "read_plain"]
+__all__ = ["Chat", "read", "read_exact", "read_plain", "reading_exactly", "whole"]
 
 ODD_NUMBER = re.compile(r"true|false|[-+]?0[xob]\w+|[-+]?[\d.]*_[\d_.]*", re.IGNORECASE)
 WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,14}|0")
 CODE_BLOCK = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
+
+# DSPy wraps it in every subclass so that callbacks fire; the plain function keeps them from firing twice.
+_parse: Callable[..., dict[str, Any]] = getattr(dspy.ChatAdapter.parse, "__wrapped__", dspy.ChatAdapter.parse)
 
 
 class Chat(dspy.ChatAdapter):  # type: ignore[misc]
@@ -30,6 +35,10 @@ class Chat(dspy.ChatAdapter):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__(use_json_adapter_fallback=False)
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Read the fields by `read`."""
+        return read(self, signature, completion)
 
     def format_system_message(self, signature: type[dspy.Signature]) -> str:
         """The system message, remembered as long as instructions and field descriptions stay the same."""
@@ -60,6 +69,35 @@ class Chat(dspy.ChatAdapter):  # type: ignore[misc]
             parts.append(self.user_message_output_requirements(signature))
         parts.append(suffix)
         return "\n\n".join(parts).strip()
+
+
+def read(adapter: Chat, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+    """The fields of an answer; half characters, which no file can hold, become question marks.
+
+    Raises
+    ------
+    AdapterParseError
+        If a field is missing or holds something else than it must; see `read_exact`.
+    """
+    text = whole(completion)
+    plain = read_plain(signature, text)
+    if plain is not None:
+        return plain
+    exact = read_exact(signature, text)
+    return _parse(adapter, signature, text) | exact
+
+
+def reading_exactly() -> AbstractContextManager[Any]:
+    """For a block, `Chat` in the place of DSPy's own chat adapter; an adapter that somebody chose stays in force."""
+    chosen = dspy.settings.adapter
+    if chosen is not None and type(chosen) is not dspy.ChatAdapter:
+        return nullcontext()
+    return dspy.context(adapter=Chat())  # type: ignore[no-any-return]
+
+
+def whole(text: Any) -> Any:
+    """A text with a question mark for each half of a surrogate pair, which UTF-8 cannot write."""
+    return text if not isinstance(text, str) or text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def read_plain(signature: type[dspy.Signature], answer: str) -> dict[str, Any] | None:

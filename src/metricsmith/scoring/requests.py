@@ -13,8 +13,9 @@ from dspy.utils.exceptions import AdapterParseError, LMError
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status, Usage
-from metricsmith.scoring.adapters import UNREADABLE, Channel, ChoicesChannel, Repair, complaint, whole
+from metricsmith.scoring.adapters import UNREADABLE, Channel, ChoicesChannel, Repair, complaint
 from metricsmith.scoring.admission import gated
+from metricsmith.scoring.chat import whole
 from metricsmith.scoring.failures import cut_off, failure, one_line, refusal, rejects_choices, unread, words
 
 __all__ = [

@@ -15,6 +15,7 @@ from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import Reward, RewardOptions
 from metricsmith.scoring.calls import Call, model_calls
+from metricsmith.scoring.chat import reading_exactly
 
 __all__ = ["LEVELS", "Judge", "slug"]
 
@@ -152,14 +153,18 @@ class Judge(dspy.Module):  # type: ignore[misc]
     ) -> dspy.Prediction:
         """Judge one row."""
         text = RowText(output, input, tuple(references), context)
-        return self.verdict(self.judge(**self._arguments(text)), text)
+        with reading_exactly():
+            answer = self.judge(**self._arguments(text))
+        return self.verdict(answer, text)
 
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row, asynchronously."""
         text = RowText(output, input, tuple(references), context)
-        return self.verdict(await self.judge.acall(**self._arguments(text)), text)
+        with reading_exactly():
+            answer = await self.judge.acall(**self._arguments(text))
+        return self.verdict(answer, text)
 
     def _arguments(self, text: RowText) -> dict[str, Any]:
         """The predictor's arguments; a row that stands among the examples is judged without the answer to it."""
