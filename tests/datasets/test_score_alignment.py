@@ -119,6 +119,15 @@ def test_raters_keep_their_slot_within_a_segment_whatever_their_order(tmp_path, 
     np.testing.assert_array_equal(read.raters["slot 1"], matrix("mark") - 20)
 
 
+def test_ratings_of_which_one_has_no_rater_are_told_apart_by_their_order(tmp_path, scores):
+    rows = [{**row, "rater": name} for row in ROWS for name in ("", "")]
+    rows[0]["rater"] = "Ada"
+    read = read_score_matrices(scores, write(tmp_path / "g.csv", rows, *LABELS, "rater", "mark"), target="mark")
+    assert list(read.raters) == ["slot 0", "slot 1"]
+    for ratings in read.raters.values():
+        np.testing.assert_array_equal(ratings, matrix("mark"))
+
+
 def test_a_system_that_one_score_file_lacks_has_no_scores_there(tmp_path):
     folder = tmp_path / "en-de"
     write_scores(folder / "far.seg.score", "far", SYSTEMS[1:])
