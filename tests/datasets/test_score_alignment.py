@@ -119,6 +119,15 @@ def test_raters_keep_their_slot_within_a_segment_whatever_their_order(tmp_path, 
     np.testing.assert_array_equal(read.raters["slot 1"], matrix("mark") - 20)
 
 
+def test_ratings_of_which_one_has_no_rater_are_told_apart_by_their_order(tmp_path, scores):
+    rows = [{**row, "rater": name} for row in ROWS for name in ("", "")]
+    rows[0]["rater"] = "Ada"
+    read = read_score_matrices(scores, write(tmp_path / "g.csv", rows, *LABELS, "rater", "mark"), target="mark")
+    assert list(read.raters) == ["slot 0", "slot 1"]
+    for ratings in read.raters.values():
+        np.testing.assert_array_equal(ratings, matrix("mark"))
+
+
 def test_a_system_that_one_score_file_lacks_has_no_scores_there(tmp_path):
     folder = tmp_path / "en-de"
     write_scores(folder / "far.seg.score", "far", SYSTEMS[1:])
@@ -135,3 +144,18 @@ def test_a_table_of_ratings_in_json_lines_is_no_file_of_mqm_ratings(tmp_path, sc
     gold.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     read = read_score_matrices(scores, gold, target="mark")
     np.testing.assert_array_equal(read.gold, matrix("mark"))
+
+
+def test_what_is_left_out_may_have_two_rows_by_output(tmp_path):
+    twice = [*ROWS, next(row for row in ROWS if row["system"] == "bee")]
+    scores = write(tmp_path / "s.csv", twice, *LABELS, "near")
+    gold = write(tmp_path / "g.csv", ROWS, *LABELS, "mark")
+    with pytest.raises(DataError, match="'bee' has scores of segment 'zoo:1' already"):
+        read_score_matrices(scores, gold, target="mark")
+    read = read_score_matrices(scores, gold, target="mark", without=["bee"])
+    np.testing.assert_array_equal(read.metrics["near"], matrix("near")[[0, 2, 3]])
+
+
+def test_ratings_named_raw_beside_metrics_in_one_table_hide_none(tmp_path):
+    path = write(tmp_path / "t.csv", [{**row, "raw": row["mark"]} for row in ROWS], *LABELS, "near", "far", "raw")
+    assert list(read_score_matrices(path, path, target="raw").metrics) == ["near", "far"]

@@ -98,6 +98,23 @@ def test_constant_gold_leaves_every_difference_of_correlations_undefined(constan
     assert (own.draws, own.undefined) == (called.draws, called.undefined) == (0, 1000)
 
 
+def test_swaps_that_leave_a_constant_have_no_correlation():
+    random = np.random.default_rng(2)
+    for constant in random.normal(size=20):
+        first, second, gold = random.normal(size=(3, 1, 7))
+        swap = random.random((1, 7)) < 0.5
+        first[~swap] = second[swap] = constant
+        found = SegmentCorrelation("pearson").exchanged(first, second, gold)
+        assert np.isnan(found(np.concatenate([swap, ~swap]))).all()
+
+
+@pytest.mark.parametrize("ties", ["half", "full"])
+def test_one_system_alone_has_no_soft_accuracy(ties):
+    own, called = both(SoftSystemAccuracy(ties=ties), *np.random.default_rng(0).normal(size=(3, 1, 6)), resamples=5)
+    assert math.isnan(own.p_value)
+    assert (own.draws, own.undefined) == (called.draws, called.undefined) == (0, 5)
+
+
 def test_equal_metrics_never_differ():
     gold = np.random.default_rng(0).normal(size=(4, 9))
     metric = gold + np.random.default_rng(1).normal(size=gold.shape)

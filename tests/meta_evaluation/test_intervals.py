@@ -146,6 +146,36 @@ def test_system_accuracy_is_drawn_again():
     assert len(few) > 1
 
 
+TENTHS = st.integers(-9, 9).map(lambda number: number / 10)
+
+
+@given(
+    scores=arrays.arrays(float, (2, 4, 5), elements=TENTHS),
+    parts=st.permutations([0, 0, 1, 2, 2]),
+    times=st.sampled_from([(1, 1, 1), (0, 2, 1), (3, 0, 0), (0, 1, 2)]),
+)
+def test_system_accuracy_of_parts_drawn_so_many_times_is_that_of_their_segments(scores, parts, times):
+    drawn = [segment for segment, part in enumerate(parts) for _ in range(times[part])]
+    found = SystemAccuracy().redrawn(*scores, np.array(parts), np.array([times]))
+    assert found[0] == pytest.approx(SystemAccuracy()(*scores[:, :, drawn]).value, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["spa", "system-accuracy", "system-pearson"])
+def test_measures_of_systems_rest_on_whole_segments(name):
+    random = np.random.default_rng(6)
+    gold = random.normal(size=(4, 20))
+    metric = gold + random.normal(size=gold.shape)
+    documents = np.arange(20) // 2
+    gapped = metric.copy()
+    gapped[0, 2:5] = NAN  # all of document 1, half of document 2
+    whole = ~np.isnan(gapped[0])
+    found = measure_interval(MEASURES[name], gapped, gold, documents)
+    assert found == measure_interval(MEASURES[name], metric[:, whole], gold[:, whole], documents[whole])
+    assert found.draws == (1000 if name == "system-accuracy" else 9)
+    few = measure_interval(MEASURES[name], metric[:, :6], gold[:, :6], documents[:6] // 2)
+    assert math.isnan(few.low)
+
+
 @pytest.mark.parametrize("name", sorted(MEASURES))
 def test_all_measures_have_intervals_around_their_value(name):
     metric, gold, _ = synthetic("missing")
