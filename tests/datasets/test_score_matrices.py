@@ -342,3 +342,9 @@ def test_the_checksum_is_that_of_all_files(tmp_path, gold):
         write_scores(tmp_path / "f" / "b.seg.score", "near", ant=[number] * 18)
         seen.add(read_score_matrices(tmp_path / "f", gold, target="mark").sources["scores"])
     assert len(seen) == 2
+
+
+def test_a_column_called_raw_hides_no_other_metric(tmp_path, gold):
+    rows = [{**row, "raw": row["near"], "other": row["near"] / 2} for row in ROWS]
+    scores = write(tmp_path / "mine.csv", rows, *LABELS, "raw", "other")
+    assert list(read_score_matrices(scores, gold).metrics) == ["raw", "other"]

@@ -9,6 +9,7 @@ import pytest
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation import (
+    SegmentAccuracy,
     TaskAverage,
     average_over_tasks,
     pairwise_accuracy,
@@ -121,3 +122,12 @@ def test_what_cannot_be_ranked_is_refused():
     with pytest.raises(DataError, match="do not match"):
         rank_table(segment_correlation, {"good": [[1, 2, 3]]}, [[1, 2]])
     assert rank_table(segment_correlation, {"good": [[1, 2]]}, [[1, 2]]).ranks == {"good": 1}
+
+
+def test_tests_are_told_as_they_end():
+    told = []
+    rng = np.random.default_rng(0)
+    gold = rng.normal(size=(3, 6))
+    metrics = {name: gold + rng.normal(size=gold.shape) for name in "abc"}
+    rank_table(SegmentAccuracy(), metrics, gold, resamples=5, tested=lambda *numbers: told.append(numbers))
+    assert told == [(1, 3), (2, 3), (3, 3)]

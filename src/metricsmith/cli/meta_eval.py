@@ -53,6 +53,8 @@ def meta_eval(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Measure how well metrics agree with gold ratings, and rank them."""
+    from tqdm import tqdm
+
     from metricsmith.datasets.score_matrices import read_score_matrices
     from metricsmith.meta_evaluation.evaluation import tasks_by_name
     from metricsmith.report.meta_evaluation.record import meta_evaluate
@@ -66,10 +68,18 @@ def meta_eval(
         scores, gold, metrics=metric or (), target=target, weights=_weights(weights),
         lower_is_better=lower_is_better or (), without=without or (),
     )  # fmt: skip
-    record = meta_evaluate(
-        read.metrics, read.gold, systems=read.systems, raters=read.raters, documents=read.documents, tasks=task or (),
-        decimals=decimals, resamples=resamples, seed=seed, target=read.target, sources=read.sources, notes=read.notes,
-    )  # fmt: skip
+    with tqdm(total=0, unit="test", disable=True if quiet else None, leave=False) as bar:
+
+        def tested(name: str, done: int, total: int) -> None:
+            bar.set_description(name, refresh=False)
+            bar.total, bar.n = total, done
+            bar.refresh()
+
+        record = meta_evaluate(
+            read.metrics, read.gold, systems=read.systems, raters=read.raters, documents=read.documents,
+            tasks=task or (), decimals=decimals, resamples=resamples, seed=seed, target=read.target,
+            sources=read.sources, notes=read.notes, tested=tested,
+        )  # fmt: skip
     if out is not None:
         write_into(write_meta_evaluation, record, out)
     tell(record, lambda: meta_evaluation_text(record, out), as_json=as_json, quiet=quiet)

@@ -79,8 +79,8 @@ def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] 
     path : Path
         A table with columns of systems, segments (`ROLES`) and numbers; a ``.seg.score`` file; or a folder of these.
     names : sequence of str
-        Which metrics; by default all. In a table these are the columns of numbers that are no labels, or the column
-        ``raw`` if there is one, which then has the name of the file.
+        Which metrics; by default all. In a table these are the columns of numbers that are no labels. Of a judge's own
+        file it is ``raw``, which then has the name of the file.
     but : collection of str
         Columns that are no metrics.
 
@@ -96,7 +96,7 @@ def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] 
     raw = open_source(path)
     chosen = _metric_columns(raw, names, but)
     stem = path.name.removesuffix(".gz").rpartition(".")[0]
-    titles = {name: stem if not names and name == JUDGED else name for name in chosen}
+    titles = {JUDGED: stem} if chosen == [JUDGED] and not names else {name: name for name in chosen}
     return _from_table(raw, titles, rated=False)
 
 
@@ -227,9 +227,9 @@ def _metric_columns(raw: RawTable, names: Sequence[str], but: Collection[str]) -
     _check_names(names, allowed, raw.name)
     if names:
         return list(dict.fromkeys(names))
-    if JUDGED in allowed:
-        return [JUDGED]
     found = [name for name in allowed if _holds_numbers(raw.columns[name])]
+    if JUDGED in found:
+        found = [name for name in found if name == JUDGED or name not in BY_JUDGE]
     if not found:
         raise DataError(
             f"{raw.name}: no column of numbers beside the labels; the columns are {', '.join(list(raw.columns)[:20])}: "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -122,6 +122,7 @@ def evaluate_task(
     significance: float = 0.05,
     resamples: int = 1000,
     seed: int = 0,
+    tested: Callable[[int, int], None] | None = None,
 ) -> TaskResult:
     """Measure, rank and test metrics on one task.
 
@@ -142,6 +143,8 @@ def evaluate_task(
         Of the intervals, and of the differences that open a new cluster.
     resamples, seed : int
         Of `rank_table`; the chance floor takes 200 permutations.
+    tested : callable, optional
+        As for `rank_table`.
 
     Raises
     ------
@@ -166,7 +169,9 @@ def evaluate_task(
     ranked: list[MetricResult] = []
     p_values: tuple[tuple[float, ...], ...] = ()
     if defined:
-        table = rank_table(statistic, defined, common, level=significance, resamples=resamples, seed=seed)
+        table = rank_table(
+            statistic, defined, common, level=significance, resamples=resamples, seed=seed, tested=tested
+        )
         ranked = [result(name, defined[name], common, rank) for name, rank in table.ranks.items()]
         p_values = tuple(tuple(row) for row in table.p_values.tolist())
     rest = [result(name, scores, common) for name, scores in matrices.items() if name not in defined]

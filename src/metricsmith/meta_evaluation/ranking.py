@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,6 +56,7 @@ def rank_table(
     level: float = 0.05,
     resamples: int = 1000,
     seed: int = 0,
+    tested: Callable[[int, int], None] | None = None,
 ) -> RankTable:
     """Rank metrics by a measure, with clusters of those that `perm_both` cannot tell apart.
 
@@ -73,6 +74,8 @@ def rank_table(
     level : float
         P-values up to this one are significant; in (0, 1).
     resamples, seed : int
+    tested : callable, optional
+        Called after each test with how many are done, and of how many.
 
     Raises
     ------
@@ -100,10 +103,14 @@ def rank_table(
         raise DataError(f"the measure of {', '.join(undefined)} is undefined (constant scores?): leave it out")
     names = sorted(values, key=lambda name: -values[name])
     p_values = np.full((len(names), len(names)), math.nan)
+    done = 0
     for row, better in enumerate(names):
         for column, worse in enumerate(names[row + 1 :], row + 1):
             test = perm_both(measure, matrices[better], matrices[worse], common, resamples=resamples, seed=seed)
             p_values[row, column] = test.p_value
+            done += 1
+            if tested is not None:
+                tested(done, len(names) * (len(names) - 1) // 2)
     cells = int((~np.isnan(common)).sum())
     return RankTable(
         {name: values[name] for name in names}, dict(zip(names, _clusters(p_values, level), strict=True)),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,7 @@ def meta_evaluate(
     target: str = "gold",
     sources: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
+    tested: Callable[[str, int, int], None] | None = None,
 ) -> MetaEvaluation:
     """Evaluate metrics against gold ratings, as `read_score_matrices` gives both.
 
@@ -103,6 +105,9 @@ def meta_evaluate(
     sources : mapping of str to str, optional
         Names and checksums of files, for the signature.
     notes : sequence of str
+    tested : callable, optional
+        Called after each test of two metrics with the task, how many are done, and of how many: at the size of a WMT
+        test set one takes seconds.
 
     Raises
     ------
@@ -114,7 +119,17 @@ def meta_evaluate(
     measures = tasks_by_name(tasks, seed=seed, decimals=decimals)
     groups = documents or None
     results = tuple(
-        evaluate_task(name, one, metrics, gold, raters=raters, groups=groups, resamples=resamples, seed=seed)
+        evaluate_task(
+            name,
+            one,
+            metrics,
+            gold,
+            raters=raters,
+            groups=groups,
+            resamples=resamples,
+            seed=seed,
+            tested=tested and partial(tested, name),
+        )
         for name, one in measures.items()
     )
     together = np.array([np.asarray(scores, dtype=float) for scores in (gold, *metrics.values())])
