@@ -74,9 +74,16 @@ def test_blank_lines_keep_their_number_and_are_no_rows(tmp_path):
 
 def test_document_names_may_follow_a_domain(tmp_path):
     source = write(tmp_path / "s.txt", "One.", "Two.", "Three.")
-    labels = write(tmp_path / "docs.txt", "news a", "news\tb", "b")
+    labels = write(tmp_path / "docs.txt", "news a", "news\tb", "news  b")
     read = read_translations(source, [write(tmp_path / "t.txt", "1", "2", "3")], documents=labels)
     assert [row.group for row in read.rows] == ["a:1", "b:1", "b:2"]
+
+
+def test_names_that_end_alike_stay_apart(tmp_path):
+    source = write(tmp_path / "s.txt", "One.", "Two.", "Three.")
+    labels = write(tmp_path / "docs.txt", "Annual report", "Monthly report", "Monthly report")
+    read = read_translations(source, [write(tmp_path / "t.txt", "1", "2", "3")], documents=labels)
+    assert [row.group for row in read.rows] == ["Annual report:1", "Monthly report:1", "Monthly report:2"]
 
 
 def test_a_table_with_systems_and_documents(tmp_path):

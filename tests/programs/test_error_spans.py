@@ -148,3 +148,19 @@ def test_an_error_in_words(span, words):
 def test_every_error_type_is_named_with_its_kinds():
     lines = dict(line.partition(": ")[::2] for line in ERROR_TYPES.splitlines())
     assert {name: tuple(filter(None, kinds.split(", "))) for name, kinds in lines.items()} == dict(TAXONOMY)
+
+
+@pytest.mark.parametrize(
+    ("said", "category"),
+    [
+        ("fluency, punctuation", "fluency/punctuation"),
+        ("Fluency: Punctuation", "fluency/punctuation"),
+        ("accuracy > mistranslation", "accuracy/mistranslation"),
+        ("Fluency/Punctuation", "Fluency/Punctuation"),
+        ("style, odd", "style, odd"),
+        ("other", "other"),
+    ],
+)
+def test_a_known_type_is_known_whatever_divides_it(said, category):
+    (span,) = marked([TranslationError(span="a", type=said, description="d")], "minor", "a", "a")
+    assert span.category == category

@@ -66,6 +66,7 @@ def test_segments_without_a_score_enter_no_mean(read):
     assert 0 < len(without) < 36
     assert sum(line.missing for line in record.systems) == len(without) == record.missing
     assert any(f"{len(without)} of 36 segments have no score" in warning for warning in record.warnings)
+    assert any("systems have scores on different segments" in warning for warning in record.warnings)
     for line in record.systems:
         numbers = [one.raw for one in record.segments if one.system == line.system and one.raw is not None]
         assert line.mean == pytest.approx(np.mean(numbers)) if numbers else math.isnan(line.mean)

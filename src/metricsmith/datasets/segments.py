@@ -114,8 +114,9 @@ def read_translations(
     targets : sequence of path
         Text files aligned with the source, one for each system, which is named after its file.
     documents : path, optional
-        Text file aligned with the source that names each line's document; what stands after the last white space of a
-        line counts, as in the files of mt-metrics-eval. Without it all lines are one document.
+        Text file aligned with the source that names each line's document. Domain and document may stand there, as in
+        the files of mt-metrics-eval: what follows the last white space counts, unless two names would become one.
+        Without it all lines are one document.
     columns : mapping of str to str, optional
         The table's own names for keys of `COLUMNS`.
 
@@ -152,8 +153,9 @@ def _from_lines(source: Path, targets: Sequence[Path], documents: str | os.PathL
         raise OptionError(f"two files are named {repeated[0]!r}, and systems are named after their files: rename one")
     of_line = [source.stem] * len(lines)
     if documents is not None:
-        labels = read_lines(Path(documents), len(lines))
-        of_line = [label.split()[-1] if label.strip() else source.stem for label in labels]
+        labels = [" ".join(label.split()) for label in read_lines(Path(documents), len(lines))]
+        names_of = _documents(labels)
+        of_line = [names_of.get(label, source.stem) for label in labels]
     places: list[tuple[str, int]] = []
     seen: Counter[str] = Counter()
     for document in of_line:
@@ -170,6 +172,12 @@ def _from_lines(source: Path, targets: Sequence[Path], documents: str | os.PathL
     checksum = hashlib.sha256(b"".join(hashlib.sha256(read_bytes(file)).digest() for file in files)).hexdigest()[:16]
     notes = [] if documents is not None else [f"all {len(lines)} lines of {source.name} are taken for one document"]
     return _made(sources, texts, {}, notes, str(source), checksum)
+
+
+def _documents(labels: Sequence[str]) -> dict[str, str]:
+    """The document that each label names that is not blank: its last word, or all of it if words are not enough."""
+    last = {label: label.split()[-1] for label in labels if label}
+    return last if len(set(last.values())) == len(last) else {label: label for label in last}
 
 
 def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:

@@ -163,6 +163,12 @@ def _warnings(
             f"{len(without)} of {len(segments)} segments have no score ({kinds}), the first: {without[0].id}: "
             f"{without[0].error}"
         )
+    scored = [
+        {(line.document, line.segment) for line in segments if line.system == one.system and line.raw is not None}
+        for one in systems
+    ]
+    if without and any(mine != scored[0] for mine in scored):
+        yield "systems have scores on different segments: their means cannot be compared until all have one"
     spans = [span for run in runs for span in run.spans]
     stray = [span for span in spans if span.start is None and span.text]
     if len(stray) > 0.1 * max(1, len(spans)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -43,7 +44,7 @@ def marked(errors: Sequence[TranslationError], severity: str, source: str, trans
     return [
         _located(
             ErrorSpan(
-                severity, error.type, text=error.span, side="source" if error.in_source else "target",
+                severity, _category(error.type), text=error.span, side="source" if error.in_source else "target",
                 description=error.description,
             ),
             source if error.in_source else translation,
@@ -70,6 +71,13 @@ def in_words(span: ErrorSpan) -> str:
     where = f" «{span.text}»" if span.text else ""
     said = f": {span.description.strip().rstrip('.')}" if span.description.strip() else ""
     return f"{span.severity} {span.category}{where}{' in the source' if span.side == 'source' else ''}{said}"
+
+
+def _category(kind: str) -> str:
+    """A type with a slash between category and sub-category, whatever a model has put there, if both are known."""
+    parts = [part.strip().lower() for part in re.split(r"[/,:;>]", kind)]
+    known = len(parts) == 2 and parts[1] in TAXONOMY.get(parts[0], ())
+    return "/".join(parts) if known and "/" not in kind else kind
 
 
 def _located(span: ErrorSpan, text: str, occurrence: int) -> ErrorSpan:
