@@ -14,7 +14,7 @@ test: $(VENV)/.test
 	$(VENV)/bin/python -m pytest -m "not extras" -n 2
 
 test-all: $(VENV_ALL)/.all
-	$(VENV_ALL)/bin/python -m pytest -n 2
+	$(VENV_ALL)/bin/python -m pytest -n 2 $(TESTS)
 
 check: $(VENV)/.test
 	$(VENV)/bin/ruff check .
