@@ -16,6 +16,7 @@ from metricsmith.datasets.segments import Translations
 from metricsmith.errors import OptionError
 from metricsmith.metric import content_hash
 from metricsmith.programs.judges.mqm import MQMJudge
+from metricsmith.programs.judges.repeated import numbers_of
 from metricsmith.records import Judgement, Usage
 from metricsmith.report.formats import count
 from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
@@ -112,7 +113,7 @@ def recorded(
 def _half_widths(judge: MQMJudge, needed: Sequence[Sequence[Judgement]]) -> list[float]:
     runs = np.full((len(needed), judge.runs), np.nan)
     for place, parts in enumerate(needed):
-        runs[place, : len(parts)] = [math.nan if part.raw is None else part.raw for part in parts]
+        runs[place, : len(parts)] = numbers_of(parts)[0]
     found = half_width(runs, AGGREGATES[judge.settings.aggregate], outliers=judge.outliers)
     return list(np.asarray(found).tolist())
 
@@ -138,19 +139,21 @@ def _segment(judge: MQMJudge, row: Any, judgement: Judgement, parts: Sequence[Ju
 
 
 def _mean(lines: Sequence[SegmentScore], system: str, document: str = "") -> MeanScore:
-    numbers = np.array([math.nan if line.raw is None else line.raw for line in lines], dtype=float)
-    present = ~np.isnan(numbers)
-    groups = [line.document if not document else line.id for line in lines]
-    used = {group for group, there in zip(groups, present, strict=True) if there}
-    if len(used) < 2:
-        groups = [line.id for line in lines]
-        used = {group for group, there in zip(groups, present, strict=True) if there}
-    interval = group_mean_interval(numbers, groups) if present.any() else None
+    scored = [line for line in lines if line.raw is not None]
+    several = len({line.document for line in scored}) > 1
+    groups = [line.document if several else line.id for line in scored]
+    numbers = np.array([line.raw for line in scored], dtype=float)
+    interval = group_mean_interval(numbers, groups)
     return MeanScore(
-        system=system, document=document, mean=float(numbers[present].mean()) if present.any() else math.nan,
-        low=interval.low if interval else math.nan, high=min(interval.high, 0.0) if interval else math.nan,
-        segments=int(present.sum()), missing=int((~present).sum()), groups=len(used),
-    )  # fmt: skip
+        system=system,
+        document=document,
+        mean=float(numbers.mean()) if scored else math.nan,
+        low=interval.low,
+        high=min(interval.high, 0.0),
+        segments=len(scored),
+        missing=len(lines) - len(scored),
+        groups=len(set(groups)),
+    )
 
 
 def _warnings(

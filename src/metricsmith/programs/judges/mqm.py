@@ -15,7 +15,7 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.mqm import MQMWeights, SharedError, mqm_score, severity_name, shared_errors, span_weight
 from metricsmith.programs.judges.error_spans import ERROR_TYPES, in_words, marked, quoted
-from metricsmith.programs.judges.repeated import Repeated
+from metricsmith.programs.judges.repeated import Repeated, numbers_of
 from metricsmith.programs.judges.translation import Context, TranslationJudge
 from metricsmith.records import Judgement, MetricCard, Output, Scale
 from metricsmith.signatures.mqm import AnnotateErrors, ErrorsBySeverity, TranslationError
@@ -275,7 +275,7 @@ class MQMJudge(Repeated):
         """
         if not isinstance(judge, MQMAnnotator):
             raise OptionError(f"{judge!r} is no MQMAnnotator; for another judge take Repeated")
-        made = cls(source_language="any", target_language="any")
+        made = cls.__new__(cls)  # the annotator has the languages that the constructor asks for
         Repeated.__init__(made, judge, runs, aggregate, name or "mqm", **options)
         return made
 
@@ -285,17 +285,17 @@ class MQMJudge(Repeated):
         return replace(super().card, kind=self.kind, name=f"MQM ({self.judge.languages}, {self._manner})")
 
     def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
-        """As `Repeated`, with the errors that the kept runs share."""
+        """As `Repeated`, with the errors that the kept runs share as its spans and reasons."""
         judgement = super().verdict(parts, run)
         if not judgement.ok:
             return judgement
-        return replace(judgement, spans=tuple(error.span for error in self.shared(parts)))
+        shared = self.shared(parts)
+        feedback = f"{judgement.feedback.removesuffix('.')}; {_told(shared, int(self.kept(parts).sum()))}"
+        return replace(judgement, feedback=feedback, spans=tuple(error.span for error in shared))
 
     def kept(self, parts: Sequence[Judgement]) -> NDArray[np.bool_]:
         """Which of the needed runs the aggregate rests on: those with a number that are no outliers."""
-        parts = self.needed(parts)
-        values = np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
-        return np.asarray(np.isfinite(self._kept(values)[0]))
+        return np.asarray(np.isfinite(self._kept(numbers_of(self.needed(parts)))[0]))
 
     def shared(self, parts: Sequence[Judgement]) -> tuple[SharedError, ...]:
         """The errors that at least half of the kept runs found, worst first by their weights."""
@@ -304,15 +304,19 @@ class MQMJudge(Repeated):
         return tuple(sorted(found, key=lambda error: -span_weight(error.span, self.judge.weights)))
 
     def _reasons(self, parts: Sequence[Judgement], kept: NDArray[np.float64], raw: float, run: int) -> str:
-        shared, count = self.shared(parts), int(np.isfinite(kept).sum())
-        if not shared:
-            return "at least half of them share no error"
-        told = [f"{in_words(error.span)} ({error.found} of {count} runs)" for error in shared[:MOST_TOLD]]
-        more = f"; {len(shared) - MOST_TOLD} more" if len(shared) > MOST_TOLD else ""
-        return f"at least half of them found: {'; '.join(told)}{more}"
+        """None of a single run: the errors that several share are told instead."""
+        return ""
 
     def prediction(self, judgement: Judgement) -> dspy.Prediction:
         """As `Repeated`, with the errors as ``spans``."""
         prediction = super().prediction(judgement)
         prediction.spans = judgement.spans
         return prediction
+
+
+def _told(shared: Sequence[SharedError], runs: int) -> str:
+    if not shared:
+        return "at least half of them share no error"
+    told = [f"{in_words(error.span)} ({error.found} of {runs} runs)" for error in shared[:MOST_TOLD]]
+    more = f"; {len(shared) - MOST_TOLD} more" if len(shared) > MOST_TOLD else ""
+    return f"at least half of them found: {'; '.join(told)}{more}"

@@ -29,7 +29,7 @@ from metricsmith.records import Judgement, MetricCard, Output, Usage
 from metricsmith.reward import Reward, RewardOptions
 from metricsmith.scoring import ascore, score
 
-__all__ = ["Repeated", "prediction_of"]
+__all__ = ["Repeated", "numbers_of", "prediction_of"]
 
 
 class Repeated(dspy.Module):  # type: ignore[misc]
@@ -274,7 +274,7 @@ class Repeated(dspy.Module):  # type: ignore[misc]
     def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
         """One row's judgement from those of its runs; see the class for feedback and failure."""
         parts = self.needed(parts)
-        values = _numbers(parts)
+        values = numbers_of(parts)
         raw = float(self.combined(values)[0])
         usage = sum((part.usage for part in parts), Usage())
         failed = [part for part in parts if not part.ok]
@@ -291,7 +291,7 @@ class Repeated(dspy.Module):  # type: ignore[misc]
 
     def needed(self, parts: Sequence[Judgement]) -> Sequence[Judgement]:
         """The runs up to the one that was enough, failed ones included; without `stop_when`, all."""
-        return parts[: int(self._enough(_numbers(parts))[0]) or len(parts)]
+        return parts[: int(self._enough(numbers_of(parts))[0]) or len(parts)]
 
     def _kept(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The runs that the aggregate rests on, on the judge's scale, NaN in the place of all others."""
@@ -384,8 +384,8 @@ def _check_sides(aggregate: str, output: Output) -> None:
         )
 
 
-def _numbers(parts: Sequence[Judgement]) -> NDArray[np.float64]:
-    """The runs' numbers, shape (1, runs)."""
+def numbers_of(parts: Sequence[Judgement]) -> NDArray[np.float64]:
+    """The runs' numbers, shape (1, runs); NaN where there is none."""
     return np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
 
 

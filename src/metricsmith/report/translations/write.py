@@ -10,7 +10,7 @@ from os import PathLike
 from metricsmith.report.translations.markdown import render_translations_markdown
 from metricsmith.report.translations.page import render_translations_html
 from metricsmith.report.translations.record import TranslationRecord
-from metricsmith.report.write import write_files
+from metricsmith.report.write import write_files, write_rendered
 
 __all__ = ["TRANSLATION_FILES", "write_translations"]
 
@@ -33,14 +33,12 @@ def write_translations(record: TranslationRecord, folder: str | PathLike[str]) -
         If the folder cannot be written.
     """
     lines = [segment.as_dict() for segment in record.segments]
-    contents = {
-        "mqm.html": render_translations_html(record),
-        "mqm.md": render_translations_markdown(record),
-        "mqm.json": json.dumps(record.as_dict(), ensure_ascii=False, indent=1, allow_nan=False) + "\n",
+    segments = {
         "segments.jsonl": "".join(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in lines),
         "segments.tsv": _tsv(lines),
     }
-    write_files(contents, folder)
+    write_rendered(record, folder, "mqm", render_translations_html, render_translations_markdown)
+    write_files(segments, folder)
 
 
 def _tsv(lines: list[dict[str, object]]) -> str:
