@@ -177,3 +177,10 @@ def test_equal_weights_are_saved_as_equal_text():
     whole = MQMWeights(25, 5, 1, 0, (WeightRule("minor", "style", 0),), 25, cap=30)
     broken = MQMWeights(25.0, 5.0, 1.0, 0.0, (WeightRule("minor", "style", 0.0),), 25.0, cap=30.0)
     assert json.dumps(whole.to_dict()) == json.dumps(broken.to_dict())
+
+
+def test_presets_have_names():
+    assert MQMWeights.named("gemba") == MQMWeights.gemba()
+    assert MQMWeights.named("wmt") == MQMWeights.wmt()
+    with pytest.raises(OptionError, match=r"unknown weights 'gmeba'.*'gemba'"):
+        MQMWeights.named("gmeba")

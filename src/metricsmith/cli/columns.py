@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["aligned", "widths"]
+__all__ = ["aligned", "laid_out", "widths"]
 
 Row = Sequence[str]
 
@@ -19,3 +19,9 @@ def aligned(row: Row, wide: Sequence[int]) -> str:
     name, *figures = row
     cells = [f"  {name:{wide[0]}}", *(f"{cell:>{width}}" for cell, width in zip(figures, wide[1:], strict=True))]
     return "  ".join(cells).rstrip()
+
+
+def laid_out(head: Row, rows: Sequence[Row]) -> list[str]:
+    """The lines of a table."""
+    wide = widths((head, *rows))
+    return [aligned(row, wide) for row in (head, *rows)]

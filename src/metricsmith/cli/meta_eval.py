@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from metricsmith.cli.columns import aligned, widths
+from metricsmith.cli.columns import laid_out
 from metricsmith.cli.endings import tell, write_into
 from metricsmith.cli.paths import check_apart, check_writable
-from metricsmith.errors import OptionError, nearest
 
 if TYPE_CHECKING:
-    from metricsmith.mqm import MQMWeights
     from metricsmith.report.meta_evaluation.record import MetaEvaluation
 
 __all__ = ["meta_eval", "meta_evaluation_text"]
@@ -57,6 +55,7 @@ def meta_eval(
 
     from metricsmith.datasets.score_matrices import read_score_matrices
     from metricsmith.meta_evaluation.evaluation import tasks_by_name
+    from metricsmith.mqm import MQMWeights
     from metricsmith.report.meta_evaluation.record import meta_evaluate
     from metricsmith.report.meta_evaluation.write import META_EVALUATION_FILES, write_meta_evaluation
 
@@ -64,8 +63,9 @@ def meta_eval(
         check_writable(out, "--out", folder=True)
         check_apart([out / name for name in META_EVALUATION_FILES], "--out", {"scores": scores, "gold": gold})
     tasks_by_name(task or (), decimals=decimals)
+    costs = None if weights is None else MQMWeights.named(weights)
     read = read_score_matrices(
-        scores, gold, metrics=metric or (), target=target, weights=_weights(weights),
+        scores, gold, metrics=metric or (), target=target, weights=costs,
         lower_is_better=lower_is_better or (), without=without or (),
     )  # fmt: skip
     with tqdm(total=0, unit="test", disable=True if quiet else None, leave=False) as bar:
@@ -90,13 +90,13 @@ def meta_evaluation_text(record: MetaEvaluation, out: Path | None = None) -> str
     from metricsmith.report.meta_evaluation import words
 
     head, rows = words.overview(record)
-    lines = [words.setting(record), *_table(head, rows)]
+    lines = [words.setting(record), *laid_out(head, rows)]
     for task in record.tasks:
         figures = [(words.label(line, task), *words.cells(task, line)) for line in words.lines(task)]
-        lines += ["", *_table((task.task, *("value" if c == task.task else c for c in words.columns(task))), figures)]
+        lines += ["", *laid_out((task.task, *("value" if c == task.task else c for c in words.columns(task))), figures)]
         head, tests = words.p_values(task)
         if tests:
-            lines += _table(head, tests)
+            lines += laid_out(head, tests)
     return "\n".join(
         [
             *lines,
@@ -108,19 +108,3 @@ def meta_evaluation_text(record: MetaEvaluation, out: Path | None = None) -> str
             record.signature,
         ]
     )
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    wide = widths((head, *rows))
-    return [aligned(row, wide) for row in (head, *rows)]
-
-
-def _weights(name: str | None) -> MQMWeights | None:
-    from metricsmith.mqm import MQMWeights
-
-    named = {"wmt": MQMWeights.wmt, "gemba": MQMWeights.gemba}
-    if name is None:
-        return None
-    if name not in named:
-        raise OptionError(f"--weights {name!r} is unknown{nearest(name, named)}; allowed are {', '.join(named)}")
-    return named[name]()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricsmith.cli.columns import aligned, widths
+from metricsmith.cli.columns import laid_out
 from metricsmith.cli.endings import tell, write_into
 from metricsmith.cli.limits import (
     Bounds,
@@ -24,7 +24,7 @@ from metricsmith.cli.limits import (
 )
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
-from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, NeedsError, OptionError, StoreError, nearest
+from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, NeedsError, OptionError, StoreError
 
 if TYPE_CHECKING:
     from metricsmith.programs.judges.mqm import MQMJudge
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["mqm", "mqm_text"]
 
 MOST_LISTED = 10  # documents in the terminal
-WEIGHTS = ("gemba", "wmt")
 
 
 def mqm(
@@ -84,6 +83,7 @@ def mqm(
 ) -> None:
     """Judge translations by the errors that a model finds in several runs."""
     from metricsmith.datasets.segments import read_translations
+    from metricsmith.mqm import MQMWeights
     from metricsmith.programs.judges.mqm import MQMJudge
     from metricsmith.report.translations.write import TRANSLATION_FILES, write_translations
     from metricsmith.scoring import estimate
@@ -106,7 +106,7 @@ def mqm(
         )
     options: dict[str, Any] = {"aggregate": aggregate, "context": context, "min_runs": min_runs, "stop_when": stop_when}
     judge = MQMJudge(
-        source_language=source_lang, target_language=target_lang, weights=_weights(weights), runs=runs,
+        source_language=source_lang, target_language=target_lang, weights=MQMWeights.named(weights), runs=runs,
         temperature=temperature, **options,
     )  # fmt: skip
     translations = read_translations(source, targets or (), documents=documents, columns=_columns(column or ()))
@@ -138,10 +138,10 @@ def mqm_text(record: TranslationRecord, out: Path) -> str:
     from metricsmith.report.translations import words
 
     lines = [words.counted(record)]
-    lines += _table([("system", *words.COLUMNS), *((line.system, *words.cells(line)) for line in record.systems)])
+    lines += laid_out(("system", *words.COLUMNS), [(line.system, *words.cells(line)) for line in record.systems])
     if len(record.documents) > len(record.systems):
         rows = [(line.system, line.document, *words.cells(line)) for line in record.documents]
-        lines += _table([("system", "document", *words.COLUMNS), *rows[:MOST_LISTED]])
+        lines += laid_out(("system", "document", *words.COLUMNS), rows[:MOST_LISTED])
         lines += [f"and {len(rows) - MOST_LISTED} documents more in {out / 'mqm.md'}"] * (len(rows) > MOST_LISTED)
     return "\n".join(
         [
@@ -183,14 +183,6 @@ def _end(record: TranslationRecord, problem: MetricsmithError | None) -> None:
         raise ModelFailure(f"no segment has a score; the first: {record.segments[0].error}")
 
 
-def _weights(name: str) -> Any:
-    from metricsmith.mqm import MQMWeights
-
-    if name not in WEIGHTS:
-        raise OptionError(f"unknown weights {name!r}{nearest(name, WEIGHTS)}; known are {', '.join(WEIGHTS)}")
-    return MQMWeights.gemba() if name == "gemba" else MQMWeights.wmt()
-
-
 def _columns(pairs: Any) -> dict[str, str]:
     named: dict[str, str] = {}
     for pair in pairs:
@@ -202,8 +194,3 @@ def _columns(pairs: Any) -> dict[str, str]:
             raise OptionError(f"--column names the {role} twice, {named[role]!r} and {name!r}: leave one out")
         named[role] = name
     return named
-
-
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    wide = widths(rows)
-    return [aligned(row, wide) for row in rows]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricsmith.cli.columns import aligned, widths
+from metricsmith.cli.columns import laid_out
 from metricsmith.cli.endings import interruptible, tell, write_into
 from metricsmith.cli.limits import Bounds, StoreFile, concurrency, cost_line
 from metricsmith.cli.metric_file import (
@@ -108,8 +108,8 @@ def probe_text(record: ProbeRecord, out: Path) -> str:
     return "\n".join(
         [
             words.counted(record),
-            *_table(("metric", *words.COLUMNS, ""), subjects),
-            *(_table(("attack", *words.ATTACKS), attacks) if attacks else ()),
+            *laid_out(("metric", *words.COLUMNS, ""), subjects),
+            *(laid_out(("attack", *words.ATTACKS), attacks) if attacks else ()),
             words.verdict(record).sentence,
             *filter(None, [words.coverage(record)]),
             words.cost(record),
@@ -119,11 +119,6 @@ def probe_text(record: ProbeRecord, out: Path) -> str:
             record.signature,
         ]
     )
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    wide = widths((head, *rows))
-    return [aligned(row, wide) for row in (head, *rows)]
 
 
 def _bank_metrics(names: str, rows: Any) -> list[Any]:

@@ -126,6 +126,20 @@ class MQMWeights:
         rules = (_MINOR_PUNCTUATION,)
         return cls(5.0, 5.0, 1.0, rules=rules, non_translation=25.0, max_errors=max_errors, cap=cap)
 
+    @classmethod
+    def named(cls, name: str) -> MQMWeights:
+        """`gemba` or `wmt` by its name.
+
+        Raises
+        ------
+        OptionError
+            If it is neither.
+        """
+        presets = {"gemba": cls.gemba, "wmt": cls.wmt}
+        if name not in presets:
+            raise OptionError(f"unknown weights {name!r}{nearest(name, presets)}; known are {', '.join(presets)}")
+        return presets[name]()
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready state."""
         return {**asdict(self), "rules": [asdict(rule) for rule in self.rules]}
