@@ -16,7 +16,10 @@ from metricsmith.optimizers.induce import induce
 from metricsmith.optimizers.probing.run import Prober
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.state import write_state
+from metricsmith.report.markdown import render_markdown
+from metricsmith.report.page import render_html
 from planted import TASK, planted_rows
+from probes import RECORD
 
 BASICS = (
     "--target",
@@ -170,6 +173,15 @@ def test_a_probe_that_fails_leaves_the_metric_and_says_so(tmp_path, table):
     assert any("there is no probe, since the model failed" in warning for warning in done.record.warnings)
     done.write(tmp_path / "out")
     assert (tmp_path / "out" / "metric.json").exists()
+
+
+def test_what_the_probe_warns_of_and_notes_stands_in_the_report_of_the_run(monkeypatch, table):
+    monkeypatch.setattr(Prober, "probe", lambda *_: RECORD)
+    own = read_table(table, target="rating", output="output", inputs="input", reference="references", group="group")
+    record = induce(own, prober=Prober()).record
+    for text in (render_html(record), render_markdown(record)):
+        assert "probe: fkgl is insensitive" in text
+        assert "probe: a note" in text
 
 
 def test_what_the_probe_asked_is_in_the_cost_of_the_run(table):

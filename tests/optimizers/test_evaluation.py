@@ -152,6 +152,16 @@ def test_a_missing_score_of_the_best_single_candidate_counts_as_average():
     assert found[0] == pytest.approx(np.median(known))
 
 
+def test_a_missing_score_of_an_unseen_row_counts_as_average_among_the_training_rows():
+    train, others = rows([3] * 12), rows([3] * 4, seed=1)
+    done = induction(train, others)
+    values = done.other_values + 100  # the median of the unseen rows lies far from that of the training rows
+    values[0] = np.nan
+    found = predictions(done, values, others)["best single candidate"]
+    assert found[0] == np.median([-row["columns"]["bad"] for row in train])
+    assert (found[1:] < -90).all()
+
+
 def test_rows_that_the_metric_declines_have_no_prediction():
     train, others = rows([3] * 12), rows([3] * 4, seed=1)
     done = induction(train, others)

@@ -51,6 +51,19 @@ def test_a_module_that_asks_often_stays_within_the_bound(method, faults):
     assert tuning.ended == "" or faults.rates
 
 
+def test_a_tenth_of_the_budget_is_kept_for_retries():
+    # The judge and one draw of examples, 30 rows each: 60 judgements, of which 6 need a second request.
+    learn, select = ROWS[:30], ROWS[30:]
+    faults = Faults(script={row.output: [Fault.ERROR_500] for row in select[:3]})
+    with serve(RaterModel(4), script=faults) as server:
+        tuner = JudgeTuner("labeled", budget=67, lm=server.lm(), seed=4)
+        tuning = tuner.compile(JUDGE, learn, select).tuning
+    assert (tuning.ended, len(tuning.selection.finalists)) == ("", 1)
+    assert server.requests == 66 <= tuning.bound <= 67
+    with pytest.raises(OptionError, match="at least 67 are needed"):
+        JudgeTuner("labeled", budget=65).bound(JUDGE, learn, select)
+
+
 def test_a_budget_that_is_too_small_for_what_a_judgement_takes_ends_after_one_row():
     with serve(RaterModel(4)) as server, pytest.raises(OptionError, match="too small"):
         JudgeTuner("gepa", budget=200, lm=server.lm(), seed=4).compile(Often(), bare(ROWS))

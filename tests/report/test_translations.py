@@ -109,6 +109,13 @@ def test_the_page_shows_means_errors_and_what_is_missing():
     assert "(empty)" in empty
 
 
+def test_every_warning_and_note_stands_in_the_page_and_in_markdown():
+    said = {"warnings": ("the first warning", "the last warning"), "notes": ("the first note", "the last note")}
+    for render in (render_translations_html, render_translations_markdown):
+        text = render(record(**said))
+        assert [text.count(line) for lines in said.values() for line in lines] == [1] * 4
+
+
 def test_errors_that_are_not_found_in_the_text_are_quoted():
     page = render_translations_html(record(segment(errors=(found(None, None, text="offne"),))))
     assert "accuracy/mistranslation «offne»: what is wrong" in page

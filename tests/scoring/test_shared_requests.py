@@ -100,6 +100,24 @@ def test_a_rejected_n_does_not_stop_the_run():
     assert ([call.status for call in made], running.stopped) == ([Status.OK] * 2, "")
 
 
+@pytest.mark.parametrize(
+    ("http", "code", "status"),
+    [
+        (400, "content_filter", Status.REFUSED),
+        (400, "context_length_exceeded", Status.TRANSPORT),
+        (413, "too_large", Status.TRANSPORT),
+    ],
+)
+def test_a_shared_request_that_is_refused_for_its_text_is_not_sent_again_singly(http, code, status):
+    problem = {"error": {"message": "no", "type": "invalid_request_error", "code": code}}
+    with serve(lambda prompt: {"score": 3}) as server, use(flow()) as running:
+        server.respond = lambda body: (http, problem)
+        made = [runs_on(server, [0, 1, 2]) for _ in range(2)]
+    assert {call.status for row in made for call in row} == {status}
+    assert [[call.usage.requests for call in row] for row in made] == [[1, 0, 0]] * 2
+    assert (server.requests, running.stopped) == (2, "")
+
+
 def test_a_refusing_choice_fails_alone():
     with serve(lambda prompt, choice: {"score": 3}) as server, dspy.context(lm=server.lm(temperature=1.0)):
         respond = server.respond

@@ -112,6 +112,26 @@ def test_release_and_close_give_all_claims_up(pair):
     assert one.exchange([], [A, B]) == [True, True]
 
 
+def test_release_clears_away_what_has_lapsed_and_leaves_the_live_claims_of_others(pair, clock):
+    one, two = pair
+    two.exchange([], [A])
+    clock.now += LEASE + 1
+    two.exchange([], [B])
+    one.exchange([], [Key("key-c", 1, 0)])
+    one.release()
+    assert one.exchange([], [B]) == [False]
+    assert one._connection.execute("SELECT key FROM claims").fetchall() == [("key-b",)]
+
+
+def test_a_claim_that_was_not_granted_does_not_make_one_forget_those_that_were(pair):
+    one, two = pair
+    one.exchange([], [A])
+    two.exchange([], [B])
+    one.exchange([], [B])
+    one.release()
+    assert two.exchange([], [A]) == [True]
+
+
 def test_another_run_or_metric_is_another_claim(pair):
     one, two = pair
     one.exchange([], [A])

@@ -209,6 +209,21 @@ def test_an_entry_that_was_changed_is_not_returned(path):
             store.judgement("key-r0001", 1, 0)
 
 
+@pytest.mark.parametrize(
+    ("change", "row", "run"), [("run = 7", "r0001", 7), ("metric = 2", "r0001", 0), ("row = 9", "r0008", 0)]
+)
+def test_an_entry_that_was_moved_to_another_place_is_not_returned(path, change, row, run):
+    fill(path, rows=9, metrics=["clarity"])
+    edit(path, "DELETE FROM judgements WHERE row = 9")
+    with Store(path) as store:
+        store.metric("another", "another")
+        edit(path, f"UPDATE judgements SET {change} WHERE row = 2")
+        with pytest.raises(StoreError, match="was changed"):
+            store.judgement(f"key-{row}", 2 if "metric" in change else 1, run)
+        with pytest.raises(StoreError, match="was changed"):
+            store.read(f"key-{row}")
+
+
 def test_an_unknown_status_is_damage(path):
     fill(path, rows=3)
     edit(path, "UPDATE judgements SET status = 99 WHERE row = 1")

@@ -12,7 +12,7 @@ import pytest
 
 from metricsmith.errors import OptionError, StoreError
 from metricsmith.records import Status, Usage
-from metricsmith.store import Store, export
+from metricsmith.store import Store, export, exporting
 from stores import edit, entry, fill, judgement
 
 COLUMNS = [
@@ -104,6 +104,17 @@ def test_a_failed_export_leaves_what_was_there(path, tmp_path):
         export(path, tmp_path / "nowhere" / "out.csv")
     assert target.read_text("utf-8") == "mine"
     assert sorted(file.name for file in tmp_path.iterdir() if file.suffix == ".csv") == ["out.csv"]
+
+
+def test_an_export_that_fails_halfway_leaves_no_part_of_it(path, tmp_path, monkeypatch):
+    def full(lines, stream):
+        stream.write(f"{next(lines)}")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(exporting, "_csv", full)
+    with pytest.raises(OptionError, match="No space left"):
+        export(path, tmp_path / "out.csv")
+    assert [file.name for file in tmp_path.iterdir() if not file.name.startswith("s.db")] == []
 
 
 def test_a_store_is_not_overwritten_by_its_export(path):

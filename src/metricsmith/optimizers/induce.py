@@ -92,7 +92,9 @@ def with_probe(done: Induced, table: Table, optimizer: AutoMetrics, prober: Prob
         record = replace(done.record, warnings=warnings)
     else:
         warnings = (*done.record.warnings, *(f"probe: {warning}" for warning in found.warnings))
-        record = replace(done.record, probe=found, warnings=warnings, usage=_with(done.record.usage, found))
+        notes = (*done.record.notes, *(f"probe: {note}" for note in found.notes))
+        usage = _with(done.record.usage, found)
+        record = replace(done.record, probe=found, warnings=warnings, notes=notes, usage=usage)
     done.metric.record = record
     return replace(done, record=record)
 

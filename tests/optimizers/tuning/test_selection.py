@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metricsmith.correlation import kendall_tau_b
-from metricsmith.optimizers.objectives import OBJECTIVES
+from metricsmith.optimizers.objectives import OBJECTIVES, mean_of
 from metricsmith.optimizers.tuning.selection import choose
 
 TAU = OBJECTIVES["kendall_tau_b"]
@@ -83,6 +83,19 @@ def test_a_judge_without_a_statistic_is_beaten_from_chance_on():
     assert math.isnan(found.before.statistic)
     assert (found.chosen, found.finalists[0].gain) == ("good", pytest.approx(1.0))
     assert not chosen(np.full(40, 3.0), flat=np.full(40, 4.0)).replaced
+
+
+def test_rows_of_one_group_are_resampled_together():
+    # Four groups of ten rows that gain 1, 1, -1 and 0: mean .25, standard deviation .829 over groups, so that the
+    # error of the mean is .829 / 2 = .415; forty rows by themselves would have .829 / 6.3 = .131, and it would win.
+    gains = np.repeat([1.0, 1.0, -1.0, 0.0], 10)
+    groups = np.repeat(list("abcd"), 10).tolist()
+    found = choose(mean_of("gain"), ("before", np.zeros(40)), {"after": gains}, RATINGS, groups)
+    (best,) = found.finalists
+    assert best.gain == 0.25
+    assert best.standard_error == pytest.approx(0.415, rel=0.1)
+    assert best.low < -0.4 < 0.8 < best.high
+    assert not found.replaced
 
 
 def test_without_candidates_the_judge_stays():

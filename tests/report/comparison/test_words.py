@@ -97,6 +97,13 @@ def test_an_unknown_price_is_no_price_of_nothing():
     assert words.cost_lines(record()) == ["No language model was asked."]
 
 
+def test_every_warning_and_note_stands_in_the_page_and_in_markdown():
+    said = {"warnings": ("the first warning", "the last warning"), "notes": ("the first note", "the last note")}
+    for render in (render_comparison_html, render_comparison_markdown):
+        text = render(record(**said))
+        assert [text.count(line) for lines in said.values() for line in lines] == [1] * 4
+
+
 def test_failures_are_those_that_were_asked_for():
     counts = {"requested": 20, "ok": 10, "refused": 3, "transport": 2, "skipped": 4, "budget": 1}
     assert line("a", 0.1, judgements=counts).failed == 5

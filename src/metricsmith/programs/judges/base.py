@@ -17,7 +17,7 @@ from metricsmith.reward import Reward, RewardOptions
 from metricsmith.scoring.calls import Call, model_calls
 from metricsmith.scoring.chat import reading_exactly
 
-__all__ = ["LEVELS", "Judge", "slug"]
+__all__ = ["LEVELS", "Judge", "slug", "without_answer"]
 
 LEVELS = Scale(1, 5, 1)
 PROMPT_VERSION = 1  # raise it when the way that texts are shown changes, so that fingerprints change too
@@ -167,12 +167,9 @@ class Judge(dspy.Module):  # type: ignore[misc]
         return self.verdict(answer, text)
 
     def _arguments(self, text: RowText) -> dict[str, Any]:
-        """The predictor's arguments; a row that stands among the examples is judged without the answer to it."""
+        """The predictor's arguments for one row."""
         inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
-        same = [all(demo.get(name) == inputs[name] for name in self.judged) for demo in self.judge.demos]
-        if not any(same):
-            return inputs
-        return {**inputs, "demos": [demo for demo, out in zip(self.judge.demos, same, strict=True) if not out]}
+        return without_answer(self.judge, inputs, self.judged)
 
     def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Read the model's answer about a row: DSPy enforces neither bounds nor finiteness."""
@@ -242,6 +239,23 @@ class Judge(dspy.Module):  # type: ignore[misc]
         judge = cls(**state["state"]["settings"])
         judge.load_state(dict(state["state"]))
         return judge
+
+
+def without_answer(predictor: dspy.Predict, inputs: dict[str, Any], judged: Sequence[str]) -> dict[str, Any]:
+    """A predictor's arguments; a row that stands among its demonstrations is judged without the answer to it.
+
+    Parameters
+    ----------
+    predictor : dspy.Predict
+    inputs : dict
+        Its arguments so far.
+    judged : sequence of str
+        The inputs that a row and a demonstration of it have in common.
+    """
+    same = [all(demo.get(name) == inputs[name] for name in judged) for demo in predictor.demos]
+    if not any(same):
+        return inputs
+    return {**inputs, "demos": [demo for demo, out in zip(predictor.demos, same, strict=True) if not out]}
 
 
 def slug(text: str) -> str:

@@ -13,7 +13,7 @@ import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, row_text
-from metricsmith.programs.judges.base import LEVELS, PROMPT_VERSION, Judge
+from metricsmith.programs.judges.base import LEVELS, PROMPT_VERSION, Judge, without_answer
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criteria_text, labels, read_items
 from metricsmith.programs.judges.rubric import RubricJudge
@@ -111,14 +111,14 @@ class Panel(dspy.Module):  # type: ignore[misc]
             If no criterion has a number.
         """
         text = RowText(output, input, tuple(references), context)
-        return self._read(self.judge(**self.question(), **shown(text)))
+        return self._read(self.judge(**self._arguments(text)))
 
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """As `forward`, asynchronously."""
         text = RowText(output, input, tuple(references), context)
-        return self._read(await self.judge.acall(**self.question(), **shown(text)))
+        return self._read(await self.judge.acall(**self._arguments(text)))
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
         """Judge one row by some of the members, once for each of `runs`.
@@ -137,8 +137,9 @@ class Panel(dspy.Module):  # type: ignore[misc]
 
     def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
         """The chat messages that `ask` sends for `row`."""
-        inputs = {**self.question(), **shown(row_text(row))}
-        messages: list[dict[str, Any]] = dspy.ChatAdapter().format(self.judge.signature, self.judge.demos, inputs)
+        inputs = self._arguments(row_text(row))
+        demos = inputs.pop("demos", self.judge.demos)
+        messages: list[dict[str, Any]] = dspy.ChatAdapter().format(self.judge.signature, demos, inputs)
         return messages
 
     def single(self, name: str) -> Judge:
@@ -175,6 +176,9 @@ class Panel(dspy.Module):  # type: ignore[misc]
         panel = cls([_build(judge) for judge in settings["judges"]], settings["task"])
         panel.load_state(dict(state["state"]))
         return panel
+
+    def _arguments(self, text: RowText) -> dict[str, Any]:
+        return without_answer(self.judge, {**self.question(), **shown(text)}, Judge.judged)
 
     def _criteria(self) -> list[Criterion]:
         values = [_values(state) for state in self.settings.judges]

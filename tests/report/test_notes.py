@@ -1,0 +1,34 @@
+"""What a run warns of and notes stands on each page that tells of it, every text of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from meta_evaluations import FULL
+from metricsmith.report.markdown import render_markdown
+from metricsmith.report.meta_evaluation.markdown import render_meta_evaluation_markdown
+from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
+from metricsmith.report.page import render_html
+from metricsmith.report.probe.markdown import render_probe_markdown
+from metricsmith.report.probe.page import render_probe_html
+from probes import RECORD
+
+SAID = {
+    "warnings": ("the first warning", "another warning", "the last warning"),
+    "notes": ("the first note", "another note", "the last note"),
+}
+
+
+@pytest.mark.parametrize("kind", ["induction", "meta-evaluation", "probe"])
+def test_every_warning_and_note_stands_in_the_page_and_in_markdown(kind, make_record, read):
+    renderers = {
+        "induction": (make_record(), render_html, render_markdown),
+        "meta-evaluation": (FULL, render_meta_evaluation_html, render_meta_evaluation_markdown),
+        "probe": (RECORD, render_probe_html, render_probe_markdown),
+    }
+    record, html, markdown = renderers[kind]
+    record = replace(record, **SAID)
+    for text in (read(html(record)).text, markdown(record)):
+        assert [text.count(line) for lines in SAID.values() for line in lines] == [1] * 6
