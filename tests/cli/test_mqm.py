@@ -144,12 +144,11 @@ def test_a_budget_leaves_whole_segments_and_the_store_goes_on(run, tmp_path):
         assert all(run in (None, later) for run, later in zip(before["runs"], after["runs"], strict=True))
 
 
-def test_a_budget_for_nothing_gives_no_score_and_code_3(run, tmp_path):
+def test_a_budget_for_half_a_score_gives_none_and_code_3(run, tmp_path):
     with serve(Reviser()) as server:
-        code, _, err = run(
-            "mqm", *FILES[:2], *LANGUAGES, "--runs", 2, "--max-requests", 0, "--out", tmp_path / "out", *model(server)
-        )
-        assert server.requests == 0
+        options = ("--runs", 2, "--min-runs", 2, "--max-requests", 1, "--out", tmp_path / "out")
+        code, _, err = run("mqm", *FILES[:2], *LANGUAGES, *options, *model(server))
+        assert server.requests == 1
     assert code == 3
     assert "no segment has a score" in err
     assert all(line["raw"] is None for line in lines(tmp_path / "out"))
@@ -274,6 +273,8 @@ def test_the_page_marks_errors_where_they_stand(run, tmp_path):
         ((*FILES, *LANGUAGES, "--stop-when", "1", "--runs", "1"), "needs at least 2 runs"),
         ((*FILES, *LANGUAGES, "--temperature", "nan"), "temperature=nan must lie between 0 and 2"),
         ((*FILES, *LANGUAGES, "--max-requests", "-3"), "a budget of -3 requests has no meaning"),
+        ((*FILES, *LANGUAGES, "--max-requests", "0"), "a budget of 0 requests has no meaning"),
+        ((*FILES, *LANGUAGES, "--max-seconds", "inf"), "no --max-seconds"),
         ((*FILES, *LANGUAGES, "--documents", FILES[0].parent / "gold.tsv"), "has 84 lines, the source has 12"),
         ((*FILES, *LANGUAGES, "--store", FILES[0]), "is no SQLite file"),
     ],

@@ -108,8 +108,13 @@ def test_what_a_budget_left_undone_is_counted(scoring):
     ("options", "says"),
     [
         (["--concurrency", "fast"], "auto, a whole number, or LOW:HIGH"),
-        (["--max-requests", "-3"], "number from 0"),
+        (["--max-requests", "-3"], "number above 0"),
+        (["--max-requests", "0"], "number above 0"),
+        (["--max-seconds", "inf"], "a budget of inf seconds has no meaning; give a number above 0, or None"),
+        (["--max-seconds", "nan"], "a budget of nan seconds"),
+        (["--max-usd", "inf"], "a budget of inf usd"),
         (["--requests-per-minute", "0"], "--requests-per-minute"),
+        (["--tokens-per-minute", "inf"], "--tokens-per-minute"),
     ],
 )
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])

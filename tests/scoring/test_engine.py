@@ -150,6 +150,12 @@ def test_a_budget_of_seconds_ends_the_run():
     assert table.counts()["budget"] > 0
 
 
+def test_a_budget_of_more_seconds_than_python_can_wait_is_kept():
+    with serve(scripted, delay=0.01) as server:  # at first most workers wait, at most as long as the budget
+        table = score(JUDGES, ROWS, lm=server.lm(), budget=Budget(seconds=1e300), progress=False)
+    assert table.counts()["ok"] == 60
+
+
 def test_dollars_need_a_price():
     with serve(scripted) as server, pytest.raises(OptionError, match=r"price of openai/loopback is unknown.*tokens"):
         score(JUDGES, ROWS, lm=server.lm(), budget=Budget(usd=1.0), progress=False)

@@ -22,10 +22,12 @@ from metricsmith.records import Status
 from metricsmith.scoring import calls, score
 from oracle import HOPELESS, End, expected, expected_of_n, plan_of
 
-PATIENCE = 0.5  # seconds after which the client gives up a request; far above what an answer takes under load
+PATIENCE = 60.0  # seconds after which the client gives up a request: under no load is an answer taken for a hang
+LITTLE = 1.0  # the same, where the server hangs
 ROW = re.compile(r"row-\d+")
 # How often a row meets the fault before all goes well: never, until the repair or a retry, to the last try, for ever
 TIMES = (0, 1, 2, 4, 5, 6, 9)
+SLOW_TIMES = (0, 1, 4, 5)  # where each costs the whole patience
 ALONE = [fault for fault in Fault if fault not in (Fault.FEWER_CHOICES, Fault.ONE_MALFORMED, Fault.NO_CHOICE_OF_N)]
 
 
@@ -60,11 +62,11 @@ def judge(name="Clear", meaning="It is clear."):
     return CriterionJudge(criterion=name, meaning=meaning, task="Rewrite notices.")
 
 
-def scored(faults, count, *, concurrency, seed=0, metrics=None, **options):
+def scored(faults, count, *, concurrency, seed=0, metrics=None, patience=PATIENCE, **options):
     """The table and the server of one run in which failures stop nothing."""
     with serve(answer, script=faults, seed=seed) as server:
         table = score(
-            metrics or [judge()], rows_of(count), lm=server.lm(timeout=PATIENCE, **options.pop("model", {})),
+            metrics or [judge()], rows_of(count), lm=server.lm(timeout=patience, **options.pop("model", {})),
             concurrency=concurrency, max_failure_rate=1.0, progress=False, **options,
         )  # fmt: skip
     assert not server.wrong
@@ -105,11 +107,12 @@ def check_account(table, server):
 @pytest.mark.parametrize("fault", ALONE, ids=[fault.name.lower() for fault in ALONE])
 def test_each_fault_ends_as_the_policy_says_and_in_the_same_way_in_every_order(fault):
     times = TIMES[:4] if fault in HOPELESS else TIMES  # a fourth refusal before any answer would end the run
+    times, patience = (SLOW_TIMES, LITTLE) if fault is Fault.HANG else (times, PATIENCE)
     plans = {label(number): [fault] * count for number, count in enumerate(times)}
     ends = {name: expected(plan) for name, plan in plans.items()}
     tables = []
     for concurrency in (1, 64):
-        table, server = scored(Faults(script=plans), len(plans), concurrency=concurrency)
+        table, server = scored(Faults(script=plans), len(plans), concurrency=concurrency, patience=patience)
         check(table, server, ends)
         tables.append(without_seconds(table))
         assert server.faults[fault] == sum(min(len(plans[name]), end.requests) for name, end in ends.items())
@@ -155,6 +158,7 @@ MIXTURE = Faults(
     },
     slow=0.01,
     retry_after=0.005,
+    hang=0.02,  # then the server closes the connection: a client's time-out would hit slow answers as well
 )  # fmt: skip
 
 

@@ -8,6 +8,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -254,3 +256,58 @@ def test_a_store_that_another_process_holds_is_an_error_after_a_while(tmp_path, 
         other.execute("ROLLBACK")
         store.exchange([entry("a", 1, judgement())])
         assert len(store.read("key-a")) == 1
+
+
+# Processes that start together open new stores one after the other; prints what they could not do.
+TOGETHER = """
+import multiprocessing, sys
+from metricsmith.errors import StoreError
+from metricsmith.store import Store
+
+def work(folder, together):
+    for number in range(15):
+        together.wait()
+        try:
+            Store(f"{folder}/{number}.db").close()
+        except StoreError as problem:
+            print(problem, flush=True)
+
+fork = multiprocessing.get_context("fork")
+together = fork.Barrier(6)
+workers = [fork.Process(target=work, args=(sys.argv[1], together)) for _ in range(6)]
+for worker in workers:
+    worker.start()
+for worker in workers:
+    worker.join()
+    assert worker.exitcode == 0
+"""
+
+
+def test_six_processes_that_start_together_make_one_store_each_time(tmp_path):
+    done = subprocess.run([sys.executable, "-c", TOGETHER, tmp_path], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert all(verify(path).ok for path in tmp_path.glob("*.db"))
+    assert len(list(tmp_path.glob("*.db"))) == 15
+
+
+@pytest.mark.parametrize("journal", ["DELETE", "WAL"])
+def test_a_new_file_that_another_connection_holds_is_waited_for(tmp_path, journal):
+    path = tmp_path / "s.db"
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute(f"PRAGMA journal_mode = {journal}")
+        other.execute("BEGIN EXCLUSIVE")
+        held = 5 * schema.SLICE
+        let_go = threading.Timer(held, other.execute, ["ROLLBACK"])
+        started = time.monotonic()
+        let_go.start()
+        Store(path).close()
+        let_go.join()
+    assert time.monotonic() - started >= held
+
+
+def test_a_new_file_that_is_never_let_go_is_an_error_after_a_while(tmp_path, monkeypatch):
+    monkeypatch.setattr(schema, "BUSY", 0.3)
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StoreError, match="another process holds it"):
+            Store(tmp_path / "s.db")

@@ -60,6 +60,11 @@ class Gate:
         """What the answered requests cost."""
         return sum(map(cost_of, self.entries), Usage())
 
+    @property
+    def cached(self) -> bool:
+        """Whether the latest answer came from DSPy's cache."""
+        return bool(self.entries) and _cached(self.entries[-1])
+
     def record(self, entry: dict[str, Any]) -> None:
         """Take an entry of DSPy's history, in the thread or task of its request."""
         self.entries.append(entry)

@@ -177,7 +177,7 @@ def _settle(
     tries: int,
     parse_tries: int,
 ) -> Call:
-    """The call that one of several answers ends, or begins if it needs repair."""
+    """The call that one of several answers ends, or begins if it needs repair or is an old one of no use."""
     fields = channel.choices[place]
     if isinstance(fields, Exception):
         answer = unread_answer(channel, fields, place)
@@ -189,6 +189,8 @@ def _settle(
                 return Call(module(**inputs), Status.OK, "", Usage())
         except JudgementFailed as problem:
             answer = no_number(channel, problem, place)
+    if channel.gate.cached:  # its repair of that time, if there was one, has a place of its own in the cache
+        return _converse(module, inputs, run, tries, parse_tries)
     if answer.repair is None or parse_tries < 2:
         return Call(None, answer.status, answer.error, Usage())
     return _converse(module, inputs, run, tries, parse_tries - 1, answer.repair)
@@ -202,13 +204,20 @@ def _converse(
     parse_tries: int,
     repair: Repair | None = None,
 ) -> Call:
-    """One request, its retries and repairs; it may begin with the repair of an answer that is known already."""
-    lm, line = dspy.settings.lm or _model_of(module), _Line(module, inputs, tries)
+    """One request, its retries and repairs; it may begin with the repair of an answer that is known already.
+
+    An answer from DSPy's cache that cannot be used counts for nothing: the same is asked once more, past the cache.
+    """
+    lm, line, fresh = dspy.settings.lm or _model_of(module), _Line(module, inputs, tries), repair is not None
+    left = max(1, parse_tries)
     try:
-        for _ in range(max(1, parse_tries)):
-            private = partial(private_copy, fresh=repair is not None, run=run)
+        while left:
+            private = partial(private_copy, fresh=fresh, run=run)
             answer = line.ask(partial(_channel, lm, private, line.flow, repair))
-            repair = answer.repair
+            if answer.cached and answer.status is not Status.OK and not fresh:
+                fresh = True
+                continue
+            repair, fresh, left = answer.repair, True, left - 1
             if repair is None:
                 break
     except NotAdmitted as stopped:

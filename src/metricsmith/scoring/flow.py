@@ -28,6 +28,7 @@ SHRINK, EASE = 0.5, 0.8  # what is left of the limit after throttling, and after
 SLOW = 2.0  # times the quickest round
 FORGETTING = 1.001  # the quickest round counts for a little less with every round, so that a run can slow down
 SMALLEST_ROUND = 8  # answers whose median says something
+LONGEST_WAIT = threading.TIMEOUT_MAX  # seconds, three hundred years or so; more is an error in Python
 
 
 class Outcome(Enum):
@@ -57,11 +58,11 @@ class Clock:
 
     def wait(self, condition: threading.Condition, seconds: float | None) -> None:
         """Wait for a notification, at most `seconds`."""
-        condition.wait(seconds)
+        condition.wait(None if seconds is None else min(seconds, LONGEST_WAIT))
 
     def pause(self, halted: threading.Event, seconds: float) -> bool:
         """Wait for `seconds`, or until `halted` is set: then True."""
-        return halted.wait(seconds)
+        return halted.wait(min(seconds, LONGEST_WAIT))
 
 
 class Flow:

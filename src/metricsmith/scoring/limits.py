@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass, fields
 from typing import Literal, Self
 
@@ -34,7 +34,7 @@ class Budget:
     Raises
     ------
     OptionError
-        If a limit is negative, NaN or no number, or requests or tokens are no whole number.
+        If a limit is not above 0, infinite, NaN or no number, or requests or tokens are no whole number.
     """
 
     requests: int | None = None
@@ -46,10 +46,11 @@ class Budget:
         for limit in fields(self):
             value = getattr(self, limit.name)
             whole = limit.name in ("requests", "tokens")
-            if value is not None and not (_is_number(value, whole) and value >= 0):
+            if value is not None and not _is_limit(value, whole):
+                kind = "whole number" if whole else "number"
                 raise OptionError(
-                    f"a budget of {value!r} {limit.name} has no meaning; give a {'whole ' if whole else ''}number from "
-                    "0, or None for no limit"
+                    f"a budget of {value!r} {limit.name} has no meaning; give a {kind} above 0, or None "
+                    f"(no --max-{limit.name}) for no limit"
                 )
 
 
@@ -85,7 +86,7 @@ class Concurrency:
             )
         for name in ("requests_per_minute", "tokens_per_minute"):
             ceiling = getattr(self, name)
-            if ceiling is not None and not (_is_number(ceiling) and math.isfinite(ceiling) and ceiling > 0):
+            if ceiling is not None and not _is_limit(ceiling):
                 option = "--" + name.replace("_", "-")
                 raise OptionError(f"{name}={ceiling!r} ({option}) must be a number above 0, or None for no ceiling")
 
@@ -105,6 +106,11 @@ class Concurrency:
         if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
             return cls(value, value)
         raise OptionError(f"concurrency={value!r} must be 'auto', a whole number from 1, or Concurrency(low, high)")
+
+
+def _is_limit(value: object, whole: bool = False) -> bool:
+    """Whether a value is a number that can be kept as a limit: above 0 and finite."""
+    return _is_number(value, whole) and 0 < value <= sys.float_info.max  # type: ignore[operator]
 
 
 def _is_number(value: object, whole: bool = False) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import dspy
+from dspy.clients.call_result import CallResult
+from dspy.clients.execution import IGNORED_CACHE_KEYS, prepare
 from dspy.utils.exceptions import AdapterParseError, LMError
 
 from metricsmith.errors import JudgementFailed
@@ -40,7 +42,8 @@ class Answer:
     """What one request brought.
 
     `again` says that it failed on its way and may be sent again, `stopping` that no other can do better,
-    `repair` that the model may do better when it sees what it wrote.
+    `repair` that the model may do better when it sees what it wrote, `cached` that DSPy's cache gave it, where an
+    answer that cannot be used may be a server's fault of long ago.
     """
 
     status: Status
@@ -51,6 +54,7 @@ class Answer:
     again: bool = False
     stopping: bool = False
     repair: Repair | None = None
+    cached: bool = False
 
 
 def ask(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answer:
@@ -71,7 +75,7 @@ def ask(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answer
         problem = raised
     if (stopped := channel.gate.closed) is not None:  # also where the module made something of the error
         raise NotAdmitted(one_line(str(stopped)), Status(stopped.status), channel.gate.usage) from problem or stopped
-    return answer
+    return replace(answer, cached=channel.gate.cached and answer.problem is None)
 
 
 def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answer:
@@ -92,7 +96,12 @@ def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answe
             Status.TRANSPORT, channel.gate.usage + Usage(requests=1), None, words(problem, channel.lm), problem,
             again=True,
         )  # fmt: skip
-    return unfinished(channel) or Answer(Status.OK, channel.gate.usage, prediction)
+    cut = unfinished(channel)
+    if cut is not None:
+        return cut
+    if channel.entries and getattr(channel.lm, "past_cache", False):
+        _keep_in_cache(channel.lm, channel.asked, channel.entries[-1])
+    return Answer(Status.OK, channel.gate.usage, prediction)
 
 
 def unfinished(channel: Channel, choice: int = 0) -> Answer | None:
@@ -147,7 +156,7 @@ def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any)
     ----------
     lm : dspy.LM or other DSPy model
     fresh : bool
-        Whether answers from DSPy's cache are out of the question.
+        Whether answers from DSPy's cache are out of the question; the copy's ``past_cache`` says that there are any.
     run : int
         Repetition number.
     **settings
@@ -170,4 +179,32 @@ def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any)
         if run:
             own.setdefault("rollout_id", run)
         known[1][key] = gated(lm.copy(**own))
+        known[1][key].past_cache = fresh and bool(getattr(lm, "cache", False))
     return known[1][key]
+
+
+def _keep_in_cache(lm: Any, messages: list[dict[str, Any]], entry: dict[str, Any]) -> None:
+    """Let DSPy's cache answer `messages` with the response in `entry`, whatever it held for them before.
+
+    The key is that of a first request with these messages, though the response may answer their repair; it is what
+    DSPy would have stored itself.
+
+    Parameters
+    ----------
+    lm : dspy.LM or other DSPy model
+        The copy that sent the request, its own cache off.
+    messages : list of dict
+        Of the request, without what a repair adds.
+    entry : dict
+        DSPy's history of the request that was answered.
+    """
+    call = prepare(lm, entry["prompt"], messages, {"cache": True, **entry["kwargs"]})
+    if not call.cache:  # of a model class, or a predictor, that keeps nothing
+        return
+    record = response = entry["response"]
+    if isinstance(response, dspy.lm15.Response):
+        record = CallResult(
+            (response,), entry["outputs"], entry["usage"], entry["cost"], response, entry["response_model"],
+            cost_details=entry.get("cost_details", {}),
+        ).dump()  # fmt: skip
+    dspy.cache.put(call.key(lm, False), record, IGNORED_CACHE_KEYS)

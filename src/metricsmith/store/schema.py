@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from metricsmith.errors import StoreError
 
@@ -110,14 +111,19 @@ def connect(path: Path, *, read_only: bool, salvage: bool = False) -> sqlite3.Co
 
 def begin(connection: sqlite3.Connection, patience: float) -> None:
     """Begin to write, waiting for another process for at most so many seconds."""
+    _waiting(lambda: connection.execute("BEGIN IMMEDIATE"), patience)
+
+
+def _waiting(action: Callable[[], Any], patience: float) -> Any:
+    """What `action` returns once no other process holds the file, waited for at most so many seconds."""
     until = time.monotonic() + patience
     while True:
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            return
+            return action()
         except sqlite3.OperationalError as problem:
             if not problem.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
                 raise
+            time.sleep(0.01)  # SQLite itself does not always wait
 
 
 def _check_place(path: Path, read_only: bool) -> None:
@@ -172,11 +178,7 @@ def _reader(path: Path, salvage: bool) -> sqlite3.Connection:
 
 def _check(connection: sqlite3.Connection, path: Path, only_read: bool) -> None:
     """Refuse what is no store of ours; an empty file will do for one who writes."""
-    connection.execute("BEGIN")  # one look, though another process may be making the tables
-    (kind,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    connection.execute("COMMIT")
+    kind, version, tables = _waiting(lambda: _head(connection), BUSY)
     if (tables or kind) and kind != APPLICATION_ID:
         raise StoreError(f"{path} is a SQLite file of another program, not a store of judgements; name another file")
     if version > SCHEMA_VERSION:
@@ -188,17 +190,22 @@ def _check(connection: sqlite3.Connection, path: Path, only_read: bool) -> None:
         raise StoreError(f"{path} holds no judgements: it is empty; `score(..., store=...)` writes one")
 
 
+def _head(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    """Kind and version of the file, and how many tables it has: one look, though another process may be making them."""
+    connection.execute("BEGIN")
+    try:
+        (kind,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    finally:
+        if connection.in_transaction:  # some errors have ended it
+            connection.execute("ROLLBACK")
+    return kind, version, tables
+
+
 def _make_ready(connection: sqlite3.Connection) -> None:
     """Switch to WAL and make the tables; find out now, not at the first judgement, whether that can be written."""
-    until = time.monotonic() + BUSY
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError as problem:  # SQLite does not wait here when two processes start together
-            if not problem.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
-                raise
-            time.sleep(0.01)
+    _waiting(lambda: connection.execute("PRAGMA journal_mode = WAL"), BUSY)
     connection.execute("PRAGMA synchronous = FULL")  # a committed judgement survives a loss of power too
     connection.execute("PRAGMA foreign_keys = ON")
     begin(connection, BUSY)
