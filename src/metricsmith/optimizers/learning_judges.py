@@ -97,9 +97,10 @@ def _examples(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:
     """The best of several balanced draws of rated rows, by rows that are in none."""
     learned, selected = _sides(rows, task, seed)
     judge = ExampleJudge(measure=task.target, task=task.description, scale=task.scale)
-    shown = [judge.example(row, rating) for row, rating in zip(learned.rows, learned.ratings.tolist(), strict=True)]
+    numbers = judge.asked_numbers(learned.ratings).tolist()
+    shown = [judge.example(row, number) for row, number in zip(learned.rows, numbers, strict=True)]
     first = draw_examples(shown, learned.ratings.tolist(), tokens=EXAMPLE_TOKENS, draws=1, seed=seed)[0]
-    judge = judge.with_examples([learned.rows[i] for i in first], learned.ratings[first].tolist())
+    judge.judge.demos = [shown[place] for place in first]
     budget = _budget((DRAWS + 1) * len(selected))
     return Start(judge, JudgeTuner("labeled", budget=budget, task=task, seed=seed), learned.rows, selected.rows)
 
