@@ -32,6 +32,7 @@ from metricsmith.optimizers.tuning.outcome import Tuning
 from metricsmith.optimizers.tuning.selection import choose
 from metricsmith.optimizers.tuning.sides import check_labels, episode_sides, rated_sides, scale_of, sign_of
 from metricsmith.optimizers.tuning.student import Answers, demos_of
+from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import RatersJudge
@@ -278,6 +279,7 @@ class JudgeTuner:
             usage=replace(answers.flow.spent, seconds=time.perf_counter() - began),
             discarded=sum(name in lost for name in complete),
             ended=ended,
+            asked=_asked(tuned, bench),
         )
         _log.info("%s", tuned.tuning)
         return tuned
@@ -349,6 +351,14 @@ def _shown(judge: dspy.Module, side: Rated, target: str, scale: Scale | None, am
         for row, number, rating in zip(side.rows, numbers, side.ratings.tolist(), strict=True)
     ]
     return replace(side, rows=rows)
+
+
+def _asked(judge: dspy.Module, bench: Bench) -> str:
+    """How a judge is asked instead of in the raters' numbers, in words."""
+    if not isinstance(judge, RatersJudge) or judge.scale == judge.rating_scale:
+        return ""
+    ratings = np.concatenate([bench.learn.ratings, bench.select.ratings])
+    return asked_note(str(judge.settings.measure), judge.rating_scale, ratings)
 
 
 def _is_whole(value: object) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
-from metricsmith.records import Scale, Task
+from metricsmith.records import Scale
 from metricsmith.regression.calibration import IsotonicMap
 
 __all__ = ["Asked", "asked_note", "asked_scale", "mid_rank_points", "nearest_points", "rating_map"]
@@ -146,22 +145,29 @@ def rating_map(numbers: ArrayLike, ratings: ArrayLike, *, falling: bool = False)
     return {"knots": list(fitted.knots), "values": [sign * value for value in fitted.values]}
 
 
-def asked_note(task: Task, ratings: Sequence[float] | FloatArray) -> str:
+def asked_note(target: str, scale: Scale, ratings: ArrayLike) -> str:
     """One line on how judges are asked instead of in the raters' numbers, and why; empty where they are asked in these.
 
-    `ratings`, shape (n,), are those of the data set; NaN is none.
+    Parameters
+    ----------
+    target : str
+        What the rating is called.
+    scale : Scale
+        The raters'.
+    ratings : array_like, shape (n,)
+        Those of the data set; NaN is none.
     """
-    asked, known = asked_scale(task.scale), np.asarray(ratings, dtype=float)
+    asked, known = asked_scale(scale), np.asarray(ratings, dtype=float)
     known = known[~np.isnan(known)]
     if asked.points:
         return (
-            f"judges in the raters' place are asked for {asked.scale}, the fifth in which a work stands by "
-            f"{task.target or 'rating'} ({asked.scale.high:g} is best), not for numbers from {task.scale}: models do "
-            "not keep to numbers that nobody uses"
+            f"judges in the raters' place are asked for {asked.scale}, the fifth in which a work stands by {target} "
+            f"({asked.scale.high:g} is best), not for numbers from {scale}: models do not keep to numbers that nobody "
+            "uses"
         )
     if np.array_equal(nearest_points(known, asked.scale), known):
         return ""
     return (
-        f"judges in the raters' place are shown {task.target or 'ratings'} as points from {asked.scale} in "
-        f"steps of {asked.scale.step:g}: people give those, and what lies between them is an average"
+        f"judges in the raters' place are shown {target} as points from {asked.scale} in steps of "
+        f"{asked.scale.step:g}: people give those, and what lies between them is an average"
     )
