@@ -283,6 +283,10 @@ class MetricCard:
         Which library computes it and under which licence.
     instruction_before, instruction : str
         What a judge's instruction was before it was tuned, and what it is now; empty where it is the family's own.
+    asked : str
+        The scale that a judge in the raters' place is asked on, in words; empty where it is the raters' own.
+    rating_map : tuple of (float, float)
+        Pairs of such a judge's number and the rating that it stood for; straight between pairs, level beyond them.
     """
 
     name: str
@@ -305,6 +309,13 @@ class MetricCard:
     backend_license: str = "MIT"
     instruction_before: str = ""
     instruction: str = ""
+    asked: str = ""
+    rating_map: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def rating_map_words(self) -> str:
+        """`rating_map` in one line."""
+        return ", ".join(f"{number:g} is {rating:.3g}" for number, rating in self.rating_map)
 
     def output(self, name: str) -> Output:
         """Return the output called `name`; KeyError if there is none."""
@@ -327,6 +338,8 @@ class MetricCard:
             ("Cost", self.cost),
             ("Several references", self.multi_reference),
             ("Backend", f"{self.backend} ({self.backend_license})"),
+            ("Asked on", self.asked),
+            ("In the raters' numbers", self.rating_map_words),
             ("Instruction before tuning", " ".join(self.instruction_before.split())),
             ("Instruction after tuning", " ".join(self.instruction.split())),
         ]

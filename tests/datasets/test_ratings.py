@@ -118,6 +118,9 @@ def test_the_inferred_scale_holds_every_rating(ratings):
         ([2, 3], Scale(1, 5, 1)),
         ([1.33, 4.67], Scale(1, 5)),
         ([1, 6], Scale(1, 7, 1)),
+        ([0, 3, 5], Scale(0, 5, 1)),  # scales from 0 need a rating above their middle: 5 of 10 and 50 of 100 are none
+        ([0, 50], Scale(0, 50, 1)),
+        ([0, 51], Scale(0, 100, 1)),
         ([1, 8], Scale(1, 10, 1)),
         ([0, 6], Scale(0, 10, 1)),
         ([36.7, 99.3], Scale(0, 100)),

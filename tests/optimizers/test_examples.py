@@ -99,7 +99,10 @@ def test_examples_stand_in_the_prompt_in_the_saved_judge_and_in_the_fingerprint(
     assert "Text number 0." in text
     assert "Text number 1." in text
     assert "It is long." in text
-    assert "4.5" in text
+    # Halves are averages of stars and are shown as stars: 4.5 lies between 4 and 5, of which 5 is an even step from 1.
+    assert [demo["score"] for demo in again.examples] == [1, 5]
+    assert "[[ ## score ## ]]\\n5\\n" in text
+    assert "4.5" not in text
 
 
 def test_on_a_scale_of_errors_fewer_are_better():

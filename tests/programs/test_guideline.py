@@ -23,11 +23,11 @@ def answering(*scores):
 
 
 def test_it_answers_on_the_raters_scale_and_in_its_direction():
-    fewer_is_better = judge(scale=Scale(0, 25, higher_is_better=False))
-    with dspy.context(lm=answering("20", "12.5")):
+    fewer_is_better = judge(scale=Scale(0, 10, higher_is_better=False))
+    with dspy.context(lm=answering("8", "2.5")):
         first, second = fewer_is_better.judge_batch([make_row("a"), make_row("b")])
-    assert (first.raw, first.score) == (20.0, pytest.approx(0.2))
-    assert (second.raw, second.score) == (12.5, 0.5)
+    assert (first.raw, first.score) == (8.0, pytest.approx(0.2))
+    assert (second.raw, second.score) == (2.5, 0.75)
     assert not fewer_is_better.output.higher_is_better
 
 

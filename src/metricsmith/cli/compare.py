@@ -94,6 +94,7 @@ def compare(
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.comparison.run import compare as run
     from metricsmith.optimizers.comparison.run import compare_plan
+    from metricsmith.programs.asked_scale import asked_note
     from metricsmith.report.comparison.write import COMPARISON_FILES, write_comparison
 
     model = language_model(lm, api_base, temperature)
@@ -115,8 +116,9 @@ def compare(
         "validation": validation, "guideline": text_or_file(guideline, "--guideline"), "dimensions": dimensions,
     }  # fmt: skip
     table = read_table(data, **columns)
+    said = "" if model is None else asked_note(table.task.target, table.task.scale, table.ratings)
     if not quiet and not as_json:
-        for note in table.notes:
+        for note in (*table.notes, *([said] if said else [])):
             typer.echo(f"note: {note}", err=True)
     if dry_run:
         typer.echo(compare_plan(table, optimizer, **options))

@@ -85,6 +85,7 @@ def induce(
     from metricsmith.optimizers.induce import induce as run
     from metricsmith.optimizers.induce import plan, with_probe
     from metricsmith.optimizers.probing.run import Prober
+    from metricsmith.programs.asked_scale import asked_note
 
     optimizer = AutoMetrics(
         bank=bank, k=k, n=n, regression=regression, panel=panel, lm=language_model(lm, api_base), seed=seed,
@@ -104,8 +105,10 @@ def induce(
     )  # fmt: skip
     table = read_table(data, **options)
     fraction, test_table = _test_side(test, options)
+    asks = lm is not None and bank not in ("existing", "none")
+    said = asked_note(table.task.target, table.task.scale, table.ratings) if asks else ""
     if not quiet and not as_json:
-        for note in table.notes:
+        for note in (*table.notes, *([said] if said else [])):
             typer.echo(f"note: {note}", err=True)
     if dry_run:
         typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober))

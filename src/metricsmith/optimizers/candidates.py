@@ -225,10 +225,13 @@ def _retrieve(
 
 
 def pool_cards(pool: Sequence[Metric]) -> list[MetricCard]:
-    """The cards that a recommender sees for these metrics, each once, under the names of `card_key`."""
+    """The cards that a recommender sees for these metrics, each once, under the names of `card_key`.
+
+    Maps to the raters' numbers are not shown: they say nothing of a metric's use, and change with the rows.
+    """
     cards: dict[str, MetricCard] = {}
     for metric in pool:
-        cards.setdefault(card_key(metric), replace(metric.card, name=card_key(metric)))
+        cards.setdefault(card_key(metric), replace(metric.card, name=card_key(metric), rating_map=()))
     return list(cards.values())
 
 

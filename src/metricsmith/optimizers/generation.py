@@ -11,6 +11,7 @@ from typing import Any
 import dspy
 
 from metricsmith.errors import ModelFailure, OptionError, nearest
+from metricsmith.programs.asked_scale import asked_scale
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.generators.steps import StepsGenerator
@@ -88,11 +89,11 @@ def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
 
 def axes_inputs(rows: Sequence[dspy.Example], task: Task, count: int, *, seed: int = 0) -> dict[str, Any]:
     """What `AxesGenerator` is asked, from rated rows; `seed` as for `contrast`."""
-    examples = contrast(rows, task, seed=seed)
+    examples, asked = contrast(rows, task, seed=seed), asked_scale(task.scale)
+    scale = asked.scale if asked.points else task.scale
     return {
         "task": task.description,
-        "rating": f"{task.target}, from {task.scale}"
-        + ("" if task.scale.higher_is_better else ", where lower is better"),
+        "rating": f"{task.target}, from {scale}" + ("" if scale.higher_is_better else ", where lower is better"),
         "liked": examples.liked,
         "disliked": examples.disliked,
         "count": count,

@@ -16,6 +16,7 @@ from metricsmith.optimizers.generation import Generated
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
 from metricsmith.optimizers.tuning.sides import rated_sides
+from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.base import Judge, slug
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.guideline import GuidelineJudge
@@ -58,15 +59,18 @@ def learn(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *
     Returns
     -------
     Generated
-        Where rows or groups are too few for a judge, a note says so in its place.
+        Where rows or groups are too few for a judge, a note says so in its place; where judges are not asked in the
+        raters' numbers, the first note says so and why.
 
     Raises
     ------
     ModelFailure
         If the model refuses to work, or too many judgements fail.
     """
-    made = Generated()
-    for name, number in _places(counts):
+    places = _places(counts)
+    said = asked_note(task.target, task.scale, [float(row[task.target]) for row in rows]) if places else ""
+    made = Generated(notes=(said,) if said else ())
+    for name, number in places:
         try:
             start = LEARNED[name](rows, task, seed + number)
             judge = start.tuner.compile(start.judge, start.learn, start.select)
@@ -97,9 +101,10 @@ def _examples(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:
     """The best of several balanced draws of rated rows, by rows that are in none."""
     learned, selected = _sides(rows, task, seed)
     judge = ExampleJudge(measure=task.target, task=task.description, scale=task.scale)
-    shown = [judge.example(row, rating) for row, rating in zip(learned.rows, learned.ratings.tolist(), strict=True)]
+    numbers = judge.asked_numbers(learned.ratings).tolist()
+    shown = [judge.example(row, number) for row, number in zip(learned.rows, numbers, strict=True)]
     first = draw_examples(shown, learned.ratings.tolist(), tokens=EXAMPLE_TOKENS, draws=1, seed=seed)[0]
-    judge = judge.with_examples([learned.rows[i] for i in first], learned.ratings[first].tolist())
+    judge.judge.demos = [shown[place] for place in first]
     budget = _budget((DRAWS + 1) * len(selected))
     return Start(judge, JudgeTuner("labeled", budget=budget, task=task, seed=seed), learned.rows, selected.rows)
 

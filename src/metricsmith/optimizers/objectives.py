@@ -84,6 +84,8 @@ class Objective:
         Whether the credit compares a row with others, which the candidate has to judge too.
     labels : bool
         Whether predictions must be the raters' own numbers, and not just in their order.
+    graded : bool
+        With `labels`: whether a near miss counts for more than a far one, so that ratings may lie between labels.
     success_at : float
         Credit from which a row may become a demonstration; with `labels` the judge must hit the raters' number.
     chance : float
@@ -95,6 +97,7 @@ class Objective:
     credit: Callable[[Case], float]
     peers: bool = False
     labels: bool = False
+    graded: bool = False
     success_at: float = 0.75
     chance: float = 0.0
 
@@ -187,7 +190,7 @@ OBJECTIVES: Mapping[str, Objective] = {
         Objective("pearson", pearson, score_product, peers=True, success_at=0.55),
         Objective("pairwise_accuracy", pairwise_accuracy, concordance, peers=True, chance=0.5),
         Objective("kappa", cohen_kappa, agreement_beyond_chance, labels=True),
-        Objective("quadratic_kappa", quadratic_kappa, closeness, labels=True),
+        Objective("quadratic_kappa", quadratic_kappa, closeness, labels=True, graded=True),
         Objective("balanced_accuracy", balanced_accuracy, balanced_hit, labels=True),
         Objective("f1", f1, f1_gain, labels=True),
     )

@@ -17,6 +17,7 @@ from typing import Any
 import dspy
 import numpy as np
 from dspy.utils.exceptions import AdapterParseError, LMError
+from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError, OptionError, nearest
 from metricsmith.metric import Composite
@@ -24,15 +25,18 @@ from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objective
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.bench import Bench, MetricReading, Reading
-from metricsmith.optimizers.tuning.demonstrations import example_of, stands_in_demos
+from metricsmith.optimizers.tuning.demonstrations import example_of, judge_numbers, stands_in_demos
 from metricsmith.optimizers.tuning.metered import Meter
 from metricsmith.optimizers.tuning.methods import METHODS, SETS, Job, evaluate
 from metricsmith.optimizers.tuning.outcome import Tuning
 from metricsmith.optimizers.tuning.selection import choose
 from metricsmith.optimizers.tuning.sides import check_labels, episode_sides, rated_sides, scale_of, sign_of
 from metricsmith.optimizers.tuning.student import Answers, demos_of
+from metricsmith.programs.asked_scale import asked_note
+from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel
-from metricsmith.records import Task
+from metricsmith.programs.judges.raters import RatersJudge
+from metricsmith.records import Scale, Task
 from metricsmith.scoring.failures import one_line
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency
@@ -260,6 +264,8 @@ class JudgeTuner:
             seed=self.seed,
         )
         tuned = (answers.modules[selection.chosen] if selection.replaced else judge).deepcopy()
+        if isinstance(tuned, RatersJudge) and tuned.asked.points:
+            tuned = tuned.with_rating_map(bench.reading.sign * bench.values(selection.chosen), bench.select.ratings)
         tuned.tuning = Tuning(
             method=self.method,
             objective=self.goal.name,
@@ -273,6 +279,7 @@ class JudgeTuner:
             usage=replace(answers.flow.spent, seconds=time.perf_counter() - began),
             discarded=sum(name in lost for name in complete),
             ended=ended,
+            asked=_asked(tuned, bench),
         )
         _log.info("%s", tuned.tuning)
         return tuned
@@ -296,19 +303,21 @@ class JudgeTuner:
             learn, select = rated_sides(trainset, valset, target, self.fraction, self.seed, stands_in_demos(judge))
             ratings = np.concatenate([learn.ratings, select.ratings])
             check_labels(judge, self.goal, ratings, scale)
-            reading = Reading(sign_of(judge, scale), scale.width if scale else float(np.ptp(ratings)))
+            shown = target if isinstance(judge, Judge) else ""
+            reading = Reading(sign_of(judge, scale), scale.width if scale else float(np.ptp(ratings)), shown)
+            learn, select = (_shown(judge, side, target, scale, learn.ratings) for side in (learn, select))
             if self.method in SHOWING:
-                draws = self._draws(judge, example_of(judge, scale), learn)
+                draws = self._draws(judge, example_of(judge), learn, target)
         bench = Bench(Answers(flow, lm), self.goal, reading, learn, select, self.seed)
         return Job(judge, bench, Meter(flow), self.reflection_lm or lm, calls, draws, self.seed)
 
     def _draws(
-        self, judge: dspy.Module, show: Callable[..., Any] | None, learn: Rated
+        self, judge: dspy.Module, show: Callable[..., Any] | None, learn: Rated, target: str
     ) -> list[Callable[[], dspy.Module]]:
         """Balanced draws of demonstrations, as many as fit; none where the judge cannot show any."""
         if show is None:
             return []
-        demos = [show(row, rating) for row, rating in zip(learn.rows, learn.ratings, strict=True)]
+        demos = [show(row, row[target]) for row in learn.rows]
         drawn = draw_examples(demos, learn.ratings.tolist(), tokens=EXAMPLE_TOKENS, draws=SETS, seed=self.seed)
         return [partial(_showing, judge, [demos[place] for place in places]) for places in drawn]
 
@@ -332,6 +341,24 @@ def _quiet(progress: bool) -> Iterator[None]:
                 yield
         finally:
             log.setLevel(level)
+
+
+def _shown(judge: dspy.Module, side: Rated, target: str, scale: Scale | None, among: NDArray[np.float64]) -> Rated:
+    """The same rows and ratings, the rows with the numbers that the judge is asked for: what any prompt may show."""
+    numbers = judge_numbers(judge, side.ratings, scale, among).tolist()
+    rows = [
+        row if number == rating else row.copy(**{target: number})
+        for row, number, rating in zip(side.rows, numbers, side.ratings.tolist(), strict=True)
+    ]
+    return replace(side, rows=rows)
+
+
+def _asked(judge: dspy.Module, bench: Bench) -> str:
+    """How a judge is asked instead of in the raters' numbers, in words."""
+    if not isinstance(judge, RatersJudge) or judge.scale == judge.rating_scale:
+        return ""
+    ratings = np.concatenate([bench.learn.ratings, bench.select.ratings])
+    return asked_note(str(judge.settings.measure), judge.rating_scale, ratings)
 
 
 def _is_whole(value: object) -> bool:

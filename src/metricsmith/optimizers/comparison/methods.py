@@ -124,7 +124,10 @@ def _autometrics(setting: Setting, seed: int) -> Predicted:
 
 
 def _guideline(setting: Setting, seed: int) -> Predicted:
-    return _judged(setting, _guideline_judge(setting), seed)
+    judge = _guideline_judge(setting)
+    judged = _judged(setting, judge, seed)
+    sign = 1.0 if judge.scale.higher_is_better == setting.task.scale.higher_is_better else -1.0  # of a made grid
+    return replace(judged, values=sign * judged.values)
 
 
 def _guideline_judge(setting: Setting) -> GuidelineJudge:

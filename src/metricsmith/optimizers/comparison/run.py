@@ -21,6 +21,7 @@ from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.stages import stage
+from metricsmith.programs.asked_scale import asked_note, asked_scale
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.resampling import (
@@ -340,6 +341,9 @@ def _notes(bench: _Bench) -> list[str]:
     notes = ["scores of existing metrics are computed once; the first method that needs them bears their time"]
     if "guideline_judge" in bench.available and not bench.setting.guideline.strip():
         notes.append("no guideline was given: the task's description stands in for it")
+    task = bench.setting.task
+    if "guideline_judge" in bench.available and asked_scale(task.scale).points:
+        notes.append(asked_note(task.target, task.scale, bench.setting.learned.ratings))
     if REFERENCE in bench.available:
         notes += [f"AutoMetrics: {note}" for note in bench.options.plan(bench.setting.learned).notes]
     return notes

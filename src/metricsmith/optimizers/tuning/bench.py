@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from metricsmith.optimizers.examples import rating_strata
 from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.student import Answers, Verdict
-from metricsmith.optimizers.tuning.words import Said, advice
+from metricsmith.optimizers.tuning.words import Peer, Said, advice
 from metricsmith.scoring.flow import Flow, use
 
 __all__ = ["PEERS", "Bench", "CreditMetric", "MetricReading", "Reading", "pick_peers"]
@@ -37,10 +37,14 @@ class Reading:
         -1 where judge and raters count in opposite directions, otherwise 1.
     span : float
         Length of the rating scale.
+    shown : str
+        The field that holds the rating in the judge's own numbers, which is how feedback names it; empty if there is
+        none, and feedback names the raters' number.
     """
 
     sign: float = 1.0
     span: float = 4.0
+    shown: str = ""
 
     def value(self, row: dspy.Example, prediction: Any) -> float:
         """The number of a prediction: ``raw`` where there is one, otherwise ``score``; NaN if it is none."""
@@ -185,11 +189,15 @@ class Bench:
         )
         credit = self.objective.credit(case)
         good = value == rating if self.objective.labels else credit >= self.objective.success_at
-        return (
-            credit,
-            advice(Said(example, rating, value, verdict.prediction, self.reading.sign), peers, self.objective),
-            good,
-        )
+        return credit, self._advice(Said(example, rating, value, verdict.prediction, self.reading.sign), peers), good
+
+    def _advice(self, said: Said, peers: list[Peer]) -> str:
+        """Feedback in the judge's own numbers and direction, where the rows hold the ratings so."""
+        name, sign = getattr(self.reading, "shown", ""), said.sign
+        if name:
+            said = replace(said, rating=float(said.row[name]), value=sign * said.value, sign=1.0)
+            peers = [(row, float(row[name]), sign * value) for row, _, value in peers]
+        return advice(said, peers, self.objective)
 
     def _rating(self, example: dspy.Example) -> float:
         return self._ratings[content_hash(example.toDict())]

@@ -6,27 +6,49 @@ from collections.abc import Callable
 from typing import Any
 
 import dspy
+import numpy as np
+from numpy.typing import NDArray
 
 from metricsmith.metric import row_text
 from metricsmith.programs.judges.base import Judge
+from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.records import Scale
 
-__all__ = ["example_of", "stands_in_demos"]
+__all__ = ["example_of", "judge_numbers", "stands_in_demos"]
+
+FloatArray = NDArray[np.float64]
 
 
-def example_of(judge: dspy.Module, scale: Scale | None) -> Callable[[dspy.Example, float], Any] | None:
-    """How a rated row becomes a demonstration of this judge; None if nobody can say.
+def judge_numbers(judge: dspy.Module, ratings: FloatArray, scale: Scale | None, among: FloatArray) -> FloatArray:
+    """Ratings in the numbers that a judge of ours is asked for; those of any other module stay as they are.
 
     Parameters
     ----------
     judge : dspy.Module
-        One of our judges, whose own scale the rating is mapped to; or a module with one predictor whose inputs
-        are a row's inputs and whose outputs hold ``score``.
+    ratings : float array, shape (n,)
     scale : Scale, optional
-        The raters'.
+        The raters'; by default the judge's.
+    among : float array, shape (m,)
+        Ratings of the rows to learn from, in whose order the others stand on a made grid.
+    """
+    if not isinstance(judge, Judge):
+        return ratings
+    own = judge.rating_scale if isinstance(judge, RatersJudge) else judge.scale
+    on, beside = (np.array([_mapped(one, scale or own, own) for one in part.tolist()]) for part in (ratings, among))
+    return judge.asked_numbers(on, beside) if isinstance(judge, RatersJudge) else on
+
+
+def example_of(judge: dspy.Module) -> Callable[[dspy.Example, float], Any] | None:
+    """How a row and a number of `judge_numbers` become a demonstration of this judge; None if nobody can say.
+
+    Parameters
+    ----------
+    judge : dspy.Module
+        One of our judges; or a module with one predictor whose inputs are a row's inputs and whose outputs hold
+        ``score``.
     """
     if isinstance(judge, Judge):
-        return lambda row, rating: judge.example(row, _mapped(rating, scale or judge.scale, judge.scale), _reason(row))
+        return lambda row, number: judge.example(row, number, _reason(row))
     predictors = judge.predictors()
     if len(predictors) != 1 or "score" not in predictors[0].signature.output_fields:
         return None

@@ -33,6 +33,8 @@ class Tuning:
         Candidates that judged every selection row but failed in at least one call.
     ended : str
         Why the search ended before its plan, empty if it did not.
+    asked : str
+        How the judge is asked instead of in the raters' numbers, and why; empty if it is asked in these.
     """
 
     method: str
@@ -47,6 +49,7 @@ class Tuning:
     usage: Usage
     discarded: int = 0
     ended: str = ""
+    asked: str = ""
 
     @property
     def replaced(self) -> bool:
@@ -68,6 +71,7 @@ class Tuning:
             self.selection.verdict,
             f"requests: at most {self.bound}, sent {self.usage.requests}",
         ]
+        lines += [self.asked] if self.asked else []
         lines += [f"{self.discarded} candidates discarded for failed calls"] if self.discarded else []
         return "\n".join(lines + ([f"ended early: {self.ended}"] if self.ended else []))
 

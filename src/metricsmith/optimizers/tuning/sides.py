@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import dspy
 import numpy as np
@@ -13,6 +14,8 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.objectives import Objective
 from metricsmith.optimizers.rated import Rated, shared_source
+from metricsmith.programs.asked_scale import nearest_points
+from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.records import Scale
 
 __all__ = ["FEWEST_GROUPS", "check_labels", "episode_sides", "rated_sides", "scale_of", "sign_of"]
@@ -95,8 +98,8 @@ def episode_sides(trainset: Sequence[dspy.Example], valset: Sequence[dspy.Exampl
 
 
 def scale_of(judge: dspy.Module) -> Scale | None:
-    """The scale that a judge of ours says it has."""
-    scale = getattr(judge, "scale", None)
+    """The scale that a judge of ours says its ratings are on, which need not be the one that it is asked on."""
+    scale = getattr(judge, "rating_scale", getattr(judge, "scale", None))
     return scale if isinstance(scale, Scale) else None
 
 
@@ -118,6 +121,11 @@ def check_labels(judge: dspy.Module, objective: Objective, ratings: NDArray[np.f
     if not objective.labels:
         return
     advice = "take ExampleJudge with the raters' scale, or a rank objective such as kendall_tau_b"
+    if isinstance(judge, RatersJudge) and judge.asked.points:
+        raise OptionError(
+            f"the judge is asked for {judge.scale}, fifths by rank, since people do not count in numbers from "
+            f"{judge.rating_scale}; {objective.name} compares numbers: take a rank objective such as kendall_tau_b"
+        )
     if sign_of(judge, scale) < 0:
         raise OptionError(
             f"judge and raters count in opposite directions, but {objective.name} compares numbers: {advice}"
@@ -126,6 +134,12 @@ def check_labels(judge: dspy.Module, objective: Objective, ratings: NDArray[np.f
     stray = [rating for rating in ratings.tolist() if own is not None and not own.contains(rating)]
     if stray:
         raise OptionError(f"the judge rates from {own}, but raters gave {stray[0]:g}: for {objective.name} {advice}")
+    points = ratings if own is None else nearest_points(ratings, replace(own, step=own.step or 1.0))
+    if not objective.graded and not np.array_equal(points, ratings):
+        raise OptionError(
+            f"the ratings are no labels but a continuum: {ratings[points != ratings][0]:g} is no point from {own}; "
+            f"{objective.name} counts exact hits: take quadratic_kappa, or a rank objective such as kendall_tau_b"
+        )
 
 
 def _rated(rows: Sequence[dspy.Example], target: str) -> Rated:

@@ -11,7 +11,7 @@ import numpy as np
 
 from metricsmith.optimizers.objectives import Objective
 
-__all__ = ["Said", "advice"]
+__all__ = ["Peer", "Said", "advice"]
 
 LONGEST_REASON = 400  # characters of a judge's or a rater's reasons
 LONGEST_TEXT = 600  # characters of each text of the other row

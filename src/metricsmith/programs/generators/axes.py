@@ -11,9 +11,10 @@ import numpy as np
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import row_text
+from metricsmith.programs.asked_scale import asked_scale
 from metricsmith.programs.judges.base import slug
 from metricsmith.programs.texts import shown
-from metricsmith.records import Status, Task
+from metricsmith.records import Scale, Status, Task
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import Axis, ProposeAxes
 
@@ -56,7 +57,9 @@ def contrast(
     random = np.random.default_rng(seed)
     ratings = np.array([float(row[task.target]) for row in rows])
     worst_first = np.lexsort((random.random(len(rows)), ratings if task.scale.higher_is_better else -ratings))
-    texts = [_example(row, task) for row in rows]
+    asked = asked_scale(task.scale)
+    numbers, scale = (asked.numbers(ratings, task.scale), asked.scale) if asked.points else (ratings, task.scale)
+    texts = [_example(row, number, scale) for row, number in zip(rows, numbers.tolist(), strict=True)]
     sizes = [estimate_tokens(text) for text in texts]
     low: list[int] = []
     high: list[int] = []
@@ -72,9 +75,9 @@ def contrast(
     return Contrast(sides[0], sides[1], len(low))
 
 
-def _example(row: dspy.Example, task: Task) -> str:
+def _example(row: dspy.Example, number: float, scale: Scale) -> str:
     fields = [f"{label}:\n{text}" for label, text in shown(row_text(row)).items() if text != "(none)"]
-    return "\n".join([f"rating {float(row[task.target]):g} ({task.scale})", *fields])
+    return "\n".join([f"rating {number:g} ({scale})", *fields])
 
 
 class AxesGenerator(dspy.Module):  # type: ignore[misc]

@@ -1,19 +1,25 @@
-"""What judges share that stand in for the raters: they answer with the raters' number, on the raters' scale."""
+"""What judges in the raters' place share: they answer in the raters' numbers, or in fifths where nobody could."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any, Self
 
+import dspy
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metricsmith.errors import DataError, OptionError
+from metricsmith.programs.asked_scale import Asked, asked_scale, nearest_points, rating_map
 from metricsmith.programs.judges.base import Judge
-from metricsmith.records import Scale
+from metricsmith.records import MetricCard, Scale
 
 __all__ = ["RatersJudge"]
 
 
 class RatersJudge(Judge):
-    """A judge on the raters' own scale.
+    """A judge that is asked for the raters' rating, on their scale or on one that people use (`asked_scale`).
 
     Parameters
     ----------
@@ -24,7 +30,7 @@ class RatersJudge(Judge):
     task : str
         What the outputs are made for.
     scale : Scale or mapping
-        The raters' scale; answers outside it are failures.
+        The raters' scale. Answers off the scale that is asked are failures.
     **settings
         What the subclass has besides.
 
@@ -37,30 +43,132 @@ class RatersJudge(Judge):
     def __init__(
         self, *, name: str, measure: str, task: str, scale: Scale | Mapping[str, Any], **settings: Any
     ) -> None:
-        plain = asdict(scale) if isinstance(scale, Scale) else dict(scale)
-        Scale(**plain)  # refuses what is none
+        raters = scale if isinstance(scale, Scale) else Scale(**scale)  # refuses what is none
         meaning = f"{measure} as its raters see it"
-        super().__init__(name=name, measure=measure, meaning=meaning, task=task, scale=plain, **settings)
+        asked = asked_scale(raters)
+        other = {"asked": asdict(asked.scale)} if asked.scale != raters else {}
+        points = {"points": list(asked.points)} if asked.points else {}
+        super().__init__(
+            name=name, measure=measure, meaning=meaning, task=task, scale=asdict(raters), **other, **points, **settings
+        )
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Build a judge from `to_state`'s result."""
-        settings = {name: value for name, value in state["state"]["settings"].items() if name != "meaning"}
-        judge = cls(**settings)
+        """Build a judge from `to_state`'s result; one saved without ``asked`` is asked on its raters' scale."""
+        derived = ("meaning", "asked", "points", "map")
+        judge = cls(**{name: value for name, value in state["state"]["settings"].items() if name not in derived})
         judge.load_state(dict(state["state"]))
         return judge
 
     @property
-    def scale(self) -> Scale:
+    def rating_scale(self) -> Scale:
         """The raters' scale."""
         return Scale(**self.settings.scale)
 
+    @property
+    def asked(self) -> Asked:
+        """The scale that is asked, with its points in words where it is a made one."""
+        values = self.settings.values
+        return Asked(Scale(**values.get("asked", values["scale"])), tuple(values.get("points", ())))
+
+    @property
+    def scale(self) -> Scale:
+        """The scale that is asked; ``raw`` stands on it."""
+        return self.asked.scale
+
     def question(self) -> Mapping[str, str]:
         """Task and scale."""
-        scale = self.scale
-        best = scale.high if scale.higher_is_better else scale.low
-        steps = "" if scale.step is None else f" in steps of {scale.step:g}"
-        return {
-            "task": str(self.settings.task),
-            "scale": f"{self.settings.measure}: a number from {scale.low:g} to {scale.high:g}{steps}; {best:g} is best",
-        }
+        asked, raters = self.asked, self.rating_scale
+        if asked.points:
+            low = asked.scale.low
+            words = "; ".join(f"{low + place:g}: {point}" for place, point in enumerate(asked.points))
+            numbers = f", told by rank in place of the raters' numbers: a whole number from {asked.scale}. {words}"
+        else:
+            best = raters.high if raters.higher_is_better else raters.low
+            steps = "" if raters.step is None else f" in steps of {raters.step:g}"
+            numbers = f": a number from {raters}{steps}; {best:g} is best"
+        return {"task": str(self.settings.task), "scale": f"{self.settings.measure}{numbers}"}
+
+    def asked_numbers(self, ratings: ArrayLike, among: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Raters' numbers, shape (n,), as the numbers that this judge is asked for.
+
+        The nearest point of the scale; on a made one the place by mid-rank in `among`, by default `ratings`.
+
+        Raises
+        ------
+        DataError
+            If a rating is not on the raters' scale.
+        """
+        scale = self.rating_scale
+        stray = [rating for rating in np.asarray(ratings, dtype=float).tolist() if not scale.contains(rating)]
+        if stray:
+            raise DataError(
+                f"rating {stray[0]!r} is not on the scale {scale}: leave the row out, or give another scale"
+            )
+        return self.asked.numbers(ratings, scale, among)
+
+    def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
+        """A rated row as a demo; `rating` is a number on the scale that is asked and goes to its nearest point."""
+        on = self.scale.contains(rating)
+        return super().example(row, float(nearest_points([rating], self.scale)[0]) if on else rating, reason)
+
+    def with_examples(
+        self, rows: Sequence[dspy.Example], ratings: Sequence[float], reasons: Sequence[str] | None = None
+    ) -> Self:
+        """A copy of this judge with these examples and no others, their ratings shown as `asked_numbers`.
+
+        Raises
+        ------
+        DataError
+            If lengths differ or a rating is not on the raters' scale.
+        """
+        return super().with_examples(rows, self.asked_numbers(ratings).tolist() if len(ratings) else [], reasons)
+
+    def with_rating_map(self, numbers: ArrayLike, ratings: ArrayLike) -> Self:
+        """A copy that knows which ratings its numbers stood for: an isotonic map, saved along and on the card.
+
+        Parameters
+        ----------
+        numbers, ratings : array_like, shape (n,)
+            What this judge gave to rated rows, as ``raw``, and what the raters did; NaN rows are left out.
+        """
+        judge: Self = self.deepcopy()
+        falling = self.scale.higher_is_better != self.rating_scale.higher_is_better
+        judge.settings.values["map"] = rating_map(numbers, ratings, falling=falling)
+        return judge
+
+    def as_ratings(self, numbers: ArrayLike) -> NDArray[np.float64]:
+        """Numbers of this judge, shape (n,), in the raters' numbers; NaN stays NaN.
+
+        Raises
+        ------
+        OptionError
+            If the scale that is asked is a made one and no map to the raters' was fitted.
+        """
+        values, known = np.asarray(numbers, dtype=float), self.settings.values.get("map")
+        if known is not None:
+            return np.asarray(np.interp(values, known["knots"], known["values"]))
+        if self.asked.points:
+            raise OptionError(
+                f"{self.name} answers from {self.scale} and has no map to the raters' scale {self.rating_scale}: fit "
+                "one on rated rows with judge.with_rating_map(numbers, ratings); JudgeTuner does so itself"
+            )
+        return values
+
+    @property
+    def card(self) -> MetricCard:
+        """The generated card, with the scale that is asked where it is not the raters' and the map to theirs."""
+        asked, known = self.asked, self.settings.values.get("map", {"knots": [], "values": []})
+        words = f"{asked.scale}, by fifths in place of the raters' own numbers" if asked.points else ""
+        if not words and asked.scale != self.rating_scale:
+            words = f"{asked.scale} in steps of {asked.scale.step:g}: the raters' points, without their averages"
+        pairs = tuple(zip(known["knots"], known["values"], strict=True))
+        return replace(super().card, asked=words, rating_map=pairs)
+
+    def fingerprint(self) -> str:
+        """As for every judge; the map to the raters' numbers changes no request and is not in it."""
+        if "map" not in self.settings.values:
+            return super().fingerprint()
+        plain = self.deepcopy()
+        del plain.settings.values["map"]
+        return plain.fingerprint()
