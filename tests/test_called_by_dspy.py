@@ -239,9 +239,14 @@ class SelfChecking(Writer):
         return answer
 
 
-def test_a_program_that_calls_its_metric_keeps_trace_and_history_to_itself():
+def by_hand(row, pred):
+    return float(dspy.Predict("output -> reasoning, score")(output=pred.output).score)
+
+
+@pytest.mark.parametrize("metric", [JUDGE, CallableMetric(by_hand, version="1")], ids=["judge", "function"])
+def test_a_program_that_calls_its_metric_keeps_trace_and_history_to_itself(metric):
     with serve(both) as server, dspy.context(lm=server.lm(), trace=[]):
-        program = SelfChecking(JUDGE.deepcopy())
+        program = SelfChecking(copy.deepcopy(metric))
         program(notice="n")
         assert server.requests == 2
         assert [predictor.signature for predictor, _, _ in dspy.settings.trace] == [program.write.signature]
