@@ -67,8 +67,8 @@ class Metric(Protocol):
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """One judgement per row, in order; failures are judgements too, never exceptions."""
 
-    def as_metric(self, **options: Any) -> Callable[..., Any]:
-        """The five-argument callable for DSPy; options as for `metricsmith.Reward`."""
+    def as_metric(self, *, success_at: float = 0.5) -> Callable[..., Any]:
+        """The five-argument callable for DSPy; ours are a `metricsmith.Reward` and take its options."""
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state with its ``kind``, from which `metricsmith.load` builds an equal metric."""
