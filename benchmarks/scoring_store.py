@@ -27,8 +27,9 @@ from typing import Any
 
 import dspy
 
-from metricsmith.metric import DSPyMetric, make_row
+from metricsmith.metric import make_row
 from metricsmith.records import Judgement, MetricCard, Output, Usage
+from metricsmith.reward import Reward
 from metricsmith.scoring import score
 from metricsmith.scoring.plan import content_key, plan, row_key
 from metricsmith.store import Entry, Key, Store
@@ -55,9 +56,9 @@ class Judge:
         """Nothing."""
         return {}
 
-    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
+    def as_metric(self, *, success_at: float = 0.5) -> Reward:
         """For the protocol."""
-        return DSPyMetric(self, fields, success_at)
+        return Reward(self, success_at=success_at)
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """Everything is in the store."""

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "metricsmith"
 LAYERS = (
     {"errors", "version"},
     {"records", "rendering"},
-    {"metric"},
+    {"metric", "outcomes"},
     {"reward"},
     {"resampling", "correlation"},
     {"aggregation", "regression", "agreement", "rating_model", "meta_evaluation", "mqm", "rater_agreement", "validity"},

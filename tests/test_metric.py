@@ -10,8 +10,9 @@ import pytest
 
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import DataError, JudgementFailed
-from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, make_row, row_text
+from metricsmith.metric import Metric, RowText, content_hash, make_row, row_text
 from metricsmith.records import Judgement, MetricCard, Output, Status
+from metricsmith.reward import Reward
 
 
 class Counting:
@@ -74,24 +75,25 @@ def test_a_missing_output_is_an_error_that_names_what_is_there():
 
 
 def test_the_bar_for_a_demonstration_is_reached_by_equality():
-    metric = DSPyMetric(Counting(0.5), success_at=0.5)
+    metric = Reward(Counting(0.5), success_at=0.5)
     assert metric(dspy.Example(output="o"), trace=[]) is True
 
 
 def test_the_bar_for_a_demonstration_can_be_set():
-    metric = DSPyMetric(Counting(0.5, 0.8), success_at=0.8)
+    metric = Reward(Counting(0.5, 0.8), success_at=0.8)
     assert metric(dspy.Example(output="a"), trace=[]) is False
     assert metric(dspy.Example(output="b"), trace=[]) is True
 
 
 def test_gepa_gets_score_and_feedback_although_it_passes_a_trace():
-    verdict = DSPyMetric(Counting(0.25))(dspy.Example(output="o"), None, [], "predict", [])
-    assert (verdict.score, verdict.feedback) == (0.25, "feedback 0.25")
+    verdict = Reward(Counting(0.25))(dspy.Example(input="q"), dspy.Prediction(output="o"), [], "predict", [])
+    said = "Score 0.25 on a scale from 0 (worst) to 1 (best).\nThis is about the step 'predict' of the program.\n"
+    assert (verdict.score, verdict.feedback) == (0.25, f"{said}feedback 0.25")
 
 
 def test_equal_texts_are_judged_once():
     inner = Counting(0.1, 0.2)
-    metric = DSPyMetric(inner)
+    metric = Reward(inner)
     assert metric(dspy.Example(output="o")).score == metric(dspy.Example(output="o")).score == 0.1
     assert len(inner.rows) == 1
 
@@ -108,25 +110,25 @@ def test_equal_texts_are_judged_once():
 )
 def test_rows_that_differ_in_any_text_are_judged_apart(other):
     texts = {"output": "o", "input": "i", "references": ["r"], "context": "c"}
-    metric = DSPyMetric(Counting(0.1, 0.2))
+    metric = Reward(Counting(0.1, 0.2))
     scores = [metric(dspy.Example(**texts)).score, metric(dspy.Example(**{**texts, **other})).score]
     assert scores == [0.1, 0.2]
 
 
 def test_the_metric_sees_every_text():
     inner = Counting(0.1)
-    DSPyMetric(inner)(dspy.Example(output="o", input="i", references=["r"], context="c"))
+    Reward(inner)(dspy.Example(output="o", input="i", references=["r"], context="c"))
     assert row_text(inner.rows[0]) == RowText("o", "i", ("r",), "c")
 
 
 def test_a_failure_is_raised_with_its_status_counted_and_tried_again():
-    metric = DSPyMetric(Counting(None, 0.7))
+    metric = Reward(Counting(None, 0.7))
     with pytest.raises(JudgementFailed, match="counting: no comment") as caught:
         metric(dspy.Example(output="o"))
     assert caught.value.status == Status.REFUSED
-    assert metric.failures == 1
+    assert [failure.times for failure in metric.failures] == [1]
     assert metric(dspy.Example(output="o")).score == 0.7
-    assert metric.failures == 1
+    assert [failure.times for failure in metric.failures] == [1]
 
 
 def test_hashes_keep_parts_and_order_apart():
@@ -158,7 +160,7 @@ def test_the_examples_own_columns_reach_the_metric_and_a_new_outputs_do_not():
 
 def test_a_changed_metric_is_asked_again():
     counting = Counting(0.5, 0.6)
-    metric = DSPyMetric(counting)
+    metric = Reward(counting)
     assert metric(make_row("o")).score == 0.5
     counting.fingerprint = lambda: "changed"
     assert metric(make_row("o")).score == 0.6
@@ -166,7 +168,7 @@ def test_a_changed_metric_is_asked_again():
 
 def test_threads_with_equal_texts_ask_once():
     counting = Counting(0.5)
-    metric = DSPyMetric(counting)
+    metric = Reward(counting)
     with ThreadPoolExecutor(8) as pool:
         scores = [verdict.score for verdict in pool.map(metric, [make_row("o")] * 8)]
     assert scores == [0.5] * 8
@@ -174,6 +176,6 @@ def test_threads_with_equal_texts_ask_once():
 
 
 def test_the_callable_can_be_deep_copied():
-    metric = DSPyMetric(Counting(0.5), {"output": "answer"}, 0.7)
+    metric = Reward(Counting(0.5), output="answer", success_at=0.7)
     again = copy.deepcopy(metric)
     assert (again.fields, again.success_at) == (metric.fields, 0.7)

@@ -22,7 +22,8 @@ from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Output, Scale, Status, Task
 from metricsmith.regression import LinearCombination, ZScore
-from metricsmith.reward import Reward, bounded
+from metricsmith.rendering import bounded
+from metricsmith.reward import Reward
 from metricsmith.scoring import CallableMetric
 from stubs import Scripted
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         StateError,
         StoreError,
     )
-    from metricsmith.metric import DSPyMetric, Metric, make_row
+    from metricsmith.metric import Metric, make_row
     from metricsmith.mqm import MQMWeights, mqm_score
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.comparison.run import compare
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.students.yields import yield_of
     from metricsmith.optimizers.tuner import JudgeTuner
     from metricsmith.optimizers.tuning.outcome import Tuning
+    from metricsmith.outcomes import RewardCheck
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge
     from metricsmith.programs.judges.direct_assessment import DirectAssessment
@@ -76,7 +77,7 @@ if TYPE_CHECKING:
     from metricsmith.report.translations.record import TranslationRecord
     from metricsmith.report.translations.write import write_translations
     from metricsmith.report.write import write_reports
-    from metricsmith.reward import Reward, RewardCheck
+    from metricsmith.reward import Reward
     from metricsmith.scoring import (
         Budget,
         CallableMetric,
@@ -99,7 +100,7 @@ _HOMES = {
         "DataError", "InputError", "Interrupted", "JudgementFailed", "MetricsmithError", "ModelFailure", "NeedsError",
         "OptionError", "StateError", "StoreError",
     ),
-    "metric": ("DSPyMetric", "Metric", "make_row"),
+    "metric": ("Metric", "make_row"),
     "optimizers.auto_metrics": ("AutoMetrics",),
     "optimizers.comparison.run": ("compare",),
     "optimizers.students.episodes": ("axes_episodes", "recommendation_episodes", "rubric_episodes"),
@@ -140,7 +141,8 @@ _HOMES = {
     "report.meta_evaluation.write": ("write_meta_evaluation",),
     "report.record": ("RunRecord",),
     "report.write": ("write_reports",),
-    "reward": ("Reward", "RewardCheck"),
+    "outcomes": ("RewardCheck",),
+    "reward": ("Reward",),
     "scoring": (
         "Budget", "CallableMetric", "Concurrency", "Coverage", "ScoreTable", "ascore", "estimate", "score",
     ),
@@ -158,7 +160,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agreement", "AutoMetrics", "BUILTIN", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
-    "CriterionJudge", "DSPyMetric", "DataError", "DegradationStrategies", "DirectAssessment", "DnAEval", "ESAJudge",
+    "CriterionJudge", "DataError", "DegradationStrategies", "DirectAssessment", "DnAEval", "ESAJudge",
     "ErrorSpan", "EvalSet", "ExampleJudge", "GEPABound", "GEval", "GuidelineJudge", "Induced", "InducedMetric",
     "InputError", "Interrupted", "JudgeTuner", "Judgement", "JudgementFailed", "LinearCombination", "MQMAnnotator",
     "MQMJudge", "MQMWeights", "MetaEvaluation", "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError",

@@ -1,4 +1,4 @@
-"""What every metric has in common: the protocol, the texts of a row, and the callable that DSPy takes.
+"""What every metric has in common: the protocol, the texts of a row, and the memory of what was judged.
 
 Bank metrics, judges and induced metrics are interchangeable because they share this contract
 and nothing else; there is no base class.
@@ -6,7 +6,6 @@ and nothing else; there is no base class.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import math
@@ -20,14 +19,13 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.errors import DataError, JudgementFailed
+from metricsmith.errors import DataError
 from metricsmith.records import Judgement, MetricCard, Output
 from metricsmith.rendering import render_output
 
 __all__ = [
     "Asker",
     "Composite",
-    "DSPyMetric",
     "Explanation",
     "FieldNames",
     "Memo",
@@ -69,8 +67,8 @@ class Metric(Protocol):
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """One judgement per row, in order; failures are judgements too, never exceptions."""
 
-    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
-        """The five-argument callable for DSPy; `fields` maps our names to the caller's."""
+    def as_metric(self, *, success_at: float = 0.5) -> Callable[..., Any]:
+        """The five-argument callable for DSPy; ours are a `metricsmith.Reward` and take its options."""
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state with its ``kind``, from which `metricsmith.load` builds an equal metric."""
@@ -247,7 +245,7 @@ def row_text(row: Any, fields: Mapping[str, FieldNames] | None = None, pred: Any
         Has the texts under our names, or under those that `fields` gives.
     fields : mapping, optional
         Ours to theirs, for example ``{"input": "question", "output": "answer"}``; several names stand for these
-        fields together, each under its name.
+        fields together, each under its name; those of references for the references of each.
     pred : dspy.Prediction or any output, optional
         The new output; None means the row's own.
 
@@ -257,12 +255,13 @@ def row_text(row: Any, fields: Mapping[str, FieldNames] | None = None, pred: Any
         If there is no output.
     """
     names: dict[str, FieldNames] = {name: name for name in TEXTS} | dict(fields or {})
-    references = _field(row, names["references"])
-    many = isinstance(references, (list, tuple))
+    fields_of_references = [names["references"]] if isinstance(names["references"], str) else names["references"]
+    given = [row.get(name) for name in fields_of_references]
+    lists = [value if isinstance(value, (list, tuple)) else [value] if value else [] for value in given]
     return RowText(
         output=_output(row if pred is None else pred, names["output"]),
         input=_text(_field(row, names["input"])),
-        references=tuple(_text(item) for item in (references if many else [references]) if many or item),
+        references=tuple(_text(item) for items in lists for item in items),
         context=_text(_field(row, names["context"])),
     )
 
@@ -329,62 +328,6 @@ class Memo(Generic[T]):
             if keep(value):
                 self._known[key] = value
             return value
-
-
-class DSPyMetric:
-    """A metric in the shape that DSPy's Evaluate and optimisers call.
-
-    Returns a `dspy.Prediction` with ``score`` in [0, 1] and ``feedback``. While DSPy bootstraps
-    demonstrations (``trace`` given, ``pred_name`` not) it returns ``score >= success_at`` instead,
-    because a Prediction is always truthy. Equal texts are judged once (GEPA asks twice and pays twice),
-    as long as the metric's instructions and settings stay the same.
-
-    Parameters
-    ----------
-    metric : Metric
-        Who judges.
-    fields : mapping
-        Our names (``input``, ``output``, ``references``, ``context``) to the caller's.
-    success_at : float
-        The bar for a bootstrapped demonstration.
-
-    Attributes
-    ----------
-    failures : int
-        How many calls had no value. DSPy books those as 0: discard a candidate that has any.
-
-    Raises
-    ------
-    JudgementFailed
-        When the judgement has no value.
-    """
-
-    def __init__(self, metric: Metric, fields: Mapping[str, FieldNames] | None = None, success_at: float = 0.5) -> None:
-        self.metric = metric
-        self.fields = dict(fields or {})
-        self.success_at = success_at
-        self.failures = 0
-        self._lock = threading.Lock()
-        self._memo: Memo[Judgement] = Memo()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> DSPyMetric:
-        return DSPyMetric(copy.deepcopy(self.metric, memo), self.fields, self.success_at)
-
-    def __call__(
-        self, example: Any, pred: Any = None, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
-    ) -> Any:
-        """Judge `pred` (or the example's own output, with the columns that it brings along)."""
-        row = judged_row(self.metric, example, row_text(example, self.fields, pred), own=pred is None)
-        judgement = self._memo.get(
-            row_key(self.metric, row), lambda: self.metric.judge_batch([row])[0], lambda judgement: judgement.ok
-        )
-        if judgement.score is None:
-            with self._lock:
-                self.failures += 1
-            raise JudgementFailed(f"{self.metric.name}: {judgement.error}", judgement.status, judgement.usage)
-        if trace is not None and pred_name is None:
-            return judgement.score >= self.success_at
-        return dspy.Prediction(score=judgement.score, feedback=judgement.feedback)
 
 
 def content_hash(*parts: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from metricsmith.errors import DataError
 
-__all__ = ["render_messages", "render_output", "render_trajectory"]
+__all__ = ["bounded", "render_messages", "render_output", "render_trajectory"]
 
 INDENT = "  "
 EMPTY = "(empty)"
@@ -104,6 +104,22 @@ def render_trajectory(trajectory: Mapping[str, Any]) -> str:
     step 1 observation: shipped
     """
     return "\n".join(_trajectory_lines(trajectory))
+
+
+def bounded(text: str, limit: int) -> str:
+    """`text` in at most `limit` characters: cut at the end of a word, with a note of how much is left out.
+
+    Examples
+    --------
+    >>> bounded("one two three four five six seven eight", 30)
+    'one [cut: 3 of 39 characters]'
+    """
+    if len(text) <= limit:
+        return text
+    room = limit - len(f" [cut: {len(text)} of {len(text)} characters]")
+    at_word = max(text.rfind(" ", 0, room + 1), text.rfind("\n", 0, room + 1))
+    kept = text[: at_word if at_word > 0 else max(0, room)].rstrip()
+    return f"{kept} [cut: {len(kept)} of {len(text)} characters]"
 
 
 def _lines(value: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""A metric as the reward of DSPy's optimisers: a score in [0, 1], and in words what the output lacks."""
+"""A metric in the shape that DSPy calls: a score in [0, 1], and in words what the output lacks."""
 
 from __future__ import annotations
 
@@ -6,23 +6,38 @@ import copy
 import logging
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypedDict, runtime_checkable
+from typing import Any, Protocol, TypedDict, Unpack, cast, runtime_checkable
 
 import dspy
 
-from metricsmith.errors import JudgementFailed, MetricsmithError, OptionError
-from metricsmith.metric import Explanation, FieldNames, Memo, Metric, Part, content_hash, judged_row, row_key, row_text
+from metricsmith.errors import JudgementFailed, MetricsmithError, NeedsError, OptionError
+from metricsmith.metric import (
+    Explanation,
+    FieldNames,
+    Memo,
+    Metric,
+    Part,
+    RowText,
+    content_hash,
+    judged_row,
+    row_key,
+    row_text,
+)
+from metricsmith.outcomes import FailedRow, Outcome, RewardCheck
 from metricsmith.records import Status, Usage
-from metricsmith.rendering import render_output
+from metricsmith.rendering import bounded, render_output
 
-__all__ = ["FailedRow", "Outcome", "Reward", "RewardCheck", "RewardOptions", "bounded"]
+__all__ = ["DSPyCallable", "Reward", "RewardOptions"]
 
 SHORTEST = 100  # characters of feedback below which not even the score and a reason fit
 TURN_SHARE = 4  # at most this part of the feedback shows what the predictor gave: the reasons matter more
 FIRST_WARNINGS = 10  # failed rows that are named one by one in the log; from there on every tenfold number
 ROUNDING = 1e-9  # a share that is exactly the least one passes, however its weights were added up
+OWN: Any = object()  # no prediction was passed: the example's own output; a program that crashed passes None
+COLUMNS = {"input": "inputs", "output": "output", "references": "reference", "context": "context"}
+"""Our names of the texts, and the options of `read_table` that name their columns."""
 _log = logging.getLogger(__name__)
 
 
@@ -37,85 +52,6 @@ class RewardOptions(TypedDict, total=False):
     feedback_chars: int
     least_weight: float
     lm: Any
-
-
-@dataclass(frozen=True, slots=True)
-class FailedRow:
-    """A row that got no reward, and that DSPy therefore booked as its ``failure_score``.
-
-    Parameters
-    ----------
-    row : dspy.Example
-    output : str
-        What was to be judged, as the metric reads it; empty if the program gave nothing that can be read.
-    status : str
-        One of `metricsmith.records.Status`, or the class of the error that came before any judgement.
-    error : str
-    times : int
-        How often this output of this row was met.
-    """
-
-    row: dspy.Example
-    output: str
-    status: str
-    error: str
-    times: int = 1
-
-    def __str__(self) -> str:
-        return f"{_row_name(self.row)}: {self.error}" + (f" ({self.times} times)" if self.times > 1 else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One row as a program answered it: `score` is NaN, and `error` says why, where there is no reward."""
-
-    row: dspy.Example
-    prediction: Any
-    score: float
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RewardCheck:
-    """A program's rewards, failures apart.
-
-    Parameters
-    ----------
-    outcomes : tuple of Outcome
-        In the order of the rows.
-    """
-
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def score(self) -> float:
-        """Mean over the rows that have a reward; NaN if none has."""
-        scores = [outcome.score for outcome in self.outcomes if not math.isnan(outcome.score)]
-        return math.fsum(scores) / len(scores) if scores else math.nan
-
-    @property
-    def failures(self) -> tuple[Outcome, ...]:
-        """The rows without a reward: the program failed, or its judgement did."""
-        return tuple(outcome for outcome in self.outcomes if math.isnan(outcome.score))
-
-    def raise_for_failures(self) -> RewardCheck:
-        """Return this very check if every row has a reward.
-
-        Raises
-        ------
-        JudgementFailed
-            If one has none; names the rows.
-        """
-        if self.failures:
-            raise JudgementFailed(str(self), Status.SKIPPED)
-        return self
-
-    def __str__(self) -> str:
-        judged = len(self.outcomes) - len(self.failures)
-        said = f"mean reward {self.score:.3f} over {judged} of {len(self.outcomes)} rows"
-        if self.failures:
-            said += f"; {len(self.failures)} without a reward, which DSPy would book as 0:"
-        return "\n".join([said, *(f"  {_row_name(outcome.row)}: {outcome.error}" for outcome in self.failures)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +81,24 @@ class _Ledger:
         self.calls = self.judged = 0
         self.failed: dict[str, FailedRow] = {}
         self.failing: dict[str, _Verdict] = {}
+        self.told: set[str] = set()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Ledger:
+        return self
+
+    def __reduce__(self) -> tuple[type[_Ledger], tuple[()]]:
+        return _Ledger, ()  # a pickled metric begins anew
 
 
 class Reward:
-    """A metric in the shape that GEPA, MIPROv2, SIMBA, BootstrapFewShot and Evaluate call.
+    """A metric in the shape that Evaluate, GEPA, MIPROv2, SIMBA, BootstrapFewShot, BestOfN and Refine call.
 
     Called with an example and a prediction it returns a `dspy.Prediction` with ``score`` in [0, 1] and
     ``feedback``. While DSPy bootstraps demonstrations (`trace` given, `pred_name` not) it returns the bool
-    ``score >= success_at`` instead. Equal outputs of a row are judged once; the second call that GEPA makes to
-    get feedback for one predictor (`pred_name` given) never sends a request.
+    ``score >= success_at`` instead, because a Prediction is always truthy; to BestOfN and Refine, which pass the
+    program's inputs as a dict, it returns the score as a float. Called with an example alone it judges the
+    example's own output. Equal outputs of a row are judged once by a model and its settings; the second call that
+    GEPA makes to get feedback for one predictor (`pred_name` given) never sends a request.
 
     An induced metric is taken apart: components without a value are left out, the weights of the others scaled
     up to the same total (`Explanation.renormalised`), and the feedback names what was left out and then the
@@ -168,8 +113,10 @@ class Reward:
     ----------
     metric : Metric
     input, output, references, context : str or sequence of str
-        The caller's names of these fields. Several names stand for these fields together, each under its name.
-        What is no text is rendered by `metricsmith.rendering.render_output`.
+        The caller's names of these fields. Several names stand for these fields together, each under its name;
+        those of `references` for the references of each. By default the columns of the table that an induced
+        metric was trained on, where example or prediction have them, and else our own names. What is no text is
+        rendered by `metricsmith.rendering.render_output`.
     success_at : float
         The bar for a bootstrapped demonstration, in [0, 1].
     feedback_chars : int
@@ -184,6 +131,9 @@ class Reward:
     JudgementFailed
         When called: if there is no output, too little of the weight has a value, or the judgement failed. A
         feedback call raises nothing then; its ``score`` is None, which GEPA replaces by its own.
+    NeedsError
+        When called: if the metric needs references and a dict of inputs has none. An induced metric only logs it,
+        and leaves out what needs them.
     OptionError
         If an option is out of range.
     """
@@ -192,10 +142,10 @@ class Reward:
         self,
         metric: Metric,
         *,
-        input: FieldNames = "input",
-        output: FieldNames = "output",
-        references: FieldNames = "references",
-        context: FieldNames = "context",
+        input: FieldNames | None = None,
+        output: FieldNames | None = None,
+        references: FieldNames | None = None,
+        context: FieldNames | None = None,
         success_at: float = 0.5,
         feedback_chars: int = 2000,
         least_weight: float = 0.5,
@@ -207,7 +157,8 @@ class Reward:
             if not 0 <= share <= 1 or (name == "least_weight" and share == 0):
                 raise OptionError(f"{name}={share} is no share: give a number from 0 to 1, say 0.5")
         self.metric = metric
-        self.fields = {"input": input, "output": output, "references": references, "context": context}
+        names = {"input": input, "output": output, "references": references, "context": context}
+        self.fields = {ours: theirs for ours, theirs in names.items() if theirs is not None}
         self.success_at = success_at
         self.feedback_chars = feedback_chars
         self.least_weight = least_weight
@@ -220,10 +171,11 @@ class Reward:
         return twin
 
     def __call__(
-        self, example: Any, pred: Any = None, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+        self, example: Any, pred: Any = OWN, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
     ) -> Any:
-        """Reward `pred`, what a program gave for `example`; with `pred_name`, say it for this predictor."""
-        verdict = self._verdict(example, pred, again=pred_name is None)
+        """Judge `pred`, what a program gave for `example`; with `pred_name`, say it for this predictor."""
+        inputs = isinstance(example, Mapping)
+        verdict = self._verdict(dspy.Example(dict(example)) if inputs else example, pred, pred_name is None, inputs)
         if pred_name is not None:
             turn = _turn(pred_name, pred_trace, self.feedback_chars // TURN_SHARE)
             return dspy.Prediction(score=verdict.score, feedback=self._feedback(verdict, turn))
@@ -231,7 +183,22 @@ class Reward:
             raise JudgementFailed(verdict.error, verdict.status, verdict.usage)
         if trace is not None:
             return verdict.score >= self.success_at
+        if inputs:  # Refine shows the number to a model, and cannot show a Prediction
+            return verdict.score
         return dspy.Prediction(score=verdict.score, feedback=self._feedback(verdict))
+
+    def text(self, example: Any, pred: Any = OWN) -> RowText:
+        """The texts to judge: `pred` or the example's own output, and what the example says besides."""
+        reading, fields = getattr(self.metric, "reading", {}), dict(self.fields)
+        for ours, option in COLUMNS.items():
+            source = example if ours != "output" or pred is OWN else pred
+            if ours not in fields and isinstance(source, dspy.Example | Mapping):
+                columns = reading.get(option) or ()
+                named = [columns] if isinstance(columns, str) else list(columns)
+                there = [name for name in named if source.get(name) is not None]
+                if there:
+                    fields[ours] = there if len(named) > 1 else there[0]
+        return row_text(example, fields, None if pred is OWN else pred)
 
     @property
     def failures(self) -> tuple[FailedRow, ...]:
@@ -280,31 +247,61 @@ class Reward:
         except MetricsmithError as problem:
             return Outcome(row, prediction, math.nan, str(problem))
 
-    def _verdict(self, example: Any, pred: Any, *, again: bool) -> _Verdict:
+    def _verdict(self, example: Any, pred: Any, again: bool, inputs: bool) -> _Verdict:
         """What is known of this output; a failed judgement is made `again` only if that is asked for."""
-        with self._ledger.lock:
-            self._ledger.calls += 1
+        ledger = self._ledger
+        with ledger.lock:
+            ledger.calls += 1
         key, output = content_hash(example.toDict()), ""
         try:
             if pred is None:
                 raise JudgementFailed("the program gave no output", Status.SKIPPED)
-            text = row_text(example, self.fields, pred)
-            row = judged_row(self.metric, example, text, own=False)
-            key, output = row_key(self.metric, row), text.output
-            failing = None if again else self._ledger.failing.get(key)
-            verdict = failing or self._ledger.memo.get(key, lambda: self._judge(row), lambda new: new.score is not None)
+            text = self.text(example, pred)
+            row = judged_row(self.metric, example, text, own=pred is OWN)
+            key, output = content_hash(row_key(self.metric, row), self._models()), text.output
+            if inputs and not any(text.references):
+                self._without_references(example)
+            failing = None if again else ledger.failing.get(key)
+            verdict = failing or ledger.memo.get(key, lambda: self._judge(row), lambda new: new.score is not None)
         except Exception as problem:  # raised again: DSPy books a row for whatever is raised here, so it is listed
             self._book(key, example, output, str(getattr(problem, "status", type(problem).__name__)), str(problem))
             raise
-        if verdict.score is None and again:
-            self._ledger.failing[key] = verdict
+        if verdict.score is not None:
+            ledger.failing.pop(key, None)
+        elif again:
+            ledger.failing[key] = verdict
             self._book(key, example, output, verdict.status, verdict.error)
         return verdict
+
+    def _models(self) -> list[Any]:
+        """The models that may judge, with their settings: another one is asked anew."""
+        own = [one.lm for one in self.metric.predictors()] if isinstance(self.metric, dspy.Module) else []
+        return [
+            [getattr(lm, "model", ""), {key: value for key, value in lm.kwargs.items() if key != "rollout_id"}]
+            for lm in (self.lm or dspy.settings.lm, *own)
+            if lm is not None
+        ]
+
+    def _without_references(self, inputs: dspy.Example) -> None:
+        """Say so where the metric needs references: a dict of a program's inputs rarely has them."""
+        if "references" not in self.metric.card.needs:
+            return
+        said = (
+            f"{self.metric.name} needs references, and the inputs {sorted(inputs.keys())}, as dspy.BestOfN and "
+            "dspy.Refine pass them, have none: make them an input of the program and name it with references=..., or "
+            "take a metric that needs none"
+        )
+        if not isinstance(self.metric, _Explains):
+            raise NeedsError(said)
+        if said not in self._ledger.told:
+            self._ledger.told.add(said)
+            _log.warning("%s; until then the components that need them are left out", said)
 
     def _judge(self, row: dspy.Example) -> _Verdict:
         with self._ledger.lock:
             self._ledger.judged += 1
-        with dspy.context(trace=[], **({"lm": self.lm} if self.lm else {})):  # the program's trace is not for judges
+        own = {"lm": self.lm} if self.lm else {}
+        with dspy.context(trace=[], caller_modules=[], **own):  # the program's trace and history are not for judges
             if isinstance(self.metric, _Explains):
                 return self._weighed(self.metric.explain([row])[0])
             judgement = self.metric.judge_batch([row])[0]
@@ -345,20 +342,26 @@ class Reward:
             _log.warning("no reward for %s, DSPy books it as a failure (%d so far)", failed, count)
 
 
-def bounded(text: str, limit: int) -> str:
-    """`text` in at most `limit` characters: cut at the end of a word, with a note of how much is left out.
+class DSPyCallable:
+    """What makes a metric one that DSPy calls: called by position, it is its own `Reward`.
 
-    Examples
-    --------
-    >>> bounded("one two three four five six seven eight", 30)
-    'one [cut: 3 of 39 characters]'
+    A metric that is a module remains a student of DSPy's optimisers: called by keyword, it answers as its
+    ``forward`` does.
     """
-    if len(text) <= limit:
-        return text
-    room = limit - len(f" [cut: {len(text)} of {len(text)} characters]")
-    at_word = max(text.rfind(" ", 0, room + 1), text.rfind("\n", 0, room + 1))
-    kept = text[: at_word if at_word > 0 else max(0, room)].rstrip()
-    return f"{kept} [cut: {len(kept)} of {len(text)} characters]"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Judge ``(example, pred, trace, pred_name, pred_trace)`` as `Reward` does, or answer as a module."""
+        if not args and isinstance(self, dspy.Module):
+            return super().__call__(**kwargs)  # type: ignore[misc]
+        reward = self.as_metric()
+        reward._ledger = self.__dict__.setdefault("_ledger", reward._ledger)
+        return reward(*args, **kwargs)
+
+    def as_metric(self, **options: Unpack[RewardOptions]) -> Reward:
+        """The five-argument callable for DSPy's Evaluate and optimisers; options as for `metricsmith.Reward`."""
+        return Reward(cast(Metric, self), **options)
+
+    as_reward = as_metric
 
 
 def _said(score: float, feedback: str = "") -> tuple[str, ...]:
@@ -376,9 +379,3 @@ def _turn(name: Any, trace: Any, limit: int) -> str:
     head = f"This is about the step {name!r} of the program"
     given = trace[-1][2] if trace else None
     return f"{head}, which gave:\n{bounded(render_output(given), limit)}" if given is not None else f"{head}."
-
-
-def _row_name(row: Any) -> str:
-    """The row's id, or the beginning of what it holds."""
-    number = row.get("id")
-    return f"row {number}" if number is not None else f"row {' '.join(render_output(row).split())[:60]!r}"

@@ -91,6 +91,8 @@ def test_figures_by_hand():
         assert bound.requests == 52 * (4 + 6) + 11 * 2 == 542
         assert str(bound).startswith("at most 542 requests: 52 runs")
         assert gepa_bound(optimizer, Steps(), ROWS[:5], ROWS[5:], program_requests=9).program == 9
+        itself = dspy.GEPA(metric=JUDGE, max_metric_calls=40, reflection_lm=lm)
+        assert gepa_bound(itself, Steps(), ROWS[:5], ROWS[5:]) == bound
         full = dspy.GEPA(metric=JUDGE.as_reward(), max_full_evals=2, reflection_lm=lm, use_merge=False)
         assert gepa_bound(full, Steps(), ROWS[:5]).rollouts == 10 - 1 + 6 + 5
         auto = dspy.GEPA(metric=JUDGE.as_reward(), auto="light", reflection_lm=lm)

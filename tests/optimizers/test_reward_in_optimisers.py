@@ -71,9 +71,21 @@ def answer(prompt):
 answer.broken = False
 
 
-@pytest.fixture(params=[induced(), JUDGE], ids=["induced", "judge"])
+@pytest.fixture(params=["induced", "judge", "induced itself"])
 def reward(request):
-    return request.param.deepcopy().as_reward(**FIELDS)
+    made = (JUDGE if request.param == "judge" else induced()).deepcopy()
+    if request.param != "induced itself":
+        return made.as_reward(**FIELDS)
+    made.settings.values["reading"] = {"inputs": ["notice"], "output": "rewrite"}  # as a table's columns were called
+    reward = made.as_reward()
+    made._ledger = reward._ledger
+    return reward
+
+
+@pytest.fixture
+def metric(reward):
+    """What DSPy is handed: the reward, or the metric itself."""
+    return reward if reward.fields else reward.metric
 
 
 @pytest.fixture
@@ -89,20 +101,20 @@ def judgements(server):
     return [prompt for prompt in server.prompts if judged(prompt) and "new_instruction" not in prompt]
 
 
-def evaluate(reward):
-    return dspy.Evaluate(devset=ROWS, metric=reward, num_threads=3, display_progress=False)
+def evaluate(metric):
+    return dspy.Evaluate(devset=ROWS, metric=metric, num_threads=3, display_progress=False)
 
 
-def test_evaluate_takes_it_and_asks_once_for_each_output(reward, server):
-    first, again = evaluate(reward)(Writer()), evaluate(reward)(Writer())
+def test_evaluate_takes_it_and_asks_once_for_each_output(metric, reward, server):
+    first, again = evaluate(metric)(Writer()), evaluate(metric)(Writer())
     assert first.score == again.score
     assert 0 < first.score < 100
     assert len(judgements(server)) == len(ROWS)
     assert reward.failures == ()
 
 
-def test_gepa_improves_a_program_and_its_feedback_calls_send_nothing(reward, server):
-    optimizer = dspy.GEPA(metric=reward, max_metric_calls=30, reflection_lm=dspy.settings.lm, num_threads=2, seed=0)
+def test_gepa_improves_a_program_and_its_feedback_calls_send_nothing(metric, reward, server):
+    optimizer = dspy.GEPA(metric=metric, max_metric_calls=30, reflection_lm=dspy.settings.lm, num_threads=2, seed=0)
     tuned = optimizer.compile(Writer(), trainset=ROWS[:4], valset=ROWS[4:])
     assert tuned.write.signature.instructions == "Rewrite the notice in short words."
     asked = judgements(server)
@@ -115,9 +127,9 @@ def test_gepa_improves_a_program_and_its_feedback_calls_send_nothing(reward, ser
     assert reward.check(tuned, ROWS).raise_for_failures().score > reward.check(Writer(), ROWS).score
 
 
-def test_mipro_takes_it(reward, server):
+def test_mipro_takes_it(metric, reward, server):
     optimizer = dspy.MIPROv2(
-        metric=reward, auto=None, num_candidates=2, max_bootstrapped_demos=1, max_labeled_demos=0,
+        metric=metric, auto=None, num_candidates=2, max_bootstrapped_demos=1, max_labeled_demos=0,
         prompt_model=dspy.settings.lm, num_threads=2,
     )  # fmt: skip
     tuned = optimizer.compile(Writer(), trainset=ROWS[:4], valset=ROWS[4:], num_trials=2, minibatch=False)
@@ -125,15 +137,15 @@ def test_mipro_takes_it(reward, server):
     assert len(judgements(server)) == len(set(judgements(server)))
 
 
-def test_simba_takes_it(reward, server):
-    optimizer = dspy.SIMBA(metric=reward, bsize=4, num_candidates=2, max_steps=1, max_demos=1, num_threads=2)
+def test_simba_takes_it(metric, reward, server):
+    optimizer = dspy.SIMBA(metric=metric, bsize=4, num_candidates=2, max_steps=1, max_demos=1, num_threads=2)
     tuned = optimizer.compile(Writer(), trainset=ROWS, seed=0)
     assert reward.failures == ()
     assert reward.check(tuned, ROWS).raise_for_failures().score >= reward.check(Writer(), ROWS).score
 
 
-def test_bootstrap_few_shot_keeps_only_what_passes_the_bar(reward, server):
-    tuned = dspy.BootstrapFewShot(metric=reward, max_bootstrapped_demos=2, max_labeled_demos=0).compile(
+def test_bootstrap_few_shot_keeps_only_what_passes_the_bar(metric, reward, server):
+    tuned = dspy.BootstrapFewShot(metric=metric, max_bootstrapped_demos=2, max_labeled_demos=0).compile(
         Writer(), trainset=ROWS
     )
     assert all("notice 3" in demo.rewrite for demo in tuned.write.demos)

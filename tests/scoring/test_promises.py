@@ -18,7 +18,7 @@ from faults import Fault, Faults
 from loopback import scripted, serve
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import ModelFailure, OptionError, StoreError
-from metricsmith.metric import DSPyMetric, make_row
+from metricsmith.metric import make_row
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Status
@@ -288,7 +288,8 @@ def test_what_a_panel_is_not_wanted_for_is_estimated_because_it_is_asked_for():
         (lambda: Concurrency(1.5, 4.5), "whole numbers"),
         (lambda: Concurrency("1", "4"), "whole numbers"),
         (lambda: Concurrency(requests_per_minute=0), "--requests-per-minute"),
-        (lambda: score([DSPyMetric(JUDGE, {"output": "answer"})], ROWS), "names of fields"),
+        (lambda: score([JUDGE.as_metric(output="answer")], ROWS), "names of fields"),
+        (lambda: score([JUDGE.as_metric(lm=dspy.utils.DummyLM([]))], ROWS), "or a model"),
         (lambda: score([Scripted()], ROWS, progress=False).select("scripted"), r"write \['scripted'\]"),
     ],
 )

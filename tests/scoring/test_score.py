@@ -11,9 +11,10 @@ from metricsmith.bank import bleu, cider
 from metricsmith.bank.base import Family
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import ModelFailure, OptionError
-from metricsmith.metric import DSPyMetric, make_row
+from metricsmith.metric import make_row
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
+from metricsmith.reward import Reward
 from metricsmith.scoring import calls, score, tally
 
 ROWS = [make_row(f"text number {number}", id=str(number), columns={"given": float(number)}) for number in range(40)]
@@ -114,8 +115,8 @@ class Model:
     def to_state(self):
         return {"kind": "model"}
 
-    def as_metric(self, *, success_at=0.5, **fields):
-        return DSPyMetric(self, fields, success_at)
+    def as_metric(self, **options):
+        return Reward(self, **options)
 
     def judge_batch(self, rows, *, run=0):
         status = self.statuses[int(rows[0].id)]

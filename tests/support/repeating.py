@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from metricsmith.metric import DSPyMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
+from metricsmith.reward import DSPyCallable
 
 TABLE_1 = [-50, -11, -6, -6, -11, -6, -6, -55, -6, -11]  # GEMBA-MQM V2: rrwa -8.496 without -55
 MQM = Output("mqm", low=None, high=0.0, half=10.0, description="negated MQM")
@@ -17,7 +17,7 @@ ERRORS = Output("errors", low=0.0, high=None, higher_is_better=False, half=10.0)
 
 
 @dataclass
-class Scripted:
+class Scripted(DSPyCallable):
     """A judge whose number is a function of the run: None for a failure. Counts what it is asked."""
 
     numbers: Any
@@ -38,9 +38,6 @@ class Scripted:
     def judge_batch(self, rows, *, run=0):
         self.asked[run] += len(rows)
         return [told(self.numbers[run % len(self.numbers)], run, self.output) for _ in rows]
-
-    def as_metric(self, *, success_at=0.5, **fields):
-        return DSPyMetric(self, fields, success_at)
 
     def to_state(self):
         return {"kind": "scripted"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from metricsmith.metric import DSPyMetric
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
+from metricsmith.reward import DSPyCallable
 
 
-class Scripted:
+class Scripted(DSPyCallable):
     """Judges row i by ``verdict(row, run)``, which gives a number or a failure; keeps what it was asked."""
 
     def __init__(self, verdict=lambda row, run: float(row.id), name="scripted"):
@@ -23,9 +23,6 @@ class Scripted:
 
     def to_state(self):
         return {"kind": "scripted"}
-
-    def as_metric(self, *, success_at=0.5, **fields):
-        return DSPyMetric(self, fields, success_at)
 
     def judge_batch(self, rows, *, run=0):
         return [self._judge(row, run) for row in rows]

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from typing import Any
 
 import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.metric import DSPyMetric, RowText, content_hash, row_text
+from metricsmith.metric import RowText, content_hash, row_text
 from metricsmith.records import Judgement, MetricCard, Output, Status
-from metricsmith.reward import Reward, RewardOptions
+from metricsmith.reward import DSPyCallable
 
 __all__ = ["BankMetric", "Compute", "Family", "FloatArray", "TextBatch", "best_reference"]
 
@@ -80,7 +80,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class BankMetric:
+class BankMetric(DSPyCallable):
     """One output of a bank family, as a metric."""
 
     family: Family = field(repr=False)
@@ -122,14 +122,6 @@ class BankMetric:
     def to_state(self) -> dict[str, Any]:
         """Name and corpus statistics."""
         return {"kind": "bank", "name": self.name, "statistics": self.statistics}
-
-    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
-        """The five-argument callable for DSPy."""
-        return DSPyMetric(self, fields, success_at)
-
-    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
-        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
-        return Reward(self, **options)
 
 
 def missing_needs(card: MetricCard, text: RowText) -> list[str]:

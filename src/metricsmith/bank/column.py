@@ -9,19 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
 import dspy
 
-from metricsmith.metric import DSPyMetric, content_hash
+from metricsmith.metric import content_hash
 from metricsmith.records import Judgement, MetricCard, Output, Status
-from metricsmith.reward import Reward, RewardOptions
+from metricsmith.reward import DSPyCallable
 
 __all__ = ["ColumnMetric"]
 
 
 @dataclass(frozen=True)
-class ColumnMetric:
+class ColumnMetric(DSPyCallable):
     """Reads ``row.columns[name]``.
 
     Parameters
@@ -69,11 +69,3 @@ class ColumnMetric:
         if not isinstance(value, int | float) or not math.isfinite(value):
             return Judgement(self.name, status=Status.SKIPPED, error=f"no number in column {self.name!r}", run=run)
         return Judgement(self.name, float(value), self.output.score(float(value)), run=run)
-
-    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
-        """The five-argument callable for DSPy; it skips rows without the column."""
-        return DSPyMetric(self, fields, success_at)
-
-    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
-        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
-        return Reward(self, **options)

@@ -10,7 +10,7 @@ from typing import Any
 import dspy
 
 from metricsmith.errors import OptionError
-from metricsmith.metric import make_row
+from metricsmith.metric import Metric, make_row
 from metricsmith.reward import Reward
 from metricsmith.scoring import estimate
 from metricsmith.scoring.calls import PARSE_TRIES, TRIES
@@ -35,7 +35,7 @@ class GEPABound:
     proposals : int
         Iterations that ask the reflection model.
     feedbacks : int
-        Further calls of the reward, for one predictor each; a `Reward` answers them from memory.
+        Further calls of the reward, for one predictor each; they are answered from memory.
     program, judging, reflection : int
         Requests at most for one rollout, one scoring call and one proposal. Retries inside the program's and the
         reflection model's own clients come on top: set ``num_retries=0`` where the bound must hold.
@@ -129,7 +129,8 @@ def _budget(optimizer: dspy.GEPA, predictors: int, train: int, val: int | None) 
 
 def _judging(reward: Any) -> int:
     """Requests of one scoring call: all tries of every request that the metric makes for one row."""
-    if not isinstance(reward, Reward):
-        raise OptionError(f"the optimiser's metric is {reward!r}: only of a Reward it is known what it asks")
+    metric, lm = (reward.metric, reward.lm) if isinstance(reward, Reward) else (reward, None)
+    if not isinstance(metric, Metric):
+        raise OptionError(f"the optimiser's metric is {reward!r}: only of a Reward or Metric it is known what it asks")
     row = make_row("output", input="input", references=["reference"], context="context")
-    return (TRIES + PARSE_TRIES - 1) * estimate([reward.metric], [row], lm=reward.lm).requests
+    return (TRIES + PARSE_TRIES - 1) * estimate([metric], [row], lm=lm).requests

@@ -16,13 +16,14 @@ import numpy as np
 
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.errors import DataError, JudgementFailed, OptionError
-from metricsmith.metric import content_hash, row_text
+from metricsmith.metric import content_hash
+from metricsmith.outcomes import Outcome
 from metricsmith.records import Scale
 from metricsmith.report.assets import standalone
 from metricsmith.report.gap import Gap, gap_verdict, plot_gaps, render_gap_page
 from metricsmith.report.write import replace_file
 from metricsmith.resampling import group_bootstrap
-from metricsmith.reward import Outcome, Reward
+from metricsmith.reward import Reward
 
 __all__ = ["MonitoredStep", "RewardMonitor"]
 
@@ -177,7 +178,7 @@ class RewardMonitor:
             for place, (key, outcome) in enumerate(zip(step.keys, step.outcomes, strict=True))
             if place in self.sampled and key and key not in self._ratings
         }
-        texts = {key: row_text(outcome.row, self.reward.fields, outcome.prediction) for key, outcome in waiting.items()}
+        texts = {key: self.reward.text(outcome.row, outcome.prediction) for key, outcome in waiting.items()}
         return [dspy.Example(id=key, input=text.input, output=text.output) for key, text in sorted(texts.items())]
 
     def rate(self, ratings: Mapping[str, float]) -> None:
@@ -278,7 +279,7 @@ class RewardMonitor:
         if outcome.prediction is None:
             return ""
         try:
-            text = row_text(outcome.row, self.reward.fields, outcome.prediction)
+            text = self.reward.text(outcome.row, outcome.prediction)
         except DataError:
             return ""
         return content_hash(outcome.row.inputs().toDict(), text.output)

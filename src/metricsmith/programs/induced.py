@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import dspy
 import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, StateError
-from metricsmith.metric import DSPyMetric, Explanation, Metric, Part, content_hash
+from metricsmith.metric import Explanation, Metric, Part, content_hash
 from metricsmith.programs.state import Settings, write_state
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
 from metricsmith.regression import LinearCombination
 from metricsmith.report.record import RunRecord
-from metricsmith.reward import Reward, RewardOptions
+from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import ScoreTable, score
 
 __all__ = ["Explanation", "InducedMetric", "Part"]
@@ -28,7 +28,7 @@ __all__ = ["Explanation", "InducedMetric", "Part"]
 MOST_MISSING = 0.5  # share of the absolute weight that may be missing before a prediction has no value
 
 
-class InducedMetric(dspy.Module):  # type: ignore[misc]
+class InducedMetric(DSPyCallable, dspy.Module):  # type: ignore[misc]
     """A weighted set of metrics that agrees with the raters.
 
     ``raw`` is the unclipped prediction on the rating scale; ``score`` is that mapped to [0, 1], higher is
@@ -242,14 +242,6 @@ class InducedMetric(dspy.Module):  # type: ignore[misc]
         contributions = self.combination.contributions(values)
         best = contributions.max(axis=0) if self.task.scale.higher_is_better else contributions.min(axis=0)
         return [float(value) for value in best]
-
-    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
-        """The five-argument callable for DSPy, GEPA included: score and feedback, costliest failing first."""
-        return DSPyMetric(self, fields, success_at)
-
-    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
-        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
-        return Reward(self, **options)
 
     def __repr__(self) -> str:
         names = ", ".join(component.name for component in self.components)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import dspy
 from dspy.utils.exceptions import DSPyError
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError
-from metricsmith.metric import DSPyMetric, content_hash
+from metricsmith.metric import content_hash
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
-from metricsmith.reward import Reward, RewardOptions
+from metricsmith.reward import DSPyCallable
 
 __all__ = ["CallableMetric"]
 
 
-class CallableMetric:
+class CallableMetric(DSPyCallable):
     """Wraps ``function(example, pred, ...)``, which returns a number, a bool or a Prediction with ``score``.
 
     `example` is the row, `pred` a Prediction with the row's own fields. A function that raises, returns no
@@ -120,14 +120,6 @@ class CallableMetric:
 
     def _failed(self, status: Status, error: str, run: int, usage: Usage | None = None) -> Judgement:
         return Judgement(self._name, status=status, error=error, run=run, usage=usage or Usage())
-
-    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
-        """The five-argument callable for DSPy."""
-        return DSPyMetric(self, fields, success_at)
-
-    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
-        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
-        return Reward(self, **options)
 
     def to_state(self) -> dict[str, Any]:
         """Not possible: code is no data.

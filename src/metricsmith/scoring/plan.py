@@ -12,8 +12,9 @@ import dspy
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.errors import NeedsError, OptionError
-from metricsmith.metric import Asker, Composite, DSPyMetric, Metric, content_hash, row_text
+from metricsmith.metric import Asker, Composite, Metric, content_hash, row_text
 from metricsmith.records import Judgement
+from metricsmith.reward import Reward
 from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.models import check_sampling, identity
 
@@ -127,7 +128,7 @@ def plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> Plan:
     Parameters
     ----------
     metrics : sequence
-        Metrics, panels, composites, `DSPyMetric` or plain callables as DSPy's Evaluate takes them.
+        Metrics, panels, composites, `Reward` or plain callables as DSPy's Evaluate takes them.
     runs : int
         Repetitions, at least 1. What is computed on this machine is computed once.
     first_run : int
@@ -174,14 +175,14 @@ def _members(value: Any) -> Sequence[Any]:
 
 
 def as_metric(value: Any) -> Metric:
-    """The metric itself, the one inside a `DSPyMetric`, or a wrapper for a callable."""
+    """The metric itself, the one inside a `Reward`, or a wrapper for a callable."""
     if isinstance(value, type):
         raise OptionError(f"{value.__name__} is a class; make a metric of it first: {value.__name__}(...)")
-    if isinstance(value, DSPyMetric):
-        if value.fields:
+    if isinstance(value, Reward):
+        if value.fields or value.lm:
             raise OptionError(
-                f"{value.metric.name} was given names of fields, which rows do not need: pass the metric itself, and "
-                "rows made with make_row(output=..., input=...)"
+                f"{value.metric.name} was given names of fields or a model, which a score does not take from it: pass "
+                "the metric itself, rows made with make_row(output=..., input=...), and score(..., lm=...)"
             )
         return value.metric
     if isinstance(value, Metric):

@@ -69,6 +69,18 @@ def test_parameters_out_of_range_are_refused(wrong):
         BM25Recommender(**wrong)
 
 
+def test_it_is_a_module_whose_settings_survive_saving(card, tmp_path):
+    cards = [card("Overlap", "Shared words."), card("Tone", "Politeness of the answer.")]
+    answer = BM25Recommender()(task="Write something.", target="politeness", cards=cards, k=1)
+    ranked = BM25Recommender().recommend(Task("Write something.", "politeness", Scale(1, 5)), cards, 1)
+    assert (answer.names, answer.scores, answer.unknown) == (["Tone"], list(ranked.scores), [])
+    BM25Recommender(k1=2.0, b=0.5).save(tmp_path / "bm25.json")
+    loaded = BM25Recommender()
+    loaded.load(tmp_path / "bm25.json")
+    assert loaded.recommend("politeness", cards, 2) == BM25Recommender(k1=2.0, b=0.5).recommend("politeness", cards, 2)
+    assert loaded.settings.values == {"k1": 2.0, "b": 0.5}
+
+
 @pytest.mark.skipif(find_spec("metricsmith.bank.catalogue") is None, reason="the bank has no catalogue yet")
 @pytest.mark.parametrize(
     ("task", "expected"),

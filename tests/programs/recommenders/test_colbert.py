@@ -142,3 +142,16 @@ def test_limits_without_room_for_words_are_refused(tiny_colbert):
 def test_a_copied_program_shares_the_weights(tiny_colbert):
     recommender = ColBERTRecommender(tiny_colbert)
     assert copy.deepcopy(recommender) is recommender
+
+
+@pytest.mark.extras
+def test_it_is_a_module_whose_saved_state_holds_its_limits_and_no_path(tiny_colbert, pool, tmp_path):
+    recommender = ColBERTRecommender(tiny_colbert)
+    recommender.recommend("poem", pool, 3)
+    ColBERTRecommender(tiny_colbert, query_tokens=8, card_tokens=20).save(tmp_path / "colbert.json")
+    assert str(tiny_colbert) not in (tmp_path / "colbert.json").read_text("utf-8")
+    recommender.load(tmp_path / "colbert.json")
+    short = ColBERTRecommender(tiny_colbert, query_tokens=8, card_tokens=20)
+    answer = recommender(task="verse " * 20, target="poem", cards=pool, k=3)
+    assert (answer.names, answer.unknown) == (list(short.recommend("verse " * 20 + "\npoem", pool, 3).names), [])
+    assert (recommender.query_tokens, recommender.card_tokens) == (8, 20)

@@ -78,10 +78,12 @@ def test_it_is_a_module_whose_predictor_optimisers_find(pool):
 
 
 def test_its_settings_survive_saving(tmp_path):
-    PipelineRecommender(second=LMRecommender(max_prompt_tokens=9000), first_k=7).save(tmp_path / "p.json")
+    first = BM25Recommender(k1=2.0)
+    PipelineRecommender(first, LMRecommender(max_prompt_tokens=9000), first_k=7).save(tmp_path / "p.json")
     loaded = PipelineRecommender(second=LMRecommender())
     loaded.load(tmp_path / "p.json")
     assert loaded.settings.first_k == 7
+    assert loaded.first.settings.k1 == 2.0
     assert loaded.second.settings.max_prompt_tokens == 9000
 
 

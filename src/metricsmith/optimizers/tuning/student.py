@@ -7,6 +7,7 @@ every candidate that has judged all selection rows can be compared by the true s
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -131,6 +132,10 @@ class Student(dspy.Module):  # type: ignore[misc]
         self._answers, self._first = answers, _Kept(first or {})
         self._beside = beside or (lambda _: ())
 
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        """As `forward`, in a thread that sees the caller's DSPy context."""
+        return await asyncio.to_thread(self._judged, **inputs)
+
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Judge a row and its peers; never raises, for DSPy would book that as a number.
 
@@ -139,6 +144,9 @@ class Student(dspy.Module):  # type: ignore[misc]
         dspy.Prediction
             ``candidate`` names who judged, ``verdict`` is the `Verdict`; what was judged is not repeated.
         """
+        return self._judged(**inputs)
+
+    def _judged(self, **inputs: Any) -> dspy.Prediction:
         candidate = self._answers.candidate(self.judge, self._first.demos)
         verdict = self._answers.ask(candidate, inputs)
         for peer in self._beside(inputs):

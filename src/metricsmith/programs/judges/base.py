@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self
 
 import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
-from metricsmith.metric import DSPyMetric, Metric, RowText, row_text
+from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
-from metricsmith.reward import Reward, RewardOptions
+from metricsmith.reward import DSPyCallable
 from metricsmith.scoring.calls import Call, model_calls
 from metricsmith.scoring.chat import reading_exactly
 
@@ -23,7 +23,7 @@ LEVELS = Scale(1, 5, 1)
 PROMPT_VERSION = 1  # raise it when the way that texts are shown changes, so that fingerprints change too
 
 
-class Judge(dspy.Module):  # type: ignore[misc]
+class Judge(DSPyCallable, dspy.Module):  # type: ignore[misc]
     """One model call that gives a number on a scale, from 1 to 5 unless the subclass has another, and its reasons.
 
     Subclasses name their `kind` and `signature`, describe themselves in `card` and say in `question` what
@@ -214,14 +214,6 @@ class Judge(dspy.Module):  # type: ignore[misc]
         return Judgement(
             self.name, float(verdict.raw), verdict.score, verdict.feedback, run=run, usage=call.usage, spans=spans
         )
-
-    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
-        """The five-argument callable for DSPy."""
-        return DSPyMetric(self, fields, success_at)
-
-    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
-        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
-        return Reward(self, **options)
 
     def fingerprint(self) -> str:
         """A hash of the instruction, the demonstrations and the settings."""

@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError, StateError
-from metricsmith.metric import DSPyMetric, Metric, content_hash
+from metricsmith.metric import Metric, content_hash
 from metricsmith.programs.judges.base import LEVELS
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
+from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import score
 from metricsmith.signatures.dimensions import Dimension
 
 __all__ = ["DnAEval"]
 
 
-class DnAEval(dspy.Module):  # type: ignore[misc]
+class DnAEval(DSPyCallable, dspy.Module):  # type: ignore[misc]
     """The weighted mean of what one judge for each dimension gives (the "DnA-Eval" baseline of AutoMetrics).
 
     Each dimension is asked in a request of its own, by a `CriterionJudge`, so that none colours another; ``raw``
@@ -168,10 +169,6 @@ class DnAEval(dspy.Module):  # type: ignore[misc]
             for weight, judge, (raw, reason) in zip(self.weights, self.judges, parts, strict=True)
         ]
         return "\n".join(line for _, line in sorted(lines, key=lambda item: -item[0]))
-
-    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
-        """The five-argument callable for DSPy."""
-        return DSPyMetric(self, fields, success_at)
 
     def fingerprint(self) -> str:
         """A hash of the dimensions' judges and the weights."""

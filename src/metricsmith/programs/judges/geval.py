@@ -254,6 +254,9 @@ class _Answer(dspy.Module):  # type: ignore[misc]
     def forward(self, **texts: Any) -> dspy.Prediction:
         return Judge.forward(self.sampled, **texts)
 
+    async def aforward(self, **texts: Any) -> dspy.Prediction:
+        return await Judge.aforward(self.sampled, **texts)
+
 
 def _check_n(mode: str, n: Any) -> None:
     if mode != "sampled" and n is not None:

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Self, Unpack
+from typing import Any, Self
 
 import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
-from metricsmith.metric import DSPyMetric, Metric, RowText, content_hash, row_text
+from metricsmith.metric import Metric, RowText, content_hash, row_text
 from metricsmith.programs.judges.base import LEVELS, PROMPT_VERSION, Judge, without_answer
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criteria_text, labels, read_items
@@ -20,7 +20,7 @@ from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output
-from metricsmith.reward import Reward, RewardOptions
+from metricsmith.reward import DSPyCallable
 from metricsmith.scoring.calls import Call, model_calls
 from metricsmith.signatures.panel import JudgePanel
 
@@ -232,7 +232,7 @@ class Panel(dspy.Module):  # type: ignore[misc]
         return f"Panel({', '.join(self.names)})"
 
 
-class PanelMember(dspy.Module):  # type: ignore[misc]
+class PanelMember(DSPyCallable, dspy.Module):  # type: ignore[misc]
     """One criterion of a panel as a metric; made by `Panel.members`.
 
     Parameters
@@ -303,14 +303,6 @@ class PanelMember(dspy.Module):  # type: ignore[misc]
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """Judge rows one after the other; `scoring.score` asks for all members of a panel together."""
         return [self.asker.ask([self], row, [run])[0][0] for row in rows]
-
-    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
-        """The five-argument callable for DSPy."""
-        return DSPyMetric(self, fields, success_at)
-
-    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
-        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
-        return Reward(self, **options)
 
     def fingerprint(self) -> str:
         """A hash of the whole panel and of which member this is."""

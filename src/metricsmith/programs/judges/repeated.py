@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from math import inf
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self
 
 import dspy
 import numpy as np
@@ -23,16 +23,16 @@ from metricsmith.aggregation import (
     rrwa,
 )
 from metricsmith.errors import JudgementFailed, OptionError, StateError
-from metricsmith.metric import DSPyMetric, Metric, content_hash, make_row
+from metricsmith.metric import Metric, content_hash, make_row
 from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
-from metricsmith.reward import Reward, RewardOptions
+from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import ascore, score
 
 __all__ = ["Repeated", "numbers_of", "prediction_of"]
 
 
-class Repeated(dspy.Module):  # type: ignore[misc]
+class Repeated(DSPyCallable, dspy.Module):  # type: ignore[misc]
     """A judge's runs on one row, combined (GEMBA-MQM V2, section 4 and appendix A.2).
 
     ``raw`` stays on the judge's own scale and ``score`` follows from it as the judge's does. The feedback says
@@ -315,14 +315,6 @@ class Repeated(dspy.Module):  # type: ignore[misc]
         place = int(np.nanargmin(np.abs(kept - raw)))
         number, said = run * self.runs + place, parts[place].feedback
         return f"run {number}, the nearest, gave {kept[place]:.4g}: {said}" if said else ""
-
-    def as_metric(self, *, success_at: float = 0.5, **fields: str) -> DSPyMetric:
-        """The five-argument callable for DSPy."""
-        return DSPyMetric(self, fields, success_at)
-
-    def as_reward(self, **options: Unpack[RewardOptions]) -> Reward:
-        """The reward for DSPy's optimisers; options as for `metricsmith.Reward`."""
-        return Reward(self, **options)
 
     def fingerprint(self) -> str:
         """A hash of the judge and of everything that changes how its runs are combined."""

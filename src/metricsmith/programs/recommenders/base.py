@@ -1,20 +1,22 @@
-"""What every recommender has in common: the protocol, what it returns, and the query it starts from."""
+"""What recommenders have in common: the protocol, what it returns, the query, and the module around a first stage."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+import dspy
 import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError
 from metricsmith.records import MetricCard, Task, Usage
 
-__all__ = ["Recommendation", "Recommender", "by_score", "check_pool", "query_text", "unscored"]
+__all__ = ["FirstStage", "Recommendation", "Recommender", "by_score", "check_pool", "query_text", "unscored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,41 @@ class Recommender(Protocol):
         OptionError
             If the pool is empty, two cards share a name, or `k` is below 1.
         """
+
+
+class FirstStage(dspy.Module):  # type: ignore[misc]
+    """A recommender that asks no language model, as a module; subclasses give `recommend`."""
+
+    def forward(self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30) -> dspy.Prediction:
+        """Return a Prediction with ``names``, at most `k`, their ``scores``, and ``unknown``, which is empty.
+
+        Parameters
+        ----------
+        task, target : str
+            What the outputs are made for; the rating to follow.
+        cards : sequence of MetricCard
+            The pool; names must differ.
+        k : int
+            At least 1.
+
+        Raises
+        ------
+        OptionError
+            If the pool or `k` cannot be used.
+        """
+        return self._named(task, target, cards, k)
+
+    async def aforward(self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30) -> dspy.Prediction:
+        """As `forward`, without blocking the event loop."""
+        return await asyncio.to_thread(self._named, task, target, cards, k)
+
+    def _named(self, task: str, target: str, cards: Sequence[MetricCard], k: int) -> dspy.Prediction:
+        found = self.recommend(f"{task}\n{target}", cards, k)
+        return dspy.Prediction(names=list(found.names), scores=list(found.scores), unknown=[])
+
+    def recommend(self, task: Task | str, cards: Sequence[MetricCard], k: int = 30) -> Recommendation:
+        """Name the `k` most promising cards; see `Recommender.recommend`."""
+        raise NotImplementedError
 
 
 def query_text(task: Task | str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from metricsmith.errors import OptionError
-from metricsmith.programs.recommenders.base import Recommendation, by_score, check_pool, query_text
+from metricsmith.programs.recommenders.base import FirstStage, Recommendation, by_score, check_pool, query_text
+from metricsmith.programs.state import Settings
 from metricsmith.records import MetricCard, Task
 
 __all__ = ["BM25Recommender", "tokens"]
@@ -16,8 +16,7 @@ __all__ = ["BM25Recommender", "tokens"]
 WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True)
-class BM25Recommender:
+class BM25Recommender(FirstStage):
     """Ranks cards by BM25 of the task's words in the card's Markdown (Robertson and Zaragoza 2009).
 
     The variant is Lucene's as bm25s computes it. Words are case-folded, English stop words are dropped and
@@ -38,21 +37,20 @@ class BM25Recommender:
         If a parameter is out of range.
     """
 
-    k1: float = 1.5
-    b: float = 0.75
-
-    def __post_init__(self) -> None:
-        if not self.k1 >= 0:
-            raise OptionError(f"BM25 is not defined for k1 = {self.k1:g}: k1 must be 0 or more (1.5 is usual)")
-        if not 0 <= self.b <= 1:
-            raise OptionError(f"BM25 is not defined for b = {self.b:g}: b must be in [0, 1] (0.75 is usual)")
+    def __init__(self, k1: float = 1.5, b: float = 0.75) -> None:
+        super().__init__()
+        if not k1 >= 0:
+            raise OptionError(f"BM25 is not defined for k1 = {k1:g}: k1 must be 0 or more (1.5 is usual)")
+        if not 0 <= b <= 1:
+            raise OptionError(f"BM25 is not defined for b = {b:g}: b must be in [0, 1] (0.75 is usual)")
+        self.settings = Settings(k1=k1, b=b)
 
     def recommend(self, task: Task | str, cards: Sequence[MetricCard], k: int = 30) -> Recommendation:
         """Name the `k` cards that share the most telling words with the task; see `Recommender.recommend`."""
         import bm25s
 
         check_pool(cards, k)
-        index = bm25s.BM25(k1=self.k1, b=self.b, method="lucene", backend="numpy")
+        index = bm25s.BM25(k1=self.settings.k1, b=self.settings.b, method="lucene", backend="numpy")
         index.index([tokens(card.to_markdown()) for card in cards], show_progress=False)
         # By number, since bm25s takes an empty list of numbers but no empty list of words.
         scores = index.get_scores_from_ids(index.get_tokens_ids(tokens(query_text(task))))

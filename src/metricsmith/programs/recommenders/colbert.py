@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from metricsmith.errors import OptionError
-from metricsmith.programs.recommenders.base import Recommendation, by_score, check_pool, query_text
+from metricsmith.programs.recommenders.base import FirstStage, Recommendation, by_score, check_pool, query_text
 from metricsmith.programs.recommenders.colbert_checkpoint import inspect_checkpoint
 from metricsmith.programs.recommenders.colbert_encoder import ColBERTEncoder, check_extra
 from metricsmith.programs.recommenders.embedding_cache import EmbeddingCache, Matrix
+from metricsmith.programs.state import Settings
 from metricsmith.records import MetricCard, Task
 
 __all__ = ["ColBERTRecommender", "max_similarity"]
 
 
-class ColBERTRecommender:
+class ColBERTRecommender(FirstStage):
     """Ranks cards by ColBERT's late interaction with the task (Khattab and Zaharia 2020, equation 3).
 
     The pool is small, so every card is scored exactly: no index, no faiss, no compiled extension. Card
@@ -56,16 +57,27 @@ class ColBERTRecommender:
         query_tokens: int = 128,
         card_tokens: int = 512,
     ) -> None:
+        super().__init__()
         check_extra()
         for name, value in (("query_tokens", query_tokens), ("card_tokens", card_tokens)):
             if value < 4:
                 raise OptionError(f"{name} = {value} leaves no room for words: it must be at least 4")
         self.checkpoint = inspect_checkpoint(checkpoint)
-        self.query_tokens = min(query_tokens, self.checkpoint.max_positions)
-        self.card_tokens = min(card_tokens, self.checkpoint.max_positions)
+        self.settings = Settings(query_tokens=query_tokens, card_tokens=card_tokens)
         self._cache = EmbeddingCache(cache_folder)
         self._hash = ""
         self._encoder: ColBERTEncoder | None = None
+        self._encoded = (0, 0)
+
+    @property
+    def query_tokens(self) -> int:
+        """Tokens of the task that are read, of an encoder that takes as many."""
+        return min(int(self.settings.query_tokens), self.checkpoint.max_positions)
+
+    @property
+    def card_tokens(self) -> int:
+        """Tokens of a card that are read, of an encoder that takes as many."""
+        return min(int(self.settings.card_tokens), self.checkpoint.max_positions)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ColBERTRecommender:
         """Itself: DSPy's optimisers copy programs many times, and the weights never change."""
@@ -102,9 +114,10 @@ class ColBERTRecommender:
         return self._cache.get(key, text, lambda: self._load().document(text))
 
     def _load(self) -> ColBERTEncoder:
-        if self._encoder is None:
-            self._hash = self.checkpoint.content_hash()
-            self._encoder = ColBERTEncoder(self.checkpoint, self.query_tokens, self.card_tokens)
+        limits = (self.query_tokens, self.card_tokens)
+        if self._encoder is None or self._encoded != limits:
+            self._hash, self._encoded = self.checkpoint.content_hash(), limits
+            self._encoder = ColBERTEncoder(self.checkpoint, *limits)
         return self._encoder
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -53,6 +54,13 @@ class PipelineRecommender(dspy.Module):  # type: ignore[misc]
         if self.second is None:
             return dspy.Prediction(names=list(retrieved.names[:k]), unknown=[])
         return self.second(task=task, target=target, cards=kept, k=k)
+
+    async def aforward(self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30) -> dspy.Prediction:
+        """As `forward`, the first stage in a thread that sees the caller's DSPy context."""
+        kept, retrieved = await asyncio.to_thread(self._narrow, f"{task}\n{target}", cards, k)
+        if self.second is None:
+            return dspy.Prediction(names=list(retrieved.names[:k]), unknown=[])
+        return await self.second.acall(task=task, target=target, cards=kept, k=k)
 
     def recommend(self, task: Task | str, cards: Sequence[MetricCard], k: int = 30) -> Recommendation:
         """Name `k` cards; see `Recommender.recommend`.
