@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
@@ -11,8 +12,8 @@ from functools import partial
 import dspy
 import pytest
 
-from loopback import serve
-from metricsmith.errors import JudgementFailed
+from loopback import scripted, serve
+from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.records import Status, Usage
 from metricsmith.scoring.admission import Gate, cost_of, gated
 from metricsmith.scoring.calls import model_call
@@ -178,3 +179,16 @@ def test_answers_from_the_cache_cost_nothing():
 
     assert cost_of({"usage": {}, "response": Response()}) == Usage()
     assert cost_of({"usage": {"prompt_tokens": 7, "completion_tokens": 2}, "cost": 0.5}) == Usage(1, 7, 2, 0.5)
+
+
+@pytest.mark.parametrize("engine", ["auto", "litellm"])
+def test_a_traceback_does_not_show_the_key_that_the_server_repeats(engine):
+    key = "0f9e8d7c6b5a49382716aabbccddeeff"  # made up
+    with serve(scripted) as server:
+        server.respond = lambda body: (401, {"error": {"message": f"no use for {key}", "type": "t", "code": "401"}})
+        lm = server.lm(engine=engine).copy(api_key=key)
+        with dspy.context(lm=lm), pytest.raises(ModelFailure, match="no use for") as refused:
+            model_call(dspy.Predict("question -> answer"), question="?")
+    shown = "".join(traceback.format_exception(refused.value))
+    assert "AuthError" in shown
+    assert key not in shown

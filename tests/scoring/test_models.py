@@ -12,7 +12,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from metricsmith.errors import OptionError
-from metricsmith.scoring.models import check_sampling, identity, price, redact
+from metricsmith.scoring.models import check_sampling, identity, price, redact, without_keys
 
 SECRET = "sk-proj-1234567890abcdef"  # made up
 
@@ -137,6 +137,8 @@ def test_prompt_and_completion_are_paid_at_their_own_rates():
         ("no access for header-word", "no access for [key]"),
         ("a task-based rating; the api key is invalid; bearer token missing", None),
         ("sk-learn and hf-model are words", None),
+        ("your subscription key 0a1b2c3d4e5f60718293 has expired", "your subscription key [key] has expired"),
+        ("a subscription key is needed", None),
         ("this model has none", None),
     ],
 )
@@ -147,3 +149,59 @@ def test_keys_are_not_told_and_words_are(said, told):
 
 def test_a_placeholder_for_a_key_is_no_secret():
     assert redact("there is none", lm(api_key="none")) == "there is none"
+
+
+RAW = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"  # made up, without any prefix
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (f"key {SECRET} is wrong", "key [key] is wrong"),
+        ("key proj-1234567890abcdef is wrong", "key [key] is wrong"),
+        ("key 1234567890abcdef is wrong", "key [key] is wrong"),
+        ("key 1234567890 is wrong", "key 1234567890 is wrong"),
+    ],
+)
+def test_a_key_is_known_without_its_prefix_in_errors_and_answers(said, told):
+    model = lm(api_key=SECRET)
+    assert redact(said, model) == without_keys(said, model) == told
+
+
+def test_a_short_key_is_kept_from_errors_and_may_be_a_word_of_an_answer():
+    model = lm(api_key="anything", extra_headers={"x": "not-needed-at-all-here"})
+    said = "anything is not-needed-at-all-here"
+    assert redact(said, model) == "[key] is [key]"
+    assert without_keys(said, model) == said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        ("SERVICE_API_KEY", RAW, True),
+        ("SERVICE_TOKEN", RAW, True),
+        ("CLIENT_SECRET", RAW, True),
+        ("SERVICE_TOKEN", RAW[:15], False),  # too short
+        ("SERVICE_TOKEN", "not-needed-at-all-here", False),  # no digit
+        ("SERVICE_TOKEN", "ask the person in room 12", False),
+        ("MODEL_PAD_TOKEN", "<|reserved_token_17|>", False),
+        ("SERVICE_ADDRESS", RAW, False),
+    ],
+)
+def test_of_the_environment_those_values_are_known_that_can_only_be_secrets(monkeypatch, name, value, secret):
+    monkeypatch.setenv(name, value)
+    said = f"The work says {value}."
+    for told in (without_keys(said, lm()), redact(said, lm())):
+        assert told == ("The work says [key]." if secret else said)
+
+
+def test_the_key_of_the_models_provider_is_its_own_also_when_it_is_short(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "my-own-word")
+    monkeypatch.setenv("OTHER_API_KEY", "their-own-word")
+    assert redact("my-own-word, their-own-word", lm()) == "[key], their-own-word"
+
+
+def test_answers_are_cleaned_in_every_form_in_which_dspy_returns_them():
+    model = lm(api_key=RAW)
+    answers = [f"a {RAW}", {"text": f"b {RAW}", "logprobs": {"content": []}}, None]
+    assert without_keys(answers, model) == ["a [key]", {"text": "b [key]", "logprobs": {"content": []}}, None]

@@ -229,3 +229,21 @@ def test_an_unknown_status_is_damage(path):
     edit(path, "UPDATE judgements SET status = 99 WHERE row = 1")
     with Store(path) as store, pytest.raises(StoreError, match=r"unknown status 99.*store verify"):
         store.read("key-r0000")
+
+
+def test_a_new_store_and_its_side_files_are_for_the_owner_alone(path, tmp_path):
+    target, link = tmp_path / "elsewhere.db", tmp_path / "link.db"
+    link.symlink_to(target)
+    for place in (path, link):
+        with Store(place) as store:
+            store.exchange([entry("a", store.metric("f", "m"), judgement())])
+            names = [entry for entry in tmp_path.iterdir() if entry.name.startswith(place.resolve().name)]
+            assert len(names) == 3  # with -wal and -shm
+            assert {entry.stat().st_mode & 0o777 for entry in names} == {0o600}
+
+
+def test_the_mode_of_a_store_that_is_there_is_the_users(path):
+    Store(path).close()
+    path.chmod(0o640)
+    Store(path).close()
+    assert path.stat().st_mode & 0o777 == 0o640

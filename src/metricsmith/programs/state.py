@@ -19,6 +19,8 @@ from dspy.predict.parameter import Parameter
 
 from metricsmith.errors import StateError
 from metricsmith.metric import content_hash
+from metricsmith.programs.texts import marked_anew
+from metricsmith.scoring.plan import as_before
 from metricsmith.version import __version__
 
 __all__ = ["SCHEMA_VERSION", "Settings", "module_fingerprint", "read_state", "write_state"]
@@ -55,13 +57,23 @@ def module_fingerprint(module: dspy.Module, *parts: Any) -> str:
 
     The language model is not in it: who asks puts it beside.
     """
-    state = {
+    state: Any = {
         name: {**values, "lm": None} if isinstance(values, Mapping) and "lm" in values else values
         for name, values in module.dump_state().items()
     }
     settings = {name: predictor.config for name, predictor in module.named_predictors() if predictor.config}
+    if as_before.get():
+        state = _marked_as_before(state)
     own = f"{type(module).__module__}.{type(module).__qualname__}"
     return content_hash(*parts, state, settings, "" if own.startswith("metricsmith.") else own)
+
+
+def _marked_as_before(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _marked_as_before(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_marked_as_before(part) for part in value]
+    return marked_anew(value, as_before=True)
 
 
 def write_state(state: Mapping[str, Any], path: str | PathLike[str]) -> None:

@@ -4,31 +4,62 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from metricsmith.metric import RowText, content_hash
 
-__all__ = ["NOTHING", "fence", "shown", "unfenced"]
+__all__ = ["NOTHING", "fence", "marked_anew", "shown", "unfenced"]
 
 NOTHING = "(none)"
-FENCED = re.compile(r"\s*«begin ([0-9a-f]{8})»\n(.*)\n«end \1»\s*", re.DOTALL)
+FENCED = re.compile(r"«begin ([0-9a-f]{16}|[0-9a-f]{8})»\n(.*?)\n«end \1»", re.DOTALL)  # 8 digits: prompt version 1
 
 
 def fence(text: str) -> str:
-    """Put `text` between marks that it cannot close itself: their code is a hash of the text.
+    """Put `text` between marks that it cannot close itself: their code is a hash of what stands between them.
 
     DSPy's own field marker is taken apart, so that a text cannot pose as another field. Empty text
     becomes a plain «(none)», which an actual text never shows without marks.
     """
-    if not text:
-        return NOTHING
-    code = content_hash("fence", text)[:8]
-    return f"«begin {code}»\n{text.replace('[[ ##', '[ [##')}\n«end {code}»"
+    return _marked(text.replace("[[ ##", "[ [##")) if text else NOTHING
 
 
 def unfenced(text: str) -> str:
     """What a model wrote after a fenced text, without the marks if it wrote these too."""
-    found = FENCED.fullmatch(text)
+    found = FENCED.fullmatch(text.strip())
     return (found[2] if found else text).replace("[ [##", "[[ ##")
+
+
+def marked_anew(value: Any, *, as_before: bool = False) -> Any:
+    """A saved prompt's field with today's marks around each of its texts; anything but fenced texts as it is.
+
+    Parameters
+    ----------
+    value : object
+        Texts that `fence` put between marks, in this or an earlier version, one to a line.
+    as_before : bool
+        Give them the marks of prompt version 1 instead, by which judgements of that time are known again.
+    """
+    if not isinstance(value, str) or not value.startswith("«begin "):
+        return value
+    texts, end = [], -1
+    while found := FENCED.match(value, end + 1):
+        texts.append(found[2])
+        end = found.end()
+        if end == len(value):
+            return "\n".join(map(_marked_before if as_before else _marked, texts))
+        if value[end] != "\n":
+            break
+    return value
+
+
+def _marked(body: str) -> str:
+    code = content_hash("fence", body)
+    return f"«begin {code}»\n{body}\n«end {code}»"
+
+
+def _marked_before(body: str) -> str:
+    code = content_hash("fence", body.replace("[ [##", "[[ ##"))[:8]
+    return f"«begin {code}»\n{body}\n«end {code}»"
 
 
 def shown(text: RowText) -> Mapping[str, str]:

@@ -13,8 +13,9 @@ from dspy.utils.exceptions import LMError
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Usage
-from metricsmith.scoring.failures import failure, rejects_choices, words
+from metricsmith.scoring.failures import failure, keep_keys, rejects_choices, words
 from metricsmith.scoring.flow import Flow, Outcome, Ticket
+from metricsmith.scoring.models import without_keys
 
 __all__ = ["Gate", "Through", "cost_of", "gated"]
 
@@ -109,10 +110,14 @@ class Gate:
             yield
             outcome, lost = Outcome.ANSWERED, int(not fresh)
         except LMError as problem:
+            keep_keys(problem, lm)
             cause = failure(problem)
             forgiven = self.choices and rejects_choices(problem)
             outcome, lost = Outcome.FAILED if forgiven else cause.outcome, int(cause.sent)
             said = words(problem, lm)
+            raise
+        except BaseException as problem:
+            keep_keys(problem, lm)
             raise
         finally:
             _FRESH.reset(token)
@@ -148,11 +153,11 @@ def _gated(kind: type) -> type:
 
         def __call__(self, *prompt: Any, **request: Any) -> Any:
             send = partial(super().__call__, *prompt, **request)
-            return send() if self.through is None else self.through.send(self, send)
+            return without_keys(send() if self.through is None else self.through.send(self, send), self)
 
         async def acall(self, *prompt: Any, **request: Any) -> Any:
             send = partial(super().acall, *prompt, **request)
-            return await (send() if self.through is None else self.through.asend(self, send))
+            return without_keys(await (send() if self.through is None else self.through.asend(self, send)), self)
 
     Gated.__name__, Gated.__qualname__ = kind.__name__, kind.__qualname__
     return Gated

@@ -61,8 +61,8 @@ from metricsmith.scoring.flow import Outcome
 from metricsmith.scoring.models import redact
 
 __all__ = [
-    "Failure", "cut_off", "delay", "failure", "field_headers", "member", "one_line", "refusal", "rejects_choices",
-    "unread", "words",
+    "Failure", "cut_off", "delay", "failure", "field_headers", "keep_keys", "member", "one_line", "refusal",
+    "rejects_choices", "unread", "words",
 ]  # fmt: skip
 
 LONGEST_TEXT = 300  # characters of an error message
@@ -166,7 +166,7 @@ def _litellm_wish(problem: BaseException) -> float | None:
     return None
 
 
-def refusal(response: Any, choice: int, answer: str, fields: Iterable[str]) -> str:
+def refusal(response: Any, choice: int, answer: str, fields: Iterable[str], lm: Any = None) -> str:
     """The words of a refusal, for an answer that could not be used; empty if it is none.
 
     Parameters
@@ -179,6 +179,8 @@ def refusal(response: Any, choice: int, answer: str, fields: Iterable[str]) -> s
         Its text.
     fields : iterable of str
         The fields that were asked for: an answer that has one of them is a try, not a refusal.
+    lm : dspy.LM, optional
+        Whose keys are not repeated.
     """
     part = _part(response, choice)
     message = member(part, "message")
@@ -186,13 +188,13 @@ def refusal(response: Any, choice: int, answer: str, fields: Iterable[str]) -> s
     for piece in member(message, "parts") or ():
         said = said or (member(piece, "text") if member(piece, "type") == "refusal" else None)
     if said:
-        return one_line(str(said))
+        return one_line(redact(str(said), lm))
     if member(part, "finish_reason") == "content_filter":
-        return one_line(answer) or "the answer was filtered"
+        return one_line(redact(answer, lm)) or "the answer was filtered"
     opening = answer[:200].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lstrip(" \n\t\"'*#>-").lower()
     opening = opening.replace("i'm ", "i am ")
     if OPENINGS.match(opening) and not any(header in answer for header in field_headers(fields)):
-        return one_line(answer)
+        return one_line(redact(answer, lm))
     return ""
 
 
@@ -217,17 +219,28 @@ def member(thing: Any, name: str) -> Any:
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 
-def unread(problem: AdapterParseError) -> str:
-    """What was wanted and what came."""
+def unread(problem: AdapterParseError, lm: Any) -> str:
+    """What was wanted and what came, without secrets."""
     fields = ", ".join(problem.signature.output_fields)
-    answer = " ".join(str(problem.lm_response)[:1000].split())
+    answer = " ".join(redact(str(problem.lm_response), lm)[:1000].split())
     return f"no {fields[:120]} in the answer {answer[:120]!r}{'...' if len(answer) > 120 else ''}"
 
 
 def words(problem: BaseException, lm: Any) -> str:
     """The server's own words: one line, without secrets."""
-    text = str(problem).strip()[: 10 * LONGEST_TEXT]
-    return one_line(redact(text.splitlines()[0], lm)) if text else type(problem).__name__
+    text = redact(str(problem).strip(), lm)
+    return one_line(text.splitlines()[0]) if text else type(problem).__name__
+
+
+def keep_keys(problem: BaseException | None, lm: Any) -> None:
+    """Take secrets out of an error and of what it came from: logs and tracebacks show both."""
+    seen: set[int] = set()
+    while problem is not None and id(problem) not in seen:
+        seen.add(id(problem))
+        problem.args = tuple(redact(part, lm) if isinstance(part, str) else part for part in problem.args)
+        if isinstance(message := vars(problem).get("message"), str):
+            problem.__dict__["message"] = redact(message, lm)
+        problem = problem.__cause__ or problem.__context__
 
 
 def one_line(text: str) -> str:

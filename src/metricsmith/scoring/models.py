@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, is_dataclass
 from typing import Any
@@ -13,7 +13,9 @@ import dspy
 
 from metricsmith.errors import OptionError
 
-__all__ = ["LOWEST_TEMPERATURE", "check_sampling", "identity", "offline_prices", "price", "redact", "using"]
+__all__ = [
+    "LOWEST_TEMPERATURE", "check_sampling", "identity", "offline_prices", "price", "redact", "using", "without_keys",
+]  # fmt: skip
 
 LOWEST_TEMPERATURE = 0.15  # DSPy replaces what is not above it, when several answers are wanted, by its own choice
 
@@ -26,15 +28,20 @@ ASIDE = frozenset({
     "timeout", "user", "aws_region_name", "vertex_location", "vertex_project",
 })  # fmt: skip
 SECRET = re.compile(r"(?:^|_)(?:key|key_id|token|secret|password|credentials?)$")
-TOKENS = frozenset({"bos_token", "eos_token", "pad_token", "stop_token"})  # of the text, not of access
+TOKENS = ("bos_token", "eos_token", "pad_token", "stop_token")  # of the text, not of access
 # A word with a digit or an asterisk in it, or a long one, is a key where one may be expected; "task-based" is not.
 TOKEN = r"(?=[^\s'\",;]*[0-9*]|[^\s'\",;]{20})[^\s'\",;]{6,}"
 KEY = re.compile(
     rf"\b(?:sk|pk|rk|gsk|hf|xai|pplx|ghp)[-_]{TOKEN}|\b(?:AIza|AKIA|eyJ){TOKEN}"
-    rf"|(?<=\bbearer )\s*{TOKEN}|(?<=api[-_ ]key)(\W*(?:provided)?\W*){TOKEN}",
+    rf"|(?<=\bbearer )\s*{TOKEN}|(\b(?:api|subscription|access)[-_ ]?key\W*(?:provided)?\W*){TOKEN}",
     re.IGNORECASE,
 )
+VARIABLES = ("_API_KEY", "_TOKEN", "_SECRET")  # of the environment
+PREFIX = re.compile(r"[A-Za-z]{2,6}[-_]")  # some servers repeat a key without it
+LONGEST_MESSAGE = 10_000  # characters of a server's message that are looked at
 SHORTEST_KEY = 8  # api_key="none" is no secret, and the word may stand in a message
+SURE_KEY = 16  # what is shorter, or has no digit, may be a word that an answer needs
+WORDS = re.compile(r"\D*|.*\s.*", re.DOTALL)
 
 
 def identity(lm: Any) -> dict[str, Any]:
@@ -156,25 +163,63 @@ def offline_prices() -> None:
 
 
 def redact(text: str, lm: Any = None) -> str:
-    """`text` without the model's secrets and without anything that looks like a key.
+    """`text` without known keys and without anything that looks like a key.
 
     Parameters
     ----------
     text : str
-        For example a server's error message; some repeat the key that they refuse.
+        For example a server's error message; some repeat the key that they refuse. What follows its first 10,000
+        characters is cut off.
     lm : dspy.LM or other DSPy model, optional
-        Whose secrets are known by value.
+        Whose keys are known by value, from 8 characters; those in the environment are known as `without_keys` says.
     """
-    for secret in _secrets(getattr(lm, "kwargs", None) or {}):
-        text = text.replace(secret, "[key]")
-    return KEY.sub(lambda found: f"{found[1] or ''}[key]", text)
+    return KEY.sub(lambda found: f"{found[1] or ''}[key]", _without(text, lm, SHORTEST_KEY)[:LONGEST_MESSAGE])
+
+
+def without_keys(answer: Any, lm: Any = None) -> Any:
+    """What a model answered, its texts without known keys.
+
+    Known are the keys of the model and the values of ``*_API_KEY``, ``*_TOKEN`` and ``*_SECRET`` in the environment
+    that have 16 characters or more and hold a digit, with and without their prefix: a plain word is never taken out.
+    """
+    if isinstance(answer, str):
+        return _without(answer, lm)
+    if isinstance(answer, list):
+        return [without_keys(part, lm) for part in answer]
+    if isinstance(answer, dict):
+        return {name: _without(part, lm) if isinstance(part, str) else part for name, part in answer.items()}
+    return answer
+
+
+def _without(text: str, lm: Any, shortest: int = SURE_KEY) -> str:
+    """`text` without known keys; of the model's own those that are shorter than a sure one, too."""
+    settings = getattr(lm, "kwargs", None) or {}
+    provider = f"{str(getattr(lm, 'model', '')).split('/')[0].upper()}_API_KEY"
+    own = {*_secrets(settings), os.environ.get(provider, "")}
+    known = {key for key in own if len(key) >= shortest and shortest < SURE_KEY}
+    for name in os.environ:
+        if name.upper().endswith(VARIABLES) and not name.lower().endswith(TOKENS):
+            own.add(os.environ[name])
+    for key in own:
+        known |= {form for form in _forms(key) if len(form) >= SURE_KEY and not WORDS.fullmatch(form)}
+    for key in sorted(known, key=len, reverse=True):
+        text = text.replace(key, "[key]")
+    return text
+
+
+def _forms(key: str) -> Iterator[str]:
+    """A key with and without its prefixes."""
+    yield key
+    while found := PREFIX.match(key):
+        key = key[found.end() :]
+        yield key
 
 
 def _secrets(settings: Mapping[str, Any]) -> list[str]:
-    values = [value for name, value in settings.items() if SECRET.search(name)]
+    values = [value for name, value in settings.items() if SECRET.search(name) and name not in TOKENS]
     for name in ("headers", "extra_headers"):
         headers = settings.get(name)
         if isinstance(headers, Mapping):
             values += [part for value in headers.values() for part in (value, str(value).split()[-1:])]
     flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
-    return sorted({item for item in flat if isinstance(item, str) and len(item) >= SHORTEST_KEY}, key=len, reverse=True)
+    return [item for item in flat if isinstance(item, str)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,8 +20,11 @@ from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.models import check_sampling, identity
 
 __all__ = [
-    "Alone", "Combined", "Group", "Node", "Plan", "Slot", "checked_rows", "content_key", "plan", "row_key",
+    "Alone", "Combined", "Group", "Node", "Plan", "Slot", "as_before", "checked_rows", "content_key",
+    "earlier_fingerprint", "plan", "row_key",
 ]  # fmt: skip
+
+as_before: ContextVar[bool] = ContextVar("as_before", default=False)  # fingerprints are those of the prompts before
 
 
 @dataclass(frozen=True)
@@ -248,6 +252,15 @@ class _Builder:
             elif not is_model(metric):
                 families[-1, place] = [place]
         return tuple(map(tuple, families.values()))
+
+
+def earlier_fingerprint(slot: Slot) -> str:
+    """The slot's fingerprint when prompts had the version before this one."""
+    token = as_before.set(True)
+    try:
+        return _Builder()._fingerprint(slot.metric, is_model(slot.metric))
+    finally:
+        as_before.reset(token)
 
 
 def is_model(metric: Metric) -> bool:

@@ -19,6 +19,7 @@ from metricsmith.scoring.adapters import UNREADABLE, Channel, ChoicesChannel, Re
 from metricsmith.scoring.admission import gated
 from metricsmith.scoring.chat import whole
 from metricsmith.scoring.failures import cut_off, failure, one_line, refusal, rejects_choices, unread, words
+from metricsmith.scoring.models import redact, without_keys
 
 __all__ = [
     "Answer", "NotAdmitted", "ask", "no_number", "private_copy", "unfinished", "unread_answer", "unusable",
@@ -126,15 +127,15 @@ def unusable(
         return Answer(status, usage, error=error)
     outputs = entry.get("outputs") or []
     output = outputs[choice] if choice < len(outputs) else None
-    text = whole(str((output.get("text") if isinstance(output, dict) else output) or ""))
-    if fields is not None and (said := refusal(entry.get("response"), choice, text, fields)):
+    text = without_keys(whole(str((output.get("text") if isinstance(output, dict) else output) or "")), channel.lm)
+    if fields is not None and (said := refusal(entry.get("response"), choice, text, fields, channel.lm)):
         return Answer(Status.REFUSED, usage, error=one_line(f"the model refuses: {said}"))
     return Answer(status, usage, error=error, repair=Repair(channel.asked, text, complaint))
 
 
 def no_number(channel: Channel, problem: JudgementFailed, choice: int = 0) -> Answer:
     """An answer that was read, and from which the module got no number."""
-    error = one_line(str(problem))
+    error = one_line(redact(str(problem), channel.lm))
     if not problem.repairable:
         return Answer(Status(problem.status), channel.gate.usage, error=error)
     return unusable(channel, Status(problem.status), error, error, None, choice)
@@ -144,7 +145,7 @@ def unread_answer(channel: Channel, problem: Exception, choice: int = 0) -> Answ
     """An answer from which the fields could not be read, for the reason given by `problem`."""
     if isinstance(problem, AdapterParseError):
         fields = list(problem.signature.output_fields)
-        return unusable(channel, Status.UNPARSABLE, unread(problem), complaint(problem), fields, choice)
+        return unusable(channel, Status.UNPARSABLE, unread(problem, channel.lm), complaint(problem), fields, choice)
     error = f"the answer cannot be read: {words(problem, channel.lm)}"
     return unusable(channel, Status.UNPARSABLE, error, "it cannot be read", None, choice)
 

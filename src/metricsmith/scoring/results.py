@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from metricsmith.errors import StoreError
 from metricsmith.metric import content_hash
 from metricsmith.records import Judgement, Status, Usage
-from metricsmith.scoring.plan import Plan, content_key, row_key
+from metricsmith.scoring.plan import Plan, content_key, earlier_fingerprint, row_key
 from metricsmith.store import Key, Store
 
 __all__ = ["CODES", "PENDING", "Keys", "Results"]
@@ -24,6 +24,7 @@ CODES = {status: code for code, status in enumerate(STATUSES)}
 PENDING = -1
 NEEDLESS = "not asked: nothing that was wanted rests on it"
 logger = logging.getLogger("metricsmith.scoring")
+notes = logging.getLogger("metricsmith.notes")  # what is worth a line on the terminal, once
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,22 @@ class Results:
         """Take over everything that the store knows already; failures there are asked again."""
         for row in range(len(self.rows)):
             self.recall_row(row)
+        unused = self._unused()
+        if unused:
+            notes.warning(
+                "%s: %d judgements of an earlier prompt version are not used; they are asked anew", self.store, unused
+            )
+
+    def _unused(self) -> int:
+        """How many of the numbers that are still to be asked the store has from the prompts before."""
+        count = 0
+        for place in set(self.plan.asked) & set(self.numbers) if self.store is not None else ():
+            slot = self.plan.slots[place]
+            earlier = self.store.number(earlier_fingerprint(slot)), slot.run, Status.OK
+            for row in np.flatnonzero(self.codes[place] == PENDING).tolist() if earlier[0] > 0 else ():
+                known = self.store.read(self.keys.row(row, self.whole[place]))
+                count += any((number, run, status) == earlier for number, run, status, _ in known)
+        return count
 
     def recall_row(self, row: int) -> None:
         """Take over what the store knows of one row."""

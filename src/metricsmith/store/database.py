@@ -68,16 +68,19 @@ class Store:
 
     def metric(self, fingerprint: str, name: str) -> int:
         """The number of a metric, which is registered if it is new; -1 for a new one in a read-only store."""
+        known = self.number(fingerprint)
+        if known > 0 or self.read_only:
+            return known
+        with self._transaction():
+            self._connection.execute(
+                "INSERT OR IGNORE INTO metrics (fingerprint, name) VALUES (?, ?)", (fingerprint, _clean(name))
+            )
+        return self.number(fingerprint)
+
+    def number(self, fingerprint: str) -> int:
+        """The number of a metric that is registered; -1 for any other."""
         known = self._select("SELECT id FROM metrics WHERE fingerprint = ?", fingerprint)
-        if not known and self.read_only:
-            return -1
-        if not known:
-            with self._transaction():
-                self._connection.execute(
-                    "INSERT OR IGNORE INTO metrics (fingerprint, name) VALUES (?, ?)", (fingerprint, _clean(name))
-                )
-            known = self._select("SELECT id FROM metrics WHERE fingerprint = ?", fingerprint)
-        return int(known[0][0])
+        return int(known[0][0]) if known else -1
 
     def read(self, row_key: str) -> list[tuple[int, int, Status, float | None]]:
         """Metric, repetition, status and raw number of everything that is known of one row."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ APPLICATION_ID = 0x4D534A31  # "MSJ1": what sets this kind of file apart from ot
 SCHEMA_VERSION = 1
 BUSY = 30.0  # seconds to wait for another process that is writing
 SLICE = 0.1  # seconds of them that pass inside SQLite, where no interrupt is heard
+
+_making = threading.Lock()
 
 # All judgements of a row lie together, so that reading a row is one descent of the tree.
 TABLES = """
@@ -97,6 +101,8 @@ def connect(path: Path, *, read_only: bool, salvage: bool = False) -> sqlite3.Co
         If that cannot be done, or the file is of another kind or a later version.
     """
     _check_place(path, read_only)
+    if not read_only:
+        _make_private(path)
     with failing_clearly(path, "open"):
         connection = _reader(path, salvage) if read_only else _session(path, "rwc", salvage=False)
         try:
@@ -107,6 +113,15 @@ def connect(path: Path, *, read_only: bool, salvage: bool = False) -> sqlite3.Co
             connection.close()
             raise
     return connection
+
+
+def _make_private(path: Path) -> None:
+    """Make a new file that its owner alone may read; SQLite gives -wal and -shm the same mode.
+
+    One thread at a time: closing a file drops the locks that this process holds on it, so none may be open yet.
+    """
+    with _making, suppress(OSError):  # what is wrong with the place, SQLite says
+        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def begin(connection: sqlite3.Connection, patience: float) -> None:

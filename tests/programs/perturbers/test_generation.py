@@ -163,7 +163,7 @@ def test_a_failed_call_is_no_perturbation_and_says_why():
     ],
 )
 def test_under_faults_every_request_is_counted_and_every_gap_is_explained(rates):
-    generated, server = made(strengths=BOTH, script=Faults(rates))
+    generated, server = made(strengths=BOTH, script=Faults(rates), seed=3)
     assert server.requests == generated.usage.requests
     assert server.requests > estimate_requests(SOURCES, (FACTS,), BOTH) or Fault.REFUSAL in rates
     assert len(generated.perturbations) == 6 * 2 * 3

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from metricsmith.metric import row_text
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.raters import RatersJudge
+from metricsmith.programs.texts import marked_anew
 from metricsmith.records import Scale
 
 __all__ = ["example_of", "judge_numbers", "stands_in_demos"]
@@ -72,7 +73,7 @@ def stands_in_demos(judge: dspy.Module) -> Callable[[dspy.Example], bool]:
         texts = judge.texts(row_text(row)) if isinstance(judge, Judge) else dict(row.inputs().items())
         asked = judge.judged[0] if isinstance(judge, Judge) else "input"
         main = {asked: texts[asked]} if texts.get(asked) else texts
-        return any(all(demo.get(name) == text for name, text in main.items()) for demo in demos)
+        return any(all(marked_anew(demo.get(name)) == text for name, text in main.items()) for demo in demos)
 
     return stands
 

@@ -18,6 +18,7 @@ from metricsmith.errors import NeedsError
 from metricsmith.optimizers.tuning.bench import Bench, CreditMetric
 from metricsmith.optimizers.tuning.metered import Meter
 from metricsmith.optimizers.tuning.student import Demos, Student, own_demos, without_demos
+from metricsmith.programs.texts import fence
 
 __all__ = ["METHODS", "Job", "Method", "evaluate"]
 
@@ -72,6 +73,19 @@ class Job:
     def select_calls(self) -> int:
         """Requests for every selection row once."""
         return self.calls * len(self.bench.select)
+
+
+class Marked(dspy.Example):  # type: ignore[misc]
+    """A row whose texts stand between marks in its `repr`, from which MIPROv2's summary of the data is written."""
+
+    def __repr__(self) -> str:
+        return "".join(f"\n{name}: {_marked(value)}" for name, value in self.items()) + "\n"
+
+
+def _marked(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "\n".join(map(_marked, value))
+    return str(value) if value is None or isinstance(value, int | float) else fence(str(value))
 
 
 @dataclass(frozen=True)
@@ -170,7 +184,7 @@ def _mipro(job: Job, requests: int) -> None:
     )
     search.compile(
         job.student(),
-        trainset=job.bench.learn.rows,
+        trainset=[Marked(dict(row.items())).with_inputs(*row.inputs().keys()) for row in job.bench.learn.rows],
         valset=job.bench.select.rows,
         num_trials=_mipro_trials(job, count),
         minibatch=False,

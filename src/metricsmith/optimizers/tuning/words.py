@@ -10,6 +10,7 @@ import dspy
 import numpy as np
 
 from metricsmith.optimizers.objectives import Objective
+from metricsmith.programs.texts import fence
 
 __all__ = ["Peer", "Said", "advice"]
 
@@ -70,7 +71,7 @@ def _other(said: Said, peer: Peer) -> str:
         if value == said.value
         else f"{'more' if value > said.value else 'less'} ({said.sign * value:g})"
     )
-    texts = "\n".join(f"{name}: {_cut(str(text), LONGEST_TEXT)}" for name, text in row.inputs().items())
+    texts = "\n".join(f"{name}: {fence(_cut(str(text), LONGEST_TEXT))}" for name, text in row.inputs().items())
     better = "higher" if rating > said.rating else "lower"
     return f"The raters gave the following work {rating:g}, which is {better}; the judge gave it {place}.\n{texts}"
 

@@ -11,16 +11,32 @@ import dspy
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.programs.state import Settings, module_fingerprint
-from metricsmith.programs.texts import shown
+from metricsmith.programs.texts import marked_anew, shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring.calls import Call, model_calls
 from metricsmith.scoring.chat import reading_exactly
+from metricsmith.scoring.plan import as_before
 
-__all__ = ["LEVELS", "Judge", "slug", "without_answer"]
+__all__ = ["LEVELS", "Judge", "Predictor", "prompt_version", "slug", "without_answer"]
 
 LEVELS = Scale(1, 5, 1)
-PROMPT_VERSION = 1  # raise it when the way that texts are shown changes, so that fingerprints change too
+PROMPT_VERSION = 2  # raise it when the way that texts are shown changes, so that fingerprints change too
+
+
+def prompt_version() -> int:
+    """The version in fingerprints; the one before while judgements of that time are looked for."""
+    return PROMPT_VERSION - as_before.get()
+
+
+class Predictor(dspy.Predict):  # type: ignore[misc]
+    """A predictor whose saved demonstrations get today's marks when they are loaded, wherever it stands."""
+
+    def load_state(self, state: dict[str, Any], **options: Any) -> Predictor:
+        """As DSPy's."""
+        super().load_state(state, **options)
+        self.demos = [{name: marked_anew(value) for name, value in dict(demo).items()} for demo in self.demos]
+        return self
 
 
 class Judge(DSPyCallable, dspy.Module):  # type: ignore[misc]
@@ -39,7 +55,7 @@ class Judge(DSPyCallable, dspy.Module):  # type: ignore[misc]
     def __init__(self, **settings: Any) -> None:
         super().__init__()
         self.settings = Settings(**settings)
-        self.judge = dspy.Predict(self.signature)
+        self.judge = Predictor(self.signature)
 
     @property
     def name(self) -> str:
@@ -217,7 +233,7 @@ class Judge(DSPyCallable, dspy.Module):  # type: ignore[misc]
 
     def fingerprint(self) -> str:
         """A hash of the instruction, the demonstrations and the settings."""
-        return module_fingerprint(self, self.kind, PROMPT_VERSION)
+        return module_fingerprint(self, self.kind, prompt_version())
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state from which `from_state` builds an equal judge; holds no model and no key."""
@@ -244,7 +260,7 @@ def without_answer(predictor: dspy.Predict, inputs: dict[str, Any], judged: Sequ
     judged : sequence of str
         The inputs that a row and a demonstration of it have in common.
     """
-    same = [all(demo.get(name) == inputs[name] for name in judged) for demo in predictor.demos]
+    same = [all(marked_anew(demo.get(name)) == inputs[name] for name in judged) for demo in predictor.demos]
     if not any(same):
         return inputs
     return {**inputs, "demos": [demo for demo, out in zip(predictor.demos, same, strict=True) if not out]}

@@ -13,7 +13,7 @@ import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import Metric, RowText, content_hash, row_text
-from metricsmith.programs.judges.base import LEVELS, PROMPT_VERSION, Judge, without_answer
+from metricsmith.programs.judges.base import LEVELS, Judge, Predictor, prompt_version, without_answer
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criteria_text, labels, read_items
 from metricsmith.programs.judges.rubric import RubricJudge
@@ -68,7 +68,7 @@ class Panel(dspy.Module):  # type: ignore[misc]
         super().__init__()
         _check(judges)
         self.settings = Settings(task=task or _common_task(judges), judges=[judge.to_state() for judge in judges])
-        self.judge = dspy.Predict(JudgePanel)
+        self.judge = Predictor(JudgePanel)
 
     @property
     def names(self) -> list[str]:
@@ -161,7 +161,7 @@ class Panel(dspy.Module):  # type: ignore[misc]
 
     def fingerprint(self) -> str:
         """A hash of the instruction, the demonstrations, the task and all judges."""
-        return module_fingerprint(self, self.kind, PROMPT_VERSION, VERSION)
+        return module_fingerprint(self, self.kind, prompt_version(), VERSION)
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state from which `from_state` builds an equal panel; holds no model and no key."""
