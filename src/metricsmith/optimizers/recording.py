@@ -24,7 +24,7 @@ from metricsmith.report.record import Component, LearningPoint, PanelTokens, Row
 from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import tally
 
-__all__ = ["Evaluation", "record_run"]
+__all__ = ["Evaluation", "missing_judges", "record_run"]
 
 NOTHING = Usage()
 
@@ -34,7 +34,7 @@ class Evaluation:
     """What was found out on rows that the fit has not seen, with the judgements and the cost of the folds.
 
     `held_out_predictions` are those of the training rows, each made while its row was held out
-    (cross-validation); empty otherwise.
+    (cross-validation); empty otherwise. `fallen` says of the folds which judges they had to do without.
     """
 
     kind: str
@@ -46,6 +46,7 @@ class Evaluation:
     learning: tuple[LearningPoint, ...] = ()
     judgements: tuple[Judgement, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    fallen: tuple[str, ...] = ()
 
 
 def record_run(
@@ -60,12 +61,13 @@ def record_run(
     seed: int,
     notes: Sequence[str] = (),
     unrated_usage: Usage = NOTHING,
+    unrated_fallen: Iterable[str] = (),
 ) -> RunRecord:
     """Put the record together."""
     train = induction.train
     explanations = induction.metric.combine(induction.components)
     judgements = [
-        *induction.table.flat(),
+        *induction.scored.flat(),
         *evaluation.judgements,
         *(part.judgement for explanation in unrated_explanations for part in explanation.parts),
     ]
@@ -82,7 +84,7 @@ def record_run(
     ]
     raws = [row.prediction for row in data if row.prediction is not None]
     scale = induction.metric.task.scale
-    usage = induction.candidates.usage + induction.table.usage + evaluation.usage + unrated_usage
+    usage = induction.candidates.usage + induction.scored.usage + evaluation.usage + unrated_usage
     return RunRecord(
         task=induction.metric.task,
         signature=signature,
@@ -99,7 +101,13 @@ def record_run(
         baselines=evaluation.baselines,
         judgements=tally(judgements),
         usage=_usage(usage, estimated, seconds),
-        warnings=tuple(_warnings(induction, evaluation, judgements)),
+        warnings=(
+            *_majority(induction),
+            *_warnings(induction, evaluation, judgements),
+            *missing_judges(induction),
+            *evaluation.fallen,
+            *(f"Unrated rows: {reason}" for reason in unrated_fallen),
+        ),
         notes=(*notes, *induction.candidates.notes, *induction.fitted.notes, *_single_note(induction)),
         data=tuple(data),
         combiner=induction.fitted.sentence,
@@ -110,6 +118,25 @@ def record_run(
         failures=tuple(_failures(judgements)),
         panel=_panel(induction),
     )
+
+
+def missing_judges(induction: Induction) -> list[str]:
+    """Which judges were asked for and take no part: one line on those never made, one for each that was dropped."""
+    not_made = induction.candidates.not_made
+    return [*([not_made] if not_made else []), *induction.scored.dropped.values()]
+
+
+def _majority(induction: Induction) -> list[str]:
+    """A warning where more than half of the judges that were asked for fell away."""
+    candidates, dropped = induction.candidates, len(induction.scored.dropped)
+    lacking = sum(lack.count for lack in candidates.lacks)
+    asked = candidates.made + lacking
+    if 2 * (lacking + dropped) <= asked:
+        return []
+    return [
+        f"{lacking + dropped} of {asked} judges fell away ({lacking} could not be made, {dropped} failed too often): "
+        "the metric rests on what is left."
+    ]
 
 
 def _panel(induction: Induction) -> PanelTokens | None:

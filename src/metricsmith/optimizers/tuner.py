@@ -18,7 +18,17 @@ import dspy
 import numpy as np
 from dspy.utils.exceptions import AdapterParseError, LMError
 
-from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError, OptionError, nearest
+from metricsmith.errors import (
+    HopelessModel,
+    InputError,
+    Interrupted,
+    JudgementFailed,
+    MetricsmithError,
+    ModelFailure,
+    NeedsError,
+    OptionError,
+    nearest,
+)
 from metricsmith.metric import Composite
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objective
@@ -32,8 +42,8 @@ from metricsmith.optimizers.tuning.selection import choose
 from metricsmith.optimizers.tuning.sides import check_labels, episode_sides, rated_sides, scale_of, sign_of
 from metricsmith.optimizers.tuning.student import Answers, demos_of
 from metricsmith.programs.judges.panel import Panel
-from metricsmith.records import Task
-from metricsmith.scoring.failures import one_line
+from metricsmith.records import Status, Task
+from metricsmith.scoring.failures import one_line, words
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency
 from metricsmith.scoring.models import using
@@ -170,7 +180,12 @@ class JudgeTuner:
         NeedsError
             If there is no language model.
         ModelFailure
-            If the model refuses to work, or more than a fifth of the judge's own judgements fail.
+            If the model refuses to work (`HopelessModel`), or more than a fifth of the judge's own judgements fail.
+
+        Notes
+        -----
+        An error inside DSPy's optimisers ends the search, not the call: the best of what was tried until then is
+        compared with the judge as it was, and ``tuning.ended`` names the error.
         """
         began = time.perf_counter()
         with using(self.lm):
@@ -181,21 +196,35 @@ class JudgeTuner:
                     "no language model is set: pass lm=dspy.LM('provider/model') or dspy.configure(lm=...)"
                 )
             _log.info("tuning by %s will send at most %d requests", self.method, bound)
-            answers = job.bench.answers
-            answers.flow.budget = Budget(requests=bound)
-            before = answers.candidate(judge, {})
-            job, bound = self._observed(job, before, bound)
-            with _quiet(self.progress):
-                evaluate(job, job.student(judge, {}))
-            self._check_start(job.bench, before)
-            job.bench.start = self.goal.statistic(job.bench.values(before), job.bench.select.ratings)
-            ended = ""
             try:
-                with _quiet(self.progress):
-                    METHODS[self.method].run(job, self._share() - job.select_calls)
-            except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
-                ended = one_line(str(stopped))
-            return self._result(judge, job, before, bound, ended or answers.flow.stopped, began)
+                return self._tuned(judge, job, bound, began)
+            except MetricsmithError as problem:
+                problem.usage = job.bench.answers.flow.spent
+                raise
+
+    def _tuned(self, judge: dspy.Module, job: Job, bound: int, began: float) -> Any:
+        """Judge the selection rows, search, and choose."""
+        answers = job.bench.answers
+        answers.flow.budget = Budget(requests=bound)
+        before = answers.candidate(judge, {})
+        job, bound = self._observed(job, before, bound)
+        with _quiet(self.progress):
+            evaluate(job, job.student(judge, {}))
+        self._check_start(job.bench, before)
+        job.bench.start = self.goal.statistic(job.bench.values(before), job.bench.select.ratings)
+        ended = ""
+        try:
+            with _quiet(self.progress):
+                METHODS[self.method].run(job, self._share() - job.select_calls)
+        except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
+            ended = one_line(str(stopped))
+        except (InputError, Interrupted):  # what the method lacks, and Ctrl-C
+            raise
+        except Exception as stopped:  # DSPy's optimisers and their libraries raise whatever they like
+            ended = f"{type(stopped).__name__}: {words(stopped, job.writer)}"
+            _log.warning("the search by %s ended with %s", self.method, ended, exc_info=True)
+            answers.flow.stop("the search has ended")  # for threads that it may have left behind
+        return self._result(judge, job, before, bound, ended or answers.flow.stopped, began)
 
     def _share(self) -> int:
         """What of the budget is planned with."""
@@ -234,16 +263,21 @@ class JudgeTuner:
     def _check_start(self, bench: Bench, before: str) -> None:
         flow = bench.answers.flow
         if flow.hopeless:
-            raise ModelFailure(f"the model refuses to work: {flow.hopeless}")
+            kind = HopelessModel if flow.barred else ModelFailure
+            raise kind(f"the model refuses to work: {flow.hopeless}", Status.TRANSPORT)
         missing = float(np.mean(np.isnan(bench.values(before))))
         if missing > MOST_FAILED:
-            first = next(
-                said.error or "its answer holds no number"
+            failed = [
+                said
                 for row in bench.select.rows
                 if (said := bench.answers.known(before, dict(row.inputs().items())))
                 and math.isnan(bench.value(row, said))
+            ]
+            first, statuses = failed[0].error or "its answer holds no number", {said.status for said in failed}
+            raise ModelFailure(
+                f"{missing:.0%} of the judge's own judgements failed, so nothing can be tuned: {first}",
+                statuses.pop() if len(statuses) == 1 else "",
             )
-            raise ModelFailure(f"{missing:.0%} of the judge's own judgements failed, so nothing can be tuned: {first}")
 
     def _result(self, judge: dspy.Module, job: Job, before: str, bound: int, ended: str, began: float) -> Any:
         bench = job.bench

@@ -78,9 +78,10 @@ class Coordinator:
         self.results = Results(plan, rows, self.store)
         self.table = ScoreTable(plan.metrics, plan.columns, self.results)
         self.window, self.progress, self.batch_n = window, progress, batch_n
-        alone = isinstance(max_failure_rate, PerJudge)
-        self.per_judge = max_failure_rate if alone else None
-        self.max_failure_rate = max_failure_rate.rate if alone else max_failure_rate
+        self.per_judge: PerJudge | None = None
+        if isinstance(max_failure_rate, PerJudge):
+            self.per_judge, max_failure_rate = max_failure_rate, max_failure_rate.rate
+        self.max_failure_rate = max_failure_rate
         self.requested = len(plan.asked) * len(rows)  # at most
         self.failures: list[Judgement] = []  # that count for all metrics together
         self.workers = Workers(window)
@@ -253,11 +254,11 @@ class Coordinator:
         pending = codes == PENDING
         known = np.where(pending, codes[self.first[place]], codes)  # equal rows get the same answer
         failed = int(np.isin(known, ANSWERED_BADLY).sum())
-        if failed <= self.per_judge.rate * len(codes) + 1e-9:
+        if failed <= self.max_failure_rate * len(codes) + 1e-9:
             return
         reason = (
-            f"{self.plan.slots[place].metric.name} is dropped: at least {failed} of its {len(codes)} judgements failed, more "
-            f"than the {self.per_judge.rate:.0%} that are allowed, such as: {error}"
+            f"{self.plan.slots[place].metric.name} is dropped: at least {failed} of its {len(codes)} judgements "
+            f"failed, more than the {self.max_failure_rate:.0%} that are allowed, such as: {error}"
         )
         self.results.drop(place, reason)
         self.rounds.due[place] = False

@@ -185,7 +185,7 @@ class ScoreTable:
 
     @property
     def dropped(self) -> dict[str, str]:
-        """Names of metrics that lost their numbers because too many of their judgements failed, and why (`PerJudge`)."""
+        """Names of metrics that lost all numbers because too many of their judgements failed, and why (`PerJudge`)."""
         reasons = self._results.dropped
         return {
             name: reasons[place]
