@@ -22,8 +22,7 @@ from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Task
-from metricsmith.scoring import Concurrency, ScoreTable, score
-from metricsmith.scoring.limits import PerJudge
+from metricsmith.scoring import Concurrency, PerJudge, ScoreTable, score
 from metricsmith.scoring.models import using
 from metricsmith.store import Store
 

@@ -18,6 +18,7 @@ from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induction import Induction
 from metricsmith.optimizers.rated import Rated
 from metricsmith.programs.induced import Explanation
+from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from metricsmith.records import Agreement, Judgement, Usage
 from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
@@ -108,7 +109,13 @@ def record_run(
             *evaluation.fallen,
             *(f"Unrated rows: {reason}" for reason in unrated_fallen),
         ),
-        notes=(*notes, *induction.candidates.notes, *induction.fitted.notes, *_single_note(induction)),
+        notes=(
+            *notes,
+            *induction.candidates.notes,
+            *_panel_note(induction),
+            *induction.fitted.notes,
+            *_single_note(induction),
+        ),
         data=tuple(data),
         combiner=induction.fitted.sentence,
         fidelity=induction.fitted.fidelity,
@@ -143,6 +150,16 @@ def _panel(induction: Induction) -> PanelTokens | None:
     """Prompt tokens of the panel and of its judges one by one, over the rows that they read."""
     panel = induction.candidates.panel
     return None if panel is None else tokens_per_row(panel, induction.table.rows)
+
+
+def _panel_note(induction: Induction) -> list[str]:
+    """On how many rows the panel was of no use; the first member asked for bears what a joint request costs."""
+    table = induction.table
+    others = [place for place, metric in enumerate(table.metrics) if isinstance(metric, PanelMember)][1:]
+    alone = sum(
+        all(table.judgement(row, place).usage.requests for place in others) for row in range(len(table.rows)) if others
+    )
+    return [f"the panel could not be read on {alone} rows: its criteria were asked one by one"] if alone else []
 
 
 def _single_note(induction: Induction) -> list[str]:
@@ -262,7 +279,8 @@ def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence
         warnings.append(f"{unpredicted} held-out rows have no prediction and are left out of the metric's figures.")
     if MINIMUM_GROUPS <= test.groups < 10:
         warnings.append(f"Only {test.groups} held-out groups: the interval is rough.")
-    failed = sum(not judgement.ok and judgement.status != "skipped" for judgement in judgements)
+    dropped = induction.scored.dropped
+    failed = sum(not one.ok and one.status != "skipped" and one.metric not in dropped for one in judgements)
     if failed:
         warnings.append(f"{failed} model judgements failed; they count as missing, not as low.")
     better = [
