@@ -2,8 +2,8 @@
 
 The judge model is that of tests/support/rater_model.py, once so that it answers from 1 to 5 whatever is asked, and once
 so that it keeps to the scale that is named and gives the same levels on it, which shows what fifths cost where nothing
-was wrong. Each seed has 80 works to learn from and 300 of other sources to measure on; figures are means over seeds with
-95 % t intervals. A judge that the tuner refuses to make is measured as it stood before tuning.
+was wrong. Each seed has 80 works to learn from and 300 of other sources to measure on; figures are means over seeds
+with 95 % t intervals. A judge that the tuner refuses to make is measured as it stood before tuning.
 
 ``python benchmarks/asked_scale.py [--seeds 20]``
 """

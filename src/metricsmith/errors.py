@@ -11,6 +11,7 @@
     │   └── StoreError             a store of judgements cannot be opened, read or written
     ├── JudgementFailed            one model judgement has no value; carries its status
     ├── ModelFailure               the model or network failed beyond the gate (CLI exit code 3)
+    │   └── HopelessModel          no request can succeed: wrong key, no credit, unknown model
     └── Interrupted                somebody pressed Ctrl-C; a KeyboardInterrupt too (CLI exit code 130)
 """
 
@@ -22,6 +23,7 @@ from typing import Any
 
 __all__ = [
     "DataError",
+    "HopelessModel",
     "InputError",
     "Interrupted",
     "JudgementFailed",
@@ -36,7 +38,15 @@ __all__ = [
 
 
 class MetricsmithError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose.
+
+    Attributes
+    ----------
+    usage : Usage or None
+        What was paid before it (`metricsmith.records.Usage`), where that is known.
+    """
+
+    usage: Any = None
 
 
 class InputError(MetricsmithError):
@@ -96,6 +106,13 @@ class JudgementFailed(MetricsmithError):
 class ModelFailure(MetricsmithError):
     """The model, or the network on the way to it or to a data set, failed beyond what the run allows.
 
+    Parameters
+    ----------
+    message : str
+    status : str
+        How the requests ended, where all that failed ended alike; empty where they did not, or nobody knows.
+    usage : Usage, optional
+
     Attributes
     ----------
     table : ScoreTable or None
@@ -103,6 +120,14 @@ class ModelFailure(MetricsmithError):
     """
 
     table: Any = None
+
+    def __init__(self, message: str, status: str = "", usage: Any = None) -> None:
+        super().__init__(message)
+        self.status, self.usage = status, usage
+
+
+class HopelessModel(ModelFailure):
+    """The model refuses to work at all: the key is wrong, there is no credit, or nobody knows the model."""
 
 
 class Interrupted(MetricsmithError, KeyboardInterrupt):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from loopback import serve
 from planted import planted_rows
 
 
@@ -92,3 +95,29 @@ def test_a_column_of_message_lists_is_read_as_conversations(run, tmp_path):
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "assistant: Hi." in page
     assert "&#39;role&#39;" not in page
+
+
+def speechless(_):
+    """A model that answers everything with small talk."""
+    return "Nice weather."
+
+
+def test_judges_that_cannot_be_made_are_a_warning_and_with_strict_the_end(run, own, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    arguments = ["--target", "rating", "--output", "rewrite", "--input", "notice", "--bank", "all"]
+    arguments += ["--metric-columns", "good", "--out", tmp_path / "out"]
+    with serve(speechless) as server:
+        model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
+        code, out, err = run("induce", own, *arguments, *model)
+        assert code == 0, err
+        first, *_ = [line for line in out.splitlines() if line.startswith("warning: ")]
+        assert first.startswith("warning: 17 of 17 judges fell away (17 could not be made, 0 failed too often)")
+        (line,) = [line for line in out.splitlines() if "Judges that could not be made: " in line]
+        assert line.count(" of the family ") == 4
+        assert "10 of the family 'criterion' (the request for criteria to judge by failed" in line
+        assert "1 of the family 'tuned' (100% of the judge's own judgements failed" in line
+        report = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
+        assert report["usage"]["requests"] == server.requests
+        code, out, err = run("induce", own, *arguments, *model, "--strict")
+    assert code == 3
+    assert "error: not all judges could be made, which strict does not allow: the request for criteria" in err

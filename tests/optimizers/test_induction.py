@@ -7,7 +7,7 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.bank import cider
 from metricsmith.bank.catalogue import MetricBank
-from metricsmith.errors import ModelFailure
+from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.fitting import FitOptions
@@ -88,16 +88,32 @@ def stubborn(prompt):
 
 
 @pytest.mark.parametrize(("gate", "stops"), [(0.2, True), (0.32, True), (0.34, False)])
-def test_the_gate_for_failures_is_the_callers(gate, stops):
+def test_the_gate_over_all_judges_is_the_callers(gate, stops):
     with serve(stubborn) as server:
         sources = Sources(bank="generated", generators={"criterion": 3})
-        options = Options(sources=sources, lm=server.lm(), max_failure_rate=gate)
+        options = Options(sources=sources, lm=server.lm(), max_failure_rate=gate, per_judge=False)
         if stops:
             with pytest.raises(ModelFailure, match="judgements failed"):
                 induct(rated(), [], TASK, options)
         else:
             counts = [judgement.ok for judgement in induct(rated(), [], TASK, options).table.flat()]
             assert (sum(counts), len(counts)) == (2 * len(TRAIN), 3 * len(TRAIN))
+
+
+@pytest.mark.parametrize(("gate", "kept"), [(0.2, 2), (0.99, 2), (1.0, 3)])
+def test_the_gate_for_each_judge_is_the_callers(gate, kept):
+    with serve(stubborn) as server:
+        sources = Sources(bank="generated", generators={"criterion": 3})
+        done = induct(rated(), [], TASK, Options(sources=sources, lm=server.lm(), max_failure_rate=gate))
+    assert len(done.table.names) == len(done.candidates.metrics) == kept
+    assert len(done.scored.names) == 3
+    assert set(done.scored.dropped) == set(done.scored.names) - set(done.table.names)
+
+
+@pytest.mark.parametrize("gate", [-0.1, 1.1, float("nan"), "0.2", True])
+def test_a_gate_that_is_no_share_is_refused_before_anything_is_asked(gate):
+    with pytest.raises(OptionError, match="max_failure_rate"):
+        Options(max_failure_rate=gate)
 
 
 def test_no_more_requests_are_in_flight_than_asked_for():

@@ -156,23 +156,33 @@ def test_the_single_judge_is_asked_on_the_panels_own_model():
     assert (own.requests, other.requests) == (2, 0)
 
 
-# What fails for all
+# What cannot be read at all
 
 
 @pytest.mark.parametrize(
-    ("joint", "status"),
+    ("joint", "said"),
     [
-        ([], Status.UNPARSABLE),
-        (items(0, 6, 7), Status.OUT_OF_RANGE),
-        ([item("Overall", 4)], Status.UNPARSABLE),
-        ("I like it.", Status.UNPARSABLE),
+        ([], "not at all"),
+        (items(0, 6, 7), "not on the scale"),
+        ([item("Overall", 4)], "not at all"),
+        ("I like it.", "no ratings"),
     ],
 )
-def test_an_answer_of_no_use_is_repaired_once_and_then_fails_for_all_with_nothing_asked_alone(joint, status):
+def test_an_answer_of_no_use_is_repaired_once_and_then_every_wanted_criterion_is_asked_alone(joint, said):
     judgements, server = ask(answering(joint), wanted=(0, 2))
-    assert [judgement.status for judgement in judgements] == [status, status]
-    assert [judgement.usage.requests for judgement in judgements] == [2, 0]
-    assert server.requests == joint_requests(server) == 2
+    assert [judgement.raw for judgement in judgements] == [5.0, 5.0]
+    assert [judgement.usage.requests for judgement in judgements] == [3, 1]  # the first bears both joint requests
+    assert (server.requests, joint_requests(server)) == (4, 2)
+    failed, server = ask(answering(joint, alone="none"), wanted=(0, 2))
+    assert {judgement.status for judgement in failed} == {Status.UNPARSABLE}
+    assert all(said in judgement.error and "asked again alone" in judgement.error for judgement in failed)
+    assert total(failed).requests == server.requests == 2 + 2 * 2
+
+
+def test_a_refusal_of_the_whole_panel_is_an_answer_and_nothing_is_asked_alone():
+    judgements, server = ask(lambda prompt: "I cannot help with rating this.")
+    assert {judgement.status for judgement in judgements} == {Status.REFUSED}
+    assert server.requests == 1
 
 
 def test_an_answer_that_a_repair_mends_counts():
@@ -435,10 +445,10 @@ def test_a_store_asks_nothing_again_and_a_new_member_asks_once_a_row(tmp_path):
 
 
 def moody(prompt):
-    """Leaves out, doubles or spoils a criterion, by what the row says; answers alone by it, too."""
+    """Leaves out, doubles or spoils a criterion, by what the row says; answers alone by it, too, or not."""
     mood = len(prompt.rsplit("[[ ## output ## ]]", 1)[-1].split("Respond")[0]) // 5 % 5
     if not is_joint(prompt):
-        return {"reasoning": "alone", "score": mood + 1}
+        return {"reasoning": "alone", "score": mood + 1 if mood < 4 else "none"}
     return {"ratings": [items(1, 2, 3), ABSENT, DOUBLED, items(9, "none", 4), []][mood]}
 
 
@@ -461,6 +471,13 @@ def test_a_spent_budget_leaves_what_the_joint_request_answered():
         made = score(panel().members(), [ROW], lm=server.lm(), budget=Budget(requests=1), progress=False)
     assert [judgement.status for judgement in made.flat()] == [Status.OK, Status.OK, Status.BUDGET]
     assert server.requests == 1
+
+
+def test_a_spent_budget_ends_the_single_requests_for_a_panel_that_cannot_be_read():
+    with serve(answering([])) as server:
+        made = score(panel().members(), [ROW], lm=server.lm(), budget=Budget(requests=3), progress=False)
+    assert [judgement.status for judgement in made.flat()] == [Status.OK, Status.BUDGET, Status.BUDGET]
+    assert server.requests == made.usage.requests == 3
 
 
 def test_one_request_may_carry_all_runs_of_all_criteria():

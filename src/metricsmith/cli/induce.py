@@ -28,6 +28,7 @@ from metricsmith.cli.table import (
     Reference,
     Regression,
     ScaleText,
+    StrictMode,
     Target,
     TaskText,
     Where,
@@ -57,6 +58,7 @@ def induce(
     n: Components = None,
     k: MostMetrics = 30,
     panel: PanelMode = False,
+    strict: StrictMode = False,
     lm: Model = None,
     api_base: ApiBase = None,
     store: StoreFile = None,
@@ -88,8 +90,8 @@ def induce(
     from metricsmith.programs.asked_scale import asked_note
 
     optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, regression=regression, panel=panel, lm=language_model(lm, api_base), seed=seed,
-        progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
+        bank=bank, k=k, n=n, regression=regression, panel=panel, strict=strict, lm=language_model(lm, api_base),
+        seed=seed, progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
     )  # fmt: skip
     prober = Prober(progress=not quiet and not as_json, seed=seed) if probe else None
     if test is not None and cv is not None:

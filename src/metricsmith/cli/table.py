@@ -12,8 +12,8 @@ from metricsmith.errors import DataError
 
 __all__ = [
     "Bank", "Components", "Data", "Group", "Id", "Input", "LowerIsBetter", "MetricColumns", "MostMetrics", "Output",
-    "PanelMode", "PriorColumns", "Reference", "Regression", "ScaleText", "Target", "TaskText", "Where", "reading",
-    "text_or_file",
+    "PanelMode", "PriorColumns", "Reference", "Regression", "ScaleText", "StrictMode", "Target", "TaskText", "Where",
+    "reading", "text_or_file",
 ]  # fmt: skip
 
 Data = Annotated[str, typer.Argument(help="CSV, TSV, JSONL or Parquet file, or a Hugging Face data set id.")]
@@ -47,6 +47,9 @@ Bank = Annotated[str, typer.Option(help="auto, all, existing, generated or none.
 Regression = Annotated[str, typer.Option(help="auto (PriorRidge) or pls (the paper's).")]
 Components = Annotated[int | None, typer.Option("--n", help="How many components; by default as many as are needed.")]
 MostMetrics = Annotated[int, typer.Option("--k", help="How many metrics retrieval keeps.")]
+StrictMode = Annotated[
+    bool, typer.Option("--strict", help="Stop where a judge cannot be made or fails too often, instead of a warning.")
+]
 PanelMode = Annotated[
     bool, typer.Option("--panel", help="Ask all generated judges in one request a row, which is cheaper.")
 ]

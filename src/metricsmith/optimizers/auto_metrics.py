@@ -58,9 +58,14 @@ class AutoMetrics:
         By default BM25, then the language model's ranking where there is one.
     lm : dspy.LM, optional
         By default the one in force; without any, nothing is generated.
-    concurrency, store, max_failure_rate, progress
+    concurrency, store, progress
         As for `score`. With a store a run that was cut off goes on where it stopped, as long as the model writes
         the same judges again, which DSPy's cache sees to.
+    max_failure_rate : float
+        In [0, 1], for each judge by itself: one more of whose judgements are unparsable, out of range or refused is
+        dropped, and the metric is induced from what is left. More requests that fail on their way stop the run.
+    strict : bool
+        Whether a judge that cannot be made, or would be dropped, stops the run instead of a warning.
     generated_only_below : int
         With a language model and fewer rated training rows than this, only judges are candidates.
     panel : bool
@@ -88,6 +93,7 @@ class AutoMetrics:
         concurrency: Literal["auto"] | int | Concurrency = "auto",
         store: str | PathLike[str] | Store | None = None,
         max_failure_rate: float = 0.2,
+        strict: bool = False,
         progress: bool = False,
         generated_only_below: int = 80,
         panel: bool = False,
@@ -111,6 +117,7 @@ class AutoMetrics:
             concurrency=concurrency,
             store=store,
             max_failure_rate=max_failure_rate,
+            strict=strict,
             progress=progress,
             seed=seed,
         )
@@ -154,8 +161,11 @@ class AutoMetrics:
             If there is no task, or a group, input or output stands on both sides.
         DataError
             If there are fewer than two rated training rows, or their ratings are constant.
-        NeedsError, ModelFailure
-            If judges are asked for and the model is missing or fails beyond the gate.
+        NeedsError
+            If judges are asked for and there is no model.
+        ModelFailure
+            If the model refuses to work, too many requests fail on their way, or no candidate is left; with `strict`
+            if any judge fails.
         """
         task = task or self.task
         if not isinstance(task, Task):

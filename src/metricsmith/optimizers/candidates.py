@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from textwrap import shorten
 
 import dspy
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.bank.column import ColumnMetric
-from metricsmith.errors import JudgementFailed, NeedsError, OptionError, nearest
+from metricsmith.errors import MetricsmithError, ModelFailure, NeedsError, OptionError, nearest
 from metricsmith.metric import Metric
-from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS, generate
+from metricsmith.optimizers.generation import (
+    DEFAULT_COUNTS,
+    GENERATORS,
+    Generated,
+    Lack,
+    attempt,
+    ends_all,
+    generate,
+)
 from metricsmith.optimizers.learning_judges import LEARNED, learn
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -20,13 +30,15 @@ from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
-from metricsmith.records import MetricCard, Task, Usage
+from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.records import MetricCard, Status, Task, Usage
 
 __all__ = ["BANKS", "DEFAULT_POOL", "FAMILIES", "Candidates", "Sources", "card_key", "gather", "pool_cards"]
 
 BANKS = ("auto", "all", "existing", "generated", "none")
 FAMILIES = (*GENERATORS, *LEARNED)
 DEFAULT_POOL: Mapping[str, int] = {**DEFAULT_COUNTS, "examples": 1, "tuned": 1}  # AutoMetrics, section 3.1
+WHY = 160  # characters of a reason in the line on judges that could not be made
 GENERATED_ONLY_BELOW = 80  # rated training rows; AutoMetrics, section 4.6
 
 
@@ -120,13 +132,30 @@ class Candidates:
     """The predictors to compute.
 
     `declared` names those that measure the target by declaration, more being better: generated judges and
-    prior columns. `judged` names the generated ones.
+    prior columns. `judged` names the generated ones. `made` says how many of these there were before retrieval, and
+    `lacks` which others could not be made.
     """
 
     metrics: tuple[Metric, ...]
     declared: frozenset[str]
     notes: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    made: int = 0
+    lacks: tuple[Lack, ...] = ()
+
+    @property
+    def not_made(self) -> str:
+        """One line on the judges that could not be made, by family with the first reason; empty if none is lacking."""
+        parts = []
+        for family in dict.fromkeys(lack.family for lack in self.lacks):
+            own = [lack for lack in self.lacks if lack.family == family]
+            why = shorten(own[0].why, WHY, placeholder="...")
+            parts.append(f"{sum(lack.count for lack in own)} of the family {family!r} ({why})")
+        return f"Judges that could not be made: {'; '.join(parts)}." if parts else ""
+
+    def without(self, names: Collection[str]) -> Candidates:
+        """Those that are left without the named ones."""
+        return replace(self, metrics=tuple(metric for metric in self.metrics if metric.name not in names))
 
     @property
     def judged(self) -> frozenset[str]:
@@ -157,19 +186,20 @@ def gather(
     recommender: Recommender,
     *,
     seed: int = 0,
+    strict: bool = False,
 ) -> Candidates:
     """Generate judges, find usable bank metrics, and let the recommender keep the `k` most promising.
 
-    Columns are always kept: they are already paid for.
+    Columns are always kept: they are already paid for. A judge that cannot be made is lacking, and the others go on;
+    with `strict` it ends everything.
+
+    Raises
+    ------
+    ModelFailure
+        If the model refuses to work, no request for judges reached it, or no candidate is left.
     """
-    notes, usage = list(plan.notes), Usage()
-    judges: list[Judge] = []
-    if plan.generated:
-        learned = learned_counts(sources.generators)
-        written = {name: count for name, count in sources.generators.items() if name not in learned}
-        for made in (generate(rows, task, written, seed=seed), learn(rows, task, learned, seed=seed)):
-            judges, usage = [*judges, *made.judges], usage + made.usage
-            notes += made.notes
+    made = _generated(rows, task, sources.generators, seed, strict) if plan.generated else Generated()
+    notes, judges = [*plan.notes, *made.notes], made.judges
     bank: list[BankMetric] = []
     if plan.existing:
         usable, unusable = (sources.metrics or default_bank()).usable(rows)
@@ -185,11 +215,38 @@ def gather(
     if sources.panel:
         chosen = _seated(chosen, task)
     metrics = (*map(ColumnMetric, sources.columns), *chosen)
+    if not metrics and made.lacks:
+        raise ModelFailure(f"no candidate metric is left; {'; '.join(made.notes)}", usage=made.usage)
     if not metrics:
         raise OptionError("there is no candidate metric: give output text, --metric-columns, or another --bank")
     declared = {metric.name for metric in chosen if _is_judge(metric) and metric.output.higher_is_better}
     declared |= set(sources.prior_columns)
-    return Candidates(metrics, frozenset(declared), (*notes, *recommended_notes), usage + recommended_usage)
+    return Candidates(
+        metrics,
+        frozenset(declared),
+        (*notes, *recommended_notes),
+        made.usage + recommended_usage,
+        len(judges),
+        made.lacks,
+    )
+
+
+def _generated(
+    rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], seed: int, strict: bool
+) -> Generated:
+    """All judges that can be made, family by family."""
+    learned = learned_counts(counts)
+    written = {name: count for name, count in counts.items() if name not in learned}
+    makers = [partial(attempt, written, partial(generate, rows, task, written, seed=seed))]
+    makers += [partial(learn, rows, task, {name: count}, seed=seed) for name, count in learned.items()]
+    made = Generated()
+    for make in makers:
+        made += make()
+        if strict and made.lacks:
+            raise ModelFailure(f"not all judges could be made, which strict does not allow: {made.lacks[0].why}")
+    if made.lacks and not made.judges and all(lack.status == Status.TRANSPORT for lack in made.lacks):
+        raise ModelFailure(f"no request for judges was answered: {made.lacks[0].why}", Status.TRANSPORT, made.usage)
+    return made
 
 
 def _is_judge(metric: Metric) -> bool:
@@ -215,9 +272,13 @@ def _retrieve(
     notes, usage = [], Usage()
     try:
         choice = recommender.recommend(task, cards, k)
-    except JudgementFailed as problem:
-        choice = BM25Recommender().recommend(task, cards, k)
-        notes.append(f"the model's ranking failed ({problem}); BM25's order stands")
+    except MetricsmithError as problem:
+        if ends_all(problem):
+            raise
+        first = recommender.first if isinstance(recommender, PipelineRecommender) else BM25Recommender()
+        choice = first.recommend(task, cards, k)
+        name = "BM25" if isinstance(first, BM25Recommender) else type(first).__name__
+        notes.append(f"the model's ranking failed ({problem}); {name}'s order stands")
         usage += problem.usage or Usage()
     kept = set(choice.names)
     notes += [f"retrieval kept {len(kept)} of {len(cards)} metrics", *choice.notes]

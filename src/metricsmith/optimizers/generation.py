@@ -6,11 +6,20 @@ import contextvars
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import dspy
 
-from metricsmith.errors import ModelFailure, OptionError, nearest
+from metricsmith.errors import (
+    HopelessModel,
+    Interrupted,
+    JudgementFailed,
+    MetricsmithError,
+    ModelFailure,
+    OptionError,
+    nearest,
+)
 from metricsmith.programs.asked_scale import asked_scale
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator
@@ -19,11 +28,14 @@ from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.rubric import RubricJudge
-from metricsmith.records import Task, Usage
+from metricsmith.records import Status, Task, Usage
 from metricsmith.scoring.calls import Call, model_call
 from metricsmith.signatures.axes import Axis
 
-__all__ = ["DEFAULT_COUNTS", "GENERATORS", "Family", "Generated", "axes_inputs", "generate", "rubric_inputs"]
+__all__ = [
+    "DEFAULT_COUNTS", "GENERATORS", "Family", "Generated", "Lack", "attempt", "axes_inputs", "ends_all", "generate",
+    "rubric_inputs",
+]  # fmt: skip
 
 # AutoMetrics, section 3.1: 10 single-criterion and 5 rubric judges.
 DEFAULT_COUNTS: Mapping[str, int] = {"criterion": 10, "rubric": 5}
@@ -31,12 +43,28 @@ PARSE_TRIES = 4  # a lost generation request costs a whole judge, or all of them
 
 
 @dataclass(frozen=True)
+class Lack:
+    """Judges of a family that were asked for and could not be made, and why; `status` where their requests failed."""
+
+    family: str
+    count: int
+    why: str
+    status: str = ""
+
+
+@dataclass(frozen=True)
 class Generated:
-    """Judges with what it took to make them."""
+    """Judges with what it took to make them, and which others could not be made."""
 
     judges: tuple[Judge, ...] = ()
     usage: Usage = field(default_factory=Usage)
     notes: tuple[str, ...] = ()
+    lacks: tuple[Lack, ...] = ()
+
+    def __add__(self, other: Generated) -> Generated:
+        return Generated(
+            self.judges + other.judges, self.usage + other.usage, self.notes + other.notes, self.lacks + other.lacks
+        )
 
 
 @dataclass(frozen=True)
@@ -46,6 +74,42 @@ class Family:
     build: Callable[[Sequence[Axis], Task], Generated]
     requests_each: int
     on_panels: bool = True
+
+
+def ends_all(problem: MetricsmithError) -> bool:
+    """Whether a failure ends more than the part in which it happened.
+
+    So do a model that refuses to work, a spent budget or a stopped run, and Ctrl-C.
+    """
+    if isinstance(problem, JudgementFailed | ModelFailure) and problem.status in (Status.BUDGET, Status.SKIPPED):
+        return True
+    return isinstance(problem, HopelessModel | Interrupted)
+
+
+def attempt(counts: Mapping[str, int], make: Callable[[], Generated]) -> Generated:
+    """Make judges of one or more families; where that fails, a note and what was paid take their place.
+
+    Parameters
+    ----------
+    counts : mapping of str to int
+        Family to number of judges that `make` is to make.
+    make : callable
+
+    Raises
+    ------
+    MetricsmithError
+        What `ends_all`.
+    """
+    try:
+        return make()
+    except MetricsmithError as problem:
+        if ends_all(problem):
+            raise
+        names = ", ".join(map(repr, counts))
+        note = f"no judge of the famil{'ies' if len(counts) > 1 else 'y'} {names}: {problem}"
+        status = str(getattr(problem, "status", ""))
+        lacks = tuple(Lack(name, count, str(problem), status) for name, count in counts.items() if count)
+        return Generated(usage=problem.usage or Usage(), notes=(note,), lacks=lacks)
 
 
 def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> Generated:
@@ -76,13 +140,14 @@ def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
         return Generated()
     call = model_call(AxesGenerator(), parse_tries=PARSE_TRIES, **axes_inputs(rows, task, wanted, seed=seed))
     if call.prediction is None:
-        raise ModelFailure(f"the request for criteria to judge by failed: {call.error}")
+        raise ModelFailure(f"the request for criteria to judge by failed: {call.error}", call.status, call.usage)
     axes = call.prediction.axes
-    notes = [] if len(axes) == wanted else [f"{wanted} axes were asked for, {len(axes)} distinct ones came back"]
-    made, start = Generated(usage=call.usage, notes=tuple(notes)), 0
+    note = f"{wanted} axes were asked for, {len(axes)} distinct ones came back"
+    made, start = Generated(usage=call.usage, notes=() if len(axes) == wanted else (note,)), 0
     for name, count in counts.items():
-        family = GENERATORS[name].build(axes[start : start + count], task)
-        made = Generated(made.judges + family.judges, made.usage + family.usage, made.notes + family.notes)
+        own = axes[start : start + count]
+        made += attempt({name: len(own)}, partial(GENERATORS[name].build, own, task))
+        made += Generated(lacks=(Lack(name, count - len(own), note),) if len(own) < count else ())
         start += count
     return made
 
@@ -115,7 +180,7 @@ def _rubric_judges(axes: Sequence[Axis], task: Task) -> Generated:
     def build(axis: Axis, written: dspy.Prediction) -> Judge:
         return RubricJudge(criterion=axis.name, meaning=axis.meaning, levels=written.levels, task=task.description)
 
-    return _written(axes, task, RubricGenerator(), "rubric", build)
+    return _written(axes, task, RubricGenerator(), "rubric", "rubric", build)
 
 
 def _geval_judges(axes: Sequence[Axis], task: Task) -> Generated:
@@ -124,13 +189,14 @@ def _geval_judges(axes: Sequence[Axis], task: Task) -> Generated:
             criterion=axis.name, meaning=axis.meaning, steps=written.steps, task=task.description, mode="logprob"
         )
 
-    return _written(axes, task, StepsGenerator(), "evaluation steps", build)
+    return _written(axes, task, StepsGenerator(), "geval", "evaluation steps", build)
 
 
 def _written(
     axes: Sequence[Axis],
     task: Task,
     generator: dspy.Module,
+    family: str,
     what: str,
     build: Callable[[Axis, dspy.Prediction], Judge],
 ) -> Generated:
@@ -144,13 +210,14 @@ def _written(
     with ThreadPoolExecutor(len(axes)) as pool:
         futures = [pool.submit(contextvars.copy_context().run, write, axis) for axis in axes]
         calls = [future.result() for future in futures]
-    judges, notes = [], []
+    made = Generated(usage=sum((call.usage for call in calls), Usage()))
     for axis, call in zip(axes, calls, strict=True):
-        if call.prediction is None:
-            notes.append(f"no {what} for {axis.name!r}: {call.error}")
-        else:
-            judges.append(build(axis, call.prediction))
-    return Generated(tuple(judges), sum((call.usage for call in calls), Usage()), tuple(notes))
+        if call.prediction is not None:
+            made += Generated((build(axis, call.prediction),))
+            continue
+        note = f"no {what} for {axis.name!r}: {call.error}"
+        made += Generated(notes=(note,), lacks=(Lack(family, 1, note, call.status),))
+    return made
 
 
 GENERATORS: Mapping[str, Family] = {

@@ -62,7 +62,7 @@ def induce(
     DataError
         If there are too few groups.
     NeedsError, ModelFailure
-        If judges are asked for and the model is missing or fails beyond the gate.
+        As `AutoMetrics.compile` raises them.
     """
     if not isinstance(table, Table):
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")

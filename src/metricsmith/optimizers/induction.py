@@ -22,7 +22,7 @@ from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Task
-from metricsmith.scoring import Concurrency, ScoreTable, score
+from metricsmith.scoring import Concurrency, PerJudge, ScoreTable, score
 from metricsmith.scoring.models import using
 from metricsmith.store import Store
 
@@ -47,6 +47,11 @@ class Options:
         None takes the one in force, if any.
     concurrency, store, max_failure_rate, progress
         As for `scoring.score`.
+    per_judge : bool
+        Whether `max_failure_rate` holds for each judge by itself, so that one that fails more often is dropped;
+        otherwise for all judgements together.
+    strict : bool
+        Whether a judge that cannot be made, or would be dropped, ends the pass.
     seed : int
     repetition : int
         Number of this pass among several on the same rows: the model is asked anew in each, past DSPy's cache and in
@@ -60,11 +65,14 @@ class Options:
     concurrency: Literal["auto"] | int | Concurrency = "auto"
     store: str | PathLike[str] | Store | None = None
     max_failure_rate: float = 0.2
+    per_judge: bool = True
+    strict: bool = False
     progress: bool = False
     seed: int = 0
     repetition: int = 0
 
     def __post_init__(self) -> None:
+        PerJudge(self.max_failure_rate)  # refuses what is no share, before anything is asked
         if self.seed < 0:
             raise OptionError(f"seed={self.seed} must be 0 or more")
 
@@ -74,7 +82,9 @@ class Options:
         return {
             "concurrency": self.concurrency,
             "store": self.store,
-            "max_failure_rate": self.max_failure_rate,
+            "max_failure_rate": (
+                PerJudge(self.max_failure_rate, self.strict) if self.per_judge else self.max_failure_rate
+            ),
             "progress": self.progress,
             "first_run": self.repetition,
         }
@@ -104,12 +114,14 @@ class Options:
 class Induction:
     """What a pass made.
 
-    `table` covers the training rows first, then the others; `unrated_values`, shape (u, m), are the unrated
-    rows that helped to choose the small model.
+    `table` covers the training rows first, then the others; `scored` has the same rows with the judges that were
+    dropped for their failures too, of which `candidates` and `table` know nothing. `unrated_values`, shape (u, m),
+    are the unrated rows that helped to choose the small model.
     """
 
     train: Rated
     candidates: Candidates
+    scored: ScoreTable
     table: ScoreTable
     unrated_values: FloatArray
     fitted: Fitted
@@ -159,13 +171,17 @@ def induct(
     plan = plan or options.plan(train)
     with options.asking():
         with stage("finding candidates", options.progress):
-            candidates = gather(train.rows, task, options.sources, plan, options.retriever(), seed=options.seed)
+            candidates = gather(
+                train.rows, task, options.sources, plan, options.retriever(), seed=options.seed, strict=options.strict
+            )
         with stage("scoring rows", options.progress):
-            table = score(
+            scored = score(
                 candidates.metrics,
                 [*train.rows, *others],
                 **options.scoring,
             )
+            candidates = candidates.without(scored.dropped)
+            table = scored.select(metric.name for metric in candidates.metrics)
             extra = score(candidates.metrics, [] if candidates.costly else unrated, progress=False)
     with stage("fitting", options.progress):
         fitted = fit(
@@ -186,4 +202,4 @@ def induct(
         best=[0.0] * len(components.metrics),
     )
     metric.settings.values["best"] = metric.best_contributions(components.run()[: len(train)])
-    return Induction(train, candidates, table, extra.run(), fitted, metric)
+    return Induction(train, candidates, scored, table, extra.run(), fitted, metric)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import dspy
 
@@ -12,7 +13,7 @@ from metricsmith.datasets.splits import holdout
 from metricsmith.errors import InputError
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.examples import draw_examples
-from metricsmith.optimizers.generation import Generated
+from metricsmith.optimizers.generation import Generated, attempt
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
 from metricsmith.optimizers.tuning.sides import rated_sides
@@ -59,31 +60,32 @@ def learn(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *
     Returns
     -------
     Generated
-        Where rows or groups are too few for a judge, a note says so in its place; where judges are not asked in the
-        raters' numbers, the first note says so and why.
+        Where a judge cannot be made, for want of rows or for its failures, a note says so in its place; where judges
+        are not asked in the raters' numbers, the first note says so and why.
 
     Raises
     ------
-    ModelFailure
-        If the model refuses to work, or too many judgements fail.
+    HopelessModel
+        If the model refuses to work.
     """
     places = _places(counts)
     said = asked_note(task.target, task.scale, [float(row[task.target]) for row in rows]) if places else ""
     made = Generated(notes=(said,) if said else ())
     for name, number in places:
-        try:
-            start = LEARNED[name](rows, task, seed + number)
-            judge = start.tuner.compile(start.judge, start.learn, start.select)
-        except InputError as problem:
-            made = Generated(made.judges, made.usage, (*made.notes, f"no judge of the family {name!r}: {problem}"))
-            continue
-        tuning = judge.tuning
-        note = (
-            f"{judge.name}: {tuning.method} for {tuning.objective} on {tuning.learned} + {tuning.selected} rows; "
-            f"{tuning.selection.verdict}; at most {tuning.bound} requests, {tuning.usage.requests} sent"
-        ) + (f"; ended early: {tuning.ended}" if tuning.ended else "")
-        made = Generated((*made.judges, judge), made.usage + tuning.usage, (*made.notes, note))
+        made += attempt({name: 1}, partial(_learned, name, rows, task, seed + number))
     return made
+
+
+def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int) -> Generated:
+    """One judge, with a note on how it was tuned."""
+    start = LEARNED[name](rows, task, seed)
+    judge = start.tuner.compile(start.judge, start.learn, start.select)
+    tuning = judge.tuning
+    note = (
+        f"{judge.name}: {tuning.method} for {tuning.objective} on {tuning.learned} + {tuning.selected} rows; "
+        f"{tuning.selection.verdict}; at most {tuning.bound} requests, {tuning.usage.requests} sent"
+    ) + (f"; ended early: {tuning.ended}" if tuning.ended else "")
+    return Generated((judge,), tuning.usage, (note,))
 
 
 def learn_bound(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> int:

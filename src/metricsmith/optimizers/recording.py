@@ -18,13 +18,14 @@ from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induction import Induction
 from metricsmith.optimizers.rated import Rated
 from metricsmith.programs.induced import Explanation
+from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from metricsmith.records import Agreement, Judgement, Usage
 from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
 from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import tally
 
-__all__ = ["Evaluation", "record_run"]
+__all__ = ["Evaluation", "missing_judges", "record_run"]
 
 NOTHING = Usage()
 
@@ -34,7 +35,7 @@ class Evaluation:
     """What was found out on rows that the fit has not seen, with the judgements and the cost of the folds.
 
     `held_out_predictions` are those of the training rows, each made while its row was held out
-    (cross-validation); empty otherwise.
+    (cross-validation); empty otherwise. `fallen` says of the folds which judges they had to do without.
     """
 
     kind: str
@@ -46,6 +47,7 @@ class Evaluation:
     learning: tuple[LearningPoint, ...] = ()
     judgements: tuple[Judgement, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    fallen: tuple[str, ...] = ()
 
 
 def record_run(
@@ -60,12 +62,13 @@ def record_run(
     seed: int,
     notes: Sequence[str] = (),
     unrated_usage: Usage = NOTHING,
+    unrated_fallen: Iterable[str] = (),
 ) -> RunRecord:
     """Put the record together."""
     train = induction.train
     explanations = induction.metric.combine(induction.components)
     judgements = [
-        *induction.table.flat(),
+        *induction.scored.flat(),
         *evaluation.judgements,
         *(part.judgement for explanation in unrated_explanations for part in explanation.parts),
     ]
@@ -82,7 +85,7 @@ def record_run(
     ]
     raws = [row.prediction for row in data if row.prediction is not None]
     scale = induction.metric.task.scale
-    usage = induction.candidates.usage + induction.table.usage + evaluation.usage + unrated_usage
+    usage = induction.candidates.usage + induction.scored.usage + evaluation.usage + unrated_usage
     return RunRecord(
         task=induction.metric.task,
         signature=signature,
@@ -99,8 +102,20 @@ def record_run(
         baselines=evaluation.baselines,
         judgements=tally(judgements),
         usage=_usage(usage, estimated, seconds),
-        warnings=tuple(_warnings(induction, evaluation, judgements)),
-        notes=(*notes, *induction.candidates.notes, *induction.fitted.notes, *_single_note(induction)),
+        warnings=(
+            *_majority(induction),
+            *_warnings(induction, evaluation, judgements),
+            *missing_judges(induction),
+            *evaluation.fallen,
+            *(f"Unrated rows: {reason}" for reason in unrated_fallen),
+        ),
+        notes=(
+            *notes,
+            *induction.candidates.notes,
+            *_panel_note(induction),
+            *induction.fitted.notes,
+            *_single_note(induction),
+        ),
         data=tuple(data),
         combiner=induction.fitted.sentence,
         fidelity=induction.fitted.fidelity,
@@ -112,10 +127,39 @@ def record_run(
     )
 
 
+def missing_judges(induction: Induction) -> list[str]:
+    """Which judges were asked for and take no part: one line on those never made, one for each that was dropped."""
+    not_made = induction.candidates.not_made
+    return [*([not_made] if not_made else []), *induction.scored.dropped.values()]
+
+
+def _majority(induction: Induction) -> list[str]:
+    """A warning where more than half of the judges that were asked for fell away."""
+    candidates, dropped = induction.candidates, len(induction.scored.dropped)
+    lacking = sum(lack.count for lack in candidates.lacks)
+    asked = candidates.made + lacking
+    if 2 * (lacking + dropped) <= asked:
+        return []
+    return [
+        f"{lacking + dropped} of {asked} judges fell away ({lacking} could not be made, {dropped} failed too often): "
+        "the metric rests on what is left."
+    ]
+
+
 def _panel(induction: Induction) -> PanelTokens | None:
     """Prompt tokens of the panel and of its judges one by one, over the rows that they read."""
     panel = induction.candidates.panel
     return None if panel is None else tokens_per_row(panel, induction.table.rows)
+
+
+def _panel_note(induction: Induction) -> list[str]:
+    """On how many rows the panel was of no use; the first member asked for bears what a joint request costs."""
+    table = induction.table
+    others = [place for place, metric in enumerate(table.metrics) if isinstance(metric, PanelMember)][1:]
+    alone = sum(
+        all(table.judgement(row, place).usage.requests for place in others) for row in range(len(table.rows)) if others
+    )
+    return [f"the panel could not be read on {alone} rows: its criteria were asked one by one"] if alone else []
 
 
 def _single_note(induction: Induction) -> list[str]:
@@ -235,7 +279,8 @@ def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence
         warnings.append(f"{unpredicted} held-out rows have no prediction and are left out of the metric's figures.")
     if MINIMUM_GROUPS <= test.groups < 10:
         warnings.append(f"Only {test.groups} held-out groups: the interval is rough.")
-    failed = sum(not judgement.ok and judgement.status != "skipped" for judgement in judgements)
+    dropped = induction.scored.dropped
+    failed = sum(not one.ok and one.status != "skipped" and one.metric not in dropped for one in judgements)
     if failed:
         warnings.append(f"{failed} model judgements failed; they count as missing, not as low.")
     better = [

@@ -21,7 +21,7 @@ from metricsmith.optimizers.evaluation import METRIC, learning_curve, prediction
 from metricsmith.optimizers.induction import Induction, Options, induct
 from metricsmith.optimizers.learning_judges import learn_bound
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.recording import Evaluation, record_run
+from metricsmith.optimizers.recording import Evaluation, missing_judges, record_run
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Judgement, Task, Usage
@@ -114,6 +114,7 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
         seed=options.seed,
         notes=sides.notes,
         unrated_usage=unrated.usage,
+        unrated_fallen=unrated.dropped.values(),
     )
     return Induced(metric, metric.record)
 
@@ -160,13 +161,15 @@ def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induct
     rated, by_fold = sides.train, []
     plan = options.plan(rated)  # one procedure for all folds: the one that makes the saved metric
     judgements: list[Judgement] = []
-    usage = Usage()
+    usage, fallen = Usage(), list[str]()
     for fold in sides.folds:
         held = rated.take(fold.test)
         part = induct(rated.take(fold.train), held.rows, task, options, plan=plan)
         by_fold.append(predictions(part, part.other_values, held.rows))
-        judgements += part.table.flat()
-        usage += part.candidates.usage + part.table.usage
+        judgements += part.scored.flat()
+        usage += part.candidates.usage + part.scored.usage
+        number = len(by_fold)
+        fallen += [f"Fold {number}: {line}" for line in missing_judges(part)]
     tests = [rated.take(fold.test) for fold in sides.folds]
     blocks = {
         label: agreement_over_folds(
@@ -190,6 +193,7 @@ def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induct
         shares=selected_shares(induction, options.fit, options.seed),
         judgements=tuple(judgements),
         usage=usage,
+        fallen=tuple(fallen),
     )
 
 

@@ -17,15 +17,24 @@ from typing import Any
 import dspy
 import numpy as np
 from dspy.utils.exceptions import AdapterParseError, LMError
-from numpy.typing import NDArray
 
-from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError, OptionError, nearest
+from metricsmith.errors import (
+    HopelessModel,
+    InputError,
+    Interrupted,
+    JudgementFailed,
+    MetricsmithError,
+    ModelFailure,
+    NeedsError,
+    OptionError,
+    nearest,
+)
 from metricsmith.metric import Composite
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objective
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.bench import Bench, MetricReading, Reading
-from metricsmith.optimizers.tuning.demonstrations import example_of, judge_numbers, stands_in_demos
+from metricsmith.optimizers.tuning.demonstrations import example_of, shown_numbers, stands_in_demos
 from metricsmith.optimizers.tuning.metered import Meter
 from metricsmith.optimizers.tuning.methods import METHODS, SETS, Job, evaluate
 from metricsmith.optimizers.tuning.outcome import Tuning
@@ -36,8 +45,8 @@ from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import RatersJudge
-from metricsmith.records import Scale, Task
-from metricsmith.scoring.failures import one_line
+from metricsmith.records import Status, Task
+from metricsmith.scoring.failures import one_line, words
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency
 from metricsmith.scoring.models import using
@@ -174,7 +183,12 @@ class JudgeTuner:
         NeedsError
             If there is no language model.
         ModelFailure
-            If the model refuses to work, or more than a fifth of the judge's own judgements fail.
+            If the model refuses to work (`HopelessModel`), or more than a fifth of the judge's own judgements fail.
+
+        Notes
+        -----
+        An error inside DSPy's optimisers ends the search, not the call: the best of what was tried until then is
+        compared with the judge as it was, and ``tuning.ended`` names the error.
         """
         began = time.perf_counter()
         with using(self.lm):
@@ -185,21 +199,35 @@ class JudgeTuner:
                     "no language model is set: pass lm=dspy.LM('provider/model') or dspy.configure(lm=...)"
                 )
             _log.info("tuning by %s will send at most %d requests", self.method, bound)
-            answers = job.bench.answers
-            answers.flow.budget = Budget(requests=bound)
-            before = answers.candidate(judge, {})
-            job, bound = self._observed(job, before, bound)
-            with _quiet(self.progress):
-                evaluate(job, job.student(judge, {}))
-            self._check_start(job.bench, before)
-            job.bench.start = self.goal.statistic(job.bench.values(before), job.bench.select.ratings)
-            ended = ""
             try:
-                with _quiet(self.progress):
-                    METHODS[self.method].run(job, self._share() - job.select_calls)
-            except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
-                ended = one_line(str(stopped))
-            return self._result(judge, job, before, bound, ended or answers.flow.stopped, began)
+                return self._tuned(judge, job, bound, began)
+            except MetricsmithError as problem:
+                problem.usage = job.bench.answers.flow.spent
+                raise
+
+    def _tuned(self, judge: dspy.Module, job: Job, bound: int, began: float) -> Any:
+        """Judge the selection rows, search, and choose."""
+        answers = job.bench.answers
+        answers.flow.budget = Budget(requests=bound)
+        before = answers.candidate(judge, {})
+        job, bound = self._observed(job, before, bound)
+        with _quiet(self.progress):
+            evaluate(job, job.student(judge, {}))
+        self._check_start(job.bench, before)
+        job.bench.start = self.goal.statistic(job.bench.values(before), job.bench.select.ratings)
+        ended = ""
+        try:
+            with _quiet(self.progress):
+                METHODS[self.method].run(job, self._share() - job.select_calls)
+        except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
+            ended = one_line(str(stopped))
+        except (InputError, Interrupted):  # what the method lacks, and Ctrl-C
+            raise
+        except Exception as stopped:  # DSPy's optimisers and their libraries raise whatever they like
+            ended = f"{type(stopped).__name__}: {words(stopped, job.writer)}"
+            _log.warning("the search by %s ended with %s", self.method, ended, exc_info=True)
+            answers.flow.stop("the search has ended")  # for threads that it may have left behind
+        return self._result(judge, job, before, bound, ended or answers.flow.stopped, began)
 
     def _share(self) -> int:
         """What of the budget is planned with."""
@@ -238,16 +266,21 @@ class JudgeTuner:
     def _check_start(self, bench: Bench, before: str) -> None:
         flow = bench.answers.flow
         if flow.hopeless:
-            raise ModelFailure(f"the model refuses to work: {flow.hopeless}")
+            kind = HopelessModel if flow.barred else ModelFailure
+            raise kind(f"the model refuses to work: {flow.hopeless}", Status.TRANSPORT)
         missing = float(np.mean(np.isnan(bench.values(before))))
         if missing > MOST_FAILED:
-            first = next(
-                said.error or "its answer holds no number"
+            failed = [
+                said
                 for row in bench.select.rows
                 if (said := bench.answers.known(before, dict(row.inputs().items())))
                 and math.isnan(bench.value(row, said))
+            ]
+            first, statuses = failed[0].error or "its answer holds no number", {said.status for said in failed}
+            raise ModelFailure(
+                f"{missing:.0%} of the judge's own judgements failed, so nothing can be tuned: {first}",
+                statuses.pop() if len(statuses) == 1 else "",
             )
-            raise ModelFailure(f"{missing:.0%} of the judge's own judgements failed, so nothing can be tuned: {first}")
 
     def _result(self, judge: dspy.Module, job: Job, before: str, bound: int, ended: str, began: float) -> Any:
         bench = job.bench
@@ -305,7 +338,7 @@ class JudgeTuner:
             check_labels(judge, self.goal, ratings, scale)
             shown = target if isinstance(judge, Judge) else ""
             reading = Reading(sign_of(judge, scale), scale.width if scale else float(np.ptp(ratings)), shown)
-            learn, select = (_shown(judge, side, target, scale, learn.ratings) for side in (learn, select))
+            learn, select = (shown_numbers(judge, side, scale, target, learn.ratings) for side in (learn, select))
             if self.method in SHOWING:
                 draws = self._draws(judge, example_of(judge), learn, target)
         bench = Bench(Answers(flow, lm), self.goal, reading, learn, select, self.seed)
@@ -341,16 +374,6 @@ def _quiet(progress: bool) -> Iterator[None]:
                 yield
         finally:
             log.setLevel(level)
-
-
-def _shown(judge: dspy.Module, side: Rated, target: str, scale: Scale | None, among: NDArray[np.float64]) -> Rated:
-    """The same rows and ratings, the rows with the numbers that the judge is asked for: what any prompt may show."""
-    numbers = judge_numbers(judge, side.ratings, scale, among).tolist()
-    rows = [
-        row if number == rating else row.copy(**{target: number})
-        for row, number, rating in zip(side.rows, numbers, side.ratings.tolist(), strict=True)
-    ]
-    return replace(side, rows=rows)
 
 
 def _asked(judge: dspy.Module, bench: Bench) -> str:

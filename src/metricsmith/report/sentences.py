@@ -98,7 +98,7 @@ STATUSES = {
     "refused": "the model refused",
     "transport": "the call failed on its way",
     "budget": "not asked: the budget was spent",
-    "skipped": "not asked: the row lacks what it needs, or the number is undefined",
+    "skipped": "not asked: the row lacks what it needs, the number is undefined, or the judge was dropped",
 }
 
 

@@ -3,7 +3,7 @@
 from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.engine import ascore, score
 from metricsmith.scoring.estimate import estimate
-from metricsmith.scoring.limits import Budget, Concurrency
+from metricsmith.scoring.limits import Budget, Concurrency, PerJudge
 from metricsmith.scoring.table import Coverage, ScoreTable, tally
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "CallableMetric",
     "Concurrency",
     "Coverage",
+    "PerJudge",
     "ScoreTable",
     "ascore",
     "estimate",

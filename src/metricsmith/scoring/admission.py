@@ -115,6 +115,7 @@ class Gate:
             forgiven = self.choices and rejects_choices(problem)
             outcome, lost = Outcome.FAILED if forgiven else cause.outcome, int(cause.sent)
             said = words(problem, lm)
+            self.flow.barred |= cause.stopping and not forgiven
             raise
         except BaseException as problem:
             keep_keys(problem, lm)

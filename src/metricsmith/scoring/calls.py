@@ -18,7 +18,7 @@ from weakref import WeakSet
 
 import dspy
 
-from metricsmith.errors import JudgementFailed, ModelFailure, NeedsError
+from metricsmith.errors import HopelessModel, JudgementFailed, NeedsError
 from metricsmith.records import Status, Usage
 from metricsmith.scoring.adapters import Channel, ChoicesChannel, Repair, Replay
 from metricsmith.scoring.admission import Gate
@@ -94,7 +94,7 @@ def model_call(
     ------
     NeedsError
         If no language model is set.
-    ModelFailure
+    HopelessModel
         Without a flow in force: if no retry can help (wrong key, no credit, unknown model).
     """
     return _converse(module, inputs, run, tries, parse_tries)
@@ -131,7 +131,7 @@ def model_calls(
 
     Raises
     ------
-    NeedsError, ModelFailure
+    NeedsError, HopelessModel
         As `model_call` raises them.
     """
     if len(runs) < 2 or not _takes_choices(lm := _model_of(module)):
@@ -246,7 +246,7 @@ class _Line:
         ------
         NotAdmitted
             If the flow is stopped or its budget spent.
-        ModelFailure
+        HopelessModel
             Without a flow in force, if no request can succeed.
         """
         while True:
@@ -257,7 +257,7 @@ class _Line:
                 raise
             self.usage += answer.usage
             if answer.stopping and self.alone:
-                raise ModelFailure(f"the model refuses to work: {answer.error}") from answer.problem
+                raise HopelessModel(f"the model refuses to work: {answer.error}", usage=self.usage) from answer.problem
             self.lost += answer.again
             if not answer.again or self.lost >= self.tries:
                 return answer

@@ -23,8 +23,9 @@ from metricsmith.scoring import flow as flows
 from metricsmith.scoring.batches import batches
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.jobs import jobs
+from metricsmith.scoring.limits import PerJudge
 from metricsmith.scoring.plan import Plan
-from metricsmith.scoring.results import PENDING, Results
+from metricsmith.scoring.results import ANSWERED_BADLY, PENDING, Results
 from metricsmith.scoring.rounds import Rounds
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.scoring.workers import Done, Job, Workers
@@ -67,7 +68,7 @@ class Coordinator:
         flow: Flow,
         shared: bool,
         window: int,
-        max_failure_rate: float,
+        max_failure_rate: float | PerJudge,
         progress: bool,
         batch_n: bool,
     ) -> None:
@@ -77,9 +78,12 @@ class Coordinator:
         self.results = Results(plan, rows, self.store)
         self.table = ScoreTable(plan.metrics, plan.columns, self.results)
         self.window, self.progress, self.batch_n = window, progress, batch_n
+        self.per_judge: PerJudge | None = None
+        if isinstance(max_failure_rate, PerJudge):
+            self.per_judge, max_failure_rate = max_failure_rate, max_failure_rate.rate
         self.max_failure_rate = max_failure_rate
         self.requested = len(plan.asked) * len(rows)  # at most
-        self.failures: list[Judgement] = []
+        self.failures: list[Judgement] = []  # that count for all metrics together
         self.workers = Workers(window)
         self.first = self.results.first()
         self.rounds = Rounds(self.results, self.first)
@@ -203,6 +207,10 @@ class Coordinator:
         """End the run where too many of the requested judgements failed; until all is known, of those at most."""
         if len(self.failures) > self.max_failure_rate * requested + 1e-9:  # .29 x 100 is a little less than 29
             raise self._too_many(requested)
+        dropped = self.results.dropped
+        if self.per_judge and dropped and (self.per_judge.strict or len(dropped) == len(self.plan.slots)):
+            left = "" if self.per_judge.strict else ", and no metric is left"
+            raise ModelFailure(f"{next(iter(dropped.values()))}{left}; {self._kept()}")
 
     def _book_ready(self) -> BaseException | None:
         problem = None
@@ -222,17 +230,41 @@ class Coordinator:
                 continue
             if place in self.results.numbers:
                 self._unwritten.append((place, row, judgement))
+            if place in self.results.dropped:  # the answer was on its way
+                self.results.spent[place] += judgement.usage
+                continue
             self.results.enter(place, row, judgement)
             self._touched.add(row)
             self._unreported += 1
             if not judgement.ok and judgement.status is not Status.SKIPPED:
-                if place in self.first:
+                if place in self.first and (not self.per_judge or judgement.status is Status.TRANSPORT):
                     self.failures.append(judgement)
                 logger.warning(
                     "row %s, metric %s, run %d: %s: %s",
                     self.results.rows[row].get("id", row), judgement.metric, judgement.run, judgement.status.value,
                     judgement.error,
                 )  # fmt: skip
+                self._drop_if_certain(place, judgement.error)
+
+    def _drop_if_certain(self, place: int, error: str) -> None:
+        """Drop a judge too many of whose answers are of no use, whatever the others may turn out to be."""
+        if self.per_judge is None or place not in self.first:
+            return
+        codes = self.results.codes[place]
+        pending = codes == PENDING
+        known = np.where(pending, codes[self.first[place]], codes)  # equal rows get the same answer
+        failed = int(np.isin(known, ANSWERED_BADLY).sum())
+        if failed <= self.max_failure_rate * len(codes) + 1e-9:
+            return
+        reason = (
+            f"{self.plan.slots[place].metric.name} is dropped: at least {failed} of its {len(codes)} judgements "
+            f"failed, more than the {self.max_failure_rate:.0%} that are allowed, such as: {error}"
+        )
+        self.results.drop(place, reason)
+        self.rounds.due[place] = False
+        self.rounds.total -= int(pending.sum())
+        self._touched.update(np.flatnonzero(pending).tolist())
+        logger.warning("%s", reason)
 
     def _write(self, wanted: list[Job]) -> list[bool]:
         """Make what is finished durable and claim what is wanted, in one transaction; True for what is ours."""
@@ -316,17 +348,20 @@ class Coordinator:
         kinds = Counter(judgement.status.value for judgement in self.failures)
         first = self.failures[0]
         most = "at most " if self.rounds.adaptive and requested == self.requested else ""
-        answered = int((self.results.codes[self.plan.asked] == 0).sum())
         return ModelFailure(
             f"{len(self.failures)} of {most}{requested} judgements failed "
             f"({', '.join(f'{count} {kind}' for kind, count in kinds.most_common())}), more than the "
-            f"{self.max_failure_rate:.0%} that are allowed; the first: {first.metric}: {first.error}; "
-            f"{answered} were answered and "
-            + (
-                "stand in the store: the same run goes on from there"
-                if self.store is not None
-                else "stand in this error's table; with store=... the same run would go on from there"
-            )
+            f"{self.max_failure_rate:.0%} that are allowed; the first: {first.metric}: {first.error}; {self._kept()}"
+        )
+
+    def _kept(self) -> str:
+        """How much was answered, and where it is kept."""
+        answered = int((self.results.codes[self.plan.asked] == 0).sum())
+        if self.store is not None:
+            return f"{answered} were answered and stand in the store: the same run goes on from there"
+        return (
+            f"{answered} were answered and stand in this error's table; with store=... the same run would go on from "
+            "there"
         )
 
 

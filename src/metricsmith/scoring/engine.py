@@ -19,7 +19,7 @@ from metricsmith.errors import OptionError, StoreError
 from metricsmith.scoring import flow as flows
 from metricsmith.scoring.coordinator import Coordinator
 from metricsmith.scoring.flow import Flow
-from metricsmith.scoring.limits import Budget, Concurrency
+from metricsmith.scoring.limits import Budget, Concurrency, PerJudge
 from metricsmith.scoring.models import price, using
 from metricsmith.scoring.plan import Plan, checked_rows, model_of, plan
 from metricsmith.scoring.table import ScoreTable
@@ -40,7 +40,7 @@ def score(
     concurrency: Literal["auto"] | int | Concurrency = "auto",
     store: str | PathLike[str] | Store | None = None,
     budget: Budget | None = None,
-    max_failure_rate: float = 0.2,
+    max_failure_rate: float | PerJudge = 0.2,
     progress: bool = True,
     batch_n: bool = False,
 ) -> ScoreTable:
@@ -68,9 +68,9 @@ def score(
         Where finished judgements are kept: what is there already is not asked again, failures are.
     budget : Budget, optional
         What the run may spend; what is left undone has status ``budget``.
-    max_failure_rate : float
+    max_failure_rate : float or PerJudge
         In [0, 1]: the share of model judgements that may fail. Rows that lack what a metric needs and what the
-        budget cut off do not count.
+        budget cut off do not count. With `PerJudge` a judge that fails too often is dropped instead.
     progress : bool
         Whether to draw a progress bar on standard error, if that is a terminal.
     batch_n : bool
@@ -111,7 +111,7 @@ async def ascore(
     concurrency: Literal["auto"] | int | Concurrency = "auto",
     store: str | PathLike[str] | Store | None = None,
     budget: Budget | None = None,
-    max_failure_rate: float = 0.2,
+    max_failure_rate: float | PerJudge = 0.2,
     progress: bool = True,
     batch_n: bool = False,
 ) -> ScoreTable:
@@ -142,13 +142,13 @@ def _coordinator(
     concurrency: Literal["auto"] | int | Concurrency,
     store: str | PathLike[str] | Store | None,
     budget: Budget | None,
-    max_failure_rate: float,
+    max_failure_rate: float | PerJudge,
     progress: bool,
     batch_n: bool,
 ) -> Coordinator:
     """Check the options and put the run together; a run inside another one shares its limits."""
-    if not isinstance(max_failure_rate, int | float) or not 0 <= max_failure_rate <= 1:
-        raise OptionError(f"max_failure_rate={max_failure_rate!r} must be a share from 0 to 1")
+    if not isinstance(max_failure_rate, PerJudge):
+        PerJudge(max_failure_rate)  # refuses what is no share
     if budget is not None and not isinstance(budget, Budget):
         raise OptionError(f"budget={budget!r} must be a Budget, say Budget(requests=100)")
     if store is not None and not isinstance(store, str | PathLike | Store):

@@ -88,6 +88,8 @@ class Flow:
         Why nothing is admitted any more; empty while the flow runs.
     hopeless : str
         The server's words, once it has refused too often; otherwise empty.
+    barred : bool
+        Whether any request met a wrong key, no credit or an unknown model.
     """
 
     def __init__(
@@ -102,6 +104,7 @@ class Flow:
         self.spent = Usage()
         self.in_flight = 0
         self.stopped = self.hopeless = ""
+        self.barred = False
         self._clock = clock or Clock()
         self._condition = threading.Condition(threading.Lock())
         self._halted = threading.Event()

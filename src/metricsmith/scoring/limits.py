@@ -1,4 +1,4 @@
-"""What a run may spend and how fast it may go: plain values that the caller chooses."""
+"""What a run may spend, how fast it may go and how much of it may fail: plain values that the caller chooses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from metricsmith.errors import OptionError
 
-__all__ = ["Budget", "Concurrency"]
+__all__ = ["Budget", "Concurrency", "PerJudge"]
 
 MOST = 64  # requests in flight: more gained nothing on two cores, and threads cost memory
 
@@ -111,6 +111,37 @@ class Concurrency:
 def _is_limit(value: object, whole: bool = False) -> bool:
     """Whether a value is a number that can be kept as a limit: above 0 and finite."""
     return _is_number(value, whole) and 0 < value <= sys.float_info.max  # type: ignore[operator]
+
+
+@dataclass(frozen=True, slots=True)
+class PerJudge:
+    """A failure rate that each judge has to keep by itself, instead of all together.
+
+    A judge is dropped as soon as it is certain that more than `rate` of its requested judgements are ``unparsable``,
+    ``out_of_range`` or ``refused``: its other requests are not sent, and it has no number in the table. Only its own
+    answers decide, so that neither their order nor the number in flight nor a new start on a store changes who is
+    dropped. A request that fails on its way is no answer: more than `rate` of all requested judgements that end so
+    stop the run. It also ends where no metric is left.
+
+    Parameters
+    ----------
+    rate : float
+        In [0, 1].
+    strict : bool
+        Stop the run where a judge would be dropped.
+
+    Raises
+    ------
+    OptionError
+        If the rate is no share.
+    """
+
+    rate: float = 0.2
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        if not (_is_number(self.rate) and 0 <= self.rate <= 1):
+            raise OptionError(f"max_failure_rate={self.rate!r} must be a share from 0 to 1")
 
 
 def _is_number(value: object, whole: bool = False) -> bool:

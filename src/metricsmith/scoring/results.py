@@ -17,7 +17,7 @@ from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring.plan import Plan, content_key, earlier_fingerprint, row_key
 from metricsmith.store import Key, Store
 
-__all__ = ["CODES", "PENDING", "Keys", "Results"]
+__all__ = ["ANSWERED_BADLY", "CODES", "PENDING", "Keys", "Results"]
 
 STATUSES = tuple(Status)
 CODES = {status: code for code, status in enumerate(STATUSES)}
@@ -78,6 +78,8 @@ class Results:
         What this run paid for each slot.
     reused : int array, shape (S,)
         How many judgements of each slot came from the store.
+    dropped : dict of int to str
+        Slots of which nothing counts any more, and why.
     """
 
     def __init__(self, plan: Plan, rows: Sequence[dspy.Example], store: Store | None) -> None:
@@ -88,6 +90,7 @@ class Results:
         self.codes = np.full(shape, PENDING, dtype=np.int8)
         self.spent = [Usage() for _ in plan.slots]
         self.reused = np.zeros(len(plan.slots), dtype=np.int64)
+        self.dropped: dict[int, str] = {}
         self.undone = ""
         self.needless = np.zeros(shape, dtype=bool)
         self.whole = [bool(getattr(slot.metric, "reads_whole_row", False)) for slot in plan.slots]
@@ -158,6 +161,12 @@ class Results:
         if place in self._kept:
             self._kept[place][row] = judgement
 
+    def drop(self, place: int, reason: str) -> None:
+        """Take a slot's numbers away: what failed stays as it is, all else is skipped for this reason."""
+        self.dropped[place] = reason
+        self.codes[place, ~np.isin(self.codes[place], _FAILED)] = CODES[Status.SKIPPED]
+        self.values[place] = np.nan
+
     def keep(self, judgements: Iterable[tuple[int, int, Judgement]]) -> None:
         """Hold in memory what a store that failed did not take."""
         self._unstored.update(((place, row), judgement) for place, row, judgement in judgements)
@@ -194,7 +203,7 @@ class Results:
         if found is not None and found.status is status:
             return found if found.metric == slot.metric.name else replace(found, metric=slot.metric.name)
         if status in _NOT_ASKED:
-            reason = NEEDLESS if self.needless[place, row] else self.undone
+            reason = self.dropped.get(place) or (NEEDLESS if self.needless[place, row] else self.undone)
             return Judgement(slot.metric.name, status=status, error=reason, run=slot.run)
         raise StoreError(
             f"{self.store} does not hold the judgement of row {self.rows[row].get('id', row)!r} by {slot.metric.name} "
@@ -214,5 +223,7 @@ class Results:
         return None if self.store is None else self.store.judgement(key.row, key.metric, key.run)
 
 
+ANSWERED_BADLY = tuple(CODES[status] for status in (Status.UNPARSABLE, Status.OUT_OF_RANGE, Status.REFUSED))
+_FAILED = (*ANSWERED_BADLY, CODES[Status.TRANSPORT])
 _SETTLED = frozenset({Status.OK, Status.SKIPPED})
 _NOT_ASKED = frozenset({Status.BUDGET, Status.SKIPPED})

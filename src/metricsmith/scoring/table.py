@@ -183,6 +183,18 @@ class ScoreTable:
             lines.append(Coverage(self.names[j], _tally(self.statuses[:, j]), reused, usage))
         return lines
 
+    @property
+    def dropped(self) -> dict[str, str]:
+        """Names of metrics that lost all numbers because too many of their judgements failed, and why (`PerJudge`)."""
+        reasons = self._results.dropped
+        return {
+            name: reasons[place]
+            for name, nodes in zip(self.names, self._nodes, strict=True)
+            for node in nodes
+            for place in _places(node)
+            if place in reasons
+        }
+
     def select(self, names: Iterable[str]) -> ScoreTable:
         """The table of the named metrics, in the order given.
 

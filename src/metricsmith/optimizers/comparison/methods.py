@@ -114,12 +114,13 @@ def _autometrics(setting: Setting, seed: int) -> Predicted:
     induction = induct(setting.learned, setting.test.rows, setting.task, options)
     values = induction.metric.predict(induction.other_values[:, induction.fitted.positions])
     asked = [metric.name for metric in induction.table.metrics if metric.card.cost == "model"]
-    components = ", ".join(metric.name for metric in induction.metric.components)
+    components = ", ".join(metric.name for metric in induction.metric.components) or "no component"
+    not_made = induction.candidates.not_made
     return Predicted(
         values,
         induction.table.select(asked).counts() if asked else {},
         induction.candidates.usage + induction.table.usage,
-        components or "no component",
+        f"{components}; {not_made}" if not_made else components,
     )
 
 

@@ -212,6 +212,7 @@ def _bench(
         raise OptionError(f"seeds={seeds!r} must be a whole number from 1; the paper takes 5")
     chosen = _chosen(methods)
     options, task = configure(table, optimizer or AutoMetrics())
+    options = replace(options, per_judge=False)  # a comparison of whole methods: nobody is left out of one of them
     setting = prepare(
         table, task, options, fraction=fraction, validation=validation, guideline=guideline, dimensions=dimensions
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -10,37 +11,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.metric import row_text
+from metricsmith.optimizers.rated import Rated
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.programs.texts import marked_anew
 from metricsmith.records import Scale
 
-__all__ = ["example_of", "judge_numbers", "stands_in_demos"]
+__all__ = ["example_of", "shown_numbers", "stands_in_demos"]
 
 FloatArray = NDArray[np.float64]
 
 
-def judge_numbers(judge: dspy.Module, ratings: FloatArray, scale: Scale | None, among: FloatArray) -> FloatArray:
-    """Ratings in the numbers that a judge of ours is asked for; those of any other module stay as they are.
+def shown_numbers(judge: dspy.Module, side: Rated, scale: Scale | None, target: str, among: FloatArray) -> Rated:
+    """The same rows and ratings, the rows with the numbers that a judge of ours is asked for: what any prompt may show.
 
     Parameters
     ----------
     judge : dspy.Module
-    ratings : float array, shape (n,)
+        Rows for a module that is none of ours stay as they are.
+    side : Rated
     scale : Scale, optional
         The raters'; by default the judge's.
+    target : str
+        The rows' field with the rating.
     among : float array, shape (m,)
         Ratings of the rows to learn from, in whose order the others stand on a made grid.
     """
     if not isinstance(judge, Judge):
-        return ratings
+        return side
     own = judge.rating_scale if isinstance(judge, RatersJudge) else judge.scale
-    on, beside = (np.array([_mapped(one, scale or own, own) for one in part.tolist()]) for part in (ratings, among))
-    return judge.asked_numbers(on, beside) if isinstance(judge, RatersJudge) else on
+    on, beside = (
+        np.array([_mapped(one, scale or own, own) for one in part.tolist()]) for part in (side.ratings, among)
+    )
+    numbers = judge.asked_numbers(on, beside) if isinstance(judge, RatersJudge) else on
+    rows = [
+        row if number == rating else row.copy(**{target: number})
+        for row, number, rating in zip(side.rows, numbers.tolist(), side.ratings.tolist(), strict=True)
+    ]
+    return replace(side, rows=rows)
 
 
 def example_of(judge: dspy.Module) -> Callable[[dspy.Example, float], Any] | None:
-    """How a row and a number of `judge_numbers` become a demonstration of this judge; None if nobody can say.
+    """How a row and a number of `shown_numbers` become a demonstration of this judge; None if nobody can say.
 
     Parameters
     ----------

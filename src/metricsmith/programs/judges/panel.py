@@ -19,7 +19,7 @@ from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criter
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.programs.texts import shown
-from metricsmith.records import Judgement, MetricCard, Output
+from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring.calls import Call, model_calls
 from metricsmith.signatures.panel import JudgePanel
@@ -27,6 +27,7 @@ from metricsmith.signatures.panel import JudgePanel
 __all__ = ["Panel", "PanelMember", "join_panels"]
 
 KINDS: Mapping[str, type[Judge]] = {kind.kind: kind for kind in (CriterionJudge, RubricJudge)}
+UNREAD = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
 VERSION = 1  # raise it when the way that criteria are shown or answers are read changes
 
 
@@ -35,8 +36,8 @@ class Panel(dspy.Module):  # type: ignore[misc]
 
     Every request carries all criteria, so that a member's number means the same whichever members are wanted.
     A criterion that the answer leaves out, names twice or gives no number on the scale fails alone and is put
-    once more to the judge that it comes from (`ask`; a plain call of the panel leaves it out). An answer of
-    which nothing can be used, after the repair that every model call gets, fails for all criteria.
+    once more to the judge that it comes from (`ask`; a plain call of the panel leaves it out). So are all criteria
+    where nothing of the answer can be used, after the repair that every model call gets.
 
     The prompt holds task and criteria first and the row last, so that a provider's prefix cache can serve all
     rows. DSPy's optimisers see one predictor, `judge`: instructions and demonstrations that the single judges
@@ -204,13 +205,15 @@ class Panel(dspy.Module):  # type: ignore[misc]
         )
 
     def _judgements(self, metrics: Sequence[Metric], call: Call, row: dspy.Example, run: int) -> list[Judgement]:
-        """One judgement for each of `metrics` out of one call; what fails alone is asked again alone."""
+        """One judgement for each of `metrics` out of one call; what cannot be read is asked again alone."""
         judgements = []
+        unread = Verdict(status=call.status, error=call.error)
         for metric in metrics:
-            if call.prediction is None:
-                judgement = Judgement(metric.name, status=call.status, error=call.error, run=run)
-            elif (verdict := call.prediction.verdicts[metric.name]).raw is None:
+            verdict = unread if call.prediction is None else call.prediction.verdicts[metric.name]
+            if verdict.status in UNREAD:
                 judgement = self._alone(metric.name, verdict, row, run)
+            elif verdict.raw is None:
+                judgement = Judgement(metric.name, status=verdict.status, error=verdict.error, run=run)
             else:
                 score = LEVELS.unit(verdict.raw)
                 judgement = Judgement(metric.name, float(verdict.raw), score, verdict.reason, run=run)
