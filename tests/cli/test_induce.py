@@ -28,6 +28,19 @@ def test_options_of_the_table_reach_the_report(induced):
     assert "plain mean of declared judges" in report["baselines"]
 
 
+def test_a_model_that_is_not_asked_in_the_raters_numbers_is_told_before_the_run(run, write_own, tmp_path):
+    rows = [row.copy(rating=round(row.rating / 7 + 0.5, 5)) for row in planted_rows(sources=20)]
+    own = write_own(tmp_path / "own.csv", rows)
+    asked = ("induce", own, "--target", "rating", "--output", "rewrite", "--lm", "openai/none", "--dry-run")
+    said = "judges in the raters' place are asked for 1 to 5, the fifth in which a work stands by rating (5 is best)"
+    assert said in run(*asked)[2]
+    assert said not in run(*asked, "--bank", "existing")[2]
+    for options in (("--quiet",), ("--scale", "0:100")):
+        code, _, errors = run(*asked, *options)
+        assert (code, said in errors) == (0, False)
+    assert said in run("compare", *asked[1:], "--task", "Rewrite.")[2]
+
+
 def test_a_task_can_stand_in_a_file(induced, tmp_path):
     (tmp_path / "task.txt").write_text("Rewrite für alle.\n", "utf-8")
     report, _, _ = induced("--task", f"@{tmp_path / 'task.txt'}")

@@ -58,7 +58,7 @@ class Asked:
         sign = 1.0 if raters.higher_is_better == self.scale.higher_is_better else -1.0
         values = sign * np.asarray(ratings, dtype=float)
         others = values if among is None else sign * np.asarray(among, dtype=float)
-        return self.scale.low + mid_rank_points(values, others, len(self.points))
+        return np.asarray(self.scale.low + mid_rank_points(values, others, len(self.points)), dtype=float)
 
 
 def asked_scale(scale: Scale) -> Asked:
@@ -127,7 +127,7 @@ def mid_rank_points(values: ArrayLike, among: ArrayLike, points: int) -> NDArray
     if not others.size or not (np.isfinite(given).all() and np.isfinite(others).all()):
         raise DataError("a rank needs at least one rating to stand among, and finite ones only; leave unrated rows out")
     twice = np.searchsorted(others, given, "left") + np.searchsorted(others, given, "right")  # exact: no fractions
-    return np.minimum(points * twice // (2 * others.size), points - 1)
+    return np.asarray(np.minimum(points * twice // (2 * others.size), points - 1), dtype=np.int64)
 
 
 def rating_map(numbers: ArrayLike, ratings: ArrayLike, *, falling: bool = False) -> dict[str, list[float]]:

@@ -169,6 +169,6 @@ class RatersJudge(Judge):
         """As for every judge; the map to the raters' numbers changes no request and is not in it."""
         if "map" not in self.settings.values:
             return super().fingerprint()
-        plain = self.deepcopy()
+        plain: Self = self.deepcopy()
         del plain.settings.values["map"]
         return plain.fingerprint()
