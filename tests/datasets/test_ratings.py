@@ -171,6 +171,16 @@ def test_a_cell_that_is_no_rating_is_shown_with_its_place():
     assert "correct the cell or empty it" in text
 
 
+@pytest.mark.parametrize(("cell", "shown"), [(1e300, "1e+300"), ("1e300", "1e+300"), (-1e300, "-1e+300")])
+def test_a_rating_too_large_to_be_squared_is_refused_with_its_place(cell, shown):
+    with pytest.raises(DataError) as caught:
+        read_ratings(column(1, cell, 2), "score")
+    text = str(caught.value)
+    assert f"the data frame, row 2 (counted from 1), column 'score': the rating {shown} is too large" in text
+    assert "allowed are numbers from -1e+15 to 1e+15" in text
+    assert read_ratings(column(1, 1e15, 2), "score")[1] == 1e15
+
+
 def test_words_beside_other_numbers_are_refused():
     with pytest.raises(DataError, match=r"row 2 .*'5' stands beside words such as 'yes'"):
         read_ratings(column("yes", 5, "no"), "score")

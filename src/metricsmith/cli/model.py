@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from metricsmith.errors import OptionError
+
 __all__ = ["ApiBase", "Model", "language_model"]
 
 Model = Annotated[
@@ -22,16 +24,27 @@ def language_model(model: str | None, api_base: str | None, temperature: float |
     """A `dspy.LM`, or None without a model name; the key comes from the provider's environment variable.
 
     Without a temperature the provider's default holds.
+
+    Raises
+    ------
+    OptionError
+        If no model can have such a name, or not with these settings.
     """
     if model is None:
         if api_base is not None:
             raise typer.BadParameter("--api-base needs --lm: name the model that the server offers")
         return None
     import dspy
+    from dspy.utils.exceptions import LMConfigurationError
 
     settings: dict[str, Any] = {} if temperature is None else {"temperature": temperature}
     if api_base is not None:
         settings["api_base"] = api_base
         if "OPENAI_API_KEY" not in os.environ:
             settings["api_key"] = "none"  # local servers ask for none, the client insists on one
-    return dspy.LM(model, **settings)
+    try:
+        return dspy.LM(model.strip(), **settings)
+    except (ValueError, LMConfigurationError) as problem:
+        raise OptionError(
+            f"--lm {model!r} cannot be used: {problem}; name it as provider/model, say openai/gpt-4o-mini"
+        ) from problem

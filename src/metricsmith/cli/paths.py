@@ -26,7 +26,8 @@ def check_writable(path: Path, option: str, *, folder: bool) -> None:
     Raises
     ------
     OptionError
-        If it is of the wrong kind, or it or the nearest existing folder above it is not writable.
+        If it is of the wrong kind, it or the nearest existing folder above it is not writable, or a folder is a link
+        that leads nowhere.
     """
     if path.exists() and path.is_dir() != folder:
         raise OptionError(
@@ -34,6 +35,8 @@ def check_writable(path: Path, option: str, *, folder: bool) -> None:
         )
     above = path if folder else path.parent
     while not above.exists():
+        if above.is_symlink():
+            raise OptionError(f"{option} {path} cannot be written: {above} is a link to nothing; name another place")
         above = above.parent
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise OptionError(f"{option} {path} cannot be written: {above} is not a writable folder; name another place")
@@ -61,13 +64,13 @@ def check_apart(written: Iterable[Path], option: str, read: Mapping[str, Path | 
         If one of the first is one of the second.
     """
     kept = {
-        Path(f"{path}{ending}").resolve(): what
+        os.path.realpath(f"{path}{ending}"): what  # follows links as far as it can, where some lead in a circle
         for what, path in read.items()
         if path is not None
         for ending in ("", "-wal", "-shm")
     }
     for path in written:
-        what = kept.get(path.resolve())
+        what = kept.get(os.path.realpath(path))
         if what is not None:
             raise OptionError(f"{option} {path} is the {what}, which would be lost; name another file")
 

@@ -17,6 +17,8 @@ from metricsmith.records import Scale
 
 __all__ = ["as_scale", "infer_scale", "parse_rating", "read_ratings"]
 
+LARGEST = 1e15  # beyond it, floats do not tell whole numbers apart, and squares end in infinity before long
+
 # Compared in lower case, with "_" and "-" as spaces and without skin tones.
 _MISSING = frozenset({
     "", "nan", "null", "none", "n/a", "na", "<na>", "#n/a", "-", "?", "unrated", "not rated",
@@ -91,8 +93,8 @@ def read_ratings(raw: RawTable, column: str, scale: Scale | None = None) -> NDAr
     Raises
     ------
     DataError
-        If a cell is no rating, words and other numbers are mixed, or a rating is off the given scale;
-        it names file, row and column.
+        If a cell is no rating or more than 1e15 in size, words and other numbers are mixed, or a rating is off the
+        given scale; it names file, row and column.
     """
     cells = raw.columns[column]
     ratings = np.full(len(cells), math.nan)
@@ -105,6 +107,11 @@ def read_ratings(raw: RawTable, column: str, scale: Scale | None = None) -> NDAr
                 f"true/false, stars and thumbs words (up/down, yes/no, good/bad, 👍/👎), or nothing: correct the cell "
                 f"or empty it"
             ) from error
+        if abs(ratings[index]) > LARGEST:
+            raise DataError(
+                f"{raw.place(index, column)}: the rating {ratings[index]:g} is too large to reckon with; allowed are "
+                f"numbers from {-LARGEST:g} to {LARGEST:g}: correct the cell, empty it, or give ratings in other units"
+            )
         if scale is not None and not (math.isnan(ratings[index]) or scale.contains(ratings[index])):
             raise DataError(
                 f"{raw.place(index, column)}: the rating {cell_text(cell)!r} is outside the scale {scale}; ratings "

@@ -109,7 +109,7 @@ def read_score_matrices(
     """
     rated = read_gold(Path(gold), target, weights)
     (rating,) = rated.columns
-    same = Path(scores).resolve() == Path(gold).resolve()
+    same = os.path.realpath(scores) == os.path.realpath(gold)
     scored = read_metrics(Path(scores), metrics, but=(rating,) if same else ())
     turned = _turned(scored.columns, rating, lower_is_better)
     _check_systems({*scored.systems, *rated.systems}, without)

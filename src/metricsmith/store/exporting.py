@@ -106,7 +106,7 @@ def _opened(target: Any, kind: str, store: Path) -> Iterator[Any]:
         yield target
         return
     path = Path(target)
-    if path.resolve() in {store.with_name(store.name + ending).resolve() for ending in ("", "-wal", "-shm")}:
+    if os.path.realpath(path) in {os.path.realpath(f"{store}{ending}") for ending in ("", "-wal", "-shm")}:
         raise OptionError(f"{path} is the store itself: exporting there would destroy it; name another file")
     part = path.with_name(f"{path.name}.part")
     try:
