@@ -14,7 +14,7 @@ from dspy.utils.callback import BaseCallback
 from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
-from metricsmith.errors import JudgementFailed, NeedsError
+from metricsmith.errors import DataError, JudgementFailed, NeedsError
 from metricsmith.metric import RowText
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -296,3 +296,8 @@ def test_no_prediction_is_the_examples_own_output_and_none_a_program_that_crashe
     with caplog.at_level(logging.WARNING), pytest.raises(JudgementFailed, match="gave no output"):
         metric(row, None)
     assert "no reward for" in caplog.text
+
+
+def test_a_text_in_the_place_of_an_example_is_refused_with_the_way_to_judge_it():
+    with pytest.raises(DataError, match=r"brevity was called with 'text', which is no example: .* judge\(output="):
+        JUDGE("text")

@@ -60,6 +60,7 @@ def test_the_code_of_the_page_runs(metric_file, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "at most" in printed
     assert "over 3 of 3 rows" in printed
+    assert ROWS[0].input in printed or ROWS[0].references[0] in printed
     assert 'assistant calls find {"id": 7}' in printed
     assert "0 outputs without a reward" in printed
     assert "By step" in printed

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypedDict, Unpack, cast, runtime_checkable
 
 import dspy
 
-from metricsmith.errors import JudgementFailed, MetricsmithError, NeedsError, OptionError
+from metricsmith.errors import DataError, JudgementFailed, MetricsmithError, NeedsError, OptionError
 from metricsmith.metric import (
     Explanation,
     FieldNames,
@@ -175,6 +175,11 @@ class Reward:
     ) -> Any:
         """Judge `pred`, what a program gave for `example`; with `pred_name`, say it for this predictor."""
         inputs = isinstance(example, Mapping)
+        if not inputs and not isinstance(example, dspy.Example):
+            raise DataError(
+                f"{self.metric.name} was called with {example!r:.80}, which is no example: give a dspy.Example or a dict "
+                "of inputs, then the prediction; a judge takes texts by keyword, as in judge(output=...)"
+            )
         verdict = self._verdict(dspy.Example(dict(example)) if inputs else example, pred, pred_name is None, inputs)
         if pred_name is not None:
             turn = _turn(pred_name, pred_trace, self.feedback_chars // TURN_SHARE)
@@ -277,7 +282,7 @@ class Reward:
         """The models that may judge, with their settings: another one is asked anew."""
         own = [one.lm for one in self.metric.predictors()] if isinstance(self.metric, dspy.Module) else []
         return [
-            [getattr(lm, "model", ""), {key: value for key, value in lm.kwargs.items() if key != "rollout_id"}]
+            [str(lm.model), {key: value for key, value in lm.kwargs.items() if key != "rollout_id"}]
             for lm in (self.lm or dspy.settings.lm, *own)
             if lm is not None
         ]
