@@ -122,6 +122,16 @@ def test_other_outputs_to_an_input_that_is_shown_do_not_select():
         JudgeTuner("labeled", budget=400).bound(judge, rows[:30], rows[30:])
 
 
+def test_rows_that_ask_the_same_do_not_stand_on_both_sides_whatever_their_fields_are_called():
+    rows = [
+        dspy.Example(turn=row.output, output="", rating=row.rating, group=f"g{number}").with_inputs("turn", "output")
+        for number, row in enumerate(ROWS)
+    ]
+    twin = rows[3].copy(group="another")
+    with pytest.raises(OptionError, match="a row with the inputs .* stands in trainset and valset"):
+        JudgeTuner("labeled", budget=400).bound(Often(), rows[:30], [*rows[30:], twin])
+
+
 def test_a_judge_with_a_model_of_its_own_keeps_it():
     with serve(RaterModel(4)) as own, serve(RaterModel(4)) as given:
         judge = JUDGE.deepcopy()

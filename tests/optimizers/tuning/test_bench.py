@@ -9,7 +9,7 @@ import pytest
 from metricsmith.metric import content_hash, make_row
 from metricsmith.optimizers.objectives import OBJECTIVES
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.tuning.bench import Bench, CreditMetric, Reading
+from metricsmith.optimizers.tuning.bench import Bench, CreditMetric, Reading, pick_peers
 from metricsmith.optimizers.tuning.student import Answers, Verdict
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
@@ -44,6 +44,36 @@ def test_a_near_miss_is_no_demonstration_where_labels_count():
     assert credit == pytest.approx(1 - 1 / 16)
     assert not good
     assert credit_of("quadratic_kappa", [1, 2, 3, 4], 0)[2]
+
+
+@pytest.mark.parametrize(("objective", "good"), [("spearman", True), ("kendall_tau_b", False)])
+def test_where_order_counts_a_demonstration_reaches_the_objectives_bar(objective, good):
+    # In order with two of three peers: 2/3 by either, above the bar of .6 for spearman and below tau-b's .75.
+    assert credit_of(objective, [2, 1, 3, 4], 0)[::2] == (pytest.approx(2 / 3), good)
+
+
+def test_a_candidate_is_complete_when_every_selection_row_was_asked():
+    bench, said = bench_of("kendall_tau_b", [1, 2, 3, 4])
+    candidate = said[0].candidate
+    for row in SELECT:
+        assert not bench.complete(candidate)
+        bench.answers._said[candidate, content_hash(dict(row.inputs().items()))] = said[0].verdict
+    assert bench.complete(candidate)
+
+
+def test_peers_are_of_different_groups_as_far_as_these_go():
+    rows = [make_row(f"{n}", input=f"{n}", rating=float(n % 4), group=f"g{n // 4}") for n in range(32)]
+    for seed in range(5):
+        places = pick_peers(Rated.of(rows, "rating"), 4, seed)
+        assert [len({key(place) for place in places}) for key in (lambda n: n % 4, lambda n: n // 4)] == [4, 4]
+    assert len(pick_peers(Rated.of(rows[:4], "rating"), 8, 0)) == 4  # one group alone
+
+
+def test_the_peers_that_are_counted_are_those_of_the_side_with_more():
+    for learn, select in ((LEARN, SELECT[:2]), (LEARN[:2], SELECT)):
+        sides = (Rated.of(rows, "rating") for rows in (learn, select))
+        bench = Bench(Answers(Flow(Concurrency()), None), OBJECTIVES["kendall_tau_b"], Reading(), *sides)
+        assert bench.most_peers == 4
 
 
 def test_a_row_is_not_its_own_peer():
