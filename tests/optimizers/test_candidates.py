@@ -8,11 +8,13 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.bank import bleu, cider, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
-from metricsmith.errors import JudgementFailed, NeedsError, OptionError
+from metricsmith.errors import HopelessModel, JudgementFailed, NeedsError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.candidates import Sources, gather
 from metricsmith.programs.recommenders.base import Recommendation, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
+from metricsmith.programs.recommenders.language_model import LMRecommender
+from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Status, Usage
 from planted import TASK, planted_rows
 
@@ -127,6 +129,13 @@ class Failing:
         raise JudgementFailed("no names in the answer", Status.UNPARSABLE, Usage(requests=2, prompt_tokens=9))
 
 
+class Refused:
+    """A recommender whose model refuses to work."""
+
+    def recommend(self, task, cards, k=30):
+        raise HopelessModel("wrong key")
+
+
 class Picking:
     """A recommender that takes the cards of the names given and says what that cost."""
 
@@ -148,6 +157,19 @@ def test_where_the_ranking_fails_bm25_stands_in_and_the_requests_count():
     assert [metric.name for metric in candidates.metrics] == [metric.name for metric in plain.metrics]
     assert candidates.usage == Usage(requests=2, prompt_tokens=9)
     assert any("ranking failed (no names in the answer); BM25's order stands" in note for note in candidates.notes)
+
+
+def test_where_cards_do_not_fit_the_first_stage_in_force_stands_in():
+    name = rouge.FAMILY.card.name
+    narrow = PipelineRecommender(Picking(name), LMRecommender(max_prompt_tokens=10))
+    candidates = retrieved(narrow, k=1)
+    assert [metric.name for metric in candidates.metrics] == [output.name for output in rouge.FAMILY.card.outputs]
+    assert any(note.endswith("Picking's order stands") for note in candidates.notes)
+
+
+def test_a_ranking_model_that_refuses_to_work_ends_everything():
+    with pytest.raises(HopelessModel, match="wrong key"):
+        retrieved(Refused(), k=2)
 
 
 def test_a_pool_that_is_small_enough_is_not_ranked():

@@ -56,7 +56,9 @@ def test_as_many_failures_as_the_rate_allows_drop_nobody():
 
 def test_rows_that_say_the_same_count_each():
     rows = [make_row("same", id="0")] * 3 + ROWS[3:]
-    assert list(table_of(failing({0}), Scripted(name="good"), rows=rows).dropped) == ["bad"]
+    bad = failing({0})
+    assert list(table_of(bad, Scripted(name="good"), rows=rows).dropped) == ["bad"]
+    assert bad.asked == [("0", 0)]  # one answer for three rows, which is one too many
     assert table_of(failing({3}), Scripted(name="good"), rows=rows).dropped == {}
 
 

@@ -261,7 +261,6 @@ class Coordinator:
             f"failed, more than the {self.max_failure_rate:.0%} that are allowed, such as: {error}"
         )
         self.results.drop(place, reason)
-        self.rounds.due[place] = False
         self.rounds.total -= int(pending.sum())
         self._touched.update(np.flatnonzero(pending).tolist())
         logger.warning("%s", reason)
