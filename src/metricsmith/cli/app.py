@@ -5,8 +5,6 @@ Exit codes: 0 done, 2 the input or the options are wrong, 3 the model or the net
 
 from __future__ import annotations
 
-import logging
-import sys
 from typing import Annotated
 
 import typer
@@ -20,6 +18,7 @@ from metricsmith.cli.mqm import mqm
 from metricsmith.cli.probe import probe
 from metricsmith.cli.score import explain, score
 from metricsmith.cli.store import store_app
+from metricsmith.cli.terminal import guard_terminal, say
 from metricsmith.errors import InputError, MetricsmithError
 from metricsmith.version import __version__
 
@@ -39,7 +38,7 @@ def version(
 ) -> None:
     """Forge an automatic metric out of rated outputs, and find out how far it can be trusted."""
     if show:
-        typer.echo(f"metricsmith {__version__}")
+        say(f"metricsmith {__version__}")
         raise typer.Exit
 
 
@@ -57,8 +56,7 @@ app.add_typer(store_app, name="store")
 
 def main() -> None:
     """Run the command line."""
-    for name in ("dspy", "metricsmith"):  # their lines would break the progress bar; results name every failure
-        logging.getLogger(name).setLevel(logging.ERROR)
+    guard_terminal()
     try:
         app()
     except InputError as problem:
@@ -68,5 +66,5 @@ def main() -> None:
 
 
 def _fail(problem: MetricsmithError, code: int) -> None:
-    sys.stderr.write(f"error: {problem}\n")
+    say(f"error: {problem}", err=True)
     raise SystemExit(code) from None

@@ -33,6 +33,7 @@ from metricsmith.cli.table import (
     Where,
     reading,
 )
+from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError
 
 __all__ = ["induce"]
@@ -106,9 +107,9 @@ def induce(
     fraction, test_table = _test_side(test, options)
     if not quiet and not as_json:
         for note in table.notes:
-            typer.echo(f"note: {note}", err=True)
+            say(f"note: {note}", err=True)
     if dry_run:
-        typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober))
+        say(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober))
         return
     with interruptible(store):
         done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv)

@@ -24,6 +24,7 @@ from metricsmith.cli.limits import (
 )
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.cli.terminal import say
 from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, NeedsError, OptionError, StoreError
 
 if TYPE_CHECKING:
@@ -120,13 +121,13 @@ def mqm(
     with using(model):
         expected = estimate([judge], translations.rows, store=store)
         if dry_run:
-            typer.echo(cost_line("estimated", expected))
+            say(cost_line("estimated", expected))
             for note in translations.notes:
-                typer.echo(f"note: {note}")
-            typer.echo("nothing was sent and nothing was written")
+                say(f"note: {note}")
+            say("nothing was sent and nothing was written")
             return
         if not quiet:
-            typer.echo(cost_line("estimated", expected), err=True)
+            say(cost_line("estimated", expected), err=True)
         record, problem = _judged(judge, translations, expected, store=store, progress=not quiet, **limits)
     write_into(write_translations, record, out)
     tell(record, lambda: mqm_text(record, out), as_json=as_json, quiet=quiet)
@@ -175,7 +176,7 @@ def _judged(
 def _end(record: TranslationRecord, problem: MetricsmithError | None) -> None:
     """Say how it ended; see `metricsmith.cli.app` for the codes."""
     if isinstance(problem, Interrupted):
-        typer.echo(f"error: {problem}; the same command with --store goes on from what was kept", err=True)
+        say(f"error: {problem}; the same command with --store goes on from what was kept", err=True)
         raise typer.Exit(130)
     if problem is not None:
         raise problem
