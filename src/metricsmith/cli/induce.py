@@ -25,6 +25,7 @@ from metricsmith.cli.table import (
     Output,
     PanelMode,
     PriorColumns,
+    RawCsv,
     Reference,
     Regression,
     ScaleText,
@@ -77,6 +78,7 @@ def induce(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print plan and cost; send nothing, write nothing.")
     ] = False,
+    raw_csv: RawCsv = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -113,11 +115,11 @@ def induce(
         return
     with interruptible(store):
         done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv)
-    done.write(out)
+    done.write(out, raw_csv=raw_csv)
     if prober is not None:
         with interruptible(store):
             done = with_probe(done, table, optimizer, prober)
-        done.write(out)
+        done.write(out, raw_csv=raw_csv)
     tell(done.record, lambda: summary(done, out), as_json=as_json, quiet=quiet)
 
 

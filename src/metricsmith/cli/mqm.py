@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,7 @@ from metricsmith.cli.limits import (
 )
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.cli.table import RawCsv
 from metricsmith.cli.terminal import say
 from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, NeedsError, OptionError, StoreError
 
@@ -79,6 +81,7 @@ def mqm(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what it will cost; send nothing, write nothing.")
     ] = False,
+    raw_csv: RawCsv = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print means and counts as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -129,7 +132,7 @@ def mqm(
         if not quiet:
             say(cost_line("estimated", expected), err=True)
         record, problem = _judged(judge, translations, expected, store=store, progress=not quiet, **limits)
-    write_into(write_translations, record, out)
+    write_into(partial(write_translations, raw_csv=raw_csv), record, out)
     tell(record, lambda: mqm_text(record, out), as_json=as_json, quiet=quiet)
     _end(record, problem)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -40,6 +39,7 @@ from metricsmith.cli.metric_file import (
 )
 from metricsmith.cli.model import ApiBase, Model
 from metricsmith.cli.paths import check_apart, check_writable, write
+from metricsmith.cli.table import RawCsv
 from metricsmith.cli.terminal import say
 from metricsmith.errors import (
     DataError,
@@ -50,6 +50,7 @@ from metricsmith.errors import (
     nearest,
 )
 from metricsmith.records import Judgement, Status
+from metricsmith.spreadsheets import write_table
 
 if TYPE_CHECKING:
     from metricsmith.programs.induced import Explanation, InducedMetric
@@ -83,6 +84,7 @@ def score(
     max_seconds: MaxSeconds = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it will cost; send nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
+    raw_csv: RawCsv = False,
 ) -> None:
     """Score every row of a table."""
     if out is not None:
@@ -103,7 +105,7 @@ def score(
             return
         judged, problem = _judge(induced, table.rows, store, progress=out is not None, **limits)
     lines = [_line(row["id"], part) for row, part in zip(table.rows, induced.combine(judged), strict=True)]
-    text = _json_lines(lines) if as_json else _csv(lines)
+    text = _json_lines(lines) if as_json else _csv(lines, raw_csv)
     if out is None:
         say(text, nl=False)
     else:
@@ -224,9 +226,7 @@ def _json_lines(lines: list[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
-def _csv(lines: list[Mapping[str, Any]]) -> str:
+def _csv(lines: list[Mapping[str, Any]], raw: bool) -> str:
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(lines[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
+    write_table(buffer, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw)
     return buffer.getvalue()

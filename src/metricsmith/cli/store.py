@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from metricsmith.cli.paths import check_writable
+from metricsmith.cli.table import RawCsv
 from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError, StoreError
 
@@ -43,6 +44,7 @@ def export_table(
     format: Annotated[
         str | None, typer.Option(help="csv, jsonl or parquet; by default as --out ends, csv without it.")
     ] = None,
+    raw_csv: RawCsv = False,
 ) -> None:
     """Write one line for each judgement."""
     from metricsmith.store import export
@@ -50,10 +52,10 @@ def export_table(
     if out is None:
         if format == "parquet":
             raise OptionError("--format parquet is no text: name a file with --out")
-        done = export(file, typer.get_text_stream("stdout"), format=format)
+        done = export(file, typer.get_text_stream("stdout"), format=format, raw_csv=raw_csv)
     else:
         check_writable(out, "--out", folder=False)
-        done = export(file, out, format=format)
+        done = export(file, out, format=format, raw_csv=raw_csv)
         say(f"{done.judgements} judgements: {out}", err=True)
     if done.left_out or done.unreadable:
         raise StoreError(

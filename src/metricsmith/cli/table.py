@@ -12,8 +12,8 @@ from metricsmith.errors import DataError
 
 __all__ = [
     "Bank", "Components", "Data", "Group", "Id", "Input", "LowerIsBetter", "MetricColumns", "MostMetrics", "Output",
-    "PanelMode", "PriorColumns", "Reference", "Regression", "ScaleText", "Target", "TaskText", "Where", "reading",
-    "text_or_file",
+    "PanelMode", "PriorColumns", "RawCsv", "Reference", "Regression", "ScaleText", "Target", "TaskText", "Where",
+    "reading", "text_or_file",
 ]  # fmt: skip
 
 Data = Annotated[str, typer.Argument(help="CSV, TSV, JSONL or Parquet file, or a Hugging Face data set id.")]
@@ -49,6 +49,9 @@ Components = Annotated[int | None, typer.Option("--n", help="How many components
 MostMetrics = Annotated[int, typer.Option("--k", help="How many metrics retrieval keeps.")]
 PanelMode = Annotated[
     bool, typer.Option("--panel", help="Ask all generated judges in one request a row, which is cheaper.")
+]
+RawCsv = Annotated[
+    bool, typer.Option("--raw-csv", help="No apostrophes in CSV before texts that a spreadsheet would run.")
 ]
 
 

@@ -60,10 +60,17 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 class _Notes(logging.Handler):
-    """Shows a message of ours on standard error, above a progress bar."""
+    """Shows each message of ours once on standard error, above a progress bar."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        tqdm.write(f"note: {record.getMessage()}", file=sys.stderr)
+        note = record.getMessage()
+        if note not in self.shown:
+            self.shown.add(note)
+            tqdm.write(f"note: {note}", file=sys.stderr)
 
 
 def guard_terminal() -> None:
@@ -79,5 +86,4 @@ def guard_terminal() -> None:
         logging.getLogger(logger).setLevel(logging.ERROR)
     notes = logging.getLogger("metricsmith.notes")
     notes.setLevel(logging.WARNING)
-    if not any(isinstance(handler, _Notes) for handler in notes.handlers):
-        notes.addHandler(_Notes())
+    notes.handlers = [*(handler for handler in notes.handlers if not isinstance(handler, _Notes)), _Notes()]
