@@ -128,7 +128,7 @@ def test_rows_that_ask_the_same_do_not_stand_on_both_sides_whatever_their_fields
         for number, row in enumerate(ROWS)
     ]
     twin = rows[3].copy(group="another")
-    with pytest.raises(OptionError, match="a row with the inputs .* stands in trainset and valset"):
+    with pytest.raises(OptionError, match=r"a row with the inputs .* stands in trainset and valset"):
         JudgeTuner("labeled", budget=400).bound(Often(), rows[:30], [*rows[30:], twin])
 
 

@@ -6,11 +6,8 @@ ended by SIGTERM, which does what Ctrl-C does.
 
 from __future__ import annotations
 
-import logging
 import signal
-import sys
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -26,6 +23,7 @@ from metricsmith.cli.mqm import mqm
 from metricsmith.cli.probe import probe
 from metricsmith.cli.score import explain, score
 from metricsmith.cli.store import store_app
+from metricsmith.cli.terminal import above_progress, guard_terminal, say
 from metricsmith.errors import InputError, MetricsmithError
 from metricsmith.version import __version__
 
@@ -45,7 +43,7 @@ def version(
 ) -> None:
     """Forge an automatic metric out of rated outputs, and find out how far it can be trusted."""
     if show:
-        typer.echo(f"metricsmith {__version__}")
+        say(f"metricsmith {__version__}")
         raise typer.Exit
 
 
@@ -63,10 +61,9 @@ app.add_typer(store_app, name="store")
 
 def main() -> None:
     """Run the command line."""
-    for name in ("dspy", "metricsmith"):  # their lines would break the progress bar; results name every failure
-        logging.getLogger(name).setLevel(logging.ERROR)
+    guard_terminal()
     try:
-        with _terminable(), _above_progress():
+        with _terminable(), above_progress():
             app()
     except InputError as problem:
         _fail(problem, 2)
@@ -75,7 +72,7 @@ def main() -> None:
 
 
 def _fail(problem: MetricsmithError, code: int) -> None:
-    sys.stderr.write(f"error: {problem}\n")
+    say(f"error: {problem}", err=True)
     raise SystemExit(code) from None
 
 
@@ -101,28 +98,3 @@ def _terminable() -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def _above_progress() -> Iterator[None]:
-    """Let warnings and log lines of other libraries stand above a progress bar, not in it.
-
-    Some of these libraries are imported late and bring handlers of their own, so that it is done for all handlers.
-    """
-    from tqdm import tqdm
-
-    show, emit = warnings.showwarning, logging.StreamHandler.emit
-
-    def show_above(*warning: Any, **options: Any) -> None:
-        with tqdm.external_write_mode(file=sys.stderr):
-            show(*warning, **options)
-
-    def emit_above(handler: Any, record: logging.LogRecord) -> None:
-        with tqdm.external_write_mode(file=sys.stderr):
-            emit(handler, record)
-
-    warnings.showwarning, logging.StreamHandler.emit = show_above, emit_above  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        warnings.showwarning, logging.StreamHandler.emit = show, emit  # type: ignore[method-assign]

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from metricsmith.cli.terminal import say
+
 __all__ = ["bank_app"]
 
 bank_app = typer.Typer(help="Look at the bank of metrics.", no_args_is_help=True)
@@ -21,13 +23,13 @@ def list_bank(
 
     cards = [family.card for family in default_bank().families]
     if as_json:
-        typer.echo(json.dumps([card.as_dict() for card in cards], ensure_ascii=False, indent=1))
+        say(json.dumps([card.as_dict() for card in cards], ensure_ascii=False, indent=1))
         return
     width = max(len(card.name) for card in cards)
     for card in cards:
         outputs = ", ".join(output.name for output in card.outputs)
         needs = f" (needs {', '.join(card.needs)})" if card.needs else ""
-        typer.echo(f"{card.name:{width}}  {outputs}{needs}")
+        say(f"{card.name:{width}}  {outputs}{needs}")
 
 
 @bank_app.command("show")
@@ -35,4 +37,4 @@ def show(name: Annotated[str, typer.Argument(help="A metric or one of its output
     """Print a metric's card."""
     from metricsmith.bank.catalogue import default_bank
 
-    typer.echo(default_bank().card(name).to_markdown())
+    say(default_bank().card(name).to_markdown())

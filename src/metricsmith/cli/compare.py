@@ -34,6 +34,7 @@ from metricsmith.cli.table import (
     reading,
     text_or_file,
 )
+from metricsmith.cli.terminal import say
 
 if TYPE_CHECKING:
     from metricsmith.report.comparison.record import Comparison
@@ -119,9 +120,9 @@ def compare(
     said = "" if model is None else asked_note(table.task.target, table.task.scale, table.ratings)
     if not quiet and not as_json:
         for note in (*table.notes, *([said] if said else [])):
-            typer.echo(f"note: {note}", err=True)
+            say(f"note: {note}", err=True)
     if dry_run:
-        typer.echo(compare_plan(table, optimizer, **options))
+        say(compare_plan(table, optimizer, **options))
         return
     with interruptible(store):
         record = run(table, optimizer, **options)

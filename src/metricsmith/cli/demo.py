@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from metricsmith.cli.model import ApiBase, Model, language_model
+from metricsmith.cli.terminal import say
 
 if TYPE_CHECKING:
     import dspy
@@ -59,9 +60,9 @@ def demo(
     )
     done = replace(done, record=record)
     done.write(out)
-    typer.echo(summary(done, out))
+    say(summary(done, out))
     for line in truth:
-        typer.echo(line)
+        say(line)
 
 
 def planted_truth(done: Induced) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from metricsmith.cli.terminal import say
 from metricsmith.errors import DataError
 
 __all__ = ["interruptible", "tell", "write_into"]
@@ -22,7 +23,7 @@ def interruptible(store: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt as stop:
         again = f"stands in {store}" if store is not None else "would stand in a file given by --store"
-        typer.echo(
+        say(
             f"error: {str(stop) or 'interrupted'}; what was judged {again}, from which the same command goes on",
             err=True,
         )
@@ -40,6 +41,6 @@ def write_into(write: Callable[[Any, Path], None], record: Any, out: Path) -> No
 def tell(record: Any, text: Callable[[], str], *, as_json: bool, quiet: bool) -> None:
     """Print a record as JSON or as text; with `quiet`, no text."""
     if as_json:
-        typer.echo(json.dumps(record.as_dict(), ensure_ascii=False, indent=1))
+        say(json.dumps(record.as_dict(), ensure_ascii=False, indent=1))
     elif not quiet:
-        typer.echo(text())
+        say(text())

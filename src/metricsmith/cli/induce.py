@@ -25,6 +25,7 @@ from metricsmith.cli.table import (
     Output,
     PanelMode,
     PriorColumns,
+    RawCsv,
     Reference,
     Regression,
     ScaleText,
@@ -34,6 +35,7 @@ from metricsmith.cli.table import (
     Where,
     reading,
 )
+from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError
 
 __all__ = ["induce"]
@@ -78,6 +80,7 @@ def induce(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print plan and cost; send nothing, write nothing.")
     ] = False,
+    raw_csv: RawCsv = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -111,17 +114,17 @@ def induce(
     said = asked_note(table.task.target, table.task.scale, table.ratings) if asks else ""
     if not quiet and not as_json:
         for note in (*table.notes, *([said] if said else [])):
-            typer.echo(f"note: {note}", err=True)
+            say(f"note: {note}", err=True)
     if dry_run:
-        typer.echo(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober))
+        say(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober))
         return
     with interruptible(store):
         done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv)
-    done.write(out)
+    done.write(out, raw_csv=raw_csv)
     if prober is not None:
         with interruptible(store):
             done = with_probe(done, table, optimizer, prober)
-        done.write(out)
+        done.write(out, raw_csv=raw_csv)
     tell(done.record, lambda: summary(done, out), as_json=as_json, quiet=quiet)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from metricsmith.cli.model import language_model
+from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def rows_for(metric: Metric, data: str, named: Mapping[str, Any]) -> Table:
     reading = {**getattr(metric, "reading", {}), **{role: column for role, column in named.items() if column}}
     table = read_table(data, require_target=False, **reading)
     for note in table.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,8 @@ from metricsmith.cli.limits import (
 )
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.cli.table import RawCsv
+from metricsmith.cli.terminal import say
 from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, NeedsError, OptionError, StoreError
 
 if TYPE_CHECKING:
@@ -78,6 +81,7 @@ def mqm(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what it will cost; send nothing, write nothing.")
     ] = False,
+    raw_csv: RawCsv = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print means and counts as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -120,15 +124,15 @@ def mqm(
     with using(model):
         expected = estimate([judge], translations.rows, store=store)
         if dry_run:
-            typer.echo(cost_line("estimated", expected))
+            say(cost_line("estimated", expected))
             for note in translations.notes:
-                typer.echo(f"note: {note}")
-            typer.echo("nothing was sent and nothing was written")
+                say(f"note: {note}")
+            say("nothing was sent and nothing was written")
             return
         if not quiet:
-            typer.echo(cost_line("estimated", expected), err=True)
+            say(cost_line("estimated", expected), err=True)
         record, problem = _judged(judge, translations, expected, store=store, progress=not quiet, **limits)
-    write_into(write_translations, record, out)
+    write_into(partial(write_translations, raw_csv=raw_csv), record, out)
     tell(record, lambda: mqm_text(record, out), as_json=as_json, quiet=quiet)
     _end(record, problem)
 
@@ -175,7 +179,7 @@ def _judged(
 def _end(record: TranslationRecord, problem: MetricsmithError | None) -> None:
     """Say how it ended; see `metricsmith.cli.app` for the codes."""
     if isinstance(problem, Interrupted):
-        typer.echo(f"error: {problem}; the same command with --store goes on from what was kept", err=True)
+        say(f"error: {problem}; the same command with --store goes on from what was kept", err=True)
         raise typer.Exit(130)
     if problem is not None:
         raise problem

@@ -24,6 +24,7 @@ from metricsmith.cli.metric_file import (
 )
 from metricsmith.cli.model import ApiBase, Model
 from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.cli.terminal import say
 
 if TYPE_CHECKING:
     from metricsmith.report.probe.record import ProbeRecord
@@ -88,8 +89,8 @@ def probe(
     )  # fmt: skip
     with model_for(loaded, lm, api_base, needed=perturbers != "builtin"):
         if dry_run:
-            typer.echo(cost_line("estimated", prober.estimate(loaded, table.rows)))
-            typer.echo("nothing was sent and nothing was written")
+            say(cost_line("estimated", prober.estimate(loaded, table.rows)))
+            say("nothing was sent and nothing was written")
             return
         with interruptible(store):
             record = prober.probe(loaded, table.rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -40,6 +39,8 @@ from metricsmith.cli.metric_file import (
 )
 from metricsmith.cli.model import ApiBase, Model
 from metricsmith.cli.paths import check_apart, check_writable, write
+from metricsmith.cli.table import RawCsv
+from metricsmith.cli.terminal import say
 from metricsmith.errors import (
     DataError,
     Interrupted,
@@ -49,6 +50,7 @@ from metricsmith.errors import (
     nearest,
 )
 from metricsmith.records import Judgement, Status
+from metricsmith.spreadsheets import write_table
 
 if TYPE_CHECKING:
     from metricsmith.programs.induced import Explanation, InducedMetric
@@ -82,6 +84,7 @@ def score(
     max_seconds: MaxSeconds = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it will cost; send nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
+    raw_csv: RawCsv = False,
 ) -> None:
     """Score every row of a table."""
     if out is not None:
@@ -98,22 +101,22 @@ def score(
     table = rows_for(induced, data, named)
     with model_for(induced, lm, api_base):
         if dry_run:
-            typer.echo(_estimated(induced, table.rows, store))
+            say(_estimated(induced, table.rows, store))
             return
         judged, problem = _judge(induced, table.rows, store, progress=out is not None, **limits)
     lines = [_line(row["id"], part) for row, part in zip(table.rows, induced.combine(judged), strict=True)]
-    text = _json_lines(lines) if as_json else _csv(lines)
+    text = _json_lines(lines) if as_json else _csv(lines, raw_csv)
     if out is None:
-        typer.echo(text, nl=False)
+        say(text, nl=False)
     else:
         write(out, text)
     without = sum(line["prediction"] is None for line in lines)
     partly = sum(line["prediction"] is not None and line["missing"] > 0 for line in lines)
     lack = f", {partly} with components missing (columns missing and error)" if partly else ""
     place = "" if out is None else f": {out}"
-    typer.echo(f"{len(lines)} rows scored, {without} without a prediction{lack}{place}", err=True)
+    say(f"{len(lines)} rows scored, {without} without a prediction{lack}{place}", err=True)
     if isinstance(problem, Interrupted):
-        typer.echo(f"error: {problem}", err=True)
+        say(f"error: {problem}", err=True)
         raise typer.Exit(130)
     if problem is not None:
         raise problem
@@ -144,13 +147,13 @@ def explain(
         (explanation,) = induced.explain(found)
     prediction, scale = explanation.prediction, induced.task.scale
     if prediction.raw is None:
-        typer.echo(f"row {row}: no prediction ({prediction.error})")
+        say(f"row {row}: no prediction ({prediction.error})")
     else:
-        typer.echo(f"row {row}: {prediction.raw:.3f} on {scale} (score {prediction.score:.3f})")
-    typer.echo(f"{explanation.intercept:+9.3f}  a row that is average in every component")
+        say(f"row {row}: {prediction.raw:.3f} on {scale} (score {prediction.score:.3f})")
+    say(f"{explanation.intercept:+9.3f}  a row that is average in every component")
     for part in sorted(explanation.parts, key=lambda part: -part.cost if part.judgement.ok else math.inf):
         points = f"{part.contribution:+9.3f}" if part.judgement.ok else f"{'none':>9}"
-        typer.echo(f"{points}  {part}")
+        say(f"{points}  {part}")
     _check_failures([explanation.parts[place].judgement for place in _asked(induced)])
 
 
@@ -168,7 +171,7 @@ def _judge(
 
     asks = "model" in metric.card.needs
     if asks:
-        typer.echo(_estimated(metric, rows, store), err=True)
+        say(_estimated(metric, rows, store), err=True)
     problem: MetricsmithError | None = None
     try:
         table = score(metric.components, rows, store=store, max_failure_rate=1.0, **options)
@@ -177,10 +180,10 @@ def _judge(
             raise
         table, problem = stop.table, stop
     if asks:
-        typer.echo(cost_line("actual", table.usage), err=True)
+        say(cost_line("actual", table.usage), err=True)
     left = table.counts()["budget"]
     if left:
-        typer.echo(f"{left} judgements were left undone; run the command again with a larger budget", err=True)
+        say(f"{left} judgements were left undone; run the command again with a larger budget", err=True)
     return table, problem
 
 
@@ -223,9 +226,7 @@ def _json_lines(lines: list[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
-def _csv(lines: list[Mapping[str, Any]]) -> str:
+def _csv(lines: list[Mapping[str, Any]], raw: bool) -> str:
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(lines[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
+    write_table(buffer, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw)
     return buffer.getvalue()

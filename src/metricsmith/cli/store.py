@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from metricsmith.cli.paths import check_writable
+from metricsmith.cli.table import RawCsv
+from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError, StoreError
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ def show_info(
     from metricsmith.store import info
 
     found = info(file)
-    typer.echo(json.dumps(found.as_dict(), ensure_ascii=False, indent=1) if as_json else "\n".join(_lines(found)))
+    say(json.dumps(found.as_dict(), ensure_ascii=False, indent=1) if as_json else "\n".join(_lines(found)))
 
 
 @store_app.command("export")
@@ -42,6 +44,7 @@ def export_table(
     format: Annotated[
         str | None, typer.Option(help="csv, jsonl or parquet; by default as --out ends, csv without it.")
     ] = None,
+    raw_csv: RawCsv = False,
 ) -> None:
     """Write one line for each judgement."""
     from metricsmith.store import export
@@ -49,11 +52,11 @@ def export_table(
     if out is None:
         if format == "parquet":
             raise OptionError("--format parquet is no text: name a file with --out")
-        done = export(file, typer.get_text_stream("stdout"), format=format)
+        done = export(file, typer.get_text_stream("stdout"), format=format, raw_csv=raw_csv)
     else:
         check_writable(out, "--out", folder=False)
-        done = export(file, out, format=format)
-        typer.echo(f"{done.judgements} judgements: {out}", err=True)
+        done = export(file, out, format=format, raw_csv=raw_csv)
+        say(f"{done.judgements} judgements: {out}", err=True)
     if done.left_out or done.unreadable:
         raise StoreError(
             f"{file} is damaged: {done.left_out} damaged judgements were left out, and {done.unreadable} rows could "
@@ -73,9 +76,9 @@ def verify_store(
 
     report = verify(file, limit=limit)
     if as_json:
-        typer.echo(json.dumps({**asdict(report), "ok": report.ok}, ensure_ascii=False, indent=1))
+        say(json.dumps({**asdict(report), "ok": report.ok}, ensure_ascii=False, indent=1))
     else:
-        typer.echo("\n".join([str(report), *map(str, report.damages)]))
+        say("\n".join([str(report), *map(str, report.damages)]))
     if not report.ok:
         raise StoreError(
             f"{file} is damaged; nothing was changed. `metricsmith store export {file} --out saved.csv` saves the rest"
@@ -103,9 +106,9 @@ def prune_store(
         raise OptionError("prune deletes nothing without a condition: give --metric, --failures or --before")
     count = prune(file, metrics=metric or (), failures=failures, before=_time(before), dry_run=dry_run)
     if as_json:
-        typer.echo(json.dumps({"judgements": count, "deleted": not dry_run}))
+        say(json.dumps({"judgements": count, "deleted": not dry_run}))
     else:
-        typer.echo(f"{count} judgements {'would be' if dry_run else 'were'} deleted")
+        say(f"{count} judgements {'would be' if dry_run else 'were'} deleted")
 
 
 def _time(text: str | None) -> datetime | None:

@@ -12,7 +12,8 @@ from metricsmith.errors import DataError
 
 __all__ = [
     "Bank", "Components", "Data", "Group", "Id", "Input", "LowerIsBetter", "MetricColumns", "MostMetrics", "Output",
-    "PanelMode", "PriorColumns", "Reference", "Regression", "ScaleText", "StrictMode", "Target", "TaskText", "Where",
+    "PanelMode", "PriorColumns", "RawCsv", "Reference", "Regression", "ScaleText", "StrictMode", "Target", "TaskText",
+    "Where",
     "reading", "text_or_file",
 ]  # fmt: skip
 
@@ -52,6 +53,9 @@ StrictMode = Annotated[
 ]
 PanelMode = Annotated[
     bool, typer.Option("--panel", help="Ask all generated judges in one request a row, which is cheaper.")
+]
+RawCsv = Annotated[
+    bool, typer.Option("--raw-csv", help="No apostrophes in CSV before texts that a spreadsheet would run.")
 ]
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from metricsmith.datasets.cells import plain
 from metricsmith.errors import DataError
+from metricsmith.spreadsheets import unmarked
 
 __all__ = ["SUFFIXES", "Parsed", "decode", "frame_columns", "parse_file", "table_suffix", "unzip"]
 
@@ -132,7 +133,7 @@ def _separated(path: Path, content: bytes, separator: str) -> Parsed:
                 f"{len(header)} columns: quote cells that contain {found!r} or line breaks, or fill the row"
             )
     columns = {name: [cells[place] for _, cells in rows[1:]] for place, name in enumerate(header)}
-    return Parsed(columns, tuple(line for line, _ in rows[1:]), notes)
+    return Parsed(unmarked(columns), tuple(line for line, _ in rows[1:]), notes)
 
 
 def _separator(text: str, separator: str) -> tuple[str, tuple[str, ...]]:

@@ -41,8 +41,10 @@ class Induced:
     metric: InducedMetric
     record: RunRecord
 
-    def write(self, folder: str | PathLike[str]) -> None:
+    def write(self, folder: str | PathLike[str], *, raw_csv: bool = False) -> None:
         """Write ``metric.json``, ``report.html``, ``report.md``, ``report.json`` and ``scores.csv``.
+
+        With `raw_csv`, texts in the latter that a spreadsheet would run are not marked.
 
         Raises
         ------
@@ -53,7 +55,7 @@ class Induced:
         try:
             target.mkdir(parents=True, exist_ok=True)
             self.metric.save(target / "metric.json")
-            write_reports(self.record, target)
+            write_reports(self.record, target, raw_csv=raw_csv)
         except OSError as problem:
             raise DataError(f"cannot write to {target}: {problem.strerror}; name another folder") from problem
 

@@ -17,7 +17,7 @@ from metricsmith.report.tables import render_json, render_scores
 __all__ = ["replace_file", "write_files", "write_rendered", "write_reports"]
 
 
-def write_reports(record: RunRecord, folder: str | PathLike[str]) -> None:
+def write_reports(record: RunRecord, folder: str | PathLike[str], *, raw_csv: bool = False) -> None:
     """Write ``report.html``, ``report.md``, ``report.json`` and ``scores.csv``.
 
     All four are rendered before the first is written, and each replaces its predecessor in one step, so a
@@ -29,6 +29,8 @@ def write_reports(record: RunRecord, folder: str | PathLike[str]) -> None:
         The finished run.
     folder : path
         Made if it does not exist.
+    raw_csv : bool
+        Write texts that a spreadsheet would run as they are.
 
     Raises
     ------
@@ -39,7 +41,7 @@ def write_reports(record: RunRecord, folder: str | PathLike[str]) -> None:
         "report.html": render_html(record),
         "report.md": render_markdown(record),
         "report.json": render_json(record),
-        "scores.csv": render_scores(record),
+        "scores.csv": render_scores(record, raw_csv=raw_csv),
     }
     write_files(contents, folder)
 

@@ -129,7 +129,9 @@ class Results:
     def _unused(self) -> int:
         """How many of the numbers that are still to be asked the store has from the prompts before."""
         count = 0
-        for place in set(self.plan.asked) & set(self.numbers) if self.store is not None else ():
+        if self.store is None:
+            return count
+        for place in set(self.plan.asked) & set(self.numbers):
             slot = self.plan.slots[place]
             earlier = self.store.number(earlier_fingerprint(slot)), slot.run, Status.OK
             for row in np.flatnonzero(self.codes[place] == PENDING).tolist() if earlier[0] > 0 else ():

@@ -179,9 +179,15 @@ class Store:
         """Whether the store is whole: `metricsmith.store.verify`, which takes damaged files, too."""
         return verify(self.path, limit=limit)
 
-    def export(self, target: str | PathLike[str] | IO[str] | IO[bytes], *, format: str | None = None) -> Exported:
+    def export(
+        self,
+        target: str | PathLike[str] | IO[str] | IO[bytes],
+        *,
+        format: str | None = None,
+        raw_csv: bool = False,
+    ) -> Exported:
         """Write the judgements as CSV, JSON lines or Parquet: `metricsmith.store.export`."""
-        return export(self.path, target, format=format)
+        return export(self.path, target, format=format, raw_csv=raw_csv)
 
     def prune(
         self,

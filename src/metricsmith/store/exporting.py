@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from metricsmith.errors import OptionError, nearest
+from metricsmith.spreadsheets import write_table
 from metricsmith.store.salvage import Record, Unreadable, damage, records
 from metricsmith.store.schema import connect
 
@@ -52,6 +52,7 @@ def export(
     target: str | PathLike[str] | IO[str] | IO[bytes],
     *,
     format: str | None = None,
+    raw_csv: bool = False,
 ) -> Exported:
     """Write a store's judgements as a table, ordered by row, metric and run, in bounded memory.
 
@@ -68,6 +69,9 @@ def export(
         ``jsonl``) or bytes (``parquet``).
     format : {'csv', 'jsonl', 'parquet'}, optional
         By default what the target's name ends with, ``csv`` for a stream.
+    raw_csv : bool
+        Write texts that a spreadsheet would run as they are; by default `metricsmith.spreadsheets.write_table` marks
+        them.
 
     Raises
     ------
@@ -81,10 +85,17 @@ def export(
     with closing(connect(store, read_only=True, salvage=True)) as connection, _opened(target, kind, store) as stream:
         counts = {"judgements": 0, "left_out": 0, "unreadable": 0}
         connection.execute("BEGIN")
-        lines = _lines(records(connection), counts)
-        writers: dict[str, Callable[[Iterator[dict[str, Any]], Any], None]]
-        writers = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}
-        writers[kind](lines, stream)
+
+        def lines() -> Iterator[dict[str, Any]]:
+            counts.update(judgements=0, left_out=0, unreadable=0)  # a CSV file is looked through before it is written
+            return _lines(records(connection), counts)
+
+        if kind == "csv":
+            write_table(stream, COLUMNS, lambda: map(_cells, lines()), raw=raw_csv, end="\r\n")
+        elif kind == "jsonl":
+            _jsonl(lines(), stream)
+        else:
+            _parquet(lines(), stream)
     return Exported(**counts)
 
 
@@ -151,10 +162,8 @@ def _plain(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _csv(lines: Iterator[dict[str, Any]], stream: IO[str]) -> None:
-    writer = csv.DictWriter(stream, COLUMNS)
-    writer.writeheader()
-    writer.writerows({**line, "at": line["at"].isoformat()} for line in lines)
+def _cells(line: dict[str, Any]) -> list[Any]:
+    return [*(line[name] for name in COLUMNS[:-1]), line["at"].isoformat()]
 
 
 def _jsonl(lines: Iterator[dict[str, Any]], stream: IO[str]) -> None:

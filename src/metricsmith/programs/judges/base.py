@@ -32,6 +32,8 @@ def prompt_version() -> int:
 class Predictor(dspy.Predict):  # type: ignore[misc]
     """A predictor whose saved demonstrations get today's marks when they are loaded, wherever it stands."""
 
+    demos: list[Any]
+
     def load_state(self, state: dict[str, Any], **options: Any) -> Predictor:
         """As DSPy's."""
         super().load_state(state, **options)
