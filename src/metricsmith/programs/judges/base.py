@@ -10,7 +10,7 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import DSPyMetric, Metric, RowText, row_text
-from metricsmith.programs.state import Settings, module_fingerprint
+from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, say_other_model
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import Reward, RewardOptions
@@ -23,7 +23,7 @@ LEVELS = Scale(1, 5, 1)
 PROMPT_VERSION = 1  # raise it when the way that texts are shown changes, so that fingerprints change too
 
 
-class Judge(dspy.Module):  # type: ignore[misc]
+class Judge(Saved):
     """One model call that gives a number on a scale, from 1 to 5 unless the subclass has another, and its reasons.
 
     Subclasses name their `kind` and `signature`, describe themselves in `card` and say in `question` what
@@ -168,6 +168,7 @@ class Judge(dspy.Module):  # type: ignore[misc]
 
     def _arguments(self, text: RowText) -> dict[str, Any]:
         """The predictor's arguments; a row that stands among the examples is judged without the answer to it."""
+        say_other_model(self, self.judge.lm)
         inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
         same = [all(demo.get(name) == inputs[name] for name in self.judged) for demo in self.judge.demos]
         if not any(same):
@@ -232,15 +233,14 @@ class Judge(dspy.Module):  # type: ignore[misc]
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state from which `from_state` builds an equal judge; holds no model and no key."""
-        content: dict[str, Any] = self.dump_state()
-        content["judge"]["lm"] = None
-        return {"kind": self.kind, "state": content}
+        return {"kind": self.kind, "state": module_state(self), **self.provenance()}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Build a judge from `to_state`'s result."""
         judge = cls(**state["state"]["settings"])
         judge.load_state(dict(state["state"]))
+        judge.made_with = state.get("made_with", {})
         return judge
 
 

@@ -48,6 +48,7 @@ class RatersJudge(Judge):
         settings = {name: value for name, value in state["state"]["settings"].items() if name != "meaning"}
         judge = cls(**settings)
         judge.load_state(dict(state["state"]))
+        judge.made_with = state.get("made_with", {})
         return judge
 
     @property
