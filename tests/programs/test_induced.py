@@ -361,8 +361,10 @@ def test_corpus_statistics_are_saved_with_the_metric(tmp_path):
     assert [j.raw for j in again.judge_batch(ROWS[:3])] == [j.raw for j in metric.judge_batch(ROWS[:3])]
 
 
-def test_dspys_own_load_refers_a_metric_file_to_ours(tmp_path):
-    metric = bank_metric()
-    metric.save(tmp_path / "metric.json")
+def test_load_reads_a_file_into_a_metric_built_in_the_same_way_and_refers_others_to_ours(tmp_path):
+    judged_metric(weight=-0.2).save(tmp_path / "metric.json")
+    metric = judged_metric(weight=0.5)
+    metric.load(tmp_path / "metric.json")
+    assert metric.to_state() == judged_metric(weight=-0.2).to_state()
     with pytest.raises(StateError, match=r"metricsmith\.load"):
-        metric.load(tmp_path / "metric.json")
+        bank_metric().load(tmp_path / "metric.json")

@@ -308,7 +308,7 @@ def test_files_from_before_there_was_a_bound_load_and_keep_their_fingerprint():
 def test_a_saved_bound_without_meaning_is_named():
     state = Repeated(criterion(), 4, stop_when=1).to_state()
     state["settings"]["stop_when"] = -1
-    with pytest.raises(StateError, match=r"cannot be built: stop_when=-1"):
+    with pytest.raises(StateError, match=r"settings\.stop_when: -1 is not allowed; a number from 0"):
         from_state(state)
 
 

@@ -6,8 +6,6 @@ import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import dspy
@@ -16,7 +14,7 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, StateError
 from metricsmith.metric import Explanation, Metric, Part, content_hash
-from metricsmith.programs.state import Settings, write_state
+from metricsmith.programs.state import Saved, Settings
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
 from metricsmith.regression import LinearCombination
 from metricsmith.report.record import RunRecord
@@ -28,7 +26,7 @@ __all__ = ["Explanation", "InducedMetric", "Part"]
 MOST_MISSING = 0.5  # share of the absolute weight that may be missing before a prediction has no value
 
 
-class InducedMetric(DSPyCallable, dspy.Module):  # type: ignore[misc]
+class InducedMetric(DSPyCallable, Saved):
     """A weighted set of metrics that agrees with the raters.
 
     ``raw`` is the unclipped prediction on the rating scale; ``score`` is that mapped to [0, 1], higher is
@@ -256,25 +254,6 @@ class InducedMetric(DSPyCallable, dspy.Module):  # type: ignore[misc]
         """Everything that the scores depend on, the language model aside."""
         components = [component.to_state() for component in self.components]
         return {"kind": "induced", **self.settings.dump_state(), "components": components}
-
-    def save(self, path: str | PathLike[str], **dspy_options: Any) -> None:
-        """Write one JSON that `metricsmith.load` reads; with options, DSPy's own save."""
-        if dspy_options:
-            super().save(path, **dspy_options)
-        else:
-            write_state(self.to_state(), path)
-
-    def load(self, path: str | PathLike[str], **dspy_options: Any) -> None:
-        """DSPy's own load; a file that `save` wrote is built by `metricsmith.load` instead.
-
-        Raises
-        ------
-        StateError
-            If `path` is such a file.
-        """
-        if Path(path).suffix == ".json" and '"kind": "induced"' in Path(path).read_text("utf-8")[:400]:
-            raise StateError(f"{path} holds a whole metric: build it with metricsmith.load(path)")
-        super().load(path, **dspy_options)
 
 
 def _formula(combination: LinearCombination) -> str:

@@ -7,9 +7,11 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
-from metricsmith.errors import StateError, nearest
+from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -20,9 +22,10 @@ from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
-from metricsmith.programs.judges.panel import PanelMember, join_panels
+from metricsmith.programs.judges.panel import Panel, PanelMember, join_panels
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.programs.kinds import check_state
 from metricsmith.programs.state import read_state
 from metricsmith.records import Scale, Task
 from metricsmith.regression import LinearCombination
@@ -31,43 +34,58 @@ __all__ = ["from_state", "load"]
 
 
 def load(path: str | PathLike[str]) -> Any:
-    """Build the metric that `InducedMetric.save` or ``metricsmith induce`` wrote; its scores are identical.
+    """Build the metric that a ``save`` of ours or ``metricsmith induce`` wrote; its scores are identical.
+
+    The file is checked as a whole before anything is built, and can do nothing but score: it names no model, address,
+    request setting or file that anybody follows. docs/reliability.md has the limits.
 
     Parameters
     ----------
     path : path
-        A JSON file.
+        A JSON file, or a folder with a ``metric.json``.
 
     Returns
     -------
-    InducedMetric, Judge, BankMetric or ColumnMetric
+    InducedMetric, Judge, Panel, BankMetric or ColumnMetric
         Judges come without a language model: pass ``lm=`` to `score`, or have one in force.
 
     Raises
     ------
     StateError
-        If the file cannot be read, was changed by hand, or is of another schema version.
+        If the file cannot be read, was changed by hand, is of another schema version, or holds anything that its kind
+        does not allow; the message has the path inside the file.
     """
     content = read_state(path)
     try:
-        return from_state(content)
-    except (KeyError, TypeError) as problem:
-        raise StateError(f"{path} lacks what its kind, {content['kind']!r}, needs: {problem}") from problem
+        return _built(content, "")
+    except StateError as problem:
+        raise StateError(f"{path}: {problem}") from problem
 
 
 def from_state(state: Mapping[str, Any]) -> Metric:
-    """Build a metric from its `to_state`."""
+    """Build a metric from its `to_state`, which is checked as a file is."""
+    check_state(state)
+    metric: Metric = _built(state, "")
+    return metric
+
+
+def _built(state: Mapping[str, Any], path: str) -> Any:
+    """Build what has been checked; what only a constructor knows to be wrong is an error of the same kind."""
     kind = state["kind"]
     if kind not in _READERS:
-        raise StateError(f"unknown kind {kind!r}{nearest(kind, _READERS)}; known are {', '.join(_READERS)}")
-    return _READERS[kind](state)
+        raise StateError(f"a {kind!r} is no metric; known are {', '.join(_READERS)}")
+    try:
+        return _READERS[kind](state, path)
+    except OptionError as problem:
+        raise StateError(f"{path or kind}: {problem}") from problem
 
 
-def _induced(state: Mapping[str, Any]) -> Metric:
+def _induced(state: Mapping[str, Any], path: str) -> Metric:
     task = state["task"]
-    components = [from_state(component) for component in state["components"]]
+    places = [f"{path}.components[{place}]".lstrip(".") for place in range(len(state["components"]))]
+    components = [_built(component, place) for component, place in zip(state["components"], places, strict=True)]
     join_panels(components)
-    return InducedMetric(
+    metric = InducedMetric(
         components=components,
         combination=LinearCombination.from_dict(state["combination"]),
         task=Task(task["description"], task["target"], Scale(**task["scale"])),
@@ -75,26 +93,27 @@ def _induced(state: Mapping[str, Any]) -> Metric:
         signature=state["signature"],
         reading=state["reading"],
     )
+    metric.predict(np.empty((0, len(components))))  # refuses a combination of other components
+    return metric
 
 
-def _bank(state: Mapping[str, Any]) -> Metric:
-    return replace(default_bank().get(state["name"]), statistics=state["statistics"])
+def _plain(state: Mapping[str, Any], _: str) -> Any:
+    return _PLAIN[state["kind"]].from_state(state)
 
 
-_READERS: dict[str, Callable[[Mapping[str, Any]], Metric]] = {
+def _inner(state: Mapping[str, Any], path: str) -> Any:
+    return _built(state["judge"], f"{path}.judge".lstrip("."))
+
+
+_PLAIN: dict[str, Any] = {kind.kind: kind for kind in (
+    CriterionJudge, DirectAssessment, DnAEval, ESAJudge, ExampleJudge, GEval, GuidelineJudge, MQMAnnotator, Panel,
+    PanelMember, RubricJudge,
+)}  # fmt: skip
+_READERS: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
     "induced": _induced,
-    "bank": _bank,
-    "column": lambda state: ColumnMetric(state["name"]),
-    "criterion_judge": CriterionJudge.from_state,
-    "direct_assessment": DirectAssessment.from_state,
-    "dna_eval": DnAEval.from_state,
-    "esa_judge": ESAJudge.from_state,
-    "example_judge": ExampleJudge.from_state,
-    "geval_judge": GEval.from_state,
-    "guideline_judge": GuidelineJudge.from_state,
-    "mqm_annotator": MQMAnnotator.from_state,
-    "mqm_judge": lambda state: MQMJudge.from_state(state, from_state(state["judge"])),
-    "panel_member": PanelMember.from_state,
-    "repeated": lambda state: Repeated.from_state(state, from_state(state["judge"])),
-    "rubric_judge": RubricJudge.from_state,
-}
+    "bank": lambda state, _: replace(default_bank().get(state["name"]), statistics=state.get("statistics")),
+    "column": lambda state, _: ColumnMetric(state["name"]),
+    "mqm_judge": lambda state, path: MQMJudge.from_state(state, _inner(state, path)),
+    "repeated": lambda state, path: Repeated.from_state(state, _inner(state, path)),
+    **dict.fromkeys(_PLAIN, _plain),
+}  # fmt: skip

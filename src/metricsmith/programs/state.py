@@ -8,10 +8,14 @@ also for a judge deep inside somebody else's program.
 from __future__ import annotations
 
 import json
+import logging
+import math
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import dspy
@@ -19,13 +23,23 @@ from dspy.predict.parameter import Parameter
 
 from metricsmith.errors import StateError
 from metricsmith.metric import content_hash
+from metricsmith.programs.kinds import DEEPEST, LARGEST_FILE, OWN_KEYS, check_file
+from metricsmith.programs.schema import predictor
 from metricsmith.programs.texts import marked_anew
 from metricsmith.scoring.plan import as_before
 from metricsmith.version import __version__
 
-__all__ = ["SCHEMA_VERSION", "Settings", "module_fingerprint", "read_state", "write_state"]
+__all__ = [
+    "SCHEMA_VERSION", "Saved", "Settings", "module_fingerprint", "module_state", "read_state", "say_other_model",
+    "write_state",
+]  # fmt: skip
 
 SCHEMA_VERSION = 1
+METRIC_FILE = "metric.json"  # in a folder
+MOST_DIGITS = 400
+_log = logging.getLogger(__name__)
+_compared: set[tuple[str, str]] = set()  # models that were told apart already
+_comparing = threading.Lock()
 
 
 class Settings(Parameter):  # type: ignore[misc]
@@ -52,15 +66,29 @@ class Settings(Parameter):  # type: ignore[misc]
         """Settings are not learned: DSPy's reset leaves them alone."""
 
 
+def module_state(module: dspy.Module) -> dict[str, Any]:
+    """DSPy's state of a module, with nothing of its predictors that they do not say to a model.
+
+    No model, no trace, and of a demonstration (DSPy's optimisers take whole training rows) the signature's fields.
+    """
+    state: dict[str, Any] = module.dump_state()
+    for name, own in module.named_predictors():
+        fields = own.signature.fields
+        demos = [
+            {key: value for key, value in demo.items() if key in fields or (key == "augmented" and value is True)}
+            for demo in state[name]["demos"]
+        ]
+        signature = state[name]["signature"]
+        state[name] = {"traces": [], "train": [], "demos": demos, "signature": signature, "lm": None}
+    return state
+
+
 def module_fingerprint(module: dspy.Module, *parts: Any) -> str:
     """A hash of all that changes what a module of ours asks: state, predictors' settings, and a class of the user's.
 
     The language model is not in it: who asks puts it beside.
     """
-    state: Any = {
-        name: {**values, "lm": None} if isinstance(values, Mapping) and "lm" in values else values
-        for name, values in module.dump_state().items()
-    }
+    state: Any = module_state(module)
     settings = {name: predictor.config for name, predictor in module.named_predictors() if predictor.config}
     if as_before.get():
         state = _marked_as_before(state)
@@ -76,40 +104,203 @@ def _marked_as_before(value: Any) -> Any:
     return marked_anew(value, as_before=True)
 
 
+class Saved(dspy.Module):  # type: ignore[misc]
+    """A metric that becomes one file. Inside another program DSPy keeps its state as it keeps any module's.
+
+    Attributes
+    ----------
+    made_with : dict of str to str
+        Provenance: under ``model`` the name of the model that a saved metric was set to. It is compared, never used.
+    """
+
+    made_with: Mapping[str, str] = MappingProxyType({})
+
+    def to_state(self) -> dict[str, Any]:
+        """JSON-ready state with its ``kind``; no model and no key."""
+        raise NotImplementedError
+
+    def provenance(self) -> dict[str, Any]:
+        """What a state says about the model that this metric's own predictor is set to, or was when it was saved."""
+        model = getattr(getattr(getattr(self, "judge", None), "lm", None), "model", None)
+        known = {**self.made_with, **({} if model is None else {"model": str(model)})}
+        return {"made_with": known} if known else {}
+
+    def save(self, path: str | PathLike[str], **dspy_options: Any) -> None:
+        """Write one JSON that `metricsmith.load` reads; with options, or where `path` ends in .pkl, DSPy's own save.
+
+        Parameters
+        ----------
+        path : path
+            A file, or a folder that is to have a ``metric.json``.
+        """
+        if dspy_options or Path(path).suffix == ".pkl":
+            super().save(path, **dspy_options)
+        else:
+            write_state(self.to_state(), path)
+
+    def load(self, path: str | PathLike[str], **dspy_options: Any) -> None:
+        """Read what `save` wrote of a metric built in the same way; with options, or a .pkl, DSPy's own load.
+
+        Raises
+        ------
+        StateError
+            If the file cannot be read, holds what is not allowed, or is of a metric that was built otherwise.
+        """
+        if dspy_options or Path(path).suffix == ".pkl":
+            super().load(path, **dspy_options)
+            return
+        content = _parsed(_metric_file(path))[0]
+        if "kind" not in content and "metadata" in content:  # DSPy's own form, which versions before this one wrote
+            for name, own in self.named_predictors():
+                predictor(own.signature)(content.get(name), name)
+            super().load(path)
+            return
+        saved, own = dict(_parts(read_state(path))), dict(_parts(self.to_state()))
+        if {place: _build(part) for place, part in saved.items()} != {
+            place: _build(part) for place, part in own.items()
+        }:
+            raise StateError(f"{path} holds a metric that was built in another way; use metricsmith.load(path)")
+        self.load_state(
+            {f"{place}{name}": value for place, part in saved.items() for name, value in _own(part).items()}
+        )
+        for name, module in self.named_sub_modules(Saved):
+            part = saved[f"{name}.".removeprefix("self.")]
+            module.made_with = part.get("made_with", {})
+
+
+def _parts(state: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A metric's state and those of its parts, each under the beginning of its parameters' names."""
+    yield place, state
+    inner = {"judge.": state.get("judge"), "asker.": state.get("panel")}
+    for several in ("judges", "components"):
+        inner |= {f"{several}[{number}].": part for number, part in enumerate(state.get(several, ()))}
+    for name, part in inner.items():
+        if part is not None:
+            yield from _parts(part, place + name)
+
+
+def _build(state: Mapping[str, Any]) -> Any:
+    """What must be equal for one metric to take another's state: the kind, and all of what has no parameters."""
+    return state if state["kind"] in ("bank", "column") else state["kind"]
+
+
+def _own(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The parameters of a metric without those of its parts, as DSPy names them."""
+    if "state" in state:
+        return dict(state["state"])
+    aside = ("kind", "components", "panel", "made_with", *OWN_KEYS)
+    return {"settings": state.get("settings") or {key: value for key, value in state.items() if key not in aside}}
+
+
+def say_other_model(metric: Saved, own: Any = None) -> None:
+    """Log once that a metric saved with one model is used with another: `own`, or the one in force."""
+    made, used = metric.made_with.get("model"), getattr(own or dspy.settings.lm, "model", None)
+    if made and used and made != used:
+        with _comparing:
+            known = (made, used) in _compared
+            _compared.add((made, used))
+        if not known:
+            _log.warning("a metric was saved with the model %s and is used with %s: its numbers may differ", made, used)
+
+
 def write_state(state: Mapping[str, Any], path: str | PathLike[str]) -> None:
     """Write a state with schema version and hash as one JSON file, whole or not at all."""
     content = {"schema_version": SCHEMA_VERSION, "versions": {"metricsmith": __version__}, **state}
     content["hash"] = _hash(content)
-    target = Path(path)
+    target = _metric_file(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}")
     temporary.write_text(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False), "utf-8")
     temporary.replace(target)
 
 
-def read_state(path: str | PathLike[str]) -> dict[str, Any]:
-    """Read what `write_state` wrote.
+def read_state(path: str | PathLike[str], kind: str = "", called: str = "") -> dict[str, Any]:
+    """Read what `write_state` wrote, in a file or a folder's metric.json, and check it against its kind's row.
+
+    Parameters
+    ----------
+    path : path
+    kind, called : str
+        The only kind that is wanted, and what it is called in the error about another; by default any is.
 
     Raises
     ------
     StateError
-        If the file cannot be read, is of another schema version, or does not match its hash.
+        If the file cannot be read, is of another schema version, does not match its hash, or holds anything that
+        `metricsmith.programs.schema` does not allow, with the path of that in the file.
     """
-    source = Path(path)
-    try:
-        content = json.loads(source.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as problem:
+    source = _metric_file(path)
+    content, size = _parsed(source)
+    if "kind" not in content:
         raise StateError(
-            f"{source} is not a readable metric file ({problem}); name the metric.json that `metricsmith induce` wrote"
-        ) from problem
-    if not isinstance(content, dict) or "kind" not in content:
-        raise StateError(f"{source} is not a metric file: it has no 'kind'; `metricsmith induce` writes one")
+            f"{source} is not a metric file: it has no 'kind'; `metricsmith induce` writes one, and so does a judge's "
+            "save. What DSPy's save wrote goes into a judge built in the same way: judge.load(path)"
+        )
     if content.get("schema_version") != SCHEMA_VERSION:
         raise StateError(
-            f"{source} has schema version {content.get('schema_version')!r}; this version reads {SCHEMA_VERSION}"
+            f"{source} has schema version {content.get('schema_version')!r:.60}; this version reads {SCHEMA_VERSION}"
         )
     if content.get("hash") != _hash(content):
         raise StateError(f"{source} does not match its own hash: it was cut off or changed; induce the metric again")
+    if kind and content["kind"] != kind:
+        raise StateError(f"{source} holds a {content['kind']!r:.60}, not {called}")
+    try:
+        check_file(content, size)
+    except StateError as problem:
+        raise StateError(f"{source}: {problem}") from problem
     return content
+
+
+def _metric_file(path: str | PathLike[str]) -> Path:
+    source = Path(path)
+    return source / METRIC_FILE if source.is_dir() else source
+
+
+def _parsed(source: Path) -> tuple[dict[str, Any], int]:
+    """The object in a file, and the file's size in bytes; JSON without NaN, endless numbers, depths and double keys."""
+    try:
+        with source.open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+        if len(raw) > LARGEST_FILE:
+            raise ValueError(f"it is larger than {LARGEST_FILE:,} bytes")
+        content = json.loads(
+            raw.decode("utf-8"), parse_int=_whole, parse_float=_real, parse_constant=_real, object_pairs_hook=_unique
+        )
+        level, depth = [content], 0
+        while level := [part for one in level for part in _members(one)]:
+            depth += 1
+            if depth > DEEPEST:
+                raise RecursionError
+    except (OSError, ValueError, RecursionError) as problem:
+        why = f"it is more than {DEEPEST} levels deep" if isinstance(problem, RecursionError) else problem
+        raise StateError(
+            f"{source} is not a readable metric file ({why}); name the metric.json that `metricsmith induce` wrote"
+        ) from problem
+    if not isinstance(content, dict):
+        raise StateError(f"{source} is not a metric file: it has no 'kind'; `metricsmith induce` writes one")
+    return content, len(raw)
+
+
+def _members(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits):,} digits")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    if len(digits) > MOST_DIGITS or not math.isfinite(float(digits)):
+        raise ValueError(f"{digits:.20} is no finite number")
+    return float(digits)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return members
 
 
 def _hash(content: Mapping[str, Any]) -> str:

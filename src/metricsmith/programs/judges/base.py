@@ -10,7 +10,7 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import Metric, RowText, row_text
-from metricsmith.programs.state import Settings, module_fingerprint
+from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, say_other_model
 from metricsmith.programs.texts import marked_anew, shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import DSPyCallable
@@ -41,7 +41,7 @@ class Predictor(dspy.Predict):  # type: ignore[misc]
         return self
 
 
-class Judge(DSPyCallable, dspy.Module):  # type: ignore[misc]
+class Judge(DSPyCallable, Saved):
     """One model call that gives a number on a scale, from 1 to 5 unless the subclass has another, and its reasons.
 
     Subclasses name their `kind` and `signature`, describe themselves in `card` and say in `question` what
@@ -186,6 +186,7 @@ class Judge(DSPyCallable, dspy.Module):  # type: ignore[misc]
 
     def _arguments(self, text: RowText) -> dict[str, Any]:
         """The predictor's arguments for one row."""
+        say_other_model(self, self.judge.lm)
         inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
         return without_answer(self.judge, inputs, self.judged)
 
@@ -239,15 +240,14 @@ class Judge(DSPyCallable, dspy.Module):  # type: ignore[misc]
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state from which `from_state` builds an equal judge; holds no model and no key."""
-        content: dict[str, Any] = self.dump_state()
-        content["judge"]["lm"] = None
-        return {"kind": self.kind, "state": content}
+        return {"kind": self.kind, "state": module_state(self), **self.provenance()}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Build a judge from `to_state`'s result."""
         judge = cls(**state["state"]["settings"])
         judge.load_state(dict(state["state"]))
+        judge.made_with = state.get("made_with", {})
         return judge
 
 

@@ -14,7 +14,7 @@ from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Metric, content_hash
 from metricsmith.programs.judges.base import LEVELS
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.state import Settings
+from metricsmith.programs.state import Saved, Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import score
@@ -23,7 +23,7 @@ from metricsmith.signatures.dimensions import Dimension
 __all__ = ["DnAEval"]
 
 
-class DnAEval(DSPyCallable, dspy.Module):  # type: ignore[misc]
+class DnAEval(DSPyCallable, Saved):
     """The weighted mean of what one judge for each dimension gives (the "DnA-Eval" baseline of AutoMetrics).
 
     Each dimension is asked in a request of its own, by a `CriterionJudge`, so that none colours another; ``raw``

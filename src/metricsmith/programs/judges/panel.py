@@ -17,7 +17,7 @@ from metricsmith.programs.judges.base import LEVELS, Judge, Predictor, prompt_ve
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criteria_text, labels, read_items
 from metricsmith.programs.judges.rubric import RubricJudge
-from metricsmith.programs.state import Settings, module_fingerprint
+from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, say_other_model
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.reward import DSPyCallable
@@ -31,7 +31,7 @@ UNREAD = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
 VERSION = 1  # raise it when the way that criteria are shown or answers are read changes
 
 
-class Panel(dspy.Module):  # type: ignore[misc]
+class Panel(Saved):
     """One model call that rates a row on all criteria of several judges.
 
     Every request carries all criteria, so that a member's number means the same whichever members are wanted.
@@ -68,7 +68,8 @@ class Panel(dspy.Module):  # type: ignore[misc]
     def __init__(self, judges: Sequence[CriterionJudge | RubricJudge], task: str = "") -> None:
         super().__init__()
         _check(judges)
-        self.settings = Settings(task=task or _common_task(judges), judges=[judge.to_state() for judge in judges])
+        states = [{"kind": judge.kind, "state": module_state(judge)} for judge in judges]
+        self.settings = Settings(task=task or _common_task(judges), judges=states)
         self.judge = Predictor(JudgePanel)
 
     @property
@@ -92,6 +93,7 @@ class Panel(dspy.Module):  # type: ignore[misc]
 
     def question(self) -> Mapping[str, str]:
         """The signature's inputs that are the same for every row."""
+        say_other_model(self, self.judge.lm)
         return {"task": str(self.settings.task), "criteria": criteria_text(self._criteria())}
 
     def forward(
@@ -166,9 +168,7 @@ class Panel(dspy.Module):  # type: ignore[misc]
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state from which `from_state` builds an equal panel; holds no model and no key."""
-        content: dict[str, Any] = self.dump_state()
-        content["judge"]["lm"] = None
-        return {"kind": self.kind, "state": content}
+        return {"kind": self.kind, "state": module_state(self), **self.provenance()}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -176,6 +176,7 @@ class Panel(dspy.Module):  # type: ignore[misc]
         settings = state["state"]["settings"]
         panel = cls([_build(judge) for judge in settings["judges"]], settings["task"])
         panel.load_state(dict(state["state"]))
+        panel.made_with = state.get("made_with", {})
         return panel
 
     def _arguments(self, text: RowText) -> dict[str, Any]:
@@ -235,7 +236,7 @@ class Panel(dspy.Module):  # type: ignore[misc]
         return f"Panel({', '.join(self.names)})"
 
 
-class PanelMember(DSPyCallable, dspy.Module):  # type: ignore[misc]
+class PanelMember(DSPyCallable, Saved):
     """One criterion of a panel as a metric; made by `Panel.members`.
 
     Parameters

@@ -58,6 +58,7 @@ class RatersJudge(Judge):
         derived = ("meaning", "asked", "points", "map")
         judge = cls(**{name: value for name, value in state["state"]["settings"].items() if name not in derived})
         judge.load_state(dict(state["state"]))
+        judge.made_with = state.get("made_with", {})
         return judge
 
     @property

@@ -24,7 +24,7 @@ from metricsmith.aggregation import (
 )
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import Metric, content_hash, make_row
-from metricsmith.programs.state import Settings
+from metricsmith.programs.state import Saved, Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import ascore, score
@@ -32,7 +32,7 @@ from metricsmith.scoring import ascore, score
 __all__ = ["Repeated", "numbers_of", "prediction_of"]
 
 
-class Repeated(DSPyCallable, dspy.Module):  # type: ignore[misc]
+class Repeated(DSPyCallable, Saved):
     """A judge's runs on one row, combined (GEMBA-MQM V2, section 4 and appendix A.2).
 
     ``raw`` stays on the judge's own scale and ``score`` follows from it as the judge's does. The feedback says

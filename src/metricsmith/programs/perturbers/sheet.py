@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from metricsmith.datasets.formats import parse_file
-from metricsmith.errors import DataError, OptionError, StateError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
 from metricsmith.programs.perturbers.base import Perturbation, Source
 from metricsmith.programs.state import read_state, write_state
@@ -212,11 +212,7 @@ def read_sheet(path: str | PathLike[str], key: str | PathLike[str]) -> RatedShee
     StateError
         If the key is no key, or was changed.
     """
-    content = read_state(key)
-    if content["kind"] != KIND:
-        raise StateError(
-            f"{key} holds a {content['kind']!r}, not the key of a rating sheet: take what write_sheet wrote"
-        )
+    content = read_state(key, KIND, "the key of a rating sheet: take what write_sheet wrote")
     known: dict[str, dict[str, Any]] = content["items"]
     sheet = Path(path)
     lines = list(_lines(sheet))
