@@ -13,10 +13,10 @@ from dspy.utils.exceptions import AdapterParseError, LMError
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status, Usage
-from metricsmith.scoring.adapters import UNREADABLE, Channel, ChoicesChannel, Repair, complaint
+from metricsmith.scoring.adapters import Channel, ChoicesChannel, Repair
 from metricsmith.scoring.admission import gated
-from metricsmith.scoring.chat import whole
-from metricsmith.scoring.failures import cut_off, failure, one_line, refusal, rejects_choices, unread, words
+from metricsmith.scoring.failures import cut_off, failure, filtered, one_line, refusal, rejects_choices, words
+from metricsmith.scoring.reading import Unreadable, whole
 
 __all__ = [
     "Answer", "NotAdmitted", "ask", "no_number", "private_copy", "unfinished", "unread_answer", "unusable",
@@ -79,7 +79,7 @@ def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answe
         prediction = module(**inputs)
     except JudgementFailed as problem:
         return no_number(channel, problem)
-    except UNREADABLE as problem:
+    except AdapterParseError as problem:
         return unread_answer(channel, problem)
     except LMError as problem:
         cause = failure(problem)
@@ -96,9 +96,11 @@ def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answe
 
 
 def unfinished(channel: Channel, choice: int = 0) -> Answer | None:
-    """What becomes of an answer that was cut off; None for one that came to its end."""
-    entry = channel.entries[-1] if channel.entries else None
-    if entry is None or not cut_off(entry.get("response"), choice):
+    """What becomes of an answer that was cut off or filtered; None for one that came to its end."""
+    response = channel.entries[-1].get("response") if channel.entries else None
+    if filtered(response, choice):
+        return unusable(channel, Status.UNPARSABLE, "", "", None, choice)
+    if not cut_off(response, choice):
         return None
     error = "the answer was cut off at the limit of tokens: raise the model's max_tokens"
     return unusable(channel, Status.UNPARSABLE, error, "it was cut off before its end; be brief", None, choice)
@@ -109,7 +111,8 @@ def unusable(
 ) -> Answer:
     """An answer that came and is of no use: a refusal, or one that may be repaired.
 
-    `fields` are those that could not be read; None if they could, for what can be read is no refusal.
+    `fields` are those that could not be read; None if they could, for what can be read is no refusal, unless the
+    server says that it is.
     """
     usage = channel.gate.usage
     entry = channel.entries[-1] if channel.entries else None
@@ -118,7 +121,7 @@ def unusable(
     outputs = entry.get("outputs") or []
     output = outputs[choice] if choice < len(outputs) else None
     text = whole(str((output.get("text") if isinstance(output, dict) else output) or ""))
-    if fields is not None and (said := refusal(entry.get("response"), choice, text, fields)):
+    if said := refusal(entry.get("response"), choice, text, fields):
         return Answer(Status.REFUSED, usage, error=one_line(f"the model refuses: {said}"))
     return Answer(status, usage, error=error, repair=Repair(channel.asked, text, complaint))
 
@@ -131,13 +134,14 @@ def no_number(channel: Channel, problem: JudgementFailed, choice: int = 0) -> An
     return unusable(channel, Status(problem.status), error, error, None, choice)
 
 
-def unread_answer(channel: Channel, problem: Exception, choice: int = 0) -> Answer:
+def unread_answer(channel: Channel, problem: AdapterParseError, choice: int = 0) -> Answer:
     """An answer from which the fields could not be read, for the reason given by `problem`."""
-    if isinstance(problem, AdapterParseError):
-        fields = list(problem.signature.output_fields)
-        return unusable(channel, Status.UNPARSABLE, unread(problem), complaint(problem), fields, choice)
-    error = f"the answer cannot be read: {words(problem, channel.lm)}"
-    return unusable(channel, Status.UNPARSABLE, error, "it cannot be read", None, choice)
+    if isinstance(problem, Unreadable):
+        fault, complaint = problem.fault, problem.complaint
+    else:  # of an adapter that reads in its own way
+        fault, complaint = f"the answer cannot be read: {words(problem, channel.lm)}", "its fields cannot be told apart"
+    fields = list(problem.signature.output_fields)
+    return unusable(channel, Status.UNPARSABLE, one_line(fault), complaint, fields, choice)
 
 
 def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any) -> Any:
@@ -169,5 +173,5 @@ def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any)
             own["cache"] = False
         if run:
             own.setdefault("rollout_id", run)
-        known[1][key] = gated(lm.copy(**own))
+        known[1][key] = gated(lm.copy(**own), n=settings.get("n"))
     return known[1][key]
