@@ -10,7 +10,6 @@ from loopback import message_text, serve
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status
 from metricsmith.scoring import calls
-from metricsmith.scoring.adapters import complaint
 from metricsmith.scoring.calls import model_call
 
 
@@ -90,8 +89,9 @@ def test_a_repair_shows_the_answer_and_what_was_wrong_with_it(bad, wrong):
     assert "int" in asked.split("[[ ## score ## ]]")[1]
 
 
-def test_a_number_off_the_scale_is_out_of_range_whatever_the_finish_reason():
-    with serve(lambda prompt: {"reason": "clear", "score": 9}) as server, dspy.context(lm=server.lm()):
+@pytest.mark.parametrize("score", [4, 9, "four"])
+def test_what_the_server_filtered_is_refused_whatever_came_with_it(score):
+    with serve(lambda prompt: {"reason": "clear", "score": score}) as server, dspy.context(lm=server.lm()):
         respond = server.respond
 
         def answer(body):
@@ -101,7 +101,7 @@ def test_a_number_off_the_scale_is_out_of_range_whatever_the_finish_reason():
 
         server.respond = answer
         call = model_call(Rate(), text="a text")
-    assert (call.status, call.usage.requests) == (Status.OUT_OF_RANGE, 2)
+    assert (call.status, call.usage.requests) == (Status.REFUSED, 1)
 
 
 def test_an_empty_answer_is_not_shown_and_a_long_one_is_cut():
@@ -212,8 +212,12 @@ def test_callbacks_of_the_model_itself_fire_too():
     assert witness.told == ["lm start", "lm end"]
 
 
-def test_a_complaint_about_fields_that_are_all_there_says_so():
-    signature = dspy.Signature("text -> reason: str, score: int")
-    text = "[[ ## reason ## ]] [[ ## score ## ]] 4"
-    problem = dspy.AdapterParseError("ChatAdapter", signature, text)
-    assert complaint(problem) == "its fields cannot be told apart"
+class Odd(dspy.ChatAdapter):
+    """Reads in its own way."""
+
+    def parse(self, signature, completion):
+        raise dspy.AdapterParseError("Odd", signature, completion, "I want more of it.")
+
+
+def test_an_answer_that_another_adapter_does_not_read_is_repaired_in_its_words():
+    pass

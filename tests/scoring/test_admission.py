@@ -14,7 +14,11 @@ import pytest
 
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, ModelFailure
+from metricsmith.metric import make_row
+from metricsmith.optimizers.tuning.metered import Meter
+from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status, Usage
+from metricsmith.scoring import score
 from metricsmith.scoring.admission import Gate, cost_of, gated
 from metricsmith.scoring.calls import model_call
 from metricsmith.scoring.flow import Flow, use
@@ -192,3 +196,87 @@ def test_a_traceback_does_not_show_the_key_that_the_server_repeats(engine):
     shown = "".join(traceback.format_exception(refused.value))
     assert "AuthError" in shown
     assert key not in shown
+
+
+@pytest.fixture
+def cached():
+    """DSPy's memory cache, on for one test."""
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    yield
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+
+
+def silent(server):
+    """`server`, which reports no usage from now on."""
+    respond = server.respond
+    server.respond = lambda body: (200, {**respond(body)[1], "usage": None})
+    return server
+
+
+@pytest.mark.parametrize("reports", [True, False])
+@pytest.mark.parametrize("engine", ["auto", "litellm"])
+def test_answers_from_the_cache_are_no_requests_whatever_the_server_reports(cached, reports, engine, monkeypatch):
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    with serve(lambda prompt: {"answer": 3, "reasoning": "Fine.", "score": 4}) as server:
+        server = server if reports else silent(server)
+        lm = server.lm(engine=engine).copy(cache=True, model=f"openai/{engine}-{reports}")
+        with dspy.context(lm=lm), use(flow(requests=2)) as running, dspy.track_usage() as told:
+            calls = [model_call(Twice(), question="q") for _ in range(3)]
+        table = score([Judge()], ROWS, lm=lm, progress=False)
+        again = score([Judge()], ROWS, lm=lm, budget=Budget(requests=1), concurrency=4, progress=False)
+    assert [call.usage.requests for call in calls] == [2, 0, 0]
+    assert running.spent.requests == 2
+    assert (table.usage.requests, again.usage.requests, again.counts()["ok"]) == (5, 0, 5)
+    assert server.requests == 7
+    tokens = told.get_total_tokens().get(lm.model, {}).get("prompt_tokens") or 0
+    assert tokens == running.spent.prompt_tokens == sum(call.usage.prompt_tokens for call in calls)
+    assert (tokens > 0) is reports
+
+
+class Judge(CriterionJudge):
+    def __init__(self, **settings):
+        super().__init__(**({"criterion": "Clear", "meaning": "Good.", "task": "Write."} | settings))
+
+
+ROWS = [make_row(f"some text number {number}", id=str(number)) for number in range(5)]
+
+
+@pytest.mark.parametrize("place", ["model", "model of the judge", "judge"])
+def test_a_models_own_n_is_not_used(place):
+    with serve(lambda prompt: {"reasoning": "Fine.", "score": 4}) as server:
+        lm, judge = server.lm(n=5 if place != "judge" else None, temperature=0.9), Judge()
+        if place == "judge":
+            judge.judge.config["n"] = 5
+        elif place == "model of the judge":
+            judge.set_lm(lm)
+        table = score(
+            [judge], ROWS, lm=server.lm() if judge.judge.lm else lm, budget=Budget(requests=4), progress=False
+        )
+        assert table.counts()["ok"] == server.requests == table.usage.requests == 4
+        assert {seen.n for seen in server.log} == {1}
+        assert lm.kwargs["n"] == (5 if place != "judge" else None)
+        meter = Meter(flow(requests=9))
+        assert len(meter.wrap(server.lm(n=5))("Say it.")) == 1
+        assert meter.gate.flow.spent.requests == server.requests - 4 == 1
+
+
+def test_several_requests_for_several_answers_are_counted_as_that():
+    with serve(lambda prompt: {"answer": 3}) as server:
+        meter = Meter(flow())
+        assert len(meter.wrap(server.lm())("Say it.", n=3)) == 3
+    assert meter.gate.flow.spent.requests == server.requests == 3
+
+
+def test_an_error_of_our_own_is_not_the_models_answer():
+    class Broken(Flow):
+        def enter(self):
+            raise OverflowError("timestamp out of range for platform time_t")
+
+    with (
+        serve(lambda prompt: {"answer": 3}) as server,
+        dspy.context(lm=server.lm()),
+        use(Broken(Concurrency(1, 4))),
+        pytest.raises(OverflowError, match="timestamp"),
+    ):
+        model_call(Twice(), question="q")
+    assert server.requests == 0

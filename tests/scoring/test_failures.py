@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import dspy
 import pytest
-from dspy.utils.exceptions import LMRateLimitError, LMServerError
+from dspy.utils.exceptions import LMRateLimitError, LMServerError, LMUnsupportedFeatureError
 
 from metricsmith.errors import ModelFailure
 from metricsmith.records import Status
 from metricsmith.scoring import calls
 from metricsmith.scoring.calls import model_call, model_calls
 from metricsmith.scoring.failures import delay, one_line, refusal, words
+from metricsmith.scoring.flow import Flow, use
+from metricsmith.scoring.limits import Budget, Concurrency
 from sockets import GOOD, completion, http, sockets
 
 BODY = json.dumps(completion()).encode()
@@ -60,9 +63,7 @@ BROKEN = {
     "nested too deeply": http(b"[" * 100_000),
     "no UTF-8": http(BODY.replace(b"3", b"\xff\xfe")),
     "bad gzip": http(b"0123456789").replace(b"connection", b"content-encoding: gzip\r\nconnection"),
-    "tokens in words": http(completion(usage={"prompt_tokens": "five"})),
     "an error with 200": http({"error": {"message": "overloaded", "code": "x"}}),
-    "two choices": http({**completion(), "choices": completion()["choices"] * 2}),
     "no content": b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n",
     **{str(status): error(status) for status in (408, 425, 429, 500, 501, 503, 504, 529)},
 }
@@ -107,6 +108,7 @@ def test_an_exhausted_quota_is_no_throttling():
     [
         http(completion(None, "content_filter")),
         http(completion("The ans", "content_filter")),
+        http(completion(GOOD, "content_filter")),
         http(completion(None, refusal=NO)),
         http(completion(NO)),
         error(400, code="content_filter"),
@@ -121,7 +123,6 @@ def test_a_refusal_is_neither_repaired_nor_asked_again(payload):
 @pytest.mark.parametrize(
     "payload",
     [
-        http(completion(GOOD, "content_filter")),
         http(completion(GOOD, refusal=NO)),
         http(completion(NO + "\n" + GOOD)),
         http(completion([{"type": "text", "text": GOOD}])),
@@ -155,11 +156,71 @@ def test_an_unusable_answer_is_repaired_once(payload):
     assert len(json.dumps(server.bodies[1])) < 20_000
 
 
+CHATTER = {**completion()["choices"][0], "index": 1, "message": {"role": "assistant", "content": "so nice"}}
+TWO = [*completion()["choices"], CHATTER]
+# What came with a good answer, and the tokens that are known of it.
+BOOKS = {
+    "no usage": ({"usage": None}, 0, 0),
+    "usage as a text": ({"usage": "five"}, 0, 0),
+    "usage as a list": ({"usage": [5, 2]}, 0, 0),
+    "words": ({"usage": {"prompt_tokens": "five", "completion_tokens": 2}}, 0, 2),
+    "negative": ({"usage": {"prompt_tokens": -5, "completion_tokens": 2, "total_tokens": -3}}, 0, 2),
+    "not a number": ({"usage": {"prompt_tokens": float("nan"), "completion_tokens": 2}}, 0, 2),
+    "infinite": ({"usage": {"prompt_tokens": 5, "completion_tokens": float("inf")}}, 5, 0),
+    "too many": ({"usage": {"prompt_tokens": 10**30, "completion_tokens": 2}}, 0, 2),
+    "half a token": ({"usage": {"prompt_tokens": 5.5, "completion_tokens": 2.0}}, 0, 2),
+    "true": ({"usage": {"prompt_tokens": True, "completion_tokens": 2}}, 0, 2),
+    "details in words": (
+        {"usage": {"prompt_tokens": 5, "completion_tokens": 2, "prompt_tokens_details": "none"}},
+        5,
+        2,
+    ),
+    "negative details": (
+        {"usage": {"prompt_tokens": 5, "completion_tokens": 2, "completion_tokens_details": {"reasoning_tokens": -1}}},
+        5,
+        2,
+    ),
+    "unknown fields": (
+        {"usage": {"prompt_tokens": 5, "completion_tokens": 2, "mood": {"good": []}}, "mood": "good"},
+        5,
+        2,
+    ),
+    "two choices": ({"choices": TWO}, 5, 5),
+    "two choices and words": ({"choices": TWO, "usage": {"prompt_tokens": "five"}}, 0, 0),
+}
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_a_readable_answer_is_not_lost_over_the_bookkeeping(name, caplog):
+    content, asked, answered = BOOKS[name]
+    with use(Flow(Concurrency(1, 1))) as running:
+        call, server = call_on(http({**completion(), **content}))
+    assert (call.status, call.prediction.answer, server.requests) == (Status.OK, 3, 1)
+    assert (call.usage.requests, call.usage.prompt_tokens, call.usage.completion_tokens) == (1, asked, answered)
+    assert running.spent == replace(call.usage, seconds=0.0)
+    assert running.unreported == (not asked or not answered)
+    assert [record.message.split(":")[0] for record in caplog.records] == [
+        "1 answers came without usable token counts"
+    ] * running.unreported
+
+
+def test_a_budget_in_tokens_ends_where_they_are_not_known():
+    with use(Flow(Concurrency(1, 1), Budget(tokens=1000))) as running:
+        call_on(http(completion(usage={"prompt_tokens": -5, "completion_tokens": 2})))
+    assert "the server reports no tokens" in running.stopped
+
+
+def test_dspy_reads_the_bookkeeping_as_before_outside_of_a_call():
+    with sockets(http({**completion(), "choices": TWO})) as server:
+        lm = dspy.LM("openai/m", api_base=f"http://127.0.0.1:{server.port}/v1", api_key="none", cache=False)
+        with pytest.raises(LMUnsupportedFeatureError):
+            lm("q")
+
+
 def test_several_choices_or_impossible_counts_from_litellm_do_no_harm(monkeypatch):
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # its import asks the network otherwise
-    chatter = {**completion()["choices"][0], "index": 1, "message": {"role": "assistant", "content": "so nice"}}
     several = {**completion(usage={"prompt_tokens": -5, "completion_tokens": 2, "total_tokens": 1})}
-    call, server = call_on(http({**several, "choices": [*several["choices"], chatter]}), engine="litellm")
+    call, server = call_on(http({**several, "choices": TWO}), engine="litellm")
     assert (call.status, call.prediction.answer, server.requests) == (Status.OK, 3, 1)
     assert (call.usage.prompt_tokens, call.usage.completion_tokens) == (0, 2)
 

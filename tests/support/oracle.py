@@ -18,12 +18,11 @@ __all__ = ["GOOD", "HOPELESS", "PASSING", "REFUSED", "UNUSABLE", "End", "expecte
 TRIES = 5
 LONGEST = TRIES + 1  # requests for one answer
 
-GOOD = frozenset({None, Fault.SLOW, Fault.PROSE, Fault.GIGANTIC})
+GOOD = frozenset({None, Fault.SLOW, Fault.PROSE, Fault.GIGANTIC, Fault.TWO_CHOICES})  # of two, the first is read
 PASSING = frozenset(
     {
         Fault.THROTTLED, Fault.RETRY_AFTER, Fault.ERROR_500, Fault.ERROR_502, Fault.ERROR_503, Fault.HANG,
         Fault.CUT_BEFORE, Fault.CUT_WITHIN, Fault.TRUNCATED, Fault.EMPTY_BODY, Fault.HTML,
-        Fault.TWO_CHOICES,  # DSPy's client reads none of them
     }
 )  # fmt: skip
 HOPELESS = frozenset({Fault.BAD_REQUEST, Fault.WRONG_KEY, Fault.FORBIDDEN, Fault.UNKNOWN})

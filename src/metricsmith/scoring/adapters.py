@@ -6,7 +6,6 @@ requests that nobody counts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +16,11 @@ from dspy.adapters.utils import translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.scoring.admission import Gate
-from metricsmith.scoring.chat import Chat, read, whole
-from metricsmith.scoring.failures import field_headers
+from metricsmith.scoring.chat import Chat
+from metricsmith.scoring.reading import Unreadable, read, whole
 
-__all__ = ["UNREADABLE", "Channel", "ChoicesChannel", "Repair", "Replay", "complaint"]
+__all__ = ["Channel", "ChoicesChannel", "Repair", "Replay"]
 
-UNREADABLE = (AdapterParseError, RecursionError, OverflowError)  # what reading an answer may raise
 LONGEST_ANSWER = 4_000  # characters of an unusable answer that the model is shown again
 
 # DSPy wraps it in every subclass so that callbacks fire; the plain function keeps them from firing twice.
@@ -84,6 +82,7 @@ class Channel(Chat):
         if lm is not self.lm:
             lm = self.lm = self.private(lm)
         self._attach(lm)
+        lm_kwargs = {name: value for name, value in lm_kwargs.items() if name != "n"}  # a predictor's own
         answers: list[dict[str, Any]] = super().__call__(lm, lm_kwargs, signature, demos, inputs)
         return answers
 
@@ -126,8 +125,9 @@ class Channel(Chat):
         lm: Any,
         lm_kwargs: dict[str, Any],
     ) -> list[dict[str, Any]]:
-        if not outputs:
-            raise AdapterParseError("ChatAdapter", original_signature, "", "There is no answer in the response.")
+        text = outputs[0].get("text") if outputs and isinstance(outputs[0], dict) else (outputs or [None])[0]
+        if not str(text or "").strip():
+            raise Unreadable(original_signature, "", "the answer is empty", "it is empty")
         values: list[dict[str, Any]] = super()._call_postprocess(
             processed_signature, original_signature, outputs[:1], lm, lm_kwargs
         )
@@ -145,7 +145,7 @@ class ChoicesChannel(Channel):
 
     def __init__(self, lm: Any, private: Callable[[Any], Any], gate: Gate) -> None:
         super().__init__(lm, private, gate)
-        self.choices: list[dict[str, Any] | Exception] = []
+        self.choices: list[dict[str, Any] | AdapterParseError] = []
 
     def _call_postprocess(
         self,
@@ -155,20 +155,20 @@ class ChoicesChannel(Channel):
         lm: Any,
         lm_kwargs: dict[str, Any],
     ) -> list[dict[str, Any]]:
-        def read(output: Any) -> dict[str, Any] | Exception:
+        def read(output: Any) -> dict[str, Any] | AdapterParseError:
             try:
                 return super(ChoicesChannel, self)._call_postprocess(
                     processed_signature, original_signature, [output], lm, lm_kwargs
                 )[0]
-            except UNREADABLE as problem:
+            except AdapterParseError as problem:
                 return problem
 
         self.choices = [read(output) for output in outputs]
         first = next((choice for choice in self.choices if isinstance(choice, dict)), None)
         if first is None:
             raise next(
-                (problem for problem in self.choices if isinstance(problem, Exception)),
-                AdapterParseError("ChatAdapter", original_signature, "", "There is no answer in the response."),
+                (problem for problem in self.choices if isinstance(problem, AdapterParseError)),
+                Unreadable(original_signature, "", "the answer is empty", "it is empty"),
             )
         return [dict(first)]
 
@@ -183,16 +183,3 @@ class Replay(dspy.ChatAdapter):  # type: ignore[misc]
     def __call__(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
         """Answer without a request."""
         return [dict(self.fields)]
-
-
-def complaint(problem: AdapterParseError) -> str:
-    """What is wrong with an answer, in words for the model that gave it."""
-    answer, fields = str(problem.lm_response or ""), problem.signature.output_fields
-    if not answer.strip() or answer in ("None", "{'text': None}"):
-        return "it is empty"
-    unreadable = re.match(r"Failed to parse field (\w+) with value", str(problem))
-    if unreadable and unreadable[1] in fields:
-        wanted = getattr(fields[unreadable[1]].annotation, "__name__", str(fields[unreadable[1]].annotation))
-        return f"the field {unreadable[1]} does not hold what it must hold ({wanted})"
-    missing = [name for name, header in zip(fields, field_headers(fields), strict=True) if header not in answer]
-    return f"it lacks {', '.join(missing)}" if missing else "its fields cannot be told apart"

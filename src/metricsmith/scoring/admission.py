@@ -9,10 +9,12 @@ from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any, Protocol
 
+import dspy
 from dspy.utils.exceptions import LMError
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Usage
+from metricsmith.scoring.dspy_internals import Answers, reading_leniently, token_count
 from metricsmith.scoring.failures import failure, keep_keys, rejects_choices, words
 from metricsmith.scoring.flow import Flow, Outcome, Ticket
 from metricsmith.scoring.models import without_keys
@@ -68,10 +70,10 @@ class Gate:
 
     def record(self, entry: dict[str, Any]) -> None:
         """Take an entry of DSPy's history, in the thread or task of its request."""
-        self.entries.append(entry)
         fresh = _FRESH.get()
         if fresh is not None:
-            fresh.append(entry)
+            fresh.record(entry)
+        self.entries.append(entry)
 
     def send(self, lm: Any, request: Callable[[], Any]) -> Any:
         """Send one request.
@@ -103,12 +105,13 @@ class Gate:
     @contextmanager
     def _booked(self, lm: Any, ticket: Ticket) -> Iterator[None]:
         """Tell the flow how the request inside ended."""
-        fresh: list[dict[str, Any]] = []
+        fresh = Answers(dspy.settings.usage_tracker)
         token = _FRESH.set(fresh)
         outcome, lost, said = Outcome.FAILED, 1, ""
         try:
-            yield
-            outcome, lost = Outcome.ANSWERED, int(not fresh)
+            with dspy.context(usage_tracker=fresh), reading_leniently():
+                yield
+            outcome, lost = Outcome.ANSWERED, int(not fresh.entries)
         except LMError as problem:
             keep_keys(problem, lm)
             cause = failure(problem)
@@ -122,15 +125,18 @@ class Gate:
             raise
         finally:
             _FRESH.reset(token)
-            self.flow.leave(ticket, outcome, sum(map(cost_of, fresh), Usage(requests=lost)), said)
+            usage = sum(map(cost_of, fresh.entries), Usage(requests=lost))
+            self.flow.leave(ticket, outcome, usage, said, unreported=sum(map(_is_unreported, fresh.entries)))
 
 
-# The history of the one request that this thread or task is sending: a gate may have several under way.
-_FRESH: ContextVar[list[dict[str, Any]] | None] = ContextVar("metricsmith_fresh", default=None)
+# The answers to the one request that this thread or task is sending: a gate may have several under way.
+_FRESH: ContextVar[Answers | None] = ContextVar("metricsmith_fresh", default=None)
 
 
-def gated(lm: Any, through: Through | None = None) -> Any:
-    """Make a model send its requests ``through``, from now on; it is the model that is changed.
+def gated(lm: Any, through: Through | None = None, *, n: int | None = None) -> Any:
+    """Make a model send its requests ``through``, from now on, each for one answer unless it says otherwise itself.
+
+    It is the model that is changed: ``n`` is taken out of its settings, because DSPy's client sends as many requests.
 
     Parameters
     ----------
@@ -138,7 +144,11 @@ def gated(lm: Any, through: Through | None = None) -> Any:
         A copy that nobody else uses.
     through : Through, optional
         Usually a `Gate`. None sends as before.
+    n : int, optional
+        How many answers one request asks for, where a server carries several.
     """
+    if n is None and getattr(lm, "kwargs", None):
+        lm.kwargs = {name: value for name, value in lm.kwargs.items() if name not in ("n", "num_generations")}
     lm.__class__ = _gated(type(lm))  # type: ignore[arg-type]
     lm.through = through
     return lm
@@ -168,16 +178,23 @@ def cost_of(entry: dict[str, Any]) -> Usage:
     """What one answered request of DSPy's history cost; an answer from the cache costs nothing."""
     if _cached(entry):
         return Usage()
-    tokens = entry.get("usage") or {}
-    asked, answered = (max(0, int(tokens.get(kind) or 0)) for kind in ("prompt_tokens", "completion_tokens"))
-    return Usage(1, asked, answered, entry.get("cost"))
+    response = entry.get("response")  # several, where DSPy's client sent a request for each of n answers
+    requests = len(response) if isinstance(response, tuple) else 1
+    asked, answered = _tokens(entry)
+    return Usage(requests, asked or 0, answered or 0, entry.get("cost"))
+
+
+def _tokens(entry: dict[str, Any]) -> tuple[int | None, int | None]:
+    """Tokens of the prompt and of the answer; None where the server reports none, or what is no number of them."""
+    usage = entry.get("usage") or {}
+    return token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
+
+
+def _is_unreported(entry: dict[str, Any]) -> bool:
+    """Whether an answer was paid for, and nobody knows with how many tokens."""
+    return not _cached(entry) and None in _tokens(entry)
 
 
 def _cached(entry: dict[str, Any]) -> bool:
-    """DSPy books no usage for an answer from its cache; the answer is marked, or knows its tokens all the same."""
-    response = entry.get("response")
-    if entry.get("usage"):
-        return False
-    return bool(getattr(response, "cache_hit", False)) or (
-        getattr(getattr(response, "usage", None), "total_tokens", None) is not None
-    )
+    """Whether an answer came from DSPy's cache."""
+    return bool(entry.get("cache_hit", getattr(entry.get("response"), "cache_hit", False)))

@@ -17,6 +17,7 @@ from typing import Any
 from weakref import WeakSet
 
 import dspy
+from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.errors import HopelessModel, JudgementFailed, NeedsError
 from metricsmith.records import Status, Usage
@@ -179,7 +180,7 @@ def _settle(
 ) -> Call:
     """The call that one of several answers ends, or begins if it needs repair or is an old one of no use."""
     fields = channel.choices[place]
-    if isinstance(fields, Exception):
+    if isinstance(fields, AdapterParseError):
         answer = unread_answer(channel, fields, place)
     elif (cut := unfinished(channel, place)) is not None:
         answer = cut

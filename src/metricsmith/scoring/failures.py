@@ -1,7 +1,8 @@
 """What a failed request means: whose fault it is, whether to ask again, and what may be told of it.
 
 What DSPy 3.4 raises was found out with a server that speaks raw sockets; "native" is DSPy's own client,
-"litellm" the one that carries several answers in a request.
+"litellm" the one that carries several answers in a request. What the native one raises over token counts and a second
+choice, `dspy_internals.reading_leniently` keeps it from.
 
 =====================================  =======================  =======================  =====================
 the server                             native                   litellm                  here
@@ -12,9 +13,9 @@ sends what is not HTTP, or bad gzip    LMTransportError         LMServerError 50
 200, JSON truncated, empty, not UTF-8  LMProviderError 200      LMServerError 500        asked again
 200, an HTML page                      LMProviderError 200      LMServerError 500        asked again
 200, JSON that is no object, too deep  LMUnexpectedError        LMServerError 500        asked again
-200, token counts that are no counts   LMUnexpectedError        LMServerError 500        asked again
+200, token counts that are no counts   LMUnexpectedError        read, or LMServer- 500   read; litellm: again
 200, an error object                   LMServerError            LMUnexpectedError        asked again
-200, two choices for one               LMUnsupportedFeature-    the first is read        asked again; read
+200, two choices for one               LMUnsupportedFeature-    the first is read        the first is read
 500, 501, 502                          LMServerError            LMServerError            asked again
 408, 504                               LMTimeoutError           LMTimeoutError           asked again
 429, 503, 529                          LMRateLimit-, -Server-   LMRateLimit-, -Server-   asked again, throttled
@@ -26,7 +27,7 @@ sends what is not HTTP, or bad gzip    LMTransportError         LMServerError 50
 200, ``choices: []``                   AdapterParseError        no output at all         repaired
 200, content null or empty             AdapterParseError        AdapterParseError        repaired
 200, 50 MB of text                     AdapterParseError, 1 s   AdapterParseError        repaired, cut
-200, finish_reason content_filter      AdapterParseError        AdapterParseError        refused
+200, finish_reason content_filter      read, if there is text   the same                 refused
 200, finish_reason length              read as far as it goes   the same                 repaired
 200, a ``refusal``                     AdapterParseError        AdapterParseError        refused
 =====================================  =======================  =======================  =====================
@@ -41,7 +42,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dspy.utils.exceptions import (
-    AdapterParseError,
     ContextWindowExceededError,
     LMAuthError,
     LMBillingError,
@@ -61,8 +61,8 @@ from metricsmith.scoring.flow import Outcome
 from metricsmith.scoring.models import redact
 
 __all__ = [
-    "Failure", "cut_off", "delay", "failure", "field_headers", "keep_keys", "member", "one_line", "refusal",
-    "rejects_choices", "unread", "words",
+    "Failure", "cut_off", "delay", "failure", "field_headers", "filtered", "keep_keys", "member", "one_line",
+    "refusal", "rejects_choices", "words",
 ]  # fmt: skip
 
 LONGEST_TEXT = 300  # characters of an error message
@@ -123,8 +123,6 @@ def failure(problem: LMError) -> Failure:
         return Failure(Status.REFUSED, Outcome.ANSWERED)
     if isinstance(problem, ContextWindowExceededError) or http == 413:
         return Failure(Status.TRANSPORT, Outcome.ANSWERED)  # the row is too long; key, model and server are all right
-    if isinstance(problem, LMUnsupportedFeatureError) and problem.feature == "n":
-        return Failure(Status.TRANSPORT, Outcome.FAILED, again=True)  # several choices, and one was asked for
     if isinstance(problem, STOPPING) or http in STOPPING_CODES:
         return Failure(Status.TRANSPORT, Outcome.HOPELESS, sent=not isinstance(problem, LOCAL), stopping=True)
     if isinstance(problem, LMInvalidRequestError) or (http and 400 <= http < 500 and http not in PASSING):
@@ -166,7 +164,7 @@ def _litellm_wish(problem: BaseException) -> float | None:
     return None
 
 
-def refusal(response: Any, choice: int, answer: str, fields: Iterable[str], lm: Any = None) -> str:
+def refusal(response: Any, choice: int, answer: str, fields: Iterable[str] | None, lm: Any = None) -> str:
     """The words of a refusal, for an answer that could not be used; empty if it is none.
 
     Parameters
@@ -177,11 +175,16 @@ def refusal(response: Any, choice: int, answer: str, fields: Iterable[str], lm: 
         Which of several answers.
     answer : str
         Its text.
-    fields : iterable of str
-        The fields that were asked for: an answer that has one of them is a try, not a refusal.
+    fields : iterable of str or None
+        The fields that were asked for: an answer that has one of them is a try, not a refusal. None where they could
+        be read: only an answer that was filtered is a refusal then.
     lm : dspy.LM, optional
         Whose keys are not repeated.
     """
+    if filtered(response, choice):
+        return one_line(redact(f"the answer was filtered: {answer}".rstrip(": "), lm))
+    if fields is None:
+        return ""
     part = _part(response, choice)
     message = member(part, "message")
     said = member(message, "refusal") or member(member(message, "provider_specific_fields"), "refusal")
@@ -189,13 +192,16 @@ def refusal(response: Any, choice: int, answer: str, fields: Iterable[str], lm: 
         said = said or (member(piece, "text") if member(piece, "type") == "refusal" else None)
     if said:
         return one_line(redact(str(said), lm))
-    if member(part, "finish_reason") == "content_filter":
-        return one_line(redact(answer, lm)) or "the answer was filtered"
     opening = answer[:200].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lstrip(" \n\t\"'*#>-").lower()
     opening = opening.replace("i'm ", "i am ")
     if OPENINGS.match(opening) and not any(header in answer for header in field_headers(fields)):
         return one_line(redact(answer, lm))
     return ""
+
+
+def filtered(response: Any, choice: int) -> bool:
+    """Whether the server says that it filtered an answer, of which text may have come all the same."""
+    return bool(member(_part(response, choice), "finish_reason") == "content_filter")
 
 
 def cut_off(response: Any, choice: int) -> bool:
@@ -217,13 +223,6 @@ def field_headers(fields: Iterable[str]) -> list[str]:
 def member(thing: Any, name: str) -> Any:
     """A member of a response, which DSPy's clients give as mappings or as objects; None if it is not there."""
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
-
-
-def unread(problem: AdapterParseError, lm: Any) -> str:
-    """What was wanted and what came, without secrets."""
-    fields = ", ".join(problem.signature.output_fields)
-    answer = " ".join(redact(str(problem.lm_response), lm)[:1000].split())
-    return f"no {fields[:120]} in the answer {answer[:120]!r}{'...' if len(answer) > 120 else ''}"
 
 
 def words(problem: BaseException, lm: Any) -> str:

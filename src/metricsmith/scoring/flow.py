@@ -6,6 +6,7 @@ a slow start. Congestion shows as throttling, or as answers that take more than 
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from metricsmith.records import Status, Usage
 from metricsmith.scoring.limits import Budget, Concurrency
 
 __all__ = ["Clock", "Flow", "Outcome", "Ticket", "in_force", "use"]
+
+logger = logging.getLogger("metricsmith.scoring")
 
 START = 8  # requests in flight at first
 UNPROVEN = 4  # the same, until the server has answered once: a wrong key burns four requests, not sixty-four
@@ -84,6 +87,8 @@ class Flow:
     spent : Usage
         Requests admitted, and tokens and dollars of those that ended. ``seconds`` is not kept.
     in_flight : int
+    unreported : int
+        Answers so far of which the server did not say the tokens in numbers.
     stopped : str
         Why nothing is admitted any more; empty while the flow runs.
     hopeless : str
@@ -102,7 +107,7 @@ class Flow:
     ) -> None:
         self.concurrency, self.budget = concurrency, budget or Budget()
         self.spent = Usage()
-        self.in_flight = 0
+        self.in_flight = self.unreported = 0
         self.stopped = self.hopeless = ""
         self.barred = False
         self._clock = clock or Clock()
@@ -142,7 +147,7 @@ class Flow:
                 self._next_tokens = max(now, self._next_tokens) + tokens * 60 / ceilings.tokens_per_minute
             return Ticket(now, self._pace.epoch, tokens)
 
-    def leave(self, ticket: Ticket, outcome: Outcome, usage: Usage, message: str = "") -> None:
+    def leave(self, ticket: Ticket, outcome: Outcome, usage: Usage, message: str = "", *, unreported: int = 0) -> None:
         """Book how a request ended and let others go.
 
         Parameters
@@ -154,8 +159,11 @@ class Flow:
             Tokens and dollars; ``requests`` 0 for an answer from a cache, which takes the counted one back.
         message : str
             The server's own words, where it refused.
+        unreported : int
+            Answers of which the tokens are not known.
         """
         with self._condition:
+            self.unreported += unreported
             before = self.limit
             self.spent += Usage(usage.requests - 1, usage.prompt_tokens, usage.completion_tokens, usage.cost)
             self._ended += usage.requests > 0
@@ -166,7 +174,7 @@ class Flow:
             if usage.requests:
                 self._pace.learn(ticket, outcome, self._clock.now() - ticket.started, full=self.in_flight >= before)
             self.in_flight -= 1
-            self._judge(outcome, usage, message)
+            self._judge(outcome, usage, message, unreported)
             self._condition.notify(max(1, 1 + self.limit - before))
 
     def pause(self, seconds: float) -> bool:
@@ -191,21 +199,21 @@ class Flow:
         self._halted.set()
         self._condition.notify_all()
 
-    def _judge(self, outcome: Outcome, usage: Usage, message: str) -> None:
+    def _judge(self, outcome: Outcome, usage: Usage, message: str, unreported: int) -> None:
         """Stop where going on makes no sense."""
         if outcome is Outcome.ANSWERED:
             self._refused = 0
             if usage.requests:
-                self._check_countable(usage)
+                self._check_countable(usage, unreported)
         elif outcome is Outcome.HOPELESS:
             self._refused += 1
             if self._refused >= self._hopeless_in_a_row * (PATIENCE_AFTER_SUCCESS if self._answered else 1):
                 self.hopeless = message
                 self._stop(f"the server refuses to work: {message}")
 
-    def _check_countable(self, usage: Usage) -> None:
+    def _check_countable(self, usage: Usage, unreported: int) -> None:
         """Stop where what an answer cost is not known, so that the budget cannot be kept."""
-        if self.budget.tokens is not None and not (usage.prompt_tokens or usage.completion_tokens):
+        if self.budget.tokens is not None and (unreported or not (usage.prompt_tokens or usage.completion_tokens)):
             self._stop(
                 "the server reports no tokens, so that a budget in tokens cannot be kept; give one in requests instead"
             )
@@ -233,7 +241,8 @@ class Flow:
     def _overspent(self, seconds_left: float | None) -> str:
         """Which part of the budget is used up, in words; empty if none is."""
         budget, tokens = self.budget, self.spent.prompt_tokens + self.spent.completion_tokens
-        if budget.requests is not None and self.spent.requests >= budget.requests:
+        ended = self.spent.requests - self.in_flight  # what is on its way may come from a cache
+        if budget.requests is not None and ended >= budget.requests:
             return f"{budget.requests} requests"
         if budget.tokens is not None and tokens >= budget.tokens:
             return f"{budget.tokens} tokens"
@@ -242,8 +251,10 @@ class Flow:
         return f"{budget.seconds:g} seconds" if seconds_left is not None and seconds_left <= 0 else ""
 
     def _might_overspend(self) -> bool:
-        """Whether one more request, at what the others cost on average, could pass the tokens or dollars left."""
+        """Whether one more request, at what the others cost on average, could pass what is left of the budget."""
         budget, coming = self.budget, self.in_flight + 1
+        if budget.requests is not None and self.spent.requests >= budget.requests:
+            return True
         tokens = self.spent.prompt_tokens + self.spent.completion_tokens
         if budget.tokens is not None and tokens + coming * self._mean_tokens() > budget.tokens:
             return True
@@ -315,9 +326,17 @@ def in_force() -> Flow | None:
 
 @contextmanager
 def use(flow: Flow) -> Iterator[Flow]:
-    """Put `flow` in force for a block, and for threads that copy the context inside it."""
+    """Put `flow` in force for a block, and for threads that copy the context inside it.
+
+    Answers with which no token counts came are told of at its end.
+    """
     token = _FLOW.set(flow)
     try:
         yield flow
     finally:
         _FLOW.reset(token)
+        if flow.unreported:
+            logger.warning(
+                "%d answers came without usable token counts: tokens and dollars of this run are those of the others",
+                flow.unreported,
+            )

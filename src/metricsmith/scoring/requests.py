@@ -9,17 +9,16 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import dspy
-from dspy.clients.call_result import CallResult
-from dspy.clients.execution import IGNORED_CACHE_KEYS, prepare
 from dspy.utils.exceptions import AdapterParseError, LMError
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status, Usage
-from metricsmith.scoring.adapters import UNREADABLE, Channel, ChoicesChannel, Repair, complaint
+from metricsmith.scoring.adapters import Channel, ChoicesChannel, Repair
 from metricsmith.scoring.admission import gated
-from metricsmith.scoring.chat import whole
-from metricsmith.scoring.failures import cut_off, failure, one_line, refusal, rejects_choices, unread, words
+from metricsmith.scoring.dspy_internals import keep_in_cache
+from metricsmith.scoring.failures import cut_off, failure, filtered, one_line, refusal, rejects_choices, words
 from metricsmith.scoring.models import redact, without_keys
+from metricsmith.scoring.reading import Unreadable, whole
 
 __all__ = [
     "Answer", "NotAdmitted", "ask", "no_number", "private_copy", "unfinished", "unread_answer", "unusable",
@@ -84,7 +83,7 @@ def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answe
         prediction = module(**inputs)
     except JudgementFailed as problem:
         return no_number(channel, problem)
-    except UNREADABLE as problem:
+    except AdapterParseError as problem:
         return unread_answer(channel, problem)
     except LMError as problem:
         cause = failure(problem)
@@ -101,14 +100,16 @@ def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answe
     if cut is not None:
         return cut
     if channel.entries and getattr(channel.lm, "past_cache", False):
-        _keep_in_cache(channel.lm, channel.asked, channel.entries[-1])
+        keep_in_cache(channel.lm, channel.asked, channel.entries[-1])
     return Answer(Status.OK, channel.gate.usage, prediction)
 
 
 def unfinished(channel: Channel, choice: int = 0) -> Answer | None:
-    """What becomes of an answer that was cut off; None for one that came to its end."""
-    entry = channel.entries[-1] if channel.entries else None
-    if entry is None or not cut_off(entry.get("response"), choice):
+    """What becomes of an answer that was cut off or filtered; None for one that came to its end."""
+    response = channel.entries[-1].get("response") if channel.entries else None
+    if filtered(response, choice):
+        return unusable(channel, Status.UNPARSABLE, "", "", None, choice)
+    if not cut_off(response, choice):
         return None
     error = "the answer was cut off at the limit of tokens: raise the model's max_tokens"
     return unusable(channel, Status.UNPARSABLE, error, "it was cut off before its end; be brief", None, choice)
@@ -119,7 +120,8 @@ def unusable(
 ) -> Answer:
     """An answer that came and is of no use: a refusal, or one that may be repaired.
 
-    `fields` are those that could not be read; None if they could, for what can be read is no refusal.
+    `fields` are those that could not be read; None if they could, for what can be read is no refusal, unless the
+    server says that it is.
     """
     usage = channel.gate.usage
     entry = channel.entries[-1] if channel.entries else None
@@ -128,7 +130,7 @@ def unusable(
     outputs = entry.get("outputs") or []
     output = outputs[choice] if choice < len(outputs) else None
     text = without_keys(whole(str((output.get("text") if isinstance(output, dict) else output) or "")), channel.lm)
-    if fields is not None and (said := refusal(entry.get("response"), choice, text, fields, channel.lm)):
+    if said := refusal(entry.get("response"), choice, text, fields, channel.lm):
         return Answer(Status.REFUSED, usage, error=one_line(f"the model refuses: {said}"))
     return Answer(status, usage, error=error, repair=Repair(channel.asked, text, complaint))
 
@@ -141,13 +143,14 @@ def no_number(channel: Channel, problem: JudgementFailed, choice: int = 0) -> An
     return unusable(channel, Status(problem.status), error, error, None, choice)
 
 
-def unread_answer(channel: Channel, problem: Exception, choice: int = 0) -> Answer:
+def unread_answer(channel: Channel, problem: AdapterParseError, choice: int = 0) -> Answer:
     """An answer from which the fields could not be read, for the reason given by `problem`."""
-    if isinstance(problem, AdapterParseError):
-        fields = list(problem.signature.output_fields)
-        return unusable(channel, Status.UNPARSABLE, unread(problem, channel.lm), complaint(problem), fields, choice)
-    error = f"the answer cannot be read: {words(problem, channel.lm)}"
-    return unusable(channel, Status.UNPARSABLE, error, "it cannot be read", None, choice)
+    if isinstance(problem, Unreadable):
+        fault, complaint = redact(problem.fault, channel.lm), problem.complaint
+    else:  # of an adapter that reads in its own way
+        fault, complaint = f"the answer cannot be read: {words(problem, channel.lm)}", "its fields cannot be told apart"
+    fields = list(problem.signature.output_fields)
+    return unusable(channel, Status.UNPARSABLE, one_line(fault), complaint, fields, choice)
 
 
 def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any) -> Any:
@@ -179,33 +182,6 @@ def private_copy(lm: Any, *, fresh: bool = False, run: int = 0, **settings: Any)
             own["cache"] = False
         if run:
             own.setdefault("rollout_id", run)
-        known[1][key] = gated(lm.copy(**own))
+        known[1][key] = gated(lm.copy(**own), n=settings.get("n"))
         known[1][key].past_cache = fresh and bool(getattr(lm, "cache", False))
     return known[1][key]
-
-
-def _keep_in_cache(lm: Any, messages: list[dict[str, Any]], entry: dict[str, Any]) -> None:
-    """Let DSPy's cache answer `messages` with the response in `entry`, whatever it held for them before.
-
-    The key is that of a first request with these messages, though the response may answer their repair; it is what
-    DSPy would have stored itself.
-
-    Parameters
-    ----------
-    lm : dspy.LM or other DSPy model
-        The copy that sent the request, its own cache off.
-    messages : list of dict
-        Of the request, without what a repair adds.
-    entry : dict
-        DSPy's history of the request that was answered.
-    """
-    call = prepare(lm, entry["prompt"], messages, {"cache": True, **entry["kwargs"]})
-    if not call.cache:  # of a model class, or a predictor, that keeps nothing
-        return
-    record = response = entry["response"]
-    if isinstance(response, dspy.lm15.Response):
-        record = CallResult(
-            (response,), entry["outputs"], entry["usage"], entry["cost"], response, entry["response_model"],
-            cost_details=entry.get("cost_details", {}),
-        ).dump()  # fmt: skip
-    dspy.cache.put(call.key(lm, False), record, IGNORED_CACHE_KEYS)
