@@ -188,7 +188,8 @@ def test_folds_say_what_they_had_to_do_without():
     assert record.judgements["requested"] == 4 * 3 * 36
 
 
-def test_a_component_that_fails_on_unrated_rows_costs_nobody_the_metric():
+@pytest.mark.parametrize("failing", [("Brevity",), ("Brevity", "Plain words")])
+def test_components_that_fail_on_unrated_rows_cost_nobody_the_metric(failing):
     table = bare()
     new = [row for row in planted_rows(sources=4, first=900, rated=False) if "source900" in row.output]
     table = replace(
@@ -196,10 +197,12 @@ def test_a_component_that_fails_on_unrated_rows_costs_nobody_the_metric():
         rows=[*table.rows, *new],
         ratings=np.append(table.ratings, [np.nan] * len(new)),
     )
-    answer = silent("Brevity", where="source900")
+    answer = silent(*failing, where="source900")
     record, _ = induced(answer, table=table, generators={"criterion": 2}, bank="generated", n=2)
-    assert containing(record.warnings, "Unrated rows: brevity is dropped")
-    assert len(new) == record.rows["unrated"] > 0
+    assert len([line for line in record.warnings if line.startswith("Unrated rows: ")]) == len(failing)
+    unrated = [row for row in record.data if row.split == "unrated"]
+    assert len(unrated) == len(new) > 0
+    assert [row.values["brevity"] for row in unrated] == [None] * len(new)
 
 
 def test_a_comparison_keeps_one_gate_over_all_judges():

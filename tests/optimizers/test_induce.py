@@ -380,7 +380,7 @@ def test_no_judges_asked_for_means_no_request():
     assert (server.requests, done.record.usage["requests"]) == (0, 0)
 
 
-def test_failures_on_unrated_rows_meet_the_same_gate():
+def test_judges_that_fail_on_unrated_rows_are_dropped_there_and_the_metric_stays():
     def answer(prompt):
         return {"score": "none"} if "source900" in prompt.rsplit("## output ##", 1)[-1] else scripted(prompt)
 
@@ -394,5 +394,11 @@ def test_failures_on_unrated_rows_meet_the_same_gate():
         ratings=np.append(frame.ratings, [np.nan] * len(rows)),
         metric_values={name: np.append(v, [np.nan] * len(rows)) for name, v in frame.metric_values.items()},
     )
-    with serve(answer) as server, pytest.raises(ModelFailure, match="more than the 20%"):
-        induce(joined, optimizer(lm=server.lm(), bank="generated"))
+    with serve(answer) as server:
+        record = induce(joined, optimizer(lm=server.lm(), bank="generated")).record
+    judged = {component.name for component in record.components if component.kind != "column"}
+    warned = [line for line in record.warnings if line.startswith("Unrated rows: ") and "more than the 20%" in line]
+    assert {line.split()[2] for line in warned} == judged
+    unrated = [row for row in record.data if row.split == "unrated"]
+    assert len(unrated) == len(rows)
+    assert all(row.values[name] is None for row in unrated for name in judged)

@@ -14,7 +14,7 @@ import numpy as np
 from metricsmith.agreement import agreement, agreement_over_folds
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets.splits import Split
-from metricsmith.errors import DataError
+from metricsmith.errors import DataError, ModelFailure
 from metricsmith.optimizers.candidates import learned_counts
 from metricsmith.optimizers.estimate import Load, estimate
 from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
@@ -103,8 +103,13 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     metric = induction.metric
     signature = _signature(induction, options, sides.origin)
     metric.settings.values["signature"] = signature
-    with dspy.context(lm=options.model):
-        unrated = score(metric.components, sides.unrated, **options.scoring)
+    try:
+        with dspy.context(lm=options.model):
+            unrated = score(metric.components, sides.unrated, **options.scoring)
+    except ModelFailure as stopped:
+        if options.strict or stopped.table is None or len(stopped.table.dropped) < len(metric.components):
+            raise
+        unrated = stopped.table  # no component can judge these rows: the metric is made all the same
     metric.record = record_run(
         induction,
         evaluation,
