@@ -177,8 +177,8 @@ class Reward:
         inputs = isinstance(example, Mapping)
         if not inputs and not isinstance(example, dspy.Example):
             raise DataError(
-                f"{self.metric.name} was called with {example!r:.80}, which is no example: give a dspy.Example or a "
-                "dict of inputs, then the prediction; a judge takes texts by keyword, as in judge(output=...)"
+                f"{self.metric.name} was called with {example!r:.80}, which is no example: give a dspy.Example or dict "
+                "of inputs, then the prediction; a judge takes texts by keyword, as in judge(output=...)"
             )
         verdict = self._verdict(dspy.Example(dict(example)) if inputs else example, pred, pred_name is None, inputs)
         if pred_name is not None:
