@@ -36,7 +36,7 @@ def test_values_have_a_row_per_row_and_a_column_per_metric():
 
 
 def test_every_judgement_is_accounted_for_under_faults():
-    with serve(scripted, server_errors=0.35, malformed=0.25) as server:
+    with serve(scripted, server_errors=0.35, malformed=0.25, seed=2) as server:
         table = score(JUDGES, ROWS, lm=server.lm(), max_failure_rate=1.0)
     counts = tally(table.flat())
     assert counts["requested"] == 120 == sum(counts[status.value] for status in Status)
