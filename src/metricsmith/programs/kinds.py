@@ -54,7 +54,7 @@ __all__ = ["DEEPEST", "KINDS", "LARGEST_FILE", "OWN_KEYS", "check_file", "check_
 OWN_KEYS = ("schema_version", "versions", "hash")  # of a file, besides those of its state
 DEEPEST = 150  # lists and objects inside one another
 NUMBERS, ENTRIES = 1_000_000, 5_000_000  # training scores of a column; counted n-grams
-RUNS = 10_000  # judgements behind one number of the metric that the file holds
+RUNS = 2_000  # judgements behind one number of the metric that the file holds
 
 
 def _nested(*kinds: str) -> Check:
@@ -161,12 +161,12 @@ class Kind:
     """A row of the table: the check of everything but ``kind``, and the largest file."""
 
     check: Check
-    megabytes: int = 20
+    megabytes: int = 10
 
 
 KINDS: Mapping[str, Kind] = {
-    "induced": Kind(same_length(INDUCED, "best", "components"), 100),
-    "bank": Kind(_bank, 100),
+    "induced": Kind(same_length(INDUCED, "best", "components"), 50),
+    "bank": Kind(_bank, 50),
     "column": Kind(keys(name=text(NAME))),
     "criterion_judge": Kind(_judge(JudgeCriterion, **CRITERION)),
     "direct_assessment": Kind(
@@ -196,7 +196,7 @@ KINDS: Mapping[str, Kind] = {
     "repeated": Kind(_repeated()),
     "rubric_judge": Kind(_judge(JudgeRubric, **CRITERION, levels=list_of(text(least=1), 5, 5))),
     "rating_sheet_key": Kind(
-        keys(criterion=text(), seed=number(whole=True), items=entries(RATED_ITEM, NUMBERS, text(NAME))), 100
+        keys(criterion=text(), seed=number(whole=True), items=entries(RATED_ITEM, NUMBERS, text(NAME))), 50
     ),
 }  # fmt: skip
 METRICS = tuple(kind for kind in KINDS if kind not in ("panel", "rating_sheet_key"))

@@ -39,7 +39,8 @@ def refuse(path: str, why: str) -> NoReturn:
 def at(path: str, *places: str) -> str:
     """The path of what stands inside the value at `path`."""
     for place in places:
-        path += f".{place}" if place.replace(".", "").isidentifier() else f"[{place[:60]!r}]"
+        short = place[:60]
+        path += f".{short}" if short.replace(".", "").isidentifier() else f"[{short!r}]"
     return path.removeprefix(".")
 
 

@@ -337,6 +337,8 @@ class Repeated(DSPyCallable, Saved):
             If the settings are not usable, such as an aggregate that this version does not know.
         """
         values = state["settings"]
+        if values["judge"] != judge.name:
+            raise StateError(f"the settings repeat the judge {values['judge']!r}, but it is called {judge.name!r}")
         try:
             rule = None if values["outliers"] is None else OutlierRule(**values["outliers"])
             return cls.of(

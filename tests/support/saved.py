@@ -1,0 +1,118 @@
+"""One metric of every kind that a file can hold, with demonstrations where it can have any."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from logprobs import SPREAD
+from metricsmith.bank.catalogue import default_bank
+from metricsmith.bank.column import ColumnMetric
+from metricsmith.metric import content_hash, make_row
+from metricsmith.mqm import MQMWeights
+from metricsmith.programs.induced import InducedMetric
+from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
+from metricsmith.programs.judges.dna import DnAEval
+from metricsmith.programs.judges.esa import ESAJudge
+from metricsmith.programs.judges.examples import ExampleJudge
+from metricsmith.programs.judges.geval import GEval
+from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
+from metricsmith.programs.judges.panel import Panel
+from metricsmith.programs.judges.repeated import Repeated
+from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.records import Scale, Task
+from metricsmith.regression import LinearCombination, NormalScore, ZScore
+from metricsmith.signatures.dimensions import Dimension
+from panels import panelled
+
+TASK = "Rewrite notices."
+ROW = make_row("The gate is shut.", input="The gate will be closed.", references=["Closed."], columns={"length": 4.0})
+RATED = [make_row(f"Gate {n} is shut.", input=f"Gate {n} will be closed.", references=["Closed."]) for n in range(1, 4)]
+LANGUAGES = {"source_language": "English", "target_language": "German"}
+
+
+def criterion(name: str = "Plain words") -> CriterionJudge:
+    return CriterionJudge(criterion=name, meaning="Every word is common.", task=TASK)
+
+
+def every_kind() -> dict[str, Any]:
+    """Metrics, and a panel, by names of which the first word is the kind."""
+    numbers: dict[str, Any] = {"measure": "Clarity", "task": TASK, "scale": Scale(1, 5, 1)}
+    steps: dict[str, Any] = {"criterion": "Brevity", "meaning": "Short.", "steps": ["Count.", "Weigh."], "task": TASK}
+    rubric = RubricJudge(criterion="Order", meaning="First things first.", levels=list("abcde"), task=TASK)
+    dimensions = [Dimension(name=name, meaning="Good.", weight=weight) for name, weight in (("Facts", 3), ("Tone", 1))]
+    marked = make_row("Halten Sie offen.", input="Keep closed.", spans=())
+    judged = [
+        criterion().with_examples(RATED, [1, 3, 5], ["Bad.", "Fair.", "Good."]),
+        ExampleJudge(**numbers).with_examples(RATED, [1, 3, 5]),
+        DirectAssessment(**LANGUAGES, scale="classes").with_examples(RATED[:1], [2]),
+        ESAJudge(**LANGUAGES).with_examples([marked], [40]),
+    ]
+    panel = Panel([criterion(), rubric])
+    corpus = default_bank().get("cider").fit([make_row("a b c d", references=["a b c d", "a b c e"])] * 3)
+    kinds = {
+        **{f"{judge.kind} with examples": judge for judge in judged},
+        "rubric_judge": rubric,
+        "guideline_judge": GuidelineJudge(**numbers, guideline="Give 5 to what is clear."),
+        "geval_judge logprob": GEval(**steps, mode="logprob"),
+        "geval_judge sampled": GEval(**steps, mode="sampled", n=2),
+        "direct_assessment stars": DirectAssessment(**LANGUAGES, scale="stars", reference=True),
+        "mqm_annotator": MQMAnnotator(**LANGUAGES, weights=MQMWeights.wmt(cap=25)),
+        "mqm_judge": MQMJudge(**LANGUAGES, runs=2),
+        "dna_eval": DnAEval(dimensions, task=TASK),
+        "panel": panel,
+        "panel_member": panel.members()[1],
+        "repeated": Repeated(criterion("Kept facts"), 3, "median", stop_when=0.5),
+        "bank": default_bank().get("rouge1_r"),
+        "bank cider": corpus,
+        "column": ColumnMetric("length"),
+    }
+    return {**kinds, "induced": induced([judged[0], panel.members()[0], kinds["repeated"], corpus, kinds["column"]])}
+
+
+def induced(components: list[Any]) -> InducedMetric:
+    """Their sum, in halves of z-scores and normal scores."""
+    values = np.array([[1.0, 2.0, 4.0]] * len(components))
+    columns = tuple((ZScore, NormalScore)[place % 2].fit(row) for place, row in enumerate(values))
+    names = tuple(component.name for component in components)
+    combination = LinearCombination(names, tuple(range(len(names))), columns, (0.5,) * len(names), 3.0)
+    return InducedMetric(
+        components=components, combination=combination, task=Task(TASK, "rating", Scale(1, 5, 1)),
+        best=[1.0] * len(names), signature="made by hand",
+        reading={"output": "text", "inputs": ["source"], "reference": [], "context": None,
+                 "metric_columns": ["length"]},
+    )  # fmt: skip
+
+
+def write(content: dict[str, Any], path: Path) -> Path:
+    """A file with the hash that its content, whatever it is, must have."""
+    members = {name: value for name, value in content.items() if name != "hash"}
+    path.write_text(json.dumps({**members, "hash": content_hash(members)}), "utf-8")
+    return path
+
+
+def answer(prompt: str) -> dict[str, Any]:
+    """Answers for every judge and for the proposers of DSPy's optimisers."""
+    if "new_instruction" in prompt:
+        return {"new_instruction": "Rate from 1 to 5, and look at the words first."}
+    if "proposed_instruction" in prompt:
+        return {"proposed_instruction": "Rate from 1 to 5, and look at the order first."}
+    proposals = ("observations", "summary", "program_description", "module_description", "discussion")
+    if any(f"## {name} ##" in prompt for name in (*proposals, "module_advice")):
+        advice = {"module_advice": '{"judge": "Look twice."}'} if "module_advice" in prompt else {}
+        return {**dict.fromkeys(proposals, "COMPLETE"), **advice}
+    fields = panelled(prompt)
+    if "[[ ## quality ## ]]" in prompt:
+        return {"reasoning": fields["reasoning"], "quality": CLASSES[int(fields["score"]) - 1]}
+    if "[[ ## errors ## ]]" in prompt:
+        lists: dict[str, Any] = {
+            "major": [],
+            "minor": [{"span": "is", "type": "style/awkward", "description": "Plain."}],
+        }
+        return {"errors": {"critical": [], **lists}} if '"critical"' in prompt else {"errors": lists, **fields}
+    return {**fields, SPREAD: {fields["score"]: 0.75, "three": 0.25}} if "score" in fields else fields
