@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,7 @@ __all__ = ["Projection", "project"]
 FloatArray = NDArray[np.float64]
 
 _RIDGE = 0.01  # penalty per row, on columns of variance 1
+_ROUNDING = 1e-9  # relative; gains and weights no further apart are equal
 _PATH_END = 0.999  # the curve is not followed beyond this fidelity
 
 
@@ -91,7 +93,7 @@ def project(model: FittedRegression, X: ArrayLike, n: int | None = None, fidelit
     if not len(full) or not np.ptp(target):
         centre = full.intercept + math.fsum(centres * full.weights)
         return Projection(LinearCombination((), (), (), (), centre), math.nan, ())
-    path = _forward(F, target)
+    path = _forward(F, target, full.indices)
     curve: list[float] = []
     while len(curve) < len(path) and not _done(curve, n, fidelity):
         weights = _small_weights(F, target, path[: len(curve) + 1])
@@ -120,8 +122,8 @@ def _centred(full: LinearCombination, X: ArrayLike) -> tuple[FloatArray, FloatAr
     return transformed - centres, centres
 
 
-def _forward(F: FloatArray, target: FloatArray) -> list[int]:
-    """All columns in greedy order.
+def _forward(F: FloatArray, target: FloatArray, indices: Sequence[int]) -> list[int]:
+    """All columns in greedy order; of equal ones the candidate that comes first.
 
     Sweeping a chosen column out of ``F'F + lam I`` leaves the residual variances plus `lam` on the
     diagonal, and out of ``F'target`` the residual covariances.
@@ -132,7 +134,8 @@ def _forward(F: FloatArray, target: FloatArray) -> list[int]:
     path: list[int] = []
     while left.any():
         gain = np.where(left, covariance**2 / np.where(left, np.diagonal(gram), 1.0), -1.0)
-        best = int(np.argmax(gain))
+        twins = np.flatnonzero(gain >= gain.max() * (1 - _ROUNDING)).tolist()
+        best = min(twins, key=lambda place: indices[place])  # the same on every machine
         path.append(best)
         left[best] = False
         row = gram[best] / gram[best, best]
@@ -153,7 +156,17 @@ def _small(
     """The small model by falling absolute weight, with the full model's mean prediction on the rows."""
     weights = _small_weights(F, target, chosen)
     intercept = full.intercept + math.fsum(centres * full.weights) - math.fsum(centres[chosen] * weights)
-    order = sorted(range(len(chosen)), key=lambda place: -abs(weights[place]))
+    order: list[int] = []
+    left = list(range(len(chosen)))
+    while left:
+        largest = max(abs(weights[place]) for place in left) * (1 - _ROUNDING)
+        order.append(
+            min(
+                (place for place in left if abs(weights[place]) >= largest),
+                key=lambda place: full.indices[chosen[place]],
+            )
+        )
+        left.remove(order[-1])
     places = [chosen[place] for place in order]
     return LinearCombination(
         tuple(full.names[place] for place in places),
