@@ -108,7 +108,7 @@ def above_progress() -> Iterator[None]:
         with tqdm.external_write_mode(file=sys.stderr):
             emit(handler, record)
 
-    warnings.showwarning, logging.StreamHandler.emit = show_above, emit_above  # type: ignore[method-assign]
+    warnings.showwarning, logging.StreamHandler.emit = show_above, emit_above  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:
