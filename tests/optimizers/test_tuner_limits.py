@@ -10,7 +10,7 @@ import pytest
 
 from faults import Fault, Faults
 from loopback import serve
-from metricsmith.errors import JudgementFailed, ModelFailure, OptionError
+from metricsmith.errors import DataError, JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers import tuner as tuner_module
 from metricsmith.optimizers.students.metrics import RankingMetric
@@ -120,6 +120,23 @@ def test_other_outputs_to_an_input_that_is_shown_do_not_select():
     judge = judge.with_examples([make_row("Another text.", input="Notice 20")], [2])
     with pytest.raises(OptionError, match="1 groups of valset"):
         JudgeTuner("labeled", budget=400).bound(judge, rows[:30], rows[30:])
+
+
+def test_four_groups_are_enough_to_select_by_and_three_are_not():
+    tuner = JudgeTuner("labeled", budget=400)  # rows come two to a group
+    assert tuner.bound(JUDGE, ROWS[:8], ROWS[8:16]) > 0
+    with pytest.raises(DataError, match="form 3 groups: at least 4 are needed"):
+        tuner.bound(JUDGE, ROWS[:8], ROWS[8:14])
+
+
+def test_of_rows_without_an_input_those_that_are_shown_do_not_select():
+    rows = [make_row(row.output, rating=row.rating, group=f"g{number}") for number, row in enumerate(ROWS)]
+    judge = ExampleJudge(measure="Quality", task="Write notices.", scale=Scale(1, 5, 1))
+    judge = judge.with_examples([rows[0], rows[40]], [1, 5])
+    tuner = JudgeTuner("labeled", budget=400)
+    assert tuner.bound(judge, rows[:30], [row for row in rows[30:] if row is not rows[40]]) > 0
+    with pytest.raises(OptionError, match="1 groups of valset, such as 'g40'"):
+        tuner.bound(judge, rows[:30], rows[30:])
 
 
 def test_rows_that_ask_the_same_do_not_stand_on_both_sides_whatever_their_fields_are_called():

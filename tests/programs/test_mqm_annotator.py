@@ -178,6 +178,8 @@ def test_the_occurrence_is_counted_in_demonstrations():
     text = "das Ventil und das Ventil"
     row = make_row(text, input="x", spans=(ErrorSpan("major", "other", 15, 25, "das Ventil"),))
     assert annotator().example(row, -5).errors.major[0].occurrence == 2
+    row = make_row("x", input=text, spans=(ErrorSpan("major", "other", 15, 25, "das Ventil", "source"),))
+    assert annotator().example(row, -5).errors.major[0].occurrence == 2
 
 
 @pytest.mark.parametrize(

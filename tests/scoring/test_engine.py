@@ -282,6 +282,9 @@ def test_an_estimate_of_a_known_model_has_a_price_and_needs_a_model():
     known = estimate(JUDGES, ROWS, lm=dspy.LM("openai/gpt-4o-mini"))
     # 0.15 and 0.60 US dollars a million tokens, the provider's list price
     assert known.cost == pytest.approx((0.15 * known.prompt_tokens + 0.6 * known.completion_tokens) / 1e6)
+    dear = JUDGES[0].deepcopy()
+    dear.set_lm(dspy.LM("unknown/model"))
+    assert estimate([dear, JUDGES[1]], ROWS, lm=dspy.LM("openai/gpt-4o-mini")).cost is None  # of one part unknown
     assert estimate([Scripted()], ROWS).requests == 0
 
 

@@ -78,13 +78,13 @@ def example_of(judge: dspy.Module) -> Callable[[dspy.Example, float], Any] | Non
 
 
 def stands_in_demos(judge: dspy.Module) -> Callable[[dspy.Example], bool]:
-    """Whether a judge's demonstrations show a row, or another output to the same input."""
+    """Whether a judge's demonstrations show a row or, where rows have inputs, another output to the same one."""
     demos = [demo for predictor in judge.predictors() for demo in predictor.demos]
 
     def stands(row: dspy.Example) -> bool:
         texts = judge.texts(row_text(row)) if isinstance(judge, Judge) else dict(row.inputs().items())
         asked = judge.judged[0] if isinstance(judge, Judge) else "input"
-        main = {asked: texts[asked]} if texts.get(asked) else texts
+        main = {asked: texts[asked]} if texts.get(asked) and row.get("input") else texts
         return any(all(marked_anew(demo.get(name)) == text for name, text in main.items()) for demo in demos)
 
     return stands
