@@ -143,7 +143,8 @@ def test_a_shared_request_that_is_lost_fails_all_runs_and_is_counted_once():
     assert {call.status for call in made} == {Status.TRANSPORT}
     assert [call.usage.requests for call in made] == [5, 0, 0]
     assert server.requests == 5
-    with serve(lambda prompt: {}) as server, use(flow(requests=0)):
+    with serve(lambda prompt: {"score": 3}) as server, use(flow(requests=1)):
+        assert [call.status for call in runs_on(server, [0, 1])] == [Status.OK] * 2
         assert [call.status for call in runs_on(server, [0, 1])] == [Status.BUDGET] * 2
 
 
