@@ -13,10 +13,8 @@ from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import DSPyMetric, make_row
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
 from metricsmith.scoring import calls, score, tally
-from panels import panelled
 
 ROWS = [make_row(f"text number {number}", id=str(number), columns={"given": float(number)}) for number in range(40)]
 JUDGES = [CriterionJudge(criterion=name, meaning="Good.", task="Write.") for name in ("Clear", "Short", "Kind")]
@@ -55,17 +53,6 @@ def test_rows_that_say_the_same_are_paid_once_and_the_first_bears_the_cost():
         table = score(JUDGES[:1], [make_row("equal", id=name) for name in "abc"], lm=server.lm(), progress=False)
     assert table.usage.requests == server.requests == 1
     assert [judgement.usage.requests for judgement in table.column(0)] == [1, 0, 0]
-
-
-def test_what_a_request_cost_is_counted_where_its_first_judgement_was_known_before(tmp_path):
-    clear, short = Panel(JUDGES[:2]).members()
-    options = {"store": tmp_path / "s.db", "progress": False}
-    with serve(panelled) as server:
-        lm = server.lm(temperature=1.0)
-        score([clear], ROWS[:3], lm=lm, **options)
-        before = server.requests
-        table = score([clear, short], ROWS[:3], lm=lm, runs=2, batch_n=True, **options)
-    assert table.usage.requests == server.requests - before == 3  # one a row, of which clear's first run is not wanted
 
 
 def test_results_do_not_depend_on_the_order_of_arrival():
