@@ -19,7 +19,9 @@ import pytest
 from faults import Fault, Faults
 from loopback import serve
 from metricsmith.errors import StoreError
+from metricsmith.scoring import coordinator
 from metricsmith.store import Store
+from metricsmith.store.claims import LEASE
 from scorer import Task, scorer
 
 ROW = re.compile(r"row-\d+")
@@ -235,3 +237,7 @@ def test_ctrl_c_ends_within_two_seconds_with_all_that_was_finished(worker, tmp_p
     with serve(answer) as server:
         assert worker.wait(worker.start(replace(task, port=server.port))) == 0
     assert server.requests == task.rows - counts["ok"]
+
+
+def test_claims_are_renewed_well_before_they_lapse():
+    assert 2 * coordinator.RENEWAL < LEASE

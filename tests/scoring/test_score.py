@@ -49,6 +49,13 @@ def test_every_judgement_is_accounted_for_under_faults():
     assert np.isnan(table.values).sum() == 120 - counts["ok"]
 
 
+def test_rows_that_say_the_same_are_paid_once_and_the_first_bears_the_cost():
+    with serve(scripted) as server:
+        table = score(JUDGES[:1], [make_row("equal", id=name) for name in "abc"], lm=server.lm(), progress=False)
+    assert table.usage.requests == server.requests == 1
+    assert [judgement.usage.requests for judgement in table.column(0)] == [1, 0, 0]
+
+
 def test_results_do_not_depend_on_the_order_of_arrival():
     tables = []
     for concurrency in (1, 12):
