@@ -5,7 +5,7 @@ so that it keeps to the scale that is named and gives the same levels on it, whi
 was wrong. Each seed has 80 works to learn from and 300 of other sources to measure on; figures are means over seeds
 with 95 % t intervals. A judge that the tuner refuses to make is measured as it stood before tuning.
 
-``python benchmarks/asked_scale.py [--seeds 20]``
+``python benchmarks/asked_scale.py [--seeds 20] [--judges examples guideline tuned]``
 """
 
 from __future__ import annotations
@@ -105,30 +105,37 @@ def line(label: str, found: Figures) -> str:
     return f"| {label} | {np.mean(found.failed):.1%} | {tau}{undefined} | {found.lost} of {len(found.tau)} |"
 
 
+def measured(model: type[RaterModel], name: str, asked: object, seeds: range) -> Figures:
+    """One judge on one model, its scale decided by `asked`."""
+    figures = Figures()
+    for seed in seeds:
+        every = standardised([*rated_rows(TRAIN, seed), *rated_rows(TEST, seed, offset=TRAIN)], seed)
+        ends = [row.rating for row in every]
+        task = Task("Write notices.", "rating", Scale(min(ends), max(ends)))
+        with (
+            serve(model(seed), keep=False) as server,
+            patch.object(raters, "asked_scale", asked),
+            contextlib.redirect_stderr(io.StringIO()),
+            dspy.context(lm=server.lm()),
+        ):
+            judged(name, every[:TRAIN], every[TRAIN:], task, dspy.settings.lm, seed, figures)
+    return figures
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=len(PUBLISHED_SEEDS))
-    seeds = PUBLISHED_SEEDS[: parser.parse_args().seeds]
+    parser.add_argument("--judges", nargs="+", default=["examples", "guideline", "tuned"])
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.getLogger("dspy").setLevel(logging.ERROR)
     print("| model, judge, asked for | failed | tau-b on fresh works | tuner gave up |\n|---|---|---|---|")
     for kind, model in (("answers 1 to 5", Stubborn), ("keeps to the scale", Obedient)):
-        for name in ("examples", "guideline", "tuned"):
+        for name in options.judges:
             for when, asked in (("raters' numbers", Asked), ("fifths", asked_scale)):
-                figures = Figures()
-                for seed in seeds:
-                    every = standardised([*rated_rows(TRAIN, seed), *rated_rows(TEST, seed, offset=TRAIN)], seed)
-                    ends = [row.rating for row in every]
-                    task = Task("Write notices.", "rating", Scale(min(ends), max(ends)))
-                    with (
-                        serve(model(seed), keep=False) as server,
-                        patch.object(raters, "asked_scale", asked),
-                        contextlib.redirect_stderr(io.StringIO()),
-                        dspy.context(lm=server.lm()),
-                    ):
-                        judged(name, every[:TRAIN], every[TRAIN:], task, server.lm(), seed, figures)
-                print(line(f"{kind}, {name}, {when}", figures), flush=True)
+                found = measured(model, name, asked, PUBLISHED_SEEDS[: options.seeds])
+                print(line(f"{kind}, {name}, {when}", found), flush=True)
 
 
 if __name__ == "__main__":

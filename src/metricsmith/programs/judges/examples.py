@@ -14,7 +14,7 @@ __all__ = ["ExampleJudge"]
 
 
 class ExampleJudge(RatersJudge):
-    """Gives the number that the raters would give, on their own scale (the "examples" judge of AutoMetrics).
+    """Gives the number that the raters would give (the "examples" judge of AutoMetrics).
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class ExampleJudge(RatersJudge):
     task : str
         What the outputs are made for.
     scale : Scale or mapping
-        The raters' scale; answers outside it are failures.
+        The raters' scale, from which follows the one that is asked (`asked_scale`).
     name : str, optional
         Column name; by default made from the measure.
 

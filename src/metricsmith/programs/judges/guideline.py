@@ -26,7 +26,7 @@ class GuidelineJudge(RatersJudge):
     task : str
         What the outputs are made for.
     scale : Scale or mapping
-        The raters' scale; answers outside it are failures.
+        The raters' scale, from which follows the one that is asked (`asked_scale`).
     name : str, optional
         Column name; by default made from the measure.
 
