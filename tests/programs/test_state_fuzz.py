@@ -132,7 +132,7 @@ class Mutator:
 
 def words(texts):
     """What prompts consist of; the codes of fences are hashes of the texts inside."""
-    hidden = re.compile(r"(begin|end) [0-9a-f]{8,16}»|\\\\(u[0-9a-f]{4}|.)")
+    hidden = re.compile(r"(begin|end) [0-9a-f]{8,16}»|\\(u[0-9a-f]{4}|.)")
     return {word for text in texts for word in re.split(r"\W+", hidden.sub(" ", text))}
 
 
@@ -205,7 +205,7 @@ def ours(servers):
     prompts = [message["content"] for body in bodies for message in body["messages"]]
     row = [ROW.input, ROW.output, *ROW.references]
     said = ["This is an example of the task, though some input or output fields are not supplied.",
-            "Not supplied for this particular example. None True False in steps of"]  # fmt: skip
+            "Not supplied for this particular example. None N/A True False in steps of"]  # fmt: skip
     return words([*prompts, *row, *said])
 
 

@@ -10,7 +10,7 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import DSPyMetric, Metric, RowText, row_text
-from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, say_other_model
+from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, other_model
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import Reward, RewardOptions
@@ -168,7 +168,7 @@ class Judge(Saved):
 
     def _arguments(self, text: RowText) -> dict[str, Any]:
         """The predictor's arguments; a row that stands among the examples is judged without the answer to it."""
-        say_other_model(self, self.judge.lm)
+        other_model(self, self.judge.lm)
         inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
         same = [all(demo.get(name) == inputs[name] for name in self.judged) for demo in self.judge.demos]
         if not any(same):
