@@ -9,6 +9,7 @@ import pytest
 
 from loopback import serve
 from metricsmith.programs import state
+from metricsmith.programs.judges.repeated import Repeated
 from saved import answer, criterion, every_kind, induced, write
 
 
@@ -53,7 +54,8 @@ ATTACKS = {
 
 def attacked(place, changes, address):
     kinds = every_kind()
-    metric = induced([kinds["panel_member"], kinds["repeated"], criterion(), kinds["bank"], kinds["column"]])
+    once = Repeated(criterion("Kept facts"), 1)
+    metric = induced([kinds["panel_member"], once, criterion(), kinds["bank"], kinds["column"]])
     content = {"schema_version": 1, "versions": {"metricsmith": "0.1"}, **metric.to_state()}
     part = content
     for key in place.split("."):

@@ -224,6 +224,7 @@ def fuzz(metric, mutator, servers, ours, file):
             counts[next(name for name, words in REASONS.items() if words in error)] += 1
             continue
         loaded = load(file)
+        assert all((one.lm, one.config) == (None, {}) for one in predictors(loaded))
         assert same({key: part for key, part in json.loads(text).items() if key not in OWN_KEYS}, loaded.to_state())
         try:
             bodies = chosen.score(loaded)
@@ -237,6 +238,10 @@ def fuzz(metric, mutator, servers, ours, file):
             assert CANARY not in json.dumps(bodies)
         counts["too cold to repeat" if error else "scored"] += 1
     return counts
+
+
+def predictors(metric):
+    return metric.predictors() if hasattr(metric, "predictors") else []
 
 
 def refusal(file):
