@@ -8,6 +8,8 @@ import json
 import pytest
 
 from loopback import serve
+from metricsmith.programs import state
+from metricsmith.programs.judges.repeated import Repeated
 from saved import answer, criterion, every_kind, induced, write
 
 
@@ -52,7 +54,8 @@ ATTACKS = {
 
 def attacked(place, changes, address):
     kinds = every_kind()
-    metric = induced([kinds["panel_member"], kinds["repeated"], criterion(), kinds["bank"], kinds["column"]])
+    once = Repeated(criterion("Kept facts"), 1)
+    metric = induced([kinds["panel_member"], once, criterion(), kinds["bank"], kinds["column"]])
     content = {"schema_version": 1, "versions": {"metricsmith": "0.1"}, **metric.to_state()}
     part = content
     for key in place.split("."):
@@ -86,9 +89,13 @@ def test_a_hostile_file_ends_with_its_path_and_sends_nothing_to_anybody(
 def test_without_the_attack_such_a_file_is_scored_where_the_user_said(run, tmp_path, table, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1234567890abcdef")
     kinds = every_kind()
-    induced([kinds["panel_member"], criterion(), kinds["bank"], kinds["column"]]).save(tmp_path)  # as its metric.json
+    metric = induced([kinds["panel_member"], criterion(), kinds["bank"], kinds["column"]])
+    metric.made_with = {"model": "openai/first"}
+    metric.save(tmp_path)  # as its metric.json
+    state._compared.clear()
     with serve(answer) as chosen:
         model = ["--lm", "openai/m", "--api-base", f"http://127.0.0.1:{chosen.port}/v1"]
         code, _, errors = run("score", tmp_path, table, *model, "--out", tmp_path / "out.csv")
     assert code == 0, errors
     assert chosen.requests == 2
+    assert errors.count("note: the metric was made with the model openai/first and is used with openai/m") == 1

@@ -130,9 +130,9 @@ def test_a_model_of_a_judges_own_is_saved_by_its_name_alone_and_another_in_use_i
         score([loaded], [ROW, *ROWS], lm=server.lm(), progress=False)
         with dspy.context(lm=server.lm()):
             loaded(output="text")
-    told = [record.getMessage() for record in caplog.records if "saved with" in record.getMessage()]
+    told = [record.getMessage() for record in caplog.records if "made with" in record.getMessage()]
     assert told == [
-        "a metric was saved with the model openai/first and is used with openai/loopback: its numbers may differ"
+        "the metric was made with the model openai/first and is used with openai/loopback: its numbers may differ"
     ]
     assert load(tmp_path / "judge.json").to_state() == loaded.to_state() == judge.to_state()
 

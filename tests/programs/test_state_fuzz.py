@@ -132,7 +132,7 @@ class Mutator:
 
 def words(texts):
     """What prompts consist of; the codes of fences are hashes of the texts inside."""
-    hidden = re.compile(r"(begin|end) [0-9a-f]{8,16}»|\\\\(u[0-9a-f]{4}|.)")
+    hidden = re.compile(r"(begin|end) [0-9a-f]{8,16}»|\\(u[0-9a-f]{4}|.)")
     return {word for text in texts for word in re.split(r"\W+", hidden.sub(" ", text))}
 
 
@@ -205,7 +205,7 @@ def ours(servers):
     prompts = [message["content"] for body in bodies for message in body["messages"]]
     row = [ROW.input, ROW.output, *ROW.references]
     said = ["This is an example of the task, though some input or output fields are not supplied.",
-            "Not supplied for this particular example. None True False in steps of"]  # fmt: skip
+            "Not supplied for this particular example. None N/A True False in steps of"]  # fmt: skip
     return words([*prompts, *row, *said])
 
 
@@ -224,6 +224,7 @@ def fuzz(metric, mutator, servers, ours, file):
             counts[next(name for name, words in REASONS.items() if words in error)] += 1
             continue
         loaded = load(file)
+        assert all((one.lm, one.config) == (None, {}) for one in predictors(loaded))
         assert same({key: part for key, part in json.loads(text).items() if key not in OWN_KEYS}, loaded.to_state())
         try:
             bodies = chosen.score(loaded)
@@ -237,6 +238,10 @@ def fuzz(metric, mutator, servers, ours, file):
             assert CANARY not in json.dumps(bodies)
         counts["too cold to repeat" if error else "scored"] += 1
     return counts
+
+
+def predictors(metric):
+    return metric.predictors() if hasattr(metric, "predictors") else []
 
 
 def refusal(file):

@@ -75,9 +75,14 @@ def model_for(
     """The language model in force, if the metric asks one or one is `needed` otherwise."""
     import dspy
 
+    from metricsmith.programs.state import Saved, other_model
+
     model = language_model(lm, api_base)
     asks = "model" in metric.card.needs
     if model is None and (asks or needed):
         who = "the metric has components that need" if asks else "this needs"
         raise OptionError(f"{who} a language model: name one with --lm MODEL")
+    for _, part in metric.named_sub_modules(Saved) if isinstance(metric, Saved) else ():
+        if said := other_model(part, model):
+            typer.echo(f"note: {said}", err=True)
     return dspy.context(lm=model)  # type: ignore[no-any-return]

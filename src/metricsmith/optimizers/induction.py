@@ -201,5 +201,7 @@ def induct(
         task=task,
         best=[0.0] * len(components.metrics),
     )
+    if options.model is not None and "model" in metric.card.needs:
+        metric.made_with = {"model": str(options.model.model)}
     metric.settings.values["best"] = metric.best_contributions(components.run()[: len(train)])
     return Induction(train, candidates, scored, table, extra.run(), fitted, metric)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, StateError
 from metricsmith.metric import Explanation, Metric, Part, content_hash
-from metricsmith.programs.state import Saved, Settings
+from metricsmith.programs.state import Saved, Settings, other_model
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
 from metricsmith.regression import LinearCombination
 from metricsmith.report.record import RunRecord
@@ -154,6 +154,7 @@ class InducedMetric(DSPyCallable, Saved):
         **options: Any,
     ) -> list[Explanation]:
         """Predictions of n rows with what each component adds to them; options as for `scoring.score`."""
+        other_model(self)
         table = score(
             self.components, rows, first_run=run, progress=progress, max_failure_rate=max_failure_rate, **options
         )
@@ -185,6 +186,7 @@ class InducedMetric(DSPyCallable, Saved):
 
     def parts(self, run: int) -> list[tuple[Metric, int]]:
         """The components, all in repetition `run`."""
+        other_model(self)
         return [(component, run) for component in self.components]
 
     def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -253,7 +255,7 @@ class InducedMetric(DSPyCallable, Saved):
     def to_state(self) -> dict[str, Any]:
         """Everything that the scores depend on, the language model aside."""
         components = [component.to_state() for component in self.components]
-        return {"kind": "induced", **self.settings.dump_state(), "components": components}
+        return {"kind": "induced", **self.settings.dump_state(), "components": components, **self.provenance()}
 
 
 def _formula(combination: LinearCombination) -> str:

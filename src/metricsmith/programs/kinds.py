@@ -129,6 +129,7 @@ COMBINED = keys(
     name=text(NAME), index=number(0, NUMBERS, whole=True), weight=number(), transform=chosen("kind", TRANSFORMS)
 )
 INDUCED = keys(
+    {"made_with": MADE_WITH},
     task=keys(description=text(), target=text(NAME), scale=SCALE),
     combination=made(keys(intercept=number(), columns=list_of(COMBINED)), LinearCombination.from_dict),
     best=list_of(number()), signature=text(), reading=keys(READING), components=list_of(_nested()),

@@ -93,6 +93,7 @@ def _induced(state: Mapping[str, Any], path: str) -> Metric:
         signature=state["signature"],
         reading=state["reading"],
     )
+    metric.made_with = state.get("made_with", {})
     metric.predict(np.empty((0, len(components))))  # refuses a combination of other components
     return metric
 

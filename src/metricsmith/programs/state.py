@@ -30,7 +30,7 @@ from metricsmith.scoring.plan import as_before
 from metricsmith.version import __version__
 
 __all__ = [
-    "SCHEMA_VERSION", "Saved", "Settings", "module_fingerprint", "module_state", "read_state", "say_other_model",
+    "SCHEMA_VERSION", "Saved", "Settings", "module_fingerprint", "module_state", "read_state", "other_model",
     "write_state",
 ]  # fmt: skip
 
@@ -110,7 +110,8 @@ class Saved(dspy.Module):  # type: ignore[misc]
     Attributes
     ----------
     made_with : dict of str to str
-        Provenance: under ``model`` the name of the model that a saved metric was set to. It is compared, never used.
+        Provenance: under ``model`` the name of the model that a metric was induced with, or was set to when it was
+        saved. It is compared, never used.
     """
 
     made_with: Mapping[str, str] = MappingProxyType({})
@@ -192,15 +193,21 @@ def _own(state: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"settings": state.get("settings") or {key: value for key, value in state.items() if key not in aside}}
 
 
-def say_other_model(metric: Saved, own: Any = None) -> None:
-    """Log once that a metric saved with one model is used with another: `own`, or the one in force."""
+def other_model(metric: Saved, own: Any = None) -> str:
+    """A sentence if a metric was made with one model and is used with another, `own` or the one in force; else none.
+
+    It is given once in a process for two models, and logged as a warning.
+    """
     made, used = metric.made_with.get("model"), getattr(own or dspy.settings.lm, "model", None)
-    if made and used and made != used:
-        with _comparing:
-            known = (made, used) in _compared
-            _compared.add((made, used))
-        if not known:
-            _log.warning("a metric was saved with the model %s and is used with %s: its numbers may differ", made, used)
+    if not made or not used or made == used:
+        return ""
+    with _comparing:
+        if (made, used) in _compared:
+            return ""
+        _compared.add((made, used))
+    said = f"the metric was made with the model {made} and is used with {used}: its numbers may differ"
+    _log.warning("%s", said)
+    return said
 
 
 def write_state(state: Mapping[str, Any], path: str | PathLike[str]) -> None:

@@ -10,7 +10,7 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import Metric, RowText, row_text
-from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, say_other_model
+from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, other_model
 from metricsmith.programs.texts import marked_anew, shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import DSPyCallable
@@ -186,7 +186,7 @@ class Judge(DSPyCallable, Saved):
 
     def _arguments(self, text: RowText) -> dict[str, Any]:
         """The predictor's arguments for one row."""
-        say_other_model(self, self.judge.lm)
+        other_model(self, self.judge.lm)
         inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
         return without_answer(self.judge, inputs, self.judged)
 

@@ -17,7 +17,7 @@ from metricsmith.programs.judges.base import LEVELS, Judge, Predictor, prompt_ve
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criteria_text, labels, read_items
 from metricsmith.programs.judges.rubric import RubricJudge
-from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, say_other_model
+from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, other_model
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.reward import DSPyCallable
@@ -93,7 +93,7 @@ class Panel(Saved):
 
     def question(self) -> Mapping[str, str]:
         """The signature's inputs that are the same for every row."""
-        say_other_model(self, self.judge.lm)
+        other_model(self, self.judge.lm)
         return {"task": str(self.settings.task), "criteria": criteria_text(self._criteria())}
 
     def forward(
