@@ -23,6 +23,7 @@ from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Task
 from metricsmith.scoring import Concurrency, ScoreTable, score
+from metricsmith.scoring.adapters import adapter_in_force, adapter_name
 from metricsmith.scoring.models import using
 from metricsmith.store import Store
 
@@ -85,7 +86,9 @@ class Options:
         return self.lm if self.lm is not None else dspy.settings.lm
 
     def asking(self) -> AbstractContextManager[Any]:
-        """Put the model in force, as this repetition asks it."""
+        """Put the model in force, as this repetition asks it; `OptionError` if the adapter in force cannot be used."""
+        if self.model is not None:
+            adapter_in_force()
         if self.repetition and self.model is not None:
             return dspy.context(lm=self.model.copy(rollout_id=self.repetition))  # type: ignore[no-any-return]
         return using(self.lm)
@@ -184,6 +187,7 @@ def induct(
         combination=fitted.small,
         task=task,
         best=[0.0] * len(components.metrics),
+        adapter=adapter_name(),
     )
     metric.settings.values["best"] = metric.best_contributions(components.run()[: len(train)])
     return Induction(train, candidates, table, extra.run(), fitted, metric)

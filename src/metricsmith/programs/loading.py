@@ -74,6 +74,7 @@ def _induced(state: Mapping[str, Any]) -> Metric:
         best=state["best"],
         signature=state["signature"],
         reading=state["reading"],
+        adapter=state.get("adapter", "chat"),
     )
 
 

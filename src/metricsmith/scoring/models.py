@@ -13,7 +13,16 @@ import dspy
 
 from metricsmith.errors import OptionError
 
-__all__ = ["LOWEST_TEMPERATURE", "check_sampling", "identity", "offline_prices", "price", "redact", "using"]
+__all__ = [
+    "LOWEST_TEMPERATURE",
+    "check_sampling",
+    "form_identity",
+    "identity",
+    "offline_prices",
+    "price",
+    "redact",
+    "using",
+]
 
 LOWEST_TEMPERATURE = 0.15  # DSPy replaces what is not above it, when several answers are wanted, by its own choice
 
@@ -34,6 +43,7 @@ KEY = re.compile(
     rf"|(?<=\bbearer )\s*{TOKEN}|(?<=api[-_ ]key)(\W*(?:provided)?\W*){TOKEN}",
     re.IGNORECASE,
 )
+_CHAT = dspy.ChatAdapter()
 SHORTEST_KEY = 8  # api_key="none" is no secret, and the word may stand in a message
 
 
@@ -70,6 +80,20 @@ def identity(lm: Any) -> dict[str, Any]:
     if getattr(lm, "use_developer_role", False):
         known["use_developer_role"] = True
     return known
+
+
+def form_identity(adapter: dspy.Adapter) -> dict[str, Any]:
+    """Everything about an adapter that changes the prompts, in JSON's types; nothing for the plain chat adapter."""
+    options = {
+        name: _plain(value)
+        for name, value in sorted(vars(adapter).items())
+        if name not in ("callbacks", "use_json_adapter_fallback")
+    }
+    kind = f"{type(adapter).__module__}.{type(adapter).__qualname__}"
+    if type(adapter) is dspy.ChatAdapter and vars(adapter).keys() <= vars(_CHAT).keys():
+        options = {name: value for name, value in options.items() if value != _plain(getattr(_CHAT, name))}
+        return {"adapter": {"class": kind, "options": options}} if options else {}
+    return {"adapter": {"class": kind, "options": options}}
 
 
 def _plain(value: Any) -> Any:

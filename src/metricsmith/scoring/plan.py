@@ -14,8 +14,9 @@ from metricsmith.bank.base import BankMetric
 from metricsmith.errors import NeedsError, OptionError
 from metricsmith.metric import Asker, Composite, DSPyMetric, Metric, content_hash, row_text
 from metricsmith.records import Judgement
+from metricsmith.scoring.adapters import adapter_in_force
 from metricsmith.scoring.callables import CallableMetric
-from metricsmith.scoring.models import check_sampling, identity
+from metricsmith.scoring.models import check_sampling, form_identity, identity
 
 __all__ = [
     "Alone", "Combined", "Group", "Node", "Plan", "Slot", "checked_rows", "content_key", "plan", "row_key",
@@ -136,7 +137,8 @@ def plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> Plan:
     Raises
     ------
     OptionError
-        If something cannot judge, `runs` is below 1, or repetitions would come out of one frozen sample.
+        If something cannot judge, `runs` is below 1, repetitions would come out of one frozen sample, or the adapter
+        in force asks a model of its own.
     NeedsError
         If a language model is needed and none is in force.
     """
@@ -225,7 +227,8 @@ class _Builder:
                         f"{metric.name} needs a language model and none is set: pass lm=dspy.LM('provider/model') or "
                         "call dspy.configure(lm=...)"
                     )
-                parts.append(identity(model) if model is not None else {})
+                form = form_identity(adapter_in_force()) if "model" in metric.card.needs else {}
+                parts.append({} if model is None else identity(model) | form)
             self.fingerprints[id(metric)] = content_hash(*parts)
         return self.fingerprints[id(metric)]
 

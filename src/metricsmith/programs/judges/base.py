@@ -14,8 +14,8 @@ from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import Reward, RewardOptions
+from metricsmith.scoring.adapters import messages_of, reading_exactly
 from metricsmith.scoring.calls import Call, model_calls
-from metricsmith.scoring.chat import reading_exactly
 
 __all__ = ["LEVELS", "Judge", "slug"]
 
@@ -206,8 +206,7 @@ class Judge(dspy.Module):  # type: ignore[misc]
         inputs = self._arguments(row_text(row))
         inputs.pop("config")
         demos = inputs.pop("demos", self.judge.demos)
-        messages: list[dict[str, Any]] = dspy.ChatAdapter().format(self.judge.signature, demos, inputs)
-        return messages
+        return messages_of(self.judge.signature, demos, inputs)
 
     def _judgement(self, call: Call, run: int) -> Judgement:
         if call.prediction is None:

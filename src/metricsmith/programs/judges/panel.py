@@ -21,6 +21,7 @@ from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output
 from metricsmith.reward import Reward, RewardOptions
+from metricsmith.scoring.adapters import messages_of, reading_exactly
 from metricsmith.scoring.calls import Call, model_calls
 from metricsmith.signatures.panel import JudgePanel
 
@@ -111,14 +112,18 @@ class Panel(dspy.Module):  # type: ignore[misc]
             If no criterion has a number.
         """
         text = RowText(output, input, tuple(references), context)
-        return self._read(self.judge(**self.question(), **shown(text)))
+        with reading_exactly():
+            answer = self.judge(**self.question(), **shown(text))
+        return self._read(answer)
 
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """As `forward`, asynchronously."""
         text = RowText(output, input, tuple(references), context)
-        return self._read(await self.judge.acall(**self.question(), **shown(text)))
+        with reading_exactly():
+            answer = await self.judge.acall(**self.question(), **shown(text))
+        return self._read(answer)
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
         """Judge one row by some of the members, once for each of `runs`.
@@ -138,8 +143,7 @@ class Panel(dspy.Module):  # type: ignore[misc]
     def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
         """The chat messages that `ask` sends for `row`."""
         inputs = {**self.question(), **shown(row_text(row))}
-        messages: list[dict[str, Any]] = dspy.ChatAdapter().format(self.judge.signature, self.judge.demos, inputs)
-        return messages
+        return messages_of(self.judge.signature, self.judge.demos, inputs)
 
     def single(self, name: str) -> Judge:
         """The judge that the member called `name` comes from; not to be changed, since others hold it too.
