@@ -76,7 +76,7 @@ def test_a_plain_answer_is_read_without_dspy_and_any_other_is_left_to_it():
 @pytest.mark.parametrize("signature", [JudgeCriterion, JudgeByGuideline, AssessTranslation])  # a whole number, a number
 def test_what_is_no_number_in_digits_is_not_read_as_one(signature, said):
     answer = FORM.replace("\n4", f"\n{said}")
-    channel = Channel(dspy.LM("openai/m"), None, Gate(None))
+    channel = Channel.opened(dspy.LM("openai/m"), None, Gate(None))
     with pytest.raises(AdapterParseError, match=r"score .* is not a (whole )?number") as problem:
         channel.parse(signature, answer)
     assert problem.value.complaint.startswith("the field score does not hold what it must hold")
@@ -85,7 +85,7 @@ def test_what_is_no_number_in_digits_is_not_read_as_one(signature, said):
 @pytest.mark.parametrize("said", ["4", "4.0", "-3", "1e1", '"4"', "+2"])
 def test_numbers_in_digits_are_read(said):
     answer = FORM.replace("\n4", f"\n{said}")
-    assert Channel(dspy.LM("openai/m"), None, Gate(None)).parse(JudgeCriterion, answer)["score"] == int(
+    assert Channel.opened(dspy.LM("openai/m"), None, Gate(None)).parse(JudgeCriterion, answer)["score"] == int(
         float(said.strip('"'))
     )
 

@@ -14,6 +14,7 @@ from metricsmith.metric import Metric, make_row
 from metricsmith.reward import Reward
 from metricsmith.scoring import estimate
 from metricsmith.scoring.calls import PARSE_TRIES, TRIES
+from metricsmith.scoring.dspy_internals import full_evaluations
 
 __all__ = ["GEPABound", "gepa_bound"]
 
@@ -117,9 +118,7 @@ def gepa_bound(
 def _budget(optimizer: dspy.GEPA, predictors: int, train: int, val: int | None) -> int:
     """The metric calls that `dspy.GEPA.compile` would set out with."""
     if optimizer.auto is not None:
-        from dspy.teleprompt.gepa.gepa import AUTO_RUN_SETTINGS
-
-        candidates = AUTO_RUN_SETTINGS[optimizer.auto]["n"]
+        candidates = full_evaluations(optimizer.auto)
         valued = train if val is None else val
         return int(optimizer.auto_budget(max(predictors, 1), candidates, valued))
     if optimizer.max_full_evals is not None:

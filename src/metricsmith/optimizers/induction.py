@@ -23,6 +23,7 @@ from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Task
 from metricsmith.scoring import Concurrency, PerJudge, ScoreTable, score
+from metricsmith.scoring.adapters import adapter_in_force, adapter_name
 from metricsmith.scoring.models import using
 from metricsmith.store import Store
 
@@ -95,7 +96,9 @@ class Options:
         return self.lm if self.lm is not None else dspy.settings.lm
 
     def asking(self) -> AbstractContextManager[Any]:
-        """Put the model in force, as this repetition asks it."""
+        """Put the model in force, as this repetition asks it; `OptionError` if the adapter in force cannot be used."""
+        if self.model is not None:
+            adapter_in_force()
         if self.repetition and self.model is not None:
             return dspy.context(lm=self.model.copy(rollout_id=self.repetition))  # type: ignore[no-any-return]
         return using(self.lm)
@@ -200,6 +203,7 @@ def induct(
         combination=fitted.small,
         task=task,
         best=[0.0] * len(components.metrics),
+        adapter=adapter_name(),
     )
     if options.model is not None and "model" in metric.card.needs:
         metric.made_with = {"model": str(options.model.model)}

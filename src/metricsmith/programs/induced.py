@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -20,8 +21,11 @@ from metricsmith.regression import LinearCombination
 from metricsmith.report.record import RunRecord
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import ScoreTable, score
+from metricsmith.scoring.adapters import adapter_name
 
 __all__ = ["Explanation", "InducedMetric", "Part"]
+
+logger = logging.getLogger(__name__)
 
 MOST_MISSING = 0.5  # share of the absolute weight that may be missing before a prediction has no value
 
@@ -47,6 +51,9 @@ class InducedMetric(DSPyCallable, Saved):
         The line that makes the fit reproducible.
     reading : mapping, optional
         Options for `read_table`.
+    adapter : str
+        Under which of DSPy's adapters it was fitted, for whoever uses it under another: ``chat``, ``json``, ``xml``,
+        ``baml`` or ``other``. The one in force counts.
 
     Attributes
     ----------
@@ -65,6 +72,7 @@ class InducedMetric(DSPyCallable, Saved):
         best: Sequence[float],
         signature: str = "",
         reading: Mapping[str, Any] | None = None,
+        adapter: str = "chat",
     ) -> None:
         super().__init__()
         self.components = list(components)
@@ -75,7 +83,9 @@ class InducedMetric(DSPyCallable, Saved):
             best=[float(value) for value in best],
             signature=signature,
             reading=dict(reading or {}),
+            **({} if adapter == "chat" else {"adapter": adapter}),
         )
+        self._told = False
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -155,6 +165,7 @@ class InducedMetric(DSPyCallable, Saved):
     ) -> list[Explanation]:
         """Predictions of n rows with what each component adds to them; options as for `scoring.score`."""
         other_model(self)
+        self._compare_adapters()
         table = score(
             self.components, rows, first_run=run, progress=progress, max_failure_rate=max_failure_rate, **options
         )
@@ -187,7 +198,18 @@ class InducedMetric(DSPyCallable, Saved):
     def parts(self, run: int) -> list[tuple[Metric, int]]:
         """The components, all in repetition `run`."""
         other_model(self)
+        self._compare_adapters()
         return [(component, run) for component in self.components]
+
+    def _compare_adapters(self) -> None:
+        """Say once if the components are asked in another form than that in which the metric was fitted."""
+        fitted, now = self.settings.values.get("adapter", "chat"), adapter_name()
+        if fitted != now and not self._told and self.card.cost == "model":
+            self._told = True
+            logger.warning(
+                "the metric for %s was fitted under DSPy's adapter %r and is used under %r: its judges may answer "
+                "otherwise; dspy.context(adapter=...) puts another in force", self.task.target, fitted, now,
+            )  # fmt: skip
 
     def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """`predict`, under the name by which the scoring engine knows it."""

@@ -38,6 +38,7 @@ from metricsmith.programs.schema import (
 )  # fmt: skip
 from metricsmith.records import Scale
 from metricsmith.regression import LinearCombination
+from metricsmith.scoring.adapters import ADAPTER_NAMES
 from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation, MarkAndAssess
 from metricsmith.signatures.judgement import (
     JudgeByExamples,
@@ -129,7 +130,7 @@ COMBINED = keys(
     name=text(NAME), index=number(0, NUMBERS, whole=True), weight=number(), transform=chosen("kind", TRANSFORMS)
 )
 INDUCED = keys(
-    {"made_with": MADE_WITH},
+    {"made_with": MADE_WITH, "adapter": one_of(*ADAPTER_NAMES)},
     task=keys(description=text(), target=text(NAME), scale=SCALE),
     combination=made(keys(intercept=number(), columns=list_of(COMBINED)), LinearCombination.from_dict),
     best=list_of(number()), signature=text(), reading=keys(READING), components=list_of(_nested()),

@@ -92,6 +92,7 @@ def _induced(state: Mapping[str, Any], path: str) -> Metric:
         best=state["best"],
         signature=state["signature"],
         reading=state["reading"],
+        adapter=state.get("adapter", "chat"),
     )
     metric.made_with = state.get("made_with", {})
     metric.predict(np.empty((0, len(components))))  # refuses a combination of other components

@@ -22,7 +22,8 @@ from metricsmith.report.formats import count
 from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
 from metricsmith.resampling import group_mean_interval, measured_coverage
 from metricsmith.scoring import Budget, Concurrency, ScoreTable, estimate, score
-from metricsmith.scoring.models import identity, using
+from metricsmith.scoring.adapters import adapter_in_force
+from metricsmith.scoring.models import form_identity, identity, using
 from metricsmith.scoring.plan import model_of
 from metricsmith.scoring.table import tally
 from metricsmith.store import Store
@@ -187,7 +188,7 @@ def _warnings(
 
 def _signature(judge: MQMJudge, translations: Translations) -> str:
     model = model_of(judge.judge)
-    named = identity(model) if model is not None else {}
+    named = identity(model) | form_identity(adapter_in_force()) if model is not None else {}
     return " | ".join(
         [
             f"metricsmith {__version__}",

@@ -1,30 +1,94 @@
 """DSPy adapters for one call: they send through a private model, show an answer again, keep and replay choices.
 
-All of them write and read the chat form of `dspy.ChatAdapter`, without its fallback to JSON, which would send
-requests that nobody counts.
+Each is a copy of the adapter that the user has in force and writes its form; answers are read exactly, and DSPy's
+fallback to another adapter is off, since it would send requests that nobody counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import dspy
 from dspy.adapters.chat_adapter import FieldInfoWithName
 from dspy.adapters.utils import translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 
+from metricsmith.errors import OptionError
 from metricsmith.scoring.admission import Gate
 from metricsmith.scoring.chat import Chat
+from metricsmith.scoring.dspy_internals import Reader, copied, output_text, plain, record_by
 from metricsmith.scoring.reading import Unreadable, read, whole
 
-__all__ = ["Channel", "ChoicesChannel", "Repair", "Replay"]
+__all__ = [
+    "ADAPTER_NAMES",
+    "Channel", "ChoicesChannel", "Repair", "Replay", "adapter_in_force", "adapter_name", "messages_of",
+    "reading_exactly",
+]  # fmt: skip
 
 LONGEST_ANSWER = 4_000  # characters of an unusable answer that the model is shown again
+NAMES = {
+    "dspy.adapters.chat_adapter.ChatAdapter": "chat",
+    "dspy.adapters.json_adapter.JSONAdapter": "json",
+    "dspy.adapters.xml_adapter.XMLAdapter": "xml",
+    "dspy.adapters.baml_adapter.BAMLAdapter": "baml",
+}
+OTHER = "other"
+ADAPTER_NAMES = (*NAMES.values(), OTHER)
+_CHAT = dspy.ChatAdapter()
 
-# DSPy wraps it in every subclass so that callbacks fire; the plain function keeps them from firing twice.
-_format: Callable[..., list[dict[str, Any]]] = getattr(dspy.ChatAdapter.format, "__wrapped__", dspy.ChatAdapter.format)
+
+def adapter_in_force() -> dspy.Adapter:
+    """The adapter that the user has in force, DSPy's chat adapter if there is none.
+
+    Raises
+    ------
+    OptionError
+        If it is none, or asks a model of its own, whose requests nobody would count, limit or price.
+    """
+    chosen = _chosen()
+    if type(chosen) is dspy.ChatAdapter:
+        return chosen
+    if not isinstance(chosen, dspy.Adapter):
+        raise OptionError(f"adapter={chosen!r} is no dspy.Adapter; take dspy.ChatAdapter() or one like it")
+    if any(isinstance(value, dspy.BaseLM) for value in vars(chosen).values()):
+        raise OptionError(
+            f"{type(chosen).__name__} asks a model of its own for every answer, and these requests would be neither "
+            "counted nor limited nor priced; put dspy.ChatAdapter(), dspy.JSONAdapter() or dspy.XMLAdapter() in force: "
+            "dspy.context(adapter=...)"
+        )
+    return chosen
+
+
+def adapter_name() -> str:
+    """What the adapter in force is called in a file: chat, json, xml, baml, or other."""
+    kind = type(_chosen())
+    return NAMES.get(f"{kind.__module__}.{kind.__qualname__}", OTHER)
+
+
+def _chosen() -> Any:
+    adapter = dspy.settings.adapter or _CHAT
+    return adapter.chosen if isinstance(adapter, Reader | Replay) else adapter
+
+
+def messages_of(signature: type[dspy.Signature], demos: list[Any], inputs: dict[str, Any]) -> list[dict[str, Any]]:
+    """The messages of a request as the adapter in force writes them."""
+    adapter = adapter_in_force()
+    messages: list[dict[str, Any]] = plain(type(adapter).format)(adapter, signature, demos, inputs)
+    return messages
+
+
+def reading_exactly() -> AbstractContextManager[Any]:
+    """For a block, the adapter in force reads exactly; one that asks a model of its own stays as it is."""
+    if isinstance(dspy.settings.adapter, Reader | Replay):
+        return nullcontext()
+    try:
+        adapter = adapter_in_force()
+    except OptionError:
+        return nullcontext()
+    return dspy.context(adapter=Exact.like(adapter))  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +100,21 @@ class Repair:
     complaint: str
 
 
-class Channel(Chat):
-    """The chat adapter of one call.
+class Exact(Reader):
+    """Put before an adapter's class: answers are read by `reading.read`."""
 
-    Parameters
-    ----------
-    lm : dspy.LM
-        The private copy that is in force.
-    private : callable
-        Gives a private copy of a model that a predictor has of its own.
-    gate : Gate
-        Lets every request through that a private copy sends.
-    repair : Repair, optional
-        To be shown when the request that it answers is written again.
+    @classmethod
+    def like(cls, adapter: dspy.Adapter) -> Any:
+        """A copy of `adapter` that reads exactly; the chat adapter's writes faster, too."""
+        return copied(adapter, cls, Chat if type(adapter) is dspy.ChatAdapter else None)
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Read the fields by `read`."""
+        return read(self, signature, completion)
+
+
+class Channel(Exact):
+    """Put before the class of the adapter of one call, which `opened` makes.
 
     Attributes
     ----------
@@ -56,11 +122,36 @@ class Channel(Chat):
         The messages of the latest request, without what a repair adds.
     """
 
-    def __init__(self, lm: Any, private: Callable[[Any], Any], gate: Gate, repair: Repair | None = None) -> None:
-        super().__init__()
-        self.lm, self.private, self.gate, self.repair = lm, private, gate, repair
-        self.asked: list[dict[str, Any]] = []
-        self._attach(lm)
+    lm: Any
+    private: Callable[[Any], Any]
+    gate: Gate
+    repair: Repair | None
+    asked: list[dict[str, Any]]
+
+    @classmethod
+    def opened(cls, lm: Any, private: Callable[[Any], Any], gate: Gate, repair: Repair | None = None) -> Self:
+        """A channel like the adapter in force.
+
+        Parameters
+        ----------
+        lm : dspy.LM
+            The private copy that is in force.
+        private : callable
+            Gives a private copy of a model that a predictor has of its own.
+        gate : Gate
+            Lets every request through that a private copy sends.
+        repair : Repair, optional
+            To be shown when the request that it answers is written again.
+
+        Raises
+        ------
+        OptionError
+            If the adapter in force asks a model of its own.
+        """
+        channel: Self = cls.like(adapter_in_force())
+        channel.lm, channel.private, channel.gate, channel.repair, channel.asked = lm, private, gate, repair, []
+        channel._attach(lm)
+        return channel
 
     @property
     def entries(self) -> list[dict[str, Any]]:
@@ -68,7 +159,8 @@ class Channel(Chat):
         return self.gate.entries
 
     def _attach(self, lm: Any) -> None:
-        lm.through, lm.update_history = self.gate, self.gate.record
+        lm.through = self.gate
+        record_by(lm, self.gate.record)
 
     def __call__(
         self,
@@ -83,7 +175,7 @@ class Channel(Chat):
             lm = self.lm = self.private(lm)
         self._attach(lm)
         lm_kwargs = {name: value for name, value in lm_kwargs.items() if name != "n"}  # a predictor's own
-        answers: list[dict[str, Any]] = super().__call__(lm, lm_kwargs, signature, demos, inputs)
+        answers: list[dict[str, Any]] = super().__call__(lm, lm_kwargs, signature, demos, inputs)  # type: ignore[misc]
         return answers
 
     def format(
@@ -91,7 +183,7 @@ class Channel(Chat):
     ) -> list[dict[str, Any]]:
         """Write the messages, followed by the unusable answer and its correction where these are its messages."""
         messages = [
-            {**message, "content": whole(message["content"])} for message in _format(self, signature, demos, inputs)
+            {**message, "content": whole(message["content"])} for message in super().format(signature, demos, inputs)
         ]
         self.asked = messages
         if self.repair is None or messages != self.repair.messages:
@@ -102,36 +194,30 @@ class Channel(Chat):
         return [*messages, *shown, {"role": "user", "content": self._correction(signature, self.repair.complaint)}]
 
     def _correction(self, signature: type[dspy.Signature], complaint: str) -> str:
-        form = self.format_field_with_value(
+        fault = f"This answer cannot be used: {complaint}. Answer the request above once more,"
+        adapter: Any = self
+        if self.own_parse is not None or isinstance(self, dspy.JSONAdapter | dspy.XMLAdapter):
+            remind = getattr(adapter, "user_message_output_requirements", None)
+            reminder = f" {remind(signature)}" if remind else ""
+            return f"{fault} in the form that it asks for, with nothing else.{reminder}"
+        form = adapter.format_field_with_value(
             {
                 FieldInfoWithName(name=name, info=info): translate_field_type(name, info)
                 for name, info in signature.output_fields.items()
             }
         )
         return (
-            f"This answer cannot be used: {complaint}. Answer the request above once more, with nothing before, "
-            f"between or after the fields, in exactly this form:\n\n{form}\n\n[[ ## completed ## ]]"
+            f"{fault} with nothing before, between or after the fields, in exactly this form:\n\n{form}\n\n"
+            "[[ ## completed ## ]]"
         )
 
-    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
-        """Read the fields, as `Chat` does: inherited, it would fire DSPy's callbacks twice."""
-        return read(self, signature, completion)
-
-    def _call_postprocess(
-        self,
-        processed_signature: type[dspy.Signature],
-        original_signature: type[dspy.Signature],
-        outputs: list[Any],
-        lm: Any,
-        lm_kwargs: dict[str, Any],
+    def read_outputs(
+        self, signature: type[dspy.Signature], outputs: list[Any], one: Callable[[Any], dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        text = outputs[0].get("text") if outputs and isinstance(outputs[0], dict) else (outputs or [None])[0]
-        if not str(text or "").strip():
-            raise Unreadable(original_signature, "", "the answer is empty", "it is empty")
-        values: list[dict[str, Any]] = super()._call_postprocess(
-            processed_signature, original_signature, outputs[:1], lm, lm_kwargs
-        )
-        return values
+        """Read the first answer, if there is one."""
+        if not outputs or not output_text(outputs[0]).strip():
+            raise Unreadable(signature, "", "the answer is empty", "it is empty")
+        return [one(outputs[0])]
 
 
 class ChoicesChannel(Channel):
@@ -143,34 +229,22 @@ class ChoicesChannel(Channel):
         For each answer its fields, or what was raised when it was read.
     """
 
-    def __init__(self, lm: Any, private: Callable[[Any], Any], gate: Gate) -> None:
-        super().__init__(lm, private, gate)
-        self.choices: list[dict[str, Any] | AdapterParseError] = []
+    choices: list[dict[str, Any] | AdapterParseError]
 
-    def _call_postprocess(
-        self,
-        processed_signature: type[dspy.Signature],
-        original_signature: type[dspy.Signature],
-        outputs: list[Any],
-        lm: Any,
-        lm_kwargs: dict[str, Any],
+    def read_outputs(
+        self, signature: type[dspy.Signature], outputs: list[Any], one: Callable[[Any], dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        def read(output: Any) -> dict[str, Any] | AdapterParseError:
+        """Read every answer; the first that can be read is the module's."""
+        self.choices = []
+        for output in outputs:
             try:
-                return super(ChoicesChannel, self)._call_postprocess(
-                    processed_signature, original_signature, [output], lm, lm_kwargs
-                )[0]
+                self.choices += super().read_outputs(signature, [output], one)
             except AdapterParseError as problem:
-                return problem
-
-        self.choices = [read(output) for output in outputs]
-        first = next((choice for choice in self.choices if isinstance(choice, dict)), None)
-        if first is None:
-            raise next(
-                (problem for problem in self.choices if isinstance(problem, AdapterParseError)),
-                Unreadable(original_signature, "", "the answer is empty", "it is empty"),
-            )
-        return [dict(first)]
+                self.choices.append(problem)
+        for choice in self.choices:
+            if isinstance(choice, dict):
+                return [dict(choice)]
+        return super().read_outputs(signature, outputs[:1], one)  # which raises
 
 
 class Replay(dspy.ChatAdapter):  # type: ignore[misc]
@@ -178,7 +252,7 @@ class Replay(dspy.ChatAdapter):  # type: ignore[misc]
 
     def __init__(self, fields: dict[str, Any]) -> None:
         super().__init__(use_json_adapter_fallback=False)
-        self.fields = fields
+        self.fields, self.chosen = fields, adapter_in_force()
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
         """Answer without a request."""

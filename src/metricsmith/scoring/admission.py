@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, partial
 from typing import Any, Protocol
 
 import dspy
@@ -14,10 +13,9 @@ from dspy.utils.exceptions import LMError
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Usage
-from metricsmith.scoring.dspy_internals import Answers, reading_leniently, token_count
+from metricsmith.scoring.dspy_internals import Answers, came_from_cache, gated, requests_of, tokens_of
 from metricsmith.scoring.failures import failure, keep_keys, rejects_choices, words
 from metricsmith.scoring.flow import Flow, Outcome, Ticket
-from metricsmith.scoring.models import without_keys
 
 __all__ = ["Gate", "Through", "cost_of", "gated"]
 
@@ -66,7 +64,7 @@ class Gate:
     @property
     def cached(self) -> bool:
         """Whether the latest answer came from DSPy's cache."""
-        return bool(self.entries) and _cached(self.entries[-1])
+        return bool(self.entries) and came_from_cache(self.entries[-1])
 
     def record(self, entry: dict[str, Any]) -> None:
         """Take an entry of DSPy's history, in the thread or task of its request."""
@@ -109,7 +107,7 @@ class Gate:
         token = _FRESH.set(fresh)
         outcome, lost, said = Outcome.FAILED, 1, ""
         try:
-            with dspy.context(usage_tracker=fresh), reading_leniently():
+            with dspy.context(usage_tracker=fresh):
                 yield
             outcome, lost = Outcome.ANSWERED, int(not fresh.entries)
         except LMError as problem:
@@ -133,68 +131,14 @@ class Gate:
 _FRESH: ContextVar[Answers | None] = ContextVar("metricsmith_fresh", default=None)
 
 
-def gated(lm: Any, through: Through | None = None, *, n: int | None = None) -> Any:
-    """Make a model send its requests ``through``, from now on, each for one answer unless it says otherwise itself.
-
-    It is the model that is changed: ``n`` is taken out of its settings, because DSPy's client sends as many requests.
-
-    Parameters
-    ----------
-    lm : dspy.LM or other DSPy model
-        A copy that nobody else uses.
-    through : Through, optional
-        Usually a `Gate`. None sends as before.
-    n : int, optional
-        How many answers one request asks for, where a server carries several.
-    """
-    if n is None and getattr(lm, "kwargs", None):
-        lm.kwargs = {name: value for name, value in lm.kwargs.items() if name not in ("n", "num_generations")}
-    lm.__class__ = _gated(type(lm))  # type: ignore[arg-type]
-    lm.through = through
-    return lm
-
-
-@cache
-def _gated(kind: type) -> type:
-    if getattr(kind, "is_gated", False):
-        return kind
-
-    class Gated(kind):  # type: ignore[misc]
-        is_gated = True
-
-        def __call__(self, *prompt: Any, **request: Any) -> Any:
-            send = partial(super().__call__, *prompt, **request)
-            return without_keys(send() if self.through is None else self.through.send(self, send), self)
-
-        async def acall(self, *prompt: Any, **request: Any) -> Any:
-            send = partial(super().acall, *prompt, **request)
-            return without_keys(await (send() if self.through is None else self.through.asend(self, send)), self)
-
-    Gated.__name__, Gated.__qualname__ = kind.__name__, kind.__qualname__
-    return Gated
-
-
 def cost_of(entry: dict[str, Any]) -> Usage:
     """What one answered request of DSPy's history cost; an answer from the cache costs nothing."""
-    if _cached(entry):
+    if came_from_cache(entry):
         return Usage()
-    response = entry.get("response")  # several, where DSPy's client sent a request for each of n answers
-    requests = len(response) if isinstance(response, tuple) else 1
-    asked, answered = _tokens(entry)
-    return Usage(requests, asked or 0, answered or 0, entry.get("cost"))
-
-
-def _tokens(entry: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Tokens of the prompt and of the answer; None where the server reports none, or what is no number of them."""
-    usage = entry.get("usage") or {}
-    return token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
+    asked, answered = tokens_of(entry)
+    return Usage(requests_of(entry), asked or 0, answered or 0, entry.get("cost"))
 
 
 def _is_unreported(entry: dict[str, Any]) -> bool:
     """Whether an answer was paid for, and nobody knows with how many tokens."""
-    return not _cached(entry) and None in _tokens(entry)
-
-
-def _cached(entry: dict[str, Any]) -> bool:
-    """Whether an answer came from DSPy's cache."""
-    return bool(entry.get("cache_hit", getattr(entry.get("response"), "cache_hit", False)))
+    return not came_from_cache(entry) and None in tokens_of(entry)

@@ -145,7 +145,7 @@ def model_calls(
     private: Callable[[Any], Any] = partial(private_copy, **settings)
 
     def channel() -> Channel:
-        channels.append(ChoicesChannel(private(lm), private, Gate(line.flow, choices=True)))
+        channels.append(ChoicesChannel.opened(private(lm), private, Gate(line.flow, choices=True)))
         return channels[-1]
 
     try:
@@ -227,7 +227,7 @@ def _converse(
 
 
 def _channel(lm: Any, private: Callable[[Any], Any], flow: Flow, repair: Repair | None) -> Channel:
-    return Channel(private(lm), private, Gate(flow), repair)
+    return Channel.opened(private(lm), private, Gate(flow), repair)
 
 
 class _Line:

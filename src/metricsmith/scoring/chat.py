@@ -7,27 +7,17 @@ half of the processor time of a request.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import dspy
 from dspy.adapters.utils import format_field_value
 
-from metricsmith.scoring.reading import read
-
-__all__ = ["Chat", "reading_exactly"]
+__all__ = ["Chat"]
 
 
 class Chat(dspy.ChatAdapter):  # type: ignore[misc]
-    """`dspy.ChatAdapter` to the letter, without its fallback to JSON; answers are read by `reading.read`."""
-
-    def __init__(self) -> None:
-        super().__init__(use_json_adapter_fallback=False)
-
-    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
-        """Read the fields by `read`."""
-        return read(self, signature, completion)
+    """Writes what `dspy.ChatAdapter` writes, to the letter."""
 
     def format_system_message(self, signature: type[dspy.Signature]) -> str:
         """The system message, remembered as long as instructions and field descriptions stay the same."""
@@ -58,14 +48,6 @@ class Chat(dspy.ChatAdapter):  # type: ignore[misc]
             parts.append(self.user_message_output_requirements(signature))
         parts.append(suffix)
         return "\n\n".join(parts).strip()
-
-
-def reading_exactly() -> AbstractContextManager[Any]:
-    """For a block, `Chat` in the place of DSPy's own chat adapter; an adapter that somebody chose stays in force."""
-    chosen = dspy.settings.adapter
-    if chosen is not None and type(chosen) is not dspy.ChatAdapter:
-        return nullcontext()
-    return dspy.context(adapter=Chat())  # type: ignore[no-any-return]
 
 
 _MEMORY: WeakKeyDictionary[type[dspy.Signature], dict[str, tuple[Any, str]]] = WeakKeyDictionary()

@@ -6,36 +6,194 @@
 from __future__ import annotations
 
 import importlib
-import inspect
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any, TypeVar
 
 import dspy
 from dspy.clients.call_result import CallResult
 from dspy.clients.execution import IGNORED_CACHE_KEYS, prepare
 from dspy.utils.usage_tracker import UsageTracker
 
-__all__ = ["Answers", "keep_in_cache", "plain_format", "plain_parse", "reading_leniently", "token_count"]
+from metricsmith.scoring.models import without_keys
+
+__all__ = [
+    "Answers", "Reader", "came_from_cache", "copied", "fields_apart", "full_evaluations", "gated", "keep_in_cache",
+    "output_text", "plain", "record_by", "requests_of", "text_of", "token_count", "tokens_of",
+]  # fmt: skip
 
 MOST_TOKENS = 2**53  # what is no whole number from 0 to here is no count
 
-
-def plain_parse(kind: type[dspy.Adapter]) -> Callable[..., dict[str, Any]]:
-    """An adapter class's `parse` without the callbacks that DSPy wraps around it, once for every subclass."""
-    parse: Callable[..., dict[str, Any]] = inspect.unwrap(kind.parse)
-    return parse
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def plain_format(kind: type[dspy.Adapter]) -> Callable[..., list[dict[str, Any]]]:
-    """The same of `format`."""
-    write: Callable[..., list[dict[str, Any]]] = inspect.unwrap(kind.format)
-    return write
+def plain(method: Function) -> Function:
+    """A method without the callbacks that DSPy wraps around it, once more in every subclass of an adapter."""
+    while getattr(method, "__globals__", {}).get("__name__") == "dspy.utils.callback":
+        method = method.__wrapped__  # type: ignore[attr-defined]
+    return method
+
+
+class Reader:
+    """What is put before an adapter's own class: another way to read, and callbacks that fire once.
+
+    Attributes
+    ----------
+    chosen : dspy.Adapter
+        The adapter that this is a copy of.
+    plain_format, own_parse : callable
+        The adapter class's; `own_parse` is None where the class reads as one of DSPy's forms does.
+    """
+
+    chosen: dspy.Adapter
+    plain_format: Callable[..., list[dict[str, Any]]]
+    own_parse: Callable[..., dict[str, Any]] | None
+
+    def format(
+        self, signature: type[dspy.Signature], demos: list[dict[str, Any]], inputs: dict[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Write the messages as the adapter does."""
+        return type(self).plain_format(self, signature, demos, inputs)
+
+    def parse(self, signature: type[dspy.Signature], completion: str) -> dict[str, Any]:
+        """Read the fields of an answer."""
+        raise NotImplementedError
+
+    def read_outputs(
+        self, signature: type[dspy.Signature], outputs: list[Any], one: Callable[[Any], dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """The fields of each answer of a response; `one` reads one, and calls `parse`."""
+        return list(map(one, outputs))
+
+    def _call_postprocess(
+        self,
+        processed_signature: type[dspy.Signature],
+        original_signature: type[dspy.Signature],
+        outputs: list[Any],
+        lm: Any,
+        lm_kwargs: dict[str, Any],
+    ) -> list[dict[str, Any]]:
+        read = super()._call_postprocess  # type: ignore[misc]
+
+        def one(output: Any) -> dict[str, Any]:
+            fields: dict[str, Any] = read(processed_signature, original_signature, [output], lm, lm_kwargs)[0]
+            return fields
+
+        return self.read_outputs(original_signature, outputs, one)
+
+
+FORMS = frozenset(plain(kind.parse) for kind in (dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter))
+
+
+def copied(adapter: dspy.Adapter, reader: type[Reader], kind: type[dspy.Adapter] | None = None) -> Any:
+    """A copy of an adapter with `reader` before its class, or before `kind`; without DSPy's fallback to another one."""
+    made: Any = object.__new__(_reading(reader, kind or type(adapter)))  # type: ignore[arg-type]
+    made.__dict__.update(adapter.__dict__, use_json_adapter_fallback=False, chosen=adapter)
+    return made
+
+
+@cache
+def _reading(reader: type[Reader], kind: type[dspy.Adapter]) -> type:
+    parse = plain(kind.parse)
+    space = {
+        "__module__": kind.__module__,
+        "plain_format": staticmethod(plain(kind.format)),
+        "own_parse": None if parse in FORMS else staticmethod(parse),
+    }
+    return type(kind.__name__, (reader, kind), space)
+
+
+def fields_apart(adapter: dspy.Adapter, signature: type[dspy.Signature], text: str) -> dict[str, Any]:
+    """The fields of an answer in XML, as DSPy's adapter reads them."""
+    fields: dict[str, Any] = plain(dspy.XMLAdapter.parse)(adapter, signature, text)
+    return fields
+
+
+def full_evaluations(level: str) -> int:
+    """How many full evaluations GEPA's ``auto`` stands for."""
+    from dspy.teleprompt.gepa.gepa import AUTO_RUN_SETTINGS
+
+    return int(AUTO_RUN_SETTINGS[level]["n"])
+
+
+def gated(lm: Any, through: Any = None, *, n: int | None = None) -> Any:
+    """Make a model send its requests ``through``, from now on, each for one answer unless it says otherwise itself.
+
+    It is the model that is changed: ``n`` is taken out of its settings, because DSPy's client sends as many requests.
+
+    Parameters
+    ----------
+    lm : dspy.LM or other DSPy model
+        A copy that nobody else uses.
+    through : Through, optional
+        Usually a `Gate`. None sends as before.
+    n : int, optional
+        How many answers one request asks for, where a server carries several.
+    """
+    if n is None and getattr(lm, "kwargs", None):
+        lm.kwargs = {name: value for name, value in lm.kwargs.items() if name not in ("n", "num_generations")}
+    lm.__class__ = _gated(type(lm))  # type: ignore[arg-type]
+    lm.through = through
+    return lm
+
+
+@cache
+def _gated(kind: type) -> type:
+    if getattr(kind, "is_gated", False):
+        return kind
+
+    class Gated(kind):  # type: ignore[misc]
+        is_gated = True
+
+        def __call__(self, *prompt: Any, **request: Any) -> Any:
+            send = partial(super().__call__, *prompt, **request)
+            return without_keys(send() if self.through is None else self.through.send(self, send), self)
+
+        async def acall(self, *prompt: Any, **request: Any) -> Any:
+            send = partial(super().acall, *prompt, **request)
+            return without_keys(await (send() if self.through is None else self.through.asend(self, send)), self)
+
+    Gated.__name__, Gated.__qualname__ = kind.__name__, kind.__qualname__
+    return Gated
+
+
+def record_by(lm: Any, record: Callable[[dict[str, Any]], None]) -> None:
+    """Give what DSPy would write in its history of a private model to `record` instead."""
+    lm.update_history = record
+
+
+def text_of(entry: Mapping[str, Any], choice: int = 0) -> str:
+    """The text of one answer in an entry of DSPy's history; empty if there is none."""
+    outputs = entry.get("outputs") or []
+    return output_text(outputs[choice]) if choice < len(outputs) else ""
+
+
+def output_text(output: Any) -> str:
+    """The text of one answer as a model gives it: a text, or a dict where there is more than a text."""
+    return str((output.get("text") if isinstance(output, dict) else output) or "")
+
+
+def tokens_of(entry: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Tokens of the prompt and of the answer; None where the server reports none, or what is no number of them."""
+    usage = entry.get("usage") or {}
+    return token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
+
+
+def requests_of(entry: Mapping[str, Any]) -> int:
+    """How many requests an entry stands for: where several answers are wanted, DSPy's own client sends one for each."""
+    response = entry.get("response")
+    return len(response) if isinstance(response, tuple) else 1
+
+
+def came_from_cache(entry: Mapping[str, Any]) -> bool:
+    """Whether an answer came from DSPy's cache: `Answers` has written it down, or the response says so."""
+    return bool(entry.get("cache_hit", getattr(entry.get("response"), "cache_hit", False)))
 
 
 class Answers(UsageTracker):  # type: ignore[misc]
     """The answers to one request: DSPy tells a usage tracker of every answer, but for those from its cache.
+
+    While one is in force, no answer of an OpenAI-compatible server is lost over the bookkeeping that comes with it.
 
     Parameters
     ----------
@@ -69,26 +227,13 @@ def token_count(value: Any) -> int | None:
     return int(value) if usable else None
 
 
-_LENIENT: ContextVar[bool] = ContextVar("metricsmith_lenient", default=False)
 openai_chat: Any = importlib.import_module("dspy._vendor.lm15.providers.openai_chat")
 _read_body = openai_chat._response_from_chat_body
 
 
-@contextmanager
-def reading_leniently() -> Iterator[None]:
-    """For a block, in this thread or task alone: an answer is not lost over the bookkeeping that comes with it.
-
-    DSPy's own client raises on token counts that are no counts, and on a second choice in a response.
-    """
-    token = _LENIENT.set(True)
-    try:
-        yield
-    finally:
-        _LENIENT.reset(token)
-
-
 def _read_mended_body(provider: str, data: Any, *, choice: int | None = None, **options: Any) -> Any:
-    if _LENIENT.get() and isinstance(data, Mapping):
+    """DSPy's reader of a response, which raises on token counts that are no counts, and on a second choice."""
+    if isinstance(dspy.settings.usage_tracker, Answers) and isinstance(data, Mapping):
         usage = data.get("usage")
         data = {**data, "usage": _counts(usage) if isinstance(usage, Mapping) else {}}
         choices = data.get("choices")
@@ -107,7 +252,7 @@ def _counts(usage: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-openai_chat._response_from_chat_body = _read_mended_body  # as it was, but within `reading_leniently`
+openai_chat._response_from_chat_body = _read_mended_body  # as it was, unless `Answers` are collected
 
 
 def keep_in_cache(lm: Any, messages: list[dict[str, Any]], entry: dict[str, Any]) -> None:

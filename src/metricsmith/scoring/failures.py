@@ -2,7 +2,7 @@
 
 What DSPy 3.4 raises was found out with a server that speaks raw sockets; "native" is DSPy's own client,
 "litellm" the one that carries several answers in a request. What the native one raises over token counts and a second
-choice, `dspy_internals.reading_leniently` keeps it from.
+choice, `dspy_internals.Answers` keeps it from.
 
 =====================================  =======================  =======================  =====================
 the server                             native                   litellm                  here
@@ -216,8 +216,8 @@ def _part(response: Any, choice: int) -> Any:
 
 
 def field_headers(fields: Iterable[str]) -> list[str]:
-    """The lines that DSPy's chat form puts before each field."""
-    return [f"[[ ## {name} ## ]]" for name in fields]
+    """What opens each field in the chat form, in JSON and in XML."""
+    return [mark for name in fields for mark in (f"[[ ## {name} ## ]]", f'"{name}":', f"<{name}>")]
 
 
 def member(thing: Any, name: str) -> Any:

@@ -14,7 +14,8 @@ import dspy
 from metricsmith.errors import OptionError
 
 __all__ = [
-    "LOWEST_TEMPERATURE", "check_sampling", "identity", "offline_prices", "price", "redact", "using", "without_keys",
+    "LOWEST_TEMPERATURE", "check_sampling", "form_identity", "identity", "offline_prices", "price", "redact", "using",
+    "without_keys",
 ]  # fmt: skip
 
 LOWEST_TEMPERATURE = 0.15  # DSPy replaces what is not above it, when several answers are wanted, by its own choice
@@ -39,6 +40,7 @@ KEY = re.compile(
 VARIABLES = ("_API_KEY", "_TOKEN", "_SECRET")  # of the environment
 PREFIX = re.compile(r"[A-Za-z]{2,6}[-_]")  # some servers repeat a key without it
 LONGEST_MESSAGE = 10_000  # characters of a server's message that are looked at
+_CHAT = dspy.ChatAdapter()
 SHORTEST_KEY = 8  # api_key="none" is no secret, and the word may stand in a message
 SURE_KEY = 16  # what is shorter, or has no digit, may be a word that an answer needs
 WORDS = re.compile(r"\D*|.*\s.*", re.DOTALL)
@@ -77,6 +79,20 @@ def identity(lm: Any) -> dict[str, Any]:
     if getattr(lm, "use_developer_role", False):
         known["use_developer_role"] = True
     return known
+
+
+def form_identity(adapter: dspy.Adapter) -> dict[str, Any]:
+    """Everything about an adapter that changes the prompts, in JSON's types; nothing for the plain chat adapter."""
+    options = {
+        name: _plain(value)
+        for name, value in sorted(vars(adapter).items())
+        if name not in ("callbacks", "use_json_adapter_fallback")
+    }
+    kind = f"{type(adapter).__module__}.{type(adapter).__qualname__}"
+    if type(adapter) is dspy.ChatAdapter and vars(adapter).keys() <= vars(_CHAT).keys():
+        options = {name: value for name, value in options.items() if value != _plain(getattr(_CHAT, name))}
+        return {"adapter": {"class": kind, "options": options}} if options else {}
+    return {"adapter": {"class": kind, "options": options}}
 
 
 def _plain(value: Any) -> Any:

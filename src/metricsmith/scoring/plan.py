@@ -16,8 +16,9 @@ from metricsmith.errors import NeedsError, OptionError
 from metricsmith.metric import Asker, Composite, Metric, content_hash, row_text
 from metricsmith.records import Judgement
 from metricsmith.reward import Reward
+from metricsmith.scoring.adapters import adapter_in_force
 from metricsmith.scoring.callables import CallableMetric
-from metricsmith.scoring.models import check_sampling, identity
+from metricsmith.scoring.models import check_sampling, form_identity, identity
 
 __all__ = [
     "Alone", "Combined", "Group", "Node", "Plan", "Slot", "as_before", "checked_rows", "content_key",
@@ -141,7 +142,8 @@ def plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> Plan:
     Raises
     ------
     OptionError
-        If something cannot judge, `runs` is below 1, or repetitions would come out of one frozen sample.
+        If something cannot judge, `runs` is below 1, repetitions would come out of one frozen sample, or the adapter
+        in force asks a model of its own.
     NeedsError
         If a language model is needed and none is in force.
     """
@@ -230,7 +232,8 @@ class _Builder:
                         f"{metric.name} needs a language model and none is set: pass lm=dspy.LM('provider/model') or "
                         "call dspy.configure(lm=...)"
                     )
-                parts.append(identity(model) if model is not None else {})
+                form = form_identity(adapter_in_force()) if "model" in metric.card.needs else {}
+                parts.append({} if model is None else identity(model) | form)
             self.fingerprints[id(metric)] = content_hash(*parts)
         return self.fingerprints[id(metric)]
 

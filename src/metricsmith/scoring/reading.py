@@ -19,7 +19,7 @@ from dspy.adapters.chat_adapter import field_header_pattern
 from dspy.adapters.utils import apply_output_field_defaults, parse_value
 from dspy.utils.exceptions import AdapterParseError
 
-from metricsmith.scoring.dspy_internals import plain_parse
+from metricsmith.scoring.dspy_internals import fields_apart
 
 __all__ = ["Unreadable", "read", "read_plain", "whole"]
 
@@ -193,7 +193,7 @@ def _xml_pieces(adapter: dspy.Adapter, signature: type[dspy.Signature], text: st
         elif len(elements) > 1 and _is_object(info.annotation):
             raise _twice(name, elements)
     if others.output_fields:
-        values = plain_parse(dspy.XMLAdapter)(adapter, others, text)
+        values = fields_apart(adapter, others, text)
         pieces |= {name: [value] for name, value in values.items()}
     return pieces
 

@@ -14,8 +14,7 @@ from dspy.utils.exceptions import AdapterParseError, LMError
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status, Usage
 from metricsmith.scoring.adapters import Channel, ChoicesChannel, Repair
-from metricsmith.scoring.admission import gated
-from metricsmith.scoring.dspy_internals import keep_in_cache
+from metricsmith.scoring.dspy_internals import gated, keep_in_cache, text_of
 from metricsmith.scoring.failures import cut_off, failure, filtered, one_line, refusal, rejects_choices, words
 from metricsmith.scoring.models import redact, without_keys
 from metricsmith.scoring.reading import Unreadable, whole
@@ -127,9 +126,7 @@ def unusable(
     entry = channel.entries[-1] if channel.entries else None
     if entry is None or status not in REPAIRABLE:
         return Answer(status, usage, error=error)
-    outputs = entry.get("outputs") or []
-    output = outputs[choice] if choice < len(outputs) else None
-    text = without_keys(whole(str((output.get("text") if isinstance(output, dict) else output) or "")), channel.lm)
+    text = without_keys(whole(text_of(entry, choice)), channel.lm)
     if said := refusal(entry.get("response"), choice, text, fields, channel.lm):
         return Answer(Status.REFUSED, usage, error=one_line(f"the model refuses: {said}"))
     return Answer(status, usage, error=error, repair=Repair(channel.asked, text, complaint))

@@ -8,7 +8,8 @@ from typing import Any
 
 from dspy.utils.exceptions import LMError
 
-from metricsmith.scoring.admission import Gate, gated
+from metricsmith.scoring.admission import Gate
+from metricsmith.scoring.dspy_internals import gated, record_by
 from metricsmith.scoring.failures import delay, failure, words
 from metricsmith.scoring.flow import UNPROVEN, Flow, Outcome
 
@@ -37,7 +38,7 @@ class Meter:
     def wrap(self, lm: Any) -> Any:
         """A copy of `lm`, of a subclass of its class, that asks through the flow and has no retries of its own."""
         copy = gated(lm.copy(num_retries=0), self)
-        copy.update_history = self.gate.record
+        record_by(copy, self.gate.record)
         return copy
 
     def send(self, lm: Any, request: Callable[[], Any]) -> Any:

@@ -14,8 +14,8 @@ from metricsmith.programs.state import Saved, Settings, module_fingerprint, modu
 from metricsmith.programs.texts import marked_anew, shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import DSPyCallable
+from metricsmith.scoring.adapters import messages_of, reading_exactly
 from metricsmith.scoring.calls import Call, model_calls
-from metricsmith.scoring.chat import reading_exactly
 from metricsmith.scoring.plan import as_before
 
 __all__ = ["LEVELS", "Judge", "Predictor", "prompt_version", "slug", "without_answer"]
@@ -222,8 +222,7 @@ class Judge(DSPyCallable, Saved):
         inputs = self._arguments(row_text(row))
         inputs.pop("config")
         demos = inputs.pop("demos", self.judge.demos)
-        messages: list[dict[str, Any]] = dspy.ChatAdapter().format(self.judge.signature, demos, inputs)
-        return messages
+        return messages_of(self.judge.signature, demos, inputs)
 
     def _judgement(self, call: Call, run: int) -> Judgement:
         if call.prediction is None:

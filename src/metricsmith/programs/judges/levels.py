@@ -20,8 +20,8 @@ WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 NUMBER = re.compile(
     r"""[\s"'*_`(\[\]{:]*(?:(-?\d{1,9})|([^\W\d_]+))(?:\.0*)?(?:\s*(?:/|\bout\sof\b)\s*(\d{0,9}))?[\s"'*_`.)\]},]*"""
 )
-# Where the field's value begins: in DSPy's chat form, or in JSON (inside a string its quotes are escaped).
-HEADERS = (re.compile(r"^[^\S\n]*\[\[ ## score ## \]\]", re.MULTILINE), re.compile(r'"score"\s*:'))
+# Where the field's value begins: in DSPy's chat form, in JSON (inside a string its quotes are escaped), or in XML.
+HEADERS = (re.compile(r"^[^\S\n]*\[\[ ## score ## \]\]", re.MULTILINE), re.compile(r'"score"\s*:|<score>'))
 WORD = re.compile(r"-?\d+|[^\W\d_]+")
 RAW = str.maketrans({"Ġ": " ", "Ċ": "\n", "▁": " "})  # how vocabularies write blanks; some servers send that on
 OTHERWISE = "use mode='sampled' with n=..., or mode='stated'"
@@ -135,8 +135,8 @@ def level_shares(logprobs: Any, stated: int, scale: Scale, min_mass: float) -> L
 def _score_place(texts: list[str], stated: int, scale: Scale) -> int | None:
     """The place of the token in which the score's value begins."""
     whole = "".join(texts)
-    header = next((found for pattern in HEADERS if (found := pattern.search(whole))), None)
-    value = WORD.search(whole, header.end()) if header else None
+    headers = next((found for pattern in HEADERS if (found := [*pattern.finditer(whole)])), [])
+    value = WORD.search(whole, headers[-1].end()) if headers else None  # an earlier one is a draft's
     if value is None or number_in(value[0], scale) != stated:
         return None
     starts = [0, *accumulate(map(len, texts))]

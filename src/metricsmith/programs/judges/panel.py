@@ -21,6 +21,7 @@ from metricsmith.programs.state import Saved, Settings, module_fingerprint, modu
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.reward import DSPyCallable
+from metricsmith.scoring.adapters import messages_of, reading_exactly
 from metricsmith.scoring.calls import Call, model_calls
 from metricsmith.signatures.panel import JudgePanel
 
@@ -114,14 +115,18 @@ class Panel(Saved):
             If no criterion has a number.
         """
         text = RowText(output, input, tuple(references), context)
-        return self._read(self.judge(**self._arguments(text)))
+        with reading_exactly():
+            answer = self.judge(**self._arguments(text))
+        return self._read(answer)
 
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """As `forward`, asynchronously."""
         text = RowText(output, input, tuple(references), context)
-        return self._read(await self.judge.acall(**self._arguments(text)))
+        with reading_exactly():
+            answer = await self.judge.acall(**self._arguments(text))
+        return self._read(answer)
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
         """Judge one row by some of the members, once for each of `runs`.
@@ -141,9 +146,7 @@ class Panel(Saved):
     def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
         """The chat messages that `ask` sends for `row`."""
         inputs = self._arguments(row_text(row))
-        demos = inputs.pop("demos", self.judge.demos)
-        messages: list[dict[str, Any]] = dspy.ChatAdapter().format(self.judge.signature, demos, inputs)
-        return messages
+        return messages_of(self.judge.signature, inputs.pop("demos", self.judge.demos), inputs)
 
     def single(self, name: str) -> Judge:
         """The judge that the member called `name` comes from; not to be changed, since others hold it too.

@@ -14,6 +14,7 @@ from metricsmith.programs.recommenders.names import match_names
 from metricsmith.programs.state import Settings
 from metricsmith.programs.texts import fence
 from metricsmith.records import MetricCard, Task
+from metricsmith.scoring.adapters import messages_of
 from metricsmith.scoring.calls import model_call
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.ranking import RankMetrics
@@ -86,7 +87,7 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
     def _fit(self, task: str, target: str, cards: Sequence[MetricCard], k: int) -> FittedCards:
         check_pool(cards, k)
         inputs = {"task": task, "target": target, "cards": "", "k": k}
-        messages = dspy.ChatAdapter().format(self.rank.signature, self.rank.demos, inputs)
+        messages = messages_of(self.rank.signature, self.rank.demos, inputs)
         around = sum(estimate_tokens(str(message["content"])) for message in messages)
         return fit_cards(cards, self.settings.max_prompt_tokens - around)
 
