@@ -23,9 +23,8 @@ from metricsmith.scoring.dspy_internals import Reader, copied, output_text, plai
 from metricsmith.scoring.reading import Unreadable, read, whole
 
 __all__ = [
-    "ADAPTER_NAMES",
-    "Channel", "ChoicesChannel", "Repair", "Replay", "adapter_in_force", "adapter_name", "messages_of",
-    "reading_exactly",
+    "ADAPTER_NAMES", "Channel", "ChoicesChannel", "Repair", "Replay", "adapter_in_force", "adapter_name",
+    "messages_of", "reading_exactly",
 ]  # fmt: skip
 
 LONGEST_ANSWER = 4_000  # characters of an unusable answer that the model is shown again
