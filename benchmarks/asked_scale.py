@@ -2,7 +2,7 @@
 
 The judge model is that of tests/support/rater_model.py, once so that it answers from 1 to 5 whatever is asked, and once
 so that it keeps to the scale that is named and gives the same levels on it, which shows what fifths cost where nothing
-was wrong. Each seed has 80 works to learn from and 300 of other sources to measure on; figures are means over seeds
+was wrong. Each seed has 80 works to learn from and 300 of other sources to measure on; figures are means over seeds,
 with 95 % t intervals. A judge that the tuner refuses to make is measured as it stood before tuning.
 
 ``python benchmarks/asked_scale.py [--seeds 20] [--judges examples guideline tuned]``
@@ -100,8 +100,9 @@ def line(label: str, found: Figures) -> str:
     """One line of the table."""
     taus = np.array(found.tau)[~np.isnan(found.tau)]
     interval = mean_interval(taus.tolist()) if taus.size > 1 else None
-    tau = "undefined" if interval is None else f"{taus.mean():.3f} ({interval.low:.3f} to {interval.high:.3f})"
-    undefined = f", undefined in {len(found.tau) - taus.size}" if interval and taus.size < len(found.tau) else ""
+    spread = f" ({interval.low:.3f} to {interval.high:.3f})" if interval else ""
+    tau = f"{taus.mean():.3f}{spread}" if taus.size else "undefined"
+    undefined = f", undefined in {len(found.tau) - taus.size}" if 0 < taus.size < len(found.tau) else ""
     return f"| {label} | {np.mean(found.failed):.1%} | {tau}{undefined} | {found.lost} of {len(found.tau)} |"
 
 

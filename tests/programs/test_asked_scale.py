@@ -164,6 +164,17 @@ def test_stars_keep_their_question_letter_for_letter(step):
     assert ("asked" in example_judge(Scale(1, 5, step)).settings.values) == (step is None)
 
 
+def test_steps_are_named_where_the_raters_scale_has_any_and_are_those_asked():
+    assert (
+        example_judge(Scale(0, 10, 0.5)).question()["scale"]
+        == "Clarity: a number from 0 to 10 in steps of 1; 10 is best"
+    )
+    assert (
+        example_judge(Scale(1, 5, 0.5)).question()["scale"]
+        == "Clarity: a number from 1 to 5 in steps of 0.5; 5 is best"
+    )
+
+
 def test_averages_are_shown_as_their_nearest_star_and_ranks_as_fifths():
     rows = [make_row(f"Text {number}.") for number in range(5)]
     stars = example_judge(Scale(1, 5)).with_examples(rows, [1.0, 1.67, 3.33, 4.25, 5.0])

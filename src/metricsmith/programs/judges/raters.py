@@ -86,7 +86,7 @@ class RatersJudge(Judge):
             numbers = f", told by rank in place of the raters' numbers: a whole number from {asked.scale}. {words}"
         else:
             best = raters.high if raters.higher_is_better else raters.low
-            steps = "" if raters.step is None else f" in steps of {raters.step:g}"
+            steps = "" if raters.step is None else f" in steps of {asked.scale.step:g}"
             numbers = f": a number from {raters}{steps}; {best:g} is best"
         return {"task": str(self.settings.task), "scale": f"{self.settings.measure}{numbers}"}
 
