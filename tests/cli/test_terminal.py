@@ -10,6 +10,7 @@ import pty
 import re
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ STEERING = {*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2
 def on_terminal(*arguments, folder):
     """Exit code and everything that the command wrote, standard output and error on one pseudo terminal."""
     mine, theirs = pty.openpty()
-    env = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
+    termios.tcsetwinsize(theirs, (50, 200))
+    env = {**os.environ, "TERM": "xterm"}
     command = [sys.executable, "-m", "metricsmith", *map(str, arguments)]
     process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=env)
     os.close(theirs)

@@ -217,7 +217,7 @@ def with_model(answer=scripted, faults=None, **options):
 
 
 def test_with_a_model_the_full_path_runs_and_every_request_is_counted():
-    done, server = with_model()
+    done, server = with_model(n=4)
     record = done.record
     assert record.usage["requests"] == server.requests
     assert {component.kind for component in record.components} & {"criterion_judge", "rubric_judge"}
