@@ -1,4 +1,4 @@
-"""What a judge's `save` writes is read by `metricsmith.load` and by a judge built in the same way; it holds no model."""
+"""What a judge's `save` writes is read by `metricsmith.load` and by a judge built in the same way; without a model."""
 
 from __future__ import annotations
 
