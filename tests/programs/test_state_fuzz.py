@@ -205,7 +205,7 @@ def ours(servers):
     prompts = [message["content"] for body in bodies for message in body["messages"]]
     row = [ROW.input, ROW.output, *ROW.references]
     said = ["This is an example of the task, though some input or output fields are not supplied.",
-            "Not supplied for this particular example. None N/A True False in steps of"]  # fmt: skip
+            "Not supplied for this particular example. None N/A True False null true false in steps of"]  # fmt: skip
     return words([*prompts, *row, *said])
 
 
