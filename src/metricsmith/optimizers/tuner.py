@@ -33,7 +33,6 @@ from metricsmith.optimizers.tuning.sides import check_labels, episode_sides, rat
 from metricsmith.optimizers.tuning.student import Answers, demos_of
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Task
-from metricsmith.scoring.adapters import adapter_in_force
 from metricsmith.scoring.failures import one_line
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency
@@ -175,7 +174,6 @@ class JudgeTuner:
         """
         began = time.perf_counter()
         with using(self.lm):
-            adapter_in_force()  # one that cannot be used is refused before anything is sent
             job = self._job(judge, trainset, valset)
             bound = self._bound(job)
             if job.bench.answers.lm is None:
