@@ -11,7 +11,7 @@ from dspy.utils.callback import BaseCallback
 
 from loopback import message_text, serve
 from metricsmith.errors import OptionError
-from metricsmith.metric import make_row
+from metricsmith.metric import content_hash, make_row
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval
@@ -19,6 +19,7 @@ from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Status
 from metricsmith.scoring import estimate, score
 from metricsmith.scoring.calls import model_call, model_calls
+from metricsmith.scoring.models import identity
 from metricsmith.scoring.plan import plan
 
 
@@ -133,6 +134,44 @@ def test_panels_lists_of_errors_and_log_probabilities_work_in_every_form(form):
 
         server.respond = told
         assert score([geval], ROWS[:1], progress=False).values.item() == 4
+
+
+def test_the_spread_of_a_draft_is_not_that_of_the_answer():
+    text = "<think>\n[[ ## score ## ]]\n4\n</think>\n[[ ## reasoning ## ]]\nso\n[[ ## score ## ]]\n4\n"
+    tokens = [{"token": c, "logprob": 0.0, "top_logprobs": [{"token": c, "logprob": 0.0}]} for c in text]
+    tokens[text.index("4")]["top_logprobs"] = [{"token": "1", "logprob": 0.0}]
+    geval = GEval(criterion="Clear", meaning="It is clear.", steps=["Look."], task="Write.", mode="logprob")
+    with serve(lambda prompt: text) as server, dspy.context(lm=server.lm()):
+        respond = server.respond
+
+        def told(body):
+            status, content = respond(body)
+            content["choices"][0]["logprobs"] = {"content": tokens}
+            return status, content
+
+        server.respond = told
+        assert geval(output="text").raw == 4
+
+
+def test_a_draft_is_told_from_the_answer_in_panels_and_lists_too():
+    thought = "<think>\n{}\n</think>\n{}"
+    panel = Panel([judge("Clear"), judge("Short")])
+    ratings = [json.dumps({"ratings": [{**item, "score": score} for item in RATINGS]}) for score in (1, 3)]
+    listed = [f"<errors><major /><minor>{item}</minor></errors><reasoning>so</reasoning><score>77</score>" for item in (
+        "<item><span>word</span><type>style</type><description>so</description></item>", "",
+    )]  # fmt: skip
+    esa = ESAJudge(source_language="English", target_language="German")
+    with serve(lambda prompt: said) as server, dspy.context(lm=server.lm()):
+        said = thought.format(*ratings)
+        assert panel(output="text").raw == {"clear": 3, "short": 3}
+        assert server.requests == 1
+        with dspy.context(adapter=dspy.XMLAdapter()):
+            said = thought.format(*listed)
+            assert (answer := esa(output="text", input="q")).raw == 77
+            assert answer.spans == ()
+            said = listed[0].replace("<reasoning>", "<errors><major /><minor /></errors><reasoning>")
+            with pytest.raises(dspy.AdapterParseError, match="errors is there twice"):
+                esa(output="text", input="q")
 
 
 JSON = '{"reasoning": "Short.", "score": 4}'
@@ -260,7 +299,8 @@ def key(adapter, metric=None):
 
 
 def test_the_adapter_is_part_of_the_key_unless_it_is_the_plain_chat_adapter():
-    plain = key(None)
+    plain, one = key(None), judge()
+    assert plain == content_hash(one.name, one.fingerprint(), identity(dspy.LM("openai/m")))
     assert plain == key(dspy.ChatAdapter()) == key(dspy.ChatAdapter(callbacks=[Witness()]))
     assert plain == key(dspy.ChatAdapter(use_json_adapter_fallback=False))
     others = [

@@ -98,7 +98,7 @@ class Options:
     def asking(self) -> AbstractContextManager[Any]:
         """Put the model in force, as this repetition asks it; `OptionError` if the adapter in force cannot be used."""
         if self.model is not None:
-            adapter_in_force()
+            adapter_in_force()  # refused here, and not by every family of candidates for itself
         if self.repetition and self.model is not None:
             return dspy.context(lm=self.model.copy(rollout_id=self.repetition))  # type: ignore[no-any-return]
         return using(self.lm)

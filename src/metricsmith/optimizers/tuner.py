@@ -46,7 +46,6 @@ from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.records import Status, Task
-from metricsmith.scoring.adapters import adapter_in_force
 from metricsmith.scoring.failures import one_line, words
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency
@@ -193,7 +192,6 @@ class JudgeTuner:
         """
         began = time.perf_counter()
         with using(self.lm):
-            adapter_in_force()  # one that cannot be used is refused before anything is sent
             job = self._job(judge, trainset, valset)
             bound = self._bound(job)
             if job.bench.answers.lm is None:
