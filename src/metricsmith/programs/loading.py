@@ -72,6 +72,8 @@ def from_state(state: Mapping[str, Any]) -> Metric:
 def _built(state: Mapping[str, Any], path: str) -> Any:
     """Build what has been checked; what only a constructor knows to be wrong is an error of the same kind."""
     kind = state["kind"]
+    if kind == Panel.kind:  # no metric itself, but what asks for several
+        return Panel.from_state(state)
     if kind not in _READERS:
         raise StateError(f"a {kind!r} is no metric; known are {', '.join(_READERS)}")
     try:
@@ -108,7 +110,7 @@ def _inner(state: Mapping[str, Any], path: str) -> Any:
 
 
 _PLAIN: dict[str, Any] = {kind.kind: kind for kind in (
-    CriterionJudge, DirectAssessment, DnAEval, ESAJudge, ExampleJudge, GEval, GuidelineJudge, MQMAnnotator, Panel,
+    CriterionJudge, DirectAssessment, DnAEval, ESAJudge, ExampleJudge, GEval, GuidelineJudge, MQMAnnotator,
     PanelMember, RubricJudge,
 )}  # fmt: skip
 _READERS: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
