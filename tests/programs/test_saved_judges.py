@@ -213,6 +213,13 @@ def test_a_kind_has_its_own_largest_file(tmp_path):
         load(write(content, tmp_path / "metric.json"))
 
 
+def test_what_only_a_constructor_knows_to_be_wrong_is_an_error_of_the_file_too(tmp_path):
+    content = {"schema_version": 1, "versions": {}, **KINDS["panel"].to_state()}
+    content["state"]["settings"]["judges"][1] = content["state"]["settings"]["judges"][0]
+    with pytest.raises(StateError, match=r"metric\.json: panel: 2 judges of the panel are called 'plain_words'"):
+        load(write(content, tmp_path / "metric.json"))
+
+
 def test_runs_of_runs_have_one_limit_together(tmp_path):
     from metricsmith.programs.judges.repeated import Repeated
 

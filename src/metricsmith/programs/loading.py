@@ -72,12 +72,11 @@ def from_state(state: Mapping[str, Any]) -> Metric:
 def _built(state: Mapping[str, Any], path: str) -> Any:
     """Build what has been checked; what only a constructor knows to be wrong is an error of the same kind."""
     kind = state["kind"]
-    if kind == Panel.kind:  # no metric itself, but what asks for several
-        return Panel.from_state(state)
-    if kind not in _READERS:
+    if kind not in (*_READERS, Panel.kind):
         raise StateError(f"a {kind!r} is no metric; known are {', '.join(_READERS)}")
     try:
-        return _READERS[kind](state, path)
+        # a panel is no metric itself, but what asks for several
+        return Panel.from_state(state) if kind == Panel.kind else _READERS[kind](state, path)
     except OptionError as problem:
         raise StateError(f"{path or kind}: {problem}") from problem
 
