@@ -20,8 +20,9 @@ from metricsmith.optimizers.induce import induce
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.records import Usage
 from metricsmith.scoring import calls
-from metricsmith.scoring.flow import Flow, use
+from metricsmith.scoring.flow import Flow, Outcome, use
 from metricsmith.scoring.limits import Budget, Concurrency
 from panels import is_joint, panelled
 from planted import TASK, planted_rows
@@ -261,7 +262,9 @@ def test_a_judge_that_learns_ends_everything_only_where_the_model_refuses_to_wor
 
 
 def test_a_spent_budget_ends_everything():
-    with use(Flow(Concurrency(), Budget(requests=0))), pytest.raises(ModelFailure, match="budget of 0 requests"):
+    spent = Flow(Concurrency(), Budget(requests=1))
+    spent.leave(spent.enter(), Outcome.ANSWERED, Usage(requests=1))
+    with use(spent), pytest.raises(ModelFailure, match="budget of 1 requests"):
         gathered()
 
 

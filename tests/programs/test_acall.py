@@ -20,7 +20,7 @@ from metricsmith.programs.generators.dimensions import DimensionsGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.generators.steps import StepsGenerator
 from metricsmith.programs.induced import InducedMetric
-from metricsmith.programs.judges.base import Judge
+from metricsmith.programs.judges.base import Judge, Predictor
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
 from metricsmith.programs.judges.dna import DnAEval
@@ -40,6 +40,7 @@ from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.colbert import ColBERTRecommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.programs.state import Saved
 from metricsmith.records import Scale, Task
 from metricsmith.regression import LinearCombination, ZScore
 from metricsmith.scoring import Concurrency
@@ -47,7 +48,7 @@ from metricsmith.scoring.flow import Flow
 from metricsmith.signatures.dimensions import Dimension
 from metricsmith.signatures.perturbation import Strategy
 
-ABSTRACT = {Judge, TranslationJudge, RatersJudge, FirstStage}
+ABSTRACT = {Judge, TranslationJudge, RatersJudge, FirstStage, Saved, Predictor}
 ROW = {"output": "some words", "input": "q"}
 LANGUAGES = {"source_language": "English", "target_language": "German"}
 RATED = {"measure": "Brevity", "task": "Write.", "scale": Scale(1, 5, 1)}

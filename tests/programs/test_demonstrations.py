@@ -56,11 +56,12 @@ def demonstration(judge, row, answer):
 
 
 def prompts(judge, row):
-    """What the server gets for a row, repairs aside."""
+    """What the server gets for a row, repairs aside, and what a panel's judges are asked alone after them."""
     with serve(lambda prompt: "nothing of use") as server, dspy.context(lm=server.lm(temperature=1.0)):
         metric = judge.members()[0] if isinstance(judge, Panel) else judge
         metric.judge_batch([row])
-    return [prompt for prompt in server.prompts if "nothing of use" not in prompt]
+    sent = [prompt for prompt in server.prompts if "nothing of use" not in prompt]
+    return sent[:1] if isinstance(judge, Panel) else sent
 
 
 @pytest.mark.parametrize("name", JUDGES)

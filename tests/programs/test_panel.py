@@ -165,7 +165,7 @@ def test_the_single_judge_is_asked_on_the_panels_own_model():
         ([], "not at all"),
         (items(0, 6, 7), "not on the scale"),
         ([item("Overall", 4)], "not at all"),
-        ("I like it.", "no ratings"),
+        ("I like it.", "ratings does not hold what it must hold (list): Input should be a valid list;"),
     ],
 )
 def test_an_answer_of_no_use_is_repaired_once_and_then_every_wanted_criterion_is_asked_alone(joint, said):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dspy
 import pytest
+from dspy.adapters.chat_adapter import field_header_pattern
 from dspy.utils.exceptions import AdapterParseError
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -42,10 +43,17 @@ PIECES = st.sampled_from(
 FORM = "[[ ## reasoning ## ]]\nIt is good.\n\n[[ ## score ## ]]\n4\n\n[[ ## completed ## ]]"
 
 
+def unindented(answer):
+    """The answer without blanks before a header: DSPy then reads from as many characters too early."""
+    lines = answer.splitlines(keepends=True)
+    return "".join(line.lstrip() if field_header_pattern.match(line.strip()) else line for line in lines)
+
+
 @settings(deadline=None, max_examples=600)
 @given(st.lists(PIECES, max_size=14).map("".join), st.booleans())
 @example("", False)
 @example(FORM, False)
+@example(FORM.replace("\n[[ ## score", "\n [[ ## score").replace("]]\n4", "]]4"), False)
 @example("before " + FORM, False)
 @example(FORM.replace("\n4", " 4"), False)
 @example(FORM + "\n[[ ## score ## ]]\n5", False)
@@ -54,7 +62,7 @@ def test_an_answer_that_is_read_without_dspy_is_read_as_dspy_reads_it(answer, in
         answer = f"[[ ## reasoning ## ]]\n{answer}\n[[ ## score ## ]]\n3\n[[ ## completed ## ]]"
     ours = read_plain(JudgeCriterion, answer)
     if ours is not None:
-        plain = dspy.ChatAdapter().parse(JudgeCriterion, answer)
+        plain = dspy.ChatAdapter().parse(JudgeCriterion, unindented(answer))
         assert ours == plain
         assert {name: type(value) for name, value in ours.items()} == {name: type(plain[name]) for name in plain}
 

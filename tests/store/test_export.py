@@ -107,11 +107,11 @@ def test_a_failed_export_leaves_what_was_there(path, tmp_path):
 
 
 def test_an_export_that_fails_halfway_leaves_no_part_of_it(path, tmp_path, monkeypatch):
-    def full(lines, stream):
-        stream.write(f"{next(lines)}")
+    def full(stream, header, rows, **_):
+        stream.write(f"{next(iter(rows()))}")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(exporting, "_csv", full)
+    monkeypatch.setattr(exporting, "write_table", full)
     with pytest.raises(OptionError, match="No space left"):
         export(path, tmp_path / "out.csv")
     assert [file.name for file in tmp_path.iterdir() if not file.name.startswith("s.db")] == []

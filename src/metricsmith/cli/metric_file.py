@@ -84,5 +84,5 @@ def model_for(
         raise OptionError(f"{who} a language model: name one with --lm MODEL")
     for _, part in metric.named_sub_modules(Saved) if isinstance(metric, Saved) else ():
         if said := other_model(part, model):
-            typer.echo(f"note: {said}", err=True)
+            say(f"note: {said}", err=True)
     return dspy.context(lm=model)  # type: ignore[no-any-return]

@@ -199,7 +199,7 @@ def gather(
         If the model refuses to work, no request for judges reached it, or no candidate is left.
     """
     made = _generated(rows, task, sources.generators, seed, strict) if plan.generated else Generated()
-    notes, judges = [*plan.notes, *made.notes], made.judges
+    notes, judges = [*plan.notes, *dict.fromkeys(made.notes)], made.judges
     bank: list[BankMetric] = []
     if plan.existing:
         usable, unusable = (sources.metrics or default_bank()).usable(rows)

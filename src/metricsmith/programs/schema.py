@@ -12,6 +12,7 @@ import dspy
 import pydantic
 
 from metricsmith.errors import OptionError, StateError, nearest
+from metricsmith.programs.texts import MARKER
 
 __all__ = [
     "ITEMS", "LARGEST", "NAME", "Check", "at", "chosen", "entries", "inside", "keys", "list_of", "made", "maybe",
@@ -21,7 +22,6 @@ __all__ = [
 NAME, TEXT = 2_000, 1_000_000  # characters
 ITEMS = 1_000  # components, demonstrations, steps
 LARGEST = 1e100  # of numbers: sums and products of a few stay finite
-MARKER = "<<CUSTOM-TYPE-"  # DSPy makes pictures and files, by their addresses, of what follows it in a prompt
 WAYS = (
     "a file chooses neither a model nor how it is asked. Name the model where the metric is used (lm=..., --lm), and "
     "have the file written again by this version's save; or, if you trust the file, put its state into a judge built "

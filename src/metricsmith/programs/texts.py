@@ -8,25 +8,26 @@ from typing import Any
 
 from metricsmith.metric import RowText, content_hash
 
-__all__ = ["NOTHING", "fence", "marked_anew", "shown", "unfenced"]
+__all__ = ["MARKER", "NOTHING", "fence", "marked_anew", "shown", "unfenced"]
 
 NOTHING = "(none)"
+MARKER = "<<CUSTOM-TYPE-"  # DSPy makes pictures and files, by their addresses, of what follows it in a prompt
 FENCED = re.compile(r"«begin ([0-9a-f]{16}|[0-9a-f]{8})»\n(.*?)\n«end \1»", re.DOTALL)  # 8 digits: prompt version 1
 
 
 def fence(text: str) -> str:
     """Put `text` between marks that it cannot close itself: their code is a hash of what stands between them.
 
-    DSPy's own field marker is taken apart, so that a text cannot pose as another field. Empty text
-    becomes a plain «(none)», which an actual text never shows without marks.
+    DSPy's own markers are taken apart, so that a text cannot pose as another field, nor have a picture fetched.
+    Empty text becomes a plain «(none)», which an actual text never shows without marks.
     """
-    return _marked(text.replace("[[ ##", "[ [##")) if text else NOTHING
+    return _marked(text.replace("[[ ##", "[ [##").replace(MARKER, f"< {MARKER[1:]}")) if text else NOTHING
 
 
 def unfenced(text: str) -> str:
     """What a model wrote after a fenced text, without the marks if it wrote these too."""
     found = FENCED.fullmatch(text.strip())
-    return (found[2] if found else text).replace("[ [##", "[[ ##")
+    return (found[2] if found else text).replace("[ [##", "[[ ##").replace(f"< {MARKER[1:]}", MARKER)
 
 
 def marked_anew(value: Any, *, as_before: bool = False) -> Any:

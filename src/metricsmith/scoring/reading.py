@@ -356,4 +356,7 @@ def _shown(value: Any) -> str:
 
 
 def _brief(problem: Exception) -> str:
+    if isinstance(problem, pydantic.ValidationError):
+        first = problem.errors()[0]
+        return ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
     return " ".join(str(problem)[:400].split()) or type(problem).__name__
