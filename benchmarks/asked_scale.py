@@ -49,7 +49,7 @@ class Stubborn(RaterModel):
     """Answers from 1 to 5 whatever is asked, and makes nothing of rated examples on another scale."""
 
     def __call__(self, prompt):
-        """As the model of the tests."""
+        """The levels of the model of the tests."""
         return super().__call__(GIVEN.sub(r"\1none\n", prompt) if NAMED.search(prompt) else prompt)
 
 
@@ -58,7 +58,7 @@ class Obedient(RaterModel):
     """Gives the same levels on the scale that is named, and reads rated examples on it."""
 
     def __call__(self, prompt):
-        """As the model of the tests, on the named scale."""
+        """The levels of the model of the tests, on the named scale."""
         named = NAMED.search(prompt)
         if named is None:
             return super().__call__(prompt)

@@ -1,4 +1,4 @@
-"""What every metric has in common: the protocol, the texts of a row, and the memory of what was judged.
+"""The common ground of all metrics: the protocol, the texts of a row, and the memory of what was judged.
 
 Bank metrics, judges and induced metrics are interchangeable because they share this contract
 and nothing else; there is no base class.

@@ -1,4 +1,4 @@
-"""What became of rows that were to be rewarded: failures by row, and a program's rewards without them."""
+"""Records of rows that were to be rewarded: failures by row, and a program's rewards without them."""
 
 from __future__ import annotations
 

@@ -348,7 +348,7 @@ class Reward:
 
 
 class DSPyCallable:
-    """What makes a metric one that DSPy calls: called by position, it is its own `Reward`.
+    """Base of the metrics that DSPy calls: called by position, a metric is its own `Reward`.
 
     A metric that is a module remains a student of DSPy's optimisers: called by keyword, it answers as its
     ``forward`` does.

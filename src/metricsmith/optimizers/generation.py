@@ -77,7 +77,7 @@ class Family:
 
 
 def ends_all(problem: MetricsmithError) -> bool:
-    """Whether a failure ends more than the part in which it happened.
+    """True if a failure ends more than the part in which it happened.
 
     So do a model that refuses to work, a spent budget or a stopped run, and Ctrl-C.
     """

@@ -128,7 +128,7 @@ def record_run(
 
 
 def missing_judges(induction: Induction) -> list[str]:
-    """Which judges were asked for and take no part: one line on those never made, one for each that was dropped."""
+    """The judges that were asked for and take no part: one line on those never made, one for each that was dropped."""
     not_made = induction.candidates.not_made
     return [*([not_made] if not_made else []), *induction.scored.dropped.values()]
 

@@ -377,7 +377,7 @@ def _quiet(progress: bool) -> Iterator[None]:
 
 
 def _asked(judge: dspy.Module, bench: Bench) -> str:
-    """How a judge is asked instead of in the raters' numbers, in words."""
+    """The sentence that says how a judge is asked instead of in the raters' numbers; empty for one that is not."""
     if not isinstance(judge, RatersJudge) or judge.scale == judge.rating_scale:
         return ""
     ratings = np.concatenate([bench.learn.ratings, bench.select.ratings])

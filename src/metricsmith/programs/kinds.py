@@ -1,4 +1,4 @@
-"""What a saved file may hold: for each kind its keys, their types, ranges and limits, in one table.
+"""The contents that a saved file may have: for each kind its keys, their types, ranges and limits, in one table.
 
 A file is checked as a whole before anything is built from it, and nothing in it is followed. To add a key, add a line
 to its kind's row; to add a kind, add a row to `KINDS`, with a limit of its own where its files are larger.

@@ -140,7 +140,7 @@ def entries(item: Check, most: int, name: Check) -> Check:
 
 
 def made(known: Check, make: Callable[[Any], Any]) -> Check:
-    """What passes `known`, and of which `make` makes an object without complaint."""
+    """A value that passes `known`, and of which `make` makes an object without complaint."""
 
     def check(value: Any, path: str) -> None:
         known(value, path)
@@ -153,14 +153,14 @@ def made(known: Check, make: Callable[[Any], Any]) -> Check:
 
 
 def inside(value: Any, place: str) -> Any:
-    """What stands at a place such as ``settings.weights``; None if nothing does."""
+    """The value at a place such as ``settings.weights``; None if nothing does."""
     for key in place.split("."):
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def same_length(known: Check, first: str, second: str) -> Check:
-    """What passes `known` and has lists of the same length at two places."""
+    """A value that passes `known` and has lists of the same length at two places."""
 
     def check(value: Any, path: str) -> None:
         known(value, path)
@@ -172,7 +172,7 @@ def same_length(known: Check, first: str, second: str) -> Check:
 
 
 def chosen(place: str, rows: Mapping[str, Check]) -> Check:
-    """What passes the row that the text at a place names."""
+    """A value that passes the row named by the text at a place."""
 
     def check(value: Any, path: str) -> None:
         name = inside(value, place)
@@ -183,7 +183,7 @@ def chosen(place: str, rows: Mapping[str, Check]) -> Check:
 
 
 def predictor(signature: type[dspy.Signature]) -> Check:
-    """What DSPy writes of a predictor with this signature: texts and demonstrations, no model and no settings."""
+    """The state that DSPy writes of a predictor with this signature: texts and demonstrations, no model or setting."""
     cells = {
         name: _cell if field.annotation in (str, int, float) else maybe(_object(field.annotation))
         for name, field in signature.fields.items()

@@ -121,7 +121,7 @@ class Saved(dspy.Module):  # type: ignore[misc]
         raise NotImplementedError
 
     def provenance(self) -> dict[str, Any]:
-        """What a state says about the model that this metric's own predictor is set to, or was when it was saved."""
+        """The part of a state about the model that this metric's own predictor is set to, or was when it was saved."""
         model = getattr(getattr(getattr(self, "judge", None), "lm", None), "model", None)
         known = {**self.made_with, **({} if model is None else {"model": str(model)})}
         return {"made_with": known} if known else {}
@@ -181,7 +181,7 @@ def _parts(state: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Map
 
 
 def _build(state: Mapping[str, Any]) -> Any:
-    """What must be equal for one metric to take another's state: the kind, and all of what has no parameters."""
+    """The part of a state that must be equal for one metric to take another's: the kind, and all without parameters."""
     return state if state["kind"] in ("bank", "column") else state["kind"]
 
 

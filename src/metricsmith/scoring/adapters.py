@@ -62,7 +62,7 @@ def adapter_in_force() -> dspy.Adapter:
 
 
 def adapter_name() -> str:
-    """What the adapter in force is called in a file: chat, json, xml, baml, or other."""
+    """The name of the adapter in force in a file: chat, json, xml, baml, or other."""
     kind = type(_chosen())
     return NAMES.get(f"{kind.__module__}.{kind.__qualname__}", OTHER)
 

@@ -63,7 +63,7 @@ class Gate:
 
     @property
     def cached(self) -> bool:
-        """Whether the latest answer came from DSPy's cache."""
+        """True if the latest answer came from DSPy's cache."""
         return bool(self.entries) and came_from_cache(self.entries[-1])
 
     def record(self, entry: dict[str, Any]) -> None:
@@ -140,5 +140,5 @@ def cost_of(entry: dict[str, Any]) -> Usage:
 
 
 def _is_unreported(entry: dict[str, Any]) -> bool:
-    """Whether an answer was paid for, and nobody knows with how many tokens."""
+    """True if an answer was paid for, and nobody knows with how many tokens."""
     return not came_from_cache(entry) and None in tokens_of(entry)

@@ -354,7 +354,7 @@ class Coordinator:
         )
 
     def _kept(self) -> str:
-        """How much was answered, and where it is kept."""
+        """A clause on how much was answered, and where it is kept."""
         answered = int((self.results.codes[self.plan.asked] == 0).sum())
         if self.store is not None:
             return f"{answered} were answered and stand in the store: the same run goes on from there"

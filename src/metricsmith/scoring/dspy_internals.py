@@ -1,4 +1,4 @@
-"""What we use of DSPy below its public surface; nothing else does.
+"""Our uses of DSPy below its public surface; no other file has any.
 
 `tests/scoring/test_dspy_internals.py` names each assumption, so that a new DSPy is a change in this file.
 """
@@ -35,7 +35,7 @@ def plain(method: Function) -> Function:
 
 
 class Reader:
-    """What is put before an adapter's own class: another way to read, and callbacks that fire once.
+    """A class put before an adapter's own: another way to read, and callbacks that fire once.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ def fields_apart(adapter: dspy.Adapter, signature: type[dspy.Signature], text: s
 
 
 def full_evaluations(level: str) -> int:
-    """How many full evaluations GEPA's ``auto`` stands for."""
+    """The number of full evaluations that GEPA's ``auto`` stands for."""
     from dspy.teleprompt.gepa.gepa import AUTO_RUN_SETTINGS
 
     return int(AUTO_RUN_SETTINGS[level]["n"])
@@ -180,13 +180,13 @@ def tokens_of(entry: Mapping[str, Any]) -> tuple[int | None, int | None]:
 
 
 def requests_of(entry: Mapping[str, Any]) -> int:
-    """How many requests an entry stands for: where several answers are wanted, DSPy's own client sends one for each."""
+    """The number of requests that an entry stands for; DSPy's own client sends one for each of several answers."""
     response = entry.get("response")
     return len(response) if isinstance(response, tuple) else 1
 
 
 def came_from_cache(entry: Mapping[str, Any]) -> bool:
-    """Whether an answer came from DSPy's cache: `Answers` has written it down, or the response says so."""
+    """True if an answer came from DSPy's cache: `Answers` has written it down, or the response says so."""
     return bool(entry.get("cache_hit", getattr(entry.get("response"), "cache_hit", False)))
 
 

@@ -200,7 +200,7 @@ def refusal(response: Any, choice: int, answer: str, fields: Iterable[str] | Non
 
 
 def filtered(response: Any, choice: int) -> bool:
-    """Whether the server says that it filtered an answer, of which text may have come all the same."""
+    """True if the server says that it filtered an answer, of which text may have come all the same."""
     return bool(member(_part(response, choice), "finish_reason") == "content_filter")
 
 
@@ -216,7 +216,7 @@ def _part(response: Any, choice: int) -> Any:
 
 
 def field_headers(fields: Iterable[str]) -> list[str]:
-    """What opens each field in the chat form, in JSON and in XML."""
+    """The line that opens each field in the chat form, in JSON and in XML."""
     return [mark for name in fields for mark in (f"[[ ## {name} ## ]]", f'"{name}":', f"<{name}>")]
 
 

@@ -251,7 +251,7 @@ class Flow:
         return f"{budget.seconds:g} seconds" if seconds_left is not None and seconds_left <= 0 else ""
 
     def _might_overspend(self) -> bool:
-        """Whether one more request, at what the others cost on average, could pass what is left of the budget."""
+        """True if one more request, at what the others cost on average, could pass what is left of the budget."""
         budget, coming = self.budget, self.in_flight + 1
         if budget.requests is not None and self.spent.requests >= budget.requests:
             return True

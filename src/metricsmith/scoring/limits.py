@@ -1,4 +1,4 @@
-"""What a run may spend, how fast it may go and how much of it may fail: plain values that the caller chooses."""
+"""Limits of a run: its costs, its pace and its failures, as plain values that the caller chooses."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Concurrency:
 
 
 def _is_limit(value: object, whole: bool = False) -> bool:
-    """Whether a value is a number that can be kept as a limit: above 0 and finite."""
+    """True if a value is a number that can be kept as a limit: above 0 and finite."""
     return _is_number(value, whole) and 0 < value <= sys.float_info.max  # type: ignore[operator]
 
 

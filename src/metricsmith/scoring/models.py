@@ -193,7 +193,7 @@ def redact(text: str, lm: Any = None) -> str:
 
 
 def without_keys(answer: Any, lm: Any = None) -> Any:
-    """What a model answered, its texts without known keys.
+    """A model's answer, its texts without known keys.
 
     Known are the keys of the model and the values of ``*_API_KEY``, ``*_TOKEN`` and ``*_SECRET`` in the environment
     that have 16 characters or more and hold a digit, with and without their prefix: a plain word is never taken out.

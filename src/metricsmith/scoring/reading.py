@@ -145,7 +145,7 @@ def _lines(text: str) -> str:
 
 
 def _chat_pieces(signature: type[dspy.Signature], text: str) -> Pieces:
-    """What stands under each header; what comes after the answer's end counts where nothing stands before it."""
+    """The pieces under each header; what comes after the answer's end counts where nothing stands before it."""
     before: Pieces = {}
     after: Pieces = {}
     for name, piece, completed in _sections(text):
@@ -233,7 +233,7 @@ def _twice(name: str, pieces: Sequence[Any]) -> _Fault:
 
 
 def _value(name: str, kind: Any, piece: Any) -> Any:
-    """What a field holds; `piece` is its text, or a value of JSON."""
+    """The value of a field; `piece` is its text, or a value of JSON."""
     wanted = getattr(kind, "__name__", str(kind))
     complaint = f"the field {name} does not hold what it must hold ({wanted})"
     try:
@@ -283,7 +283,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _checked(signature: type[dspy.Signature], fields: dict[str, Any]) -> dict[str, Any]:
-    """What an adapter has read in its own way, unless a number is none."""
+    """The fields that an adapter has read in its own way, unless a number is none."""
     for name, info in signature.output_fields.items():
         if info.annotation in (int, float):
             fields[name] = _value(name, info.annotation, fields.get(name))
@@ -321,7 +321,7 @@ def _without_reasoning(text: str, fields: Sequence[str]) -> str:
 
 
 def _first_field(text: str, fields: Sequence[str]) -> int:
-    """Where the first field begins, or the JSON object; the text's length where there is none."""
+    """The place where the first field or the JSON object begins; the text's length where there is none."""
     if text.lstrip().startswith(("{", "```")):
         return 0
     place = 0

@@ -104,7 +104,7 @@ def _run(module: dspy.Module, inputs: dict[str, Any], channel: Channel) -> Answe
 
 
 def unfinished(channel: Channel, choice: int = 0) -> Answer | None:
-    """What becomes of an answer that was cut off or filtered; None for one that came to its end."""
+    """The failure of an answer that was cut off or filtered; None for one that came to its end."""
     response = channel.entries[-1].get("response") if channel.entries else None
     if filtered(response, choice):
         return unusable(channel, Status.UNPARSABLE, "", "", None, choice)

@@ -127,7 +127,7 @@ class Results:
             )
 
     def _unused(self) -> int:
-        """How many of the numbers that are still to be asked the store has from the prompts before."""
+        """The count of numbers still to be asked that the store has from the prompts before."""
         count = 0
         if self.store is None:
             return count

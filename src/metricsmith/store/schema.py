@@ -130,7 +130,7 @@ def begin(connection: sqlite3.Connection, patience: float) -> None:
 
 
 def _waiting(action: Callable[[], Any], patience: float) -> Any:
-    """What `action` returns once no other process holds the file, waited for at most so many seconds."""
+    """The result of `action` once no other process holds the file, waited for at most so many seconds."""
     until = time.monotonic() + patience
     while True:
         try:

@@ -52,7 +52,7 @@ def shown_numbers(judge: dspy.Module, side: Rated, scale: Scale | None, target: 
 
 
 def example_of(judge: dspy.Module) -> Callable[[dspy.Example, float], Any] | None:
-    """How a row and a number of `shown_numbers` become a demonstration of this judge; None if nobody can say.
+    """The function that makes a demonstration of a row and a number of `shown_numbers`; None if nobody can say how.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def example_of(judge: dspy.Module) -> Callable[[dspy.Example, float], Any] | Non
 
 
 def stands_in_demos(judge: dspy.Module) -> Callable[[dspy.Example], bool]:
-    """Whether a judge's demonstrations show a row or, where rows have inputs, another output to the same one."""
+    """A test whether a judge's demonstrations show a row or, where rows have inputs, another output to the same one."""
     demos = [demo for predictor in judge.predictors() for demo in predictor.demos]
 
     def stands(row: dspy.Example) -> bool:

@@ -1,4 +1,4 @@
-"""What judges in the raters' place share: they answer in the raters' numbers, or in fifths where nobody could."""
+"""The base of judges in the raters' place: they answer in the raters' numbers, or in fifths where nobody could."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recommenders have in common: the protocol, what it returns, the query, and the module around a first stage."""
+"""The common ground of recommenders: the protocol, what it returns, the query, and the module around a first stage."""
 
 from __future__ import annotations
 
