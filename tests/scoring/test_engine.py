@@ -192,13 +192,14 @@ def test_each_failure_is_one_line_in_the_log_without_texts_or_keys(caplog):
     with serve(scripted, malformed=0.5) as server, caplog.at_level(logging.WARNING, "metricsmith.scoring"):
         lm = server.lm()
         table = score(JUDGES, ROWS, lm=lm, max_failure_rate=1, progress=False)
-    assert len(caplog.records) == table.counts()["unparsable"] > 0
-    for record in caplog.records:
+    ours = [record for record in caplog.records if record.name.startswith("metricsmith")]  # DSPy has its own lines
+    assert len(ours) == table.counts()["unparsable"] > 0
+    for record in ours:
         line = record.getMessage()
         assert "\n" not in line
         assert "metric clear" in line or "metric short" in line
         assert "some text number" not in line
-    assert caplog.records[0].getMessage().startswith("row ")
+    assert ours[0].getMessage().startswith("row ")
 
 
 def test_an_error_that_is_nobodys_fault_but_the_programs_comes_through_with_the_rest_stored(tmp_path):
