@@ -35,7 +35,7 @@ class Predictor(dspy.Predict):  # type: ignore[misc]
     demos: list[Any]
 
     def load_state(self, state: dict[str, Any], **options: Any) -> Predictor:
-        """As DSPy's."""
+        """Load as DSPy does, then mark the demonstrations anew."""
         super().load_state(state, **options)
         self.demos = [{name: marked_anew(value) for name, value in dict(demo).items()} for demo in self.demos]
         return self

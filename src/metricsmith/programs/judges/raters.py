@@ -167,7 +167,7 @@ class RatersJudge(Judge):
         return replace(super().card, asked=words, rating_map=pairs)
 
     def fingerprint(self) -> str:
-        """As for every judge; the map to the raters' numbers changes no request and is not in it."""
+        """A hash as for every judge, without the map to the raters' numbers, which changes no request."""
         if "map" not in self.settings.values:
             return super().fingerprint()
         plain: Self = self.deepcopy()
