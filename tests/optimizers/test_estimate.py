@@ -6,7 +6,7 @@ import pytest
 
 from metricsmith.metric import make_row
 from metricsmith.optimizers.estimate import Load, estimate
-from metricsmith.scoring.models import price
+from metricsmith.scoring.prices import price
 from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=4)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
+from functools import lru_cache
 from pathlib import Path
 
 import dspy
@@ -17,6 +18,7 @@ from dspy.utils.callback import BaseCallback
 
 import metricsmith
 from loopback import serve
+from metricsmith.scoring import dspy_internals
 from metricsmith.scoring.dspy_internals import (
     FORMS,
     Answers,
@@ -27,6 +29,7 @@ from metricsmith.scoring.dspy_internals import (
     gated,
     openai_chat,
     plain,
+    price_list,
     record_by,
     requests_of,
     text_of,
@@ -35,7 +38,8 @@ from metricsmith.scoring.dspy_internals import (
 )
 
 INNER = re.compile(
-    r"_call_postprocess|__wrapped__|update_history|AUTO_RUN_SETTINGS|__class__ =|dspy\._|getattr\(dspy\.\w+Adapter"
+    r"model_metadata|_call_postprocess|__wrapped__|update_history|AUTO_RUN_SETTINGS|__class__ ="
+    r"|dspy\._|getattr\(dspy\.\w+Adapter"
 )
 
 
@@ -216,3 +220,24 @@ def test_a_number_of_tokens_is_a_whole_number_that_may_be_one(value, count):
 
 def test_gepa_has_a_number_of_full_evaluations_for_each_level():
     assert [full_evaluations(level) for level in ("light", "medium", "heavy")] == [6, 12, 18]
+
+
+def test_dspy_looks_an_unpriced_model_up_once_while_answers_are_collected(monkeypatch):
+    searched = []
+
+    def search(provider, model, *, namespaces):
+        searched.append(model)
+        return {}
+
+    monkeypatch.setattr(dspy_internals, "_remembered_info", lru_cache(search))
+    with serve(lambda prompt: {"answer": "so"}) as server:
+        lm = server.lm().copy(model="openai/nobody-prices-this")
+        for question in "abc":
+            with dspy.context(usage_tracker=Answers(None)):
+                lm(question)
+    assert len(searched) == len(set(searched)) > 0
+    assert set(searched) >= {"nobody-prices-this"}
+
+
+def test_the_list_of_prices_has_an_entry_with_rates_for_a_known_model():
+    assert {"input_cost_per_token", "output_cost_per_token"} <= price_list()["gpt-4o-mini"].keys()

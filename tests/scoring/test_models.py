@@ -1,4 +1,4 @@
-"""What is known of a language model: identity, sampling, price, secrets."""
+"""What is known of a language model: identity, sampling, secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from metricsmith.errors import OptionError
-from metricsmith.scoring.models import check_sampling, identity, price, redact, without_keys
+from metricsmith.scoring.models import check_sampling, identity, redact, without_keys
 
 SECRET = "sk-proj-1234567890abcdef"  # made up
 
@@ -107,21 +107,6 @@ def test_repetitions_of_a_cold_model_are_refused(temperature):
 
 def test_a_warm_model_may_repeat_itself():
     check_sampling(dspy.LM("openai/m", temperature=0.16))
-
-
-def test_an_unknown_price_is_unknown_and_not_nothing():
-    assert price("unknown/model", 1000, 1000) is None
-
-
-def test_prompt_and_completion_are_paid_at_their_own_rates():
-    import litellm
-
-    entry = litellm.model_cost["gpt-4o-mini"]
-    asked, answered = entry["input_cost_per_token"], entry["output_cost_per_token"]
-    assert price("gpt-4o-mini", 1_000, 0) == pytest.approx(1_000 * asked)
-    assert price("gpt-4o-mini", 0, 1_000) == pytest.approx(1_000 * answered)
-    assert answered > asked > 0
-    assert price("openai/gpt-4o-mini", 10, 20) == price("gpt-4o-mini", 10, 20)
 
 
 @pytest.mark.parametrize(

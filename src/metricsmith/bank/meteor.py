@@ -10,7 +10,8 @@ import numpy as np
 
 from metricsmith.bank.base import Family, FloatArray, TextBatch
 from metricsmith.bank.pairs import pair_up
-from metricsmith.bank.text import stem, words
+from metricsmith.bank.porter import stem
+from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
 __all__ = ["FAMILY", "meteor"]

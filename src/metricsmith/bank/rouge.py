@@ -12,7 +12,7 @@ import numpy as np
 from metricsmith.bank.base import Family, FloatArray, TextBatch
 from metricsmith.bank.ngrams import shared_ngrams, symbols
 from metricsmith.bank.pairs import Pairs, pair_up
-from metricsmith.bank.text import stem
+from metricsmith.bank.porter import stem
 from metricsmith.records import MetricCard, Output
 
 __all__ = ["FAMILY", "plain_tokens", "rouge", "rouge_tokens"]

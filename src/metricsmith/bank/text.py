@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
-__all__ = ["sentences", "stem", "words"]
+__all__ = ["sentences", "words"]
 
 # A letter, mark or digit of a script that puts spaces between words.
 _CHARACTER = r"[[\p{L}\p{M}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}\u30FC]]"
@@ -83,19 +82,6 @@ def _words(text: str) -> tuple[str, ...]:
         match = _match_clitic(token) if "'" in token or "’" in token else None
         split.extend(match.groups() if match else (token,))
     return tuple(split)
-
-
-@lru_cache(maxsize=65536)
-def stem(word: str) -> str:
-    """The Porter stem of one lower-cased English word, as `nltk.stem.PorterStemmer` gives it."""
-    return str(_stemmer().stem(word))
-
-
-@lru_cache(maxsize=1)
-def _stemmer() -> Any:
-    from nltk.stem.porter import PorterStemmer
-
-    return PorterStemmer()
 
 
 def sentences(text: str) -> list[str]:

@@ -7,38 +7,49 @@ ended by SIGTERM, which does what Ctrl-C does.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
-from metricsmith.cli.bank import bank_app
-from metricsmith.cli.compare import compare
-from metricsmith.cli.demo import demo
-from metricsmith.cli.induce import induce
-from metricsmith.cli.meta_eval import meta_eval
-from metricsmith.cli.mqm import mqm
-from metricsmith.cli.probe import probe
-from metricsmith.cli.score import explain, score
-from metricsmith.cli.store import store_app
 from metricsmith.cli.terminal import above_progress, guard_terminal, say
 from metricsmith.errors import InputError, MetricsmithError
 from metricsmith.version import __version__
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+COMMANDS = {
+    "demo": "demo:demo", "induce": "induce:induce", "compare": "compare:compare", "score": "score:score",
+    "explain": "score:explain", "probe": "probe:probe", "mqm": "mqm:mqm", "meta-eval": "meta_eval:meta_eval",
+    "bank": "bank:bank_app", "store": "store:store_app",
+}  # fmt: skip
+"""Every sub-command, in the order of the help page: the file in this folder and the function (or group) in it."""
 
 
-@app.callback(invoke_without_command=True)
-def version(
+def _app(asked: Sequence[str]) -> typer.Typer:
+    """The command line with the one sub-command that is asked for, else with all: no other is imported."""
+    app = typer.Typer(
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback(invoke_without_command=True)(_version)
+    for name in [name for name in COMMANDS if name in asked[:1]] or COMMANDS:
+        module, _, attribute = COMMANDS[name].partition(":")
+        command = getattr(import_module(f"metricsmith.cli.{module}"), attribute)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
+
+
+def _version(
     show: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Forge an automatic metric out of rated outputs, and find out how far it can be trusted."""
@@ -47,24 +58,12 @@ def version(
         raise typer.Exit
 
 
-app.command()(demo)
-app.command()(induce)
-app.command()(compare)
-app.command()(score)
-app.command()(explain)
-app.command()(probe)
-app.command()(mqm)
-app.command()(meta_eval)
-app.add_typer(bank_app, name="bank")
-app.add_typer(store_app, name="store")
-
-
 def main() -> None:
     """Run the command line."""
     guard_terminal()
     try:
         with _terminable(), above_progress():
-            app()
+            _app(sys.argv[1:])()
     except InputError as problem:
         _fail(problem, 2)
     except MetricsmithError as problem:

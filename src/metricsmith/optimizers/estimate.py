@@ -12,7 +12,7 @@ from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.programs.generators.axes import contrast
 from metricsmith.programs.texts import shown
 from metricsmith.records import Task, Usage
-from metricsmith.scoring.models import price
+from metricsmith.scoring.prices import price
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import ProposeAxes
 from metricsmith.signatures.judgement import JudgeBySteps, JudgeCriterion, JudgeRubric

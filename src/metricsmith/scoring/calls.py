@@ -26,7 +26,7 @@ from metricsmith.scoring.admission import Gate
 from metricsmith.scoring.failures import delay, rejects_choices
 from metricsmith.scoring.flow import Flow, in_force
 from metricsmith.scoring.limits import Concurrency
-from metricsmith.scoring.models import offline_prices
+from metricsmith.scoring.prices import offline_prices
 from metricsmith.scoring.requests import (
     Answer,
     NotAdmitted,

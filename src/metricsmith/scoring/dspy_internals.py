@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, TypeVar
 
 import dspy
+from dspy.clients import costs, model_metadata
 from dspy.clients.call_result import CallResult
 from dspy.clients.execution import IGNORED_CACHE_KEYS, prepare
 from dspy.utils.usage_tracker import UsageTracker
@@ -19,7 +20,7 @@ from metricsmith.scoring.models import without_keys
 
 __all__ = [
     "Answers", "Reader", "came_from_cache", "copied", "fields_apart", "full_evaluations", "gated", "keep_in_cache",
-    "output_text", "plain", "record_by", "requests_of", "text_of", "token_count", "tokens_of",
+    "output_text", "plain", "price_list", "record_by", "requests_of", "text_of", "token_count", "tokens_of",
 ]  # fmt: skip
 
 MOST_TOKENS = 2**53  # what is no whole number from 0 to here is no count
@@ -253,6 +254,26 @@ def _counts(usage: Mapping[str, Any]) -> dict[str, Any]:
 
 
 openai_chat._response_from_chat_body = _read_mended_body  # as it was, unless `Answers` are collected
+
+
+def price_list() -> Mapping[str, Any]:
+    """DSPy's list of models and their prices, loaded once; not to be changed."""
+    entries: Mapping[str, Any] = model_metadata._load()
+    return entries
+
+
+_model_info = costs.model_info
+_remembered_info = lru_cache(maxsize=256)(_model_info)
+
+
+def _model_info_once(provider: str, model: str, *, namespaces: Any = None) -> Mapping[str, Any]:
+    """DSPy's entry of a model; its search for one that has none goes through the whole list at every answer."""
+    if not isinstance(dspy.settings.usage_tracker, Answers):
+        return _model_info(provider, model, namespaces=namespaces)  # type: ignore[no-any-return]
+    return _remembered_info(provider, model, namespaces=None if namespaces is None else tuple(namespaces))
+
+
+costs.model_info = _model_info_once  # as it was, unless `Answers` are collected
 
 
 def keep_in_cache(lm: Any, messages: list[dict[str, Any]], entry: dict[str, Any]) -> None:

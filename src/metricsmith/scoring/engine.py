@@ -20,8 +20,9 @@ from metricsmith.scoring import flow as flows
 from metricsmith.scoring.coordinator import Coordinator
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Budget, Concurrency, PerJudge
-from metricsmith.scoring.models import price, using
+from metricsmith.scoring.models import using
 from metricsmith.scoring.plan import Plan, checked_rows, model_of, plan
+from metricsmith.scoring.prices import price
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Store
 

@@ -13,8 +13,9 @@ import dspy
 import numpy as np
 
 from metricsmith.records import Usage
-from metricsmith.scoring.models import price, using
+from metricsmith.scoring.models import using
 from metricsmith.scoring.plan import Group, checked_rows, model_of, plan
+from metricsmith.scoring.prices import price
 from metricsmith.scoring.results import PENDING, Results
 from metricsmith.scoring.rounds import Rounds
 from metricsmith.scoring.tokens import estimate_tokens

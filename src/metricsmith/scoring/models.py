@@ -1,4 +1,4 @@
-"""What identifies a language model, whether it can repeat itself, what it costs, and what must not be told of it."""
+"""What identifies a language model, whether it can repeat itself, and what must not be told of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import dspy
 from metricsmith.errors import OptionError
 
 __all__ = [
-    "LOWEST_TEMPERATURE", "check_sampling", "form_identity", "identity", "offline_prices", "price", "redact", "using",
+    "LOWEST_TEMPERATURE", "check_sampling", "form_identity", "identity", "redact", "using",
     "without_keys",
 ]  # fmt: skip
 
@@ -144,19 +144,6 @@ def check_sampling(lm: Any, runs: int | None = None, *, temperature: float | Non
     )
 
 
-def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """US dollars by litellm's price list as installed, None for a model that it does not know."""
-    offline_prices()
-    import litellm
-
-    entry: Mapping[str, Any] = litellm.model_cost.get(model) or litellm.model_cost.get(model.split("/", 1)[-1]) or {}
-    if "input_cost_per_token" not in entry:
-        return None
-    return float(
-        prompt_tokens * entry["input_cost_per_token"] + completion_tokens * entry.get("output_cost_per_token", 0.0)
-    )
-
-
 def using(lm: Any) -> AbstractContextManager[Any]:
     """Put a model in force for a block; None leaves the one that is.
 
@@ -171,11 +158,6 @@ def using(lm: Any) -> AbstractContextManager[Any]:
         wanted = f"dspy.LM({lm!r})" if isinstance(lm, str) else "say dspy.LM('provider/model')"
         raise OptionError(f"lm={lm!r} is no model; give one of DSPy's: {wanted}")
     return dspy.context(lm=lm)  # type: ignore[no-any-return]
-
-
-def offline_prices() -> None:
-    """Keep litellm, which asks the network for prices when it is imported, to the list that it brings along."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 
 def redact(text: str, lm: Any = None) -> str:

@@ -23,7 +23,7 @@ from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Usage
 from metricsmith.scoring import estimate, score
 from metricsmith.scoring.calls import model_call
-from metricsmith.scoring.models import price
+from metricsmith.scoring.prices import price
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.dimensions import Dimension, ProposeDimensions
 

@@ -16,7 +16,7 @@ from metricsmith.programs.perturbers.generation import (
     shown_examples,
 )
 from metricsmith.records import Usage
-from metricsmith.scoring.models import price
+from metricsmith.scoring.prices import price
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import Axis
 from metricsmith.signatures.perturbation import DamageOutput, ProposeDamage, RewriteOutput
