@@ -20,7 +20,7 @@ from metricsmith.cli.terminal import above_progress, guard_terminal, say
 from metricsmith.errors import InputError, MetricsmithError
 from metricsmith.version import __version__
 
-__all__ = ["main"]
+__all__ = ["command_line", "main"]
 
 COMMANDS = {
     "demo": "demo:demo", "induce": "induce:induce", "compare": "compare:compare", "score": "score:score",
@@ -30,7 +30,7 @@ COMMANDS = {
 """Every sub-command, in the order of the help page: the file in this folder and the function (or group) in it."""
 
 
-def _app(asked: Sequence[str]) -> typer.Typer:
+def command_line(asked: Sequence[str]) -> typer.Typer:
     """The command line with the one sub-command that is asked for, else with all: no other is imported."""
     app = typer.Typer(
         no_args_is_help=True,
@@ -63,7 +63,7 @@ def main() -> None:
     guard_terminal()
     try:
         with _terminable(), above_progress():
-            _app(sys.argv[1:])()
+            command_line(sys.argv[1:])()
     except InputError as problem:
         _fail(problem, 2)
     except MetricsmithError as problem:
