@@ -27,7 +27,6 @@ def objection(cells, role="reference", sources=("prompt",), rating=RATING):
         [f"{rating}.0" for rating in RATING],
         [f"{rating}/5" for rating in RATING],
         [f"{rating * 20} %" for rating in RATING],
-        [True, False] * 20,
         [None, 3] * 20,
         [[str(rating), "2"] for rating in RATING],
         [f"['{rating}']" for rating in RATING],
@@ -37,7 +36,9 @@ def test_numbers_are_no_reference_also_as_elements_of_lists(cells):
     assert objection(cells) == "it holds numbers"
 
 
-@pytest.mark.parametrize("cells", [["good", "bad"] * 20, ["👍", "👎"] * 20, ["4 stars", 3] * 20, ["Yes", None] * 20])
+@pytest.mark.parametrize(
+    "cells", [["good", "bad"] * 20, [True, False] * 20, ["👍", "👎"] * 20, ["4 stars", 3] * 20, ["Yes", None] * 20]
+)
 def test_rating_words_are_no_text(cells):
     assert objection(cells, "output") == "it holds rating words"
 
