@@ -13,8 +13,10 @@ from metricsmith.cli.limits import Bounds, StoreFile, concurrency
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.table import (
+    AllowColumns,
     Bank,
     Components,
+    Context,
     Data,
     Group,
     Id,
@@ -25,9 +27,11 @@ from metricsmith.cli.table import (
     Output,
     PanelMode,
     PriorColumns,
+    Rater,
     Reference,
     Regression,
     ScaleText,
+    System,
     Target,
     TaskText,
     Where,
@@ -54,11 +58,15 @@ def compare(
     output: Output = None,
     input: Input = None,
     reference: Reference = None,
+    context: Context = None,
+    system: System = None,
+    rater: Rater = None,
     id: Id = None,
     group: Group = None,
     where: Where = None,
     metric_columns: MetricColumns = None,
     prior_columns: PriorColumns = None,
+    allow_column: AllowColumns = None,
     scale: ScaleText = None,
     lower_is_better: LowerIsBetter = False,
     methods: Annotated[
@@ -102,6 +110,7 @@ def compare(
     optimizer = AutoMetrics(
         bank=bank, k=k, n=n, regression=regression, panel=panel, lm=model, seed=seed,
         progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
+        allow_columns=tuple(allow_column or ()),
     )  # fmt: skip
     if not dry_run:
         check_writable(out, "--out", folder=True)
@@ -109,8 +118,9 @@ def compare(
     if store is not None:
         check_writable(store, "--store", folder=False)
     columns = reading(
-        target=target, task=task, output=output, input=input, reference=reference, id=id, group=group, where=where,
-        metric_columns=metric_columns, prior_columns=prior_columns, scale=scale, lower_is_better=lower_is_better,
+        target=target, task=task, output=output, input=input, reference=reference, context=context, system=system,
+        rater=rater, id=id, group=group, where=where, metric_columns=metric_columns, prior_columns=prior_columns,
+        scale=scale, lower_is_better=lower_is_better,
     )  # fmt: skip
     options: dict[str, Any] = {
         "methods": [name.strip() for name in methods.split(",") if name.strip()], "seeds": seeds, "fraction": test,
