@@ -12,6 +12,7 @@ from metricsmith.version import __version__ as __version__
 if TYPE_CHECKING:
     from metricsmith.aggregation import OutlierRule, drop_outliers, rrwa
     from metricsmith.bank.catalogue import MetricBank, default_bank
+    from metricsmith.ceiling import RaterCeiling, rater_ceiling
     from metricsmith.datasets.mt_metrics_eval import EvalSet, read_eval_set
     from metricsmith.datasets.score_matrices import ScoreMatrices, read_score_matrices
     from metricsmith.datasets.segments import Translations, read_translations, translation_rows
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "aggregation": ("OutlierRule", "drop_outliers", "rrwa"),
     "bank.catalogue": ("MetricBank", "default_bank"),
+    "ceiling": ("RaterCeiling", "rater_ceiling"),
     "datasets.score_matrices": ("ScoreMatrices", "read_score_matrices"),
     "datasets.table": ("Table", "read_table"),
     "datasets.taubench": ("read_taubench",),

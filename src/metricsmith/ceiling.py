@@ -149,7 +149,8 @@ def rater_ceiling(
         return replace(found, withheld=withheld)
     agreements, ceilings, tied = _curve(cells, pairs, average, seed)
     ends = np.sqrt([agreed, interval.low, interval.high])  # the ceiling starts as a root
-    value, low, high = np.interp(ends, np.sqrt(agreements), ceilings).tolist()
+    reached = np.interp(ends, np.sqrt(agreements), ceilings)
+    value, low, high = float(reached[0]), float(reached.min()), float(reached.max())
     return replace(found, ceiling=value, low=low, high=high, tied=float(np.interp(ends[0], np.sqrt(agreements), tied)))
 
 
@@ -268,9 +269,10 @@ def _observed(cells: _Cells, pairs: Pairs, groups: Groups | None, level: float) 
 
 
 def _curve(cells: _Cells, pairs: Pairs, average: Averaging, seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Agreement of two people, ceiling and ceiling with ties for each of `CORRELATIONS`, each never falling.
+    """Agreement of two people, which never falls, ceiling and ceiling with ties for each of `CORRELATIONS`.
 
-    All correlations are tried on the same random numbers, so that the values lie on smooth lines.
+    All correlations are tried on the same random numbers, so that the values lie on smooth lines. Where people agree
+    almost always the ceiling without ties falls again: their averages tie more.
     """
     from scipy.special import ndtri
 
@@ -298,8 +300,8 @@ def _curve(cells: _Cells, pairs: Pairs, average: Averaging, seed: int) -> tuple[
         z, mean = common.ravel(), averages.ravel()
         reached, tied = kendall_tau_b(z, mean), kendall_tau_b(_in_levels(z, mean), mean)
         points.append((float(_pooled_tau(columns)), reached, max(reached, tied)))
-    agreements, ceilings, with_ties = np.maximum.accumulate(points, axis=0).T
-    return agreements, ceilings, with_ties
+    agreements, ceilings, with_ties = np.array(points).T
+    return np.maximum.accumulate(agreements), ceilings, with_ties
 
 
 def _in_levels(values: FloatArray, like: FloatArray) -> FloatArray:

@@ -27,6 +27,8 @@ from metricsmith.cli.table import (
     PanelMode,
     PriorColumns,
     Rater,
+    RaterEffects,
+    Raters,
     RawCsv,
     Reference,
     Regression,
@@ -56,6 +58,8 @@ def induce(
     context: Context = None,
     system: System = None,
     rater: Rater = None,
+    raters: Raters = "mean",
+    rater_effects: RaterEffects = "none",
     id: Id = None,
     group: Group = None,
     where: Where = None,
@@ -112,8 +116,8 @@ def induce(
         check_writable(store, "--store", folder=False)
     options = reading(
         target=target, task=task, output=output, input=input, reference=reference, context=context, system=system,
-        rater=rater, id=id, group=group, where=where, metric_columns=metric_columns, prior_columns=prior_columns,
-        scale=scale, lower_is_better=lower_is_better,
+        rater=rater, raters=raters, rater_effects=rater_effects, id=id, group=group, where=where,
+        metric_columns=metric_columns, prior_columns=prior_columns, scale=scale, lower_is_better=lower_is_better,
     )  # fmt: skip
     table = read_table(data, **options)
     fraction, test_table = _test_side(test, options)

@@ -68,6 +68,8 @@ def induce(
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     options, task = configure(table, optimizer or AutoMetrics())
     done = evaluate(_sides(table, options, task, fraction, test, cv), task, options)
+    done.metric.record = replace(done.record, raters=(table if test is None else test).rater_ceiling())
+    done = replace(done, record=done.metric.record)
     done.metric.settings.values["reading"] = _reading(table, done.metric)
     return done if prober is None else with_probe(done, table, optimizer or AutoMetrics(), prober)
 
@@ -189,7 +191,7 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
     columns = ", ".join(table.columns.used())
     origin = (
         f"data {PurePath(table.name).name} sha256:{table.checksum}, {len(table)} rows, columns {columns}, "
-        f"scale {task.scale} | {how}"
+        f"scale {task.scale}{f', {table.people}' if table.people is not None else ''} | {how}"
     )
     return Sides(kind, train, held, unrated, parts, origin, table.notes)
 
