@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -122,19 +122,24 @@ def rater_column(raw: RawTable, columns: Columns, ratings: FloatArray) -> tuple[
 
 
 def of_outputs(raw: RawTable, labels: Labels, first: Sequence[int]) -> Labels:
-    """The labels of the rows in which outputs stand first; an id that was repeated by rater is the output's own."""
-    ids = tuple(labels.ids[index] for index in first)
-    if labels.columns.id is not None:
-        named = tuple(cell_text(raw.columns[labels.columns.id][index]).strip() for index in first)
-        ids = named if all(named) and len(set(named)) == len(named) else ids
-    return replace(labels, ids=ids, groups=tuple(labels.groups[index] for index in first))
+    """The labels of the rows in which outputs stand first; an id that only raters repeated is the output's own."""
+    ids, notes = tuple(labels.ids[index] for index in first), labels.notes
+    column = labels.columns.id
+    if column is not None:
+        every = [cell_text(cell).strip() for cell in raw.columns[column]]
+        named = tuple(every[index] for index in first)
+        if all(named) and len(set(named)) == len(named) and len(set(every)) < len(every):
+            notes = tuple(note for note in notes if not note.endswith("row numbers are the ids"))
+            ids, notes = named, (*notes, f"the ids of {column!r} are those of the outputs")
+    groups, sources = ([values[index] for index in first] for values in (labels.groups, labels.sources))
+    return replace(labels, ids=ids, groups=tuple(groups), sources=tuple(sources), notes=notes)
 
 
 def average_raters(
     raw: RawTable,
     columns: Columns,
     rater: str,
-    sources: Sequence[Hashable],
+    inputs: Sequence[str],
     ratings: FloatArray,
     scores: Mapping[str, FloatArray],
     scale: Scale,
@@ -144,9 +149,10 @@ def average_raters(
 ) -> Averaged:
     """Average the ratings of each output over the people who gave them.
 
-    An output is a source, a system if the table names systems, and the output's text. An id column that repeats tells
-    outputs apart too, if no id stands with two sources; without output texts it must. What two systems wrote is never
-    one output, even if it is the same. A rater who rated an output twice counts once, with the mean of both.
+    An output is a source (its input and its cell in the group column), a system if the table names systems, and the
+    output's text. An id column that repeats tells outputs apart too, if no id stands with two inputs; without output
+    texts it must. What two systems wrote is never one output, even if it is the same. A rater who rated an output
+    twice counts once, with the mean of both.
 
     Parameters
     ----------
@@ -155,8 +161,8 @@ def average_raters(
     columns : Columns
     rater : str
         The column that says who rated.
-    sources : sequence of hashable, length m
-        What each row's output answers.
+    inputs : sequence of str, length m
+        What each row's output answers; empty where there is nothing.
     ratings : float array, shape (m,)
         NaN is none.
     scores : mapping of str to float array, shape (m,)
@@ -172,7 +178,7 @@ def average_raters(
     -------
     Averaged
     """
-    rows = _rows_by_output(raw, columns, sources)
+    rows = _rows_by_output(raw, columns, inputs)
     by_output, twice = _by_rater(raw, rater, ratings, rows)
     people = People(tuple(by_output), average, effects)
     notes = [
@@ -201,19 +207,20 @@ def average_raters(
     )
 
 
-def _rows_by_output(raw: RawTable, columns: Columns, sources: Sequence[Hashable]) -> list[list[int]]:
+def _rows_by_output(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> list[list[int]]:
     """The rows of each output, in the order of the first ones."""
     texts = {name: [cell_text(cell).strip() for cell in raw.columns[name]] for name in columns.used()}
-    key = [name for name in (columns.system, columns.output) if name is not None]
+    group = columns.group if columns.group != columns.id else None
+    key = [name for name in (group, columns.system, columns.output) if name is not None]
     if columns.id is not None:
-        places = dict[str, set[Hashable]]()
-        for one, source in zip(texts[columns.id], sources, strict=True):
-            places.setdefault(one, set()).add(source)
-        told = len(places) < len(raw) and all(len(found) == 1 for found in places.values())
-        key += [columns.id] if told or columns.output is None else []
-    found: dict[tuple[Hashable, ...], list[int]] = {}
-    for index, source in enumerate(sources):
-        found.setdefault((source, *(texts[name][index] for name in key)), []).append(index)
+        places = dict[str, set[str]]()
+        for one, text in zip(texts[columns.id], inputs, strict=True):
+            places.setdefault(one, set()).add(text)
+        tells = len(places) < len(raw) and all(len(found) == 1 for found in places.values())
+        key += [columns.id] if tells or columns.output is None else []
+    found: dict[tuple[str, ...], list[int]] = {}
+    for index, text in enumerate(inputs):
+        found.setdefault((text, *(texts[name][index] for name in key)), []).append(index)
     return list(found.values())
 
 
