@@ -55,12 +55,14 @@ def test_the_same_text_for_another_input_is_another_output():
 
 
 def test_an_id_that_repeats_by_rater_tells_outputs_apart_and_becomes_theirs():
-    rows = [("q", "m", text, rater, rating) for text, rater, rating in
-            [("Yes.", "ann", 1), ("Yes.", "bob", 2), ("Yes.", "ann", 4), ("Yes.", "bob", 5)]]  # fmt: skip
-    assert read(frame(rows)).ratings.tolist() == [3]
-    table = read(frame(rows, id=["a", "a", "b", "b"]), group="prompt")
-    assert table.ratings.tolist() == [1.5, 4.5]
-    assert len(set(table.ids)) == 2
+    given = [("Yes.", "ann", 1), ("Yes.", "bob", 2), ("Yes.", "ann", 4), ("Yes.", "bob", 5), ("No.", "ann", 1)]
+    rows = [("q", "m", *one) for one in given]
+    assert read(frame(rows)).ratings.tolist() == [3, 1]
+    table = read(frame(rows, id=["a", "a", "b", "b", "c"]))
+    assert table.ratings.tolist() == [1.5, 4.5, 1]
+    assert table.ids == ["a", "b", "c"]
+    assert "the ids of 'id' are those of the outputs" in table.notes
+    assert not any("row numbers" in note for note in table.notes)
 
 
 def test_an_id_that_every_rater_counts_anew_joins_and_parts_nothing():
