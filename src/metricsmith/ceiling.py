@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b
-from metricsmith.resampling import MOST_REPLICATES, Groups, Interval, jackknife_interval
+from metricsmith.resampling import MOST_REPLICATES, Groups, jackknife_interval
 from metricsmith.resampling.draws import aligned, chunks
 
 __all__ = ["MINIMUM_OUTPUTS", "Averaging", "RaterCeiling", "average_ratings", "rater_ceiling"]
@@ -26,6 +26,7 @@ Pairs = list[tuple[IntArray, IntArray]]
 MINIMUM_OUTPUTS = 20  # rated by two people or more; with fewer no ceiling is given
 SHARED = 10  # outputs that two raters must have in common to be compared as these two
 CELLS = 1 << 15  # simulated ratings for each correlation that is tried
+PARTS, PART_CELLS = 60, 1 << 13  # how many parts are left out in turn for the ceiling, each on so many ratings
 # Of two raters' normal numbers; dense at both ends, where the ceiling is steep in the agreement.
 CORRELATIONS = np.sin(np.linspace(0.0, np.pi / 2, 16)[1:]) ** 2
 
@@ -92,8 +93,9 @@ def rater_ceiling(
     Each rating is taken for a normal number cut at the thresholds that give this rater's own level frequencies (of all
     raters together, for one with fewer than ten ratings). The number is a part common to all raters of an output and a
     rest of its own; one correlation of two raters' numbers is fitted, by simulation of these very outputs with these
-    raters, so that two people agree as observed. The ceiling is the tau-b of the common part with the average. The
-    interval of the agreement, from leaving out each group in turn, is carried over to the ceiling.
+    raters, so that two people agree as observed. The ceiling is the tau-b of the common part with the average. Both
+    have an interval from leaving out each group in turn (with more than 60 groups several at a time for the ceiling),
+    which changes the agreement and the level frequencies.
 
     Parameters
     ----------
@@ -119,7 +121,7 @@ def rater_ceiling(
     --------
     >>> found = rater_ceiling([{"ann": i % 5, "bob": (i + i // 5 % 2) % 5} for i in range(60)])
     >>> f"{found.agreement:.2f} {found.ceiling:.2f} {found.tied:.2f}"
-    '0.60 0.74 0.79'
+    '0.53 0.72 0.75'
 
     References
     ----------
@@ -135,23 +137,23 @@ def rater_ceiling(
     if 2 * len(known) < found.twice:
         cells, interchangeable = cells.shuffled(seed), True
         pairs = cells.pairs(least=2)
-    agreed, interval, parts = _observed(cells, pairs, groups, level)
+    labels = _of_twice(cells, pairs, groups)
+    agreed, replicates = _observed(cells, pairs, labels, MOST_REPLICATES)
+    interval = jackknife_interval(agreed, replicates, level=level, bounds=(-1.0, 1.0))
     found = replace(
         found,
         agreement=agreed,
         agreement_low=interval.low,
         agreement_high=interval.high,
-        groups=parts,
+        groups=len(replicates),
         interchangeable=interchangeable,
     )
     withheld = _withheld(found)
     if withheld:
         return replace(found, withheld=withheld)
-    agreements, ceilings, tied = _curve(cells, pairs, average, seed)
-    ends = np.sqrt([agreed, interval.low, interval.high])  # the ceiling starts as a root
-    reached = np.interp(ends, np.sqrt(agreements), ceilings)
-    value, low, high = float(reached[0]), float(reached.min()), float(reached.max())
-    return replace(found, ceiling=value, low=low, high=high, tied=float(np.interp(ends[0], np.sqrt(agreements), tied)))
+    ceiling, tied, others = _ceilings(cells, pairs, labels, agreed, average, seed)
+    interval = jackknife_interval(ceiling, others, level=level, bounds=(-1.0, 1.0))
+    return replace(found, ceiling=ceiling, low=interval.low, high=interval.high, tied=tied)
 
 
 def average_ratings(values: FloatArray, average: Averaging) -> FloatArray:
@@ -229,10 +231,10 @@ class _Cells:
         places = np.arange(order.size) - np.searchsorted(self.output, self.output)
         return replace(self, value=self.value[order], rater=places, pooled=True)
 
-    def levels(self) -> list[tuple[FloatArray, FloatArray]]:
-        """By rater, the ratings given and the normal thresholds between them."""
-        by_rater = [self.value[self.rater == rater] for rater in range(int(self.rater.max()) + 1)]
-        return [_thresholds(self.value if self.pooled or own.size < SHARED else own) for own in by_rater]
+    def levels(self, kept: NDArray[np.bool_]) -> list[tuple[FloatArray, FloatArray]]:
+        """By rater, the ratings given in the cells that are `kept` and the normal thresholds between them."""
+        by_rater = [self.value[kept & (self.rater == rater)] for rater in range(int(self.rater.max()) + 1)]
+        return [_thresholds(self.value[kept] if self.pooled or own.size < SHARED else own) for own in by_rater]
 
 
 def _thresholds(values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -252,56 +254,95 @@ def _pooled_tau(columns: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
         return np.asarray((weights * np.nan_to_num(taus)).sum(axis=0) / np.where(total > 0, total, math.nan))
 
 
-def _observed(cells: _Cells, pairs: Pairs, groups: Groups | None, level: float) -> tuple[float, Interval, int]:
-    """Agreement of two people, its interval from leaving out each group in turn, and how many groups these are."""
-    columns = [(cells.value[first], cells.value[second]) for first, second in pairs]
-    estimate = float(_pooled_tau(columns))
+def _of_twice(cells: _Cells, pairs: Pairs, groups: Groups | None) -> IntArray:
+    """The group of each output, numbered from 0 among those in which two raters are compared, -1 for all others."""
     labels = aligned([np.zeros(cells.size)], groups)[1]
+    present = np.unique(labels[np.concatenate([cells.output[first] for first, _ in pairs])])
+    places = np.searchsorted(present, labels)
+    return np.where(np.isin(labels, present), places, -1)
+
+
+def _observed(cells: _Cells, pairs: Pairs, labels: IntArray, most: int) -> tuple[float, list[float]]:
+    """Agreement of two people, and the same without each group in turn; with more than `most`, several at a time."""
+    columns = [(cells.value[first], cells.value[second]) for first, second in pairs]
     places = [labels[cells.output[first]] for first, _ in pairs]
-    present = np.unique(np.concatenate(places))
-    places = [np.searchsorted(present, place) for place in places]
-    parts, replicates = min(present.size, MOST_REPLICATES), list[float]()
+    parts, replicates = min(int(labels.max()) + 1, most), list[float]()
     for count in chunks(parts, max(place.size for place in places)):
         left = np.arange(len(replicates), len(replicates) + count)[:, None]
-        kept = [np.where(place % parts == left, math.nan, 0.0) for place in places]
-        replicates += _pooled_tau([(x + gap, y + gap) for gap, (x, y) in zip(kept, columns, strict=True)]).tolist()
-    return estimate, jackknife_interval(estimate, replicates, level=level, bounds=(-1.0, 1.0)), parts
+        gaps = [np.where(place % parts == left, math.nan, 0.0) for place in places]
+        replicates += _pooled_tau([(x + gap, y + gap) for gap, (x, y) in zip(gaps, columns, strict=True)]).tolist()
+    return float(_pooled_tau(columns)), replicates
 
 
-def _curve(cells: _Cells, pairs: Pairs, average: Averaging, seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Agreement of two people, which never falls, ceiling and ceiling with ties for each of `CORRELATIONS`.
+def _ceilings(
+    cells: _Cells, pairs: Pairs, labels: IntArray, agreed: float, average: Averaging, seed: int
+) -> tuple[float, float, list[float]]:
+    """The ceiling, the ceiling with ties, and the ceiling without each part in turn.
 
-    All correlations are tried on the same random numbers, so that the values lie on smooth lines. Where people agree
-    almost always the ceiling without ties falls again: their averages tie more.
+    Agreement is turned into a ceiling along a curve for the level frequencies of all ratings. Those of the ratings
+    that are left move both ends of it, which is found at the fitted correlation alone.
     """
-    from scipy.special import ndtri
+    everything = np.ones(cells.value.size, dtype=bool)
+    levels, simulation = cells.levels(everything), _Simulation.of(cells, pairs, average, seed, CELLS)
+    # Without correlation there is no agreement. All correlations are tried on the same random numbers, so that the
+    # values lie on smooth lines.
+    points = np.array([(0.0, 0.0, 0.0), *(simulation.at(correlation, levels) for correlation in CORRELATIONS)])
+    roots = np.sqrt(np.maximum.accumulate(points[:, 0]))  # the ceiling starts as a root of the agreement
+    ceiling, tied = (float(np.interp(math.sqrt(agreed), roots, points[:, column])) for column in (1, 2))
+    fitted = float(np.interp(math.sqrt(agreed), roots, [0.0, *CORRELATIONS]))
+    _, replicates = _observed(cells, pairs, labels, PARTS)
+    small = _Simulation.of(cells, pairs, average, seed, PART_CELLS)
+    base = small.at(fitted, levels)
+    others = []
+    for part, replicate in enumerate(replicates):
+        moved = small.at(fitted, cells.levels(labels[cells.output] % len(replicates) != part))
+        root = math.sqrt(max(replicate - (moved[0] - base[0]), 0.0))
+        others.append(float(np.interp(root, roots, points[:, 1])) + moved[1] - base[1])
+    return ceiling, tied, others
 
-    random = np.random.default_rng(seed)
-    repeats = -(-CELLS // cells.value.size)
-    rated, place = np.unique(cells.output, return_inverse=True)
-    # Evenly spread rather than drawn: the common part is known exactly, only the rests are a sample.
-    common = ndtri((random.permutation(repeats * rated.size) + 0.5) / (repeats * rated.size)).reshape(repeats, -1)
-    rest = random.standard_normal((repeats, cells.value.size))
-    levels = cells.levels()
-    points = [(0.0, 0.0, 0.0)]  # no correlation, no agreement
-    for correlation in CORRELATIONS:
-        latent = math.sqrt(correlation) * common[:, place] + math.sqrt(1 - correlation) * rest
-        drawn = np.empty_like(latent)
+
+@dataclass(frozen=True)
+class _Simulation:
+    """The outputs many times over with normal numbers: a part common to all raters of an output and a rest of its own.
+
+    `common` has shape (repeats, rated outputs), `rest` (repeats, c); `place` says of each cell which output it is of.
+    """
+
+    cells: _Cells
+    pairs: Pairs
+    average: Averaging
+    common: FloatArray
+    rest: FloatArray
+    place: IntArray
+
+    @classmethod
+    def of(cls, cells: _Cells, pairs: Pairs, average: Averaging, seed: int, size: int) -> _Simulation:
+        from scipy.special import ndtri
+
+        random = np.random.default_rng(seed)
+        rated, place = np.unique(cells.output, return_inverse=True)
+        repeats = -(-size // cells.value.size)
+        # Evenly spread rather than drawn: the common part is known exactly, only the rests are a sample.
+        common = ndtri((random.permutation(repeats * rated.size) + 0.5) / (repeats * rated.size))
+        rest = random.standard_normal((repeats, cells.value.size))
+        return cls(cells, pairs, average, common.reshape(repeats, -1), rest, place)
+
+    def at(self, correlation: float, levels: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[float, float, float]:
+        """Agreement of two people, the ceiling and the ceiling with ties."""
+        latent = math.sqrt(correlation) * self.common[:, self.place] + math.sqrt(1 - correlation) * self.rest
+        drawn, averages = np.empty_like(latent), np.empty_like(self.common)
         for rater, (values, cuts) in enumerate(levels):
-            own = cells.rater == rater
+            own = self.cells.rater == rater
             drawn[:, own] = values[np.searchsorted(cuts, latent[:, own])]
-        averages = np.empty_like(common)
-        sizes = np.bincount(place)
+        sizes = np.bincount(self.place)
         for size in np.unique(sizes):
             whose = np.flatnonzero(sizes == size)
-            first = np.searchsorted(place, whose)
-            averages[:, whose] = average_ratings(drawn[:, first[:, None] + np.arange(size)], average)
-        columns = [(drawn[:, first].ravel(), drawn[:, second].ravel()) for first, second in pairs]
-        z, mean = common.ravel(), averages.ravel()
+            first = np.searchsorted(self.place, whose)
+            averages[:, whose] = average_ratings(drawn[:, first[:, None] + np.arange(size)], self.average)
+        columns = [(drawn[:, first].ravel(), drawn[:, second].ravel()) for first, second in self.pairs]
+        z, mean = self.common.ravel(), averages.ravel()
         reached, tied = kendall_tau_b(z, mean), kendall_tau_b(_in_levels(z, mean), mean)
-        points.append((float(_pooled_tau(columns)), reached, max(reached, tied)))
-    agreements, ceilings, with_ties = np.array(points).T
-    return np.maximum.accumulate(agreements), ceilings, with_ties
+        return float(_pooled_tau(columns)), reached, max(reached, tied)
 
 
 def _in_levels(values: FloatArray, like: FloatArray) -> FloatArray:
