@@ -18,7 +18,7 @@ from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
 from metricsmith.records import Scale
 
-__all__ = ["Averaged", "People", "RaterEffects", "average_raters", "check_averaging", "of_outputs", "rater_column"]
+__all__ = ["Outputs", "People", "RaterEffects", "average_raters", "check_averaging"]
 
 FloatArray = NDArray[np.float64]
 RaterEffects = Literal["none", "centre"]
@@ -63,29 +63,33 @@ class People:
 
 
 @dataclass(frozen=True)
-class Averaged:
+class Outputs:
     """One row an output.
 
     Parameters
     ----------
-    first : list of int, length n
-        For each output the row of the table in which it stands first.
+    raw : RawTable
+        n rows: those in which an output stands first.
+    labels : Labels
+        Of these rows.
     ratings : float array, shape (n,)
         NaN where nobody rated.
     scores : mapping of str to float array, shape (n,)
         The candidate columns.
     scale : Scale
         Without step where averages lie between its points, wider where centred ratings leave it.
-    people : People
+    people : People or None
+        None where it is not known who rated; then every row of the table is an output.
     notes : tuple of str
     """
 
-    first: list[int]
+    raw: RawTable
+    labels: Labels
     ratings: FloatArray
     scores: dict[str, FloatArray]
     scale: Scale
-    people: People
-    notes: tuple[str, ...]
+    people: People | None = None
+    notes: tuple[str, ...] = ()
 
 
 def check_averaging(average: str, effects: str) -> None:
@@ -98,47 +102,9 @@ def check_averaging(average: str, effects: str) -> None:
             )
 
 
-def rater_column(raw: RawTable, columns: Columns, ratings: FloatArray) -> tuple[Columns, tuple[str, ...]]:
-    """The columns, without a guessed rater's column that does not say whose every rating is, and a line on that.
-
-    Raises
-    ------
-    DataError
-        If such a column was named.
-    """
-    if columns.rater is None:
-        return columns, ()
-    cells = raw.columns[columns.rater]
-    nameless = [index for index, cell in enumerate(cells) if is_blank(cell) and not math.isnan(ratings[index])]
-    if not nameless:
-        return columns, ()
-    if "rater" in columns.guessed:
-        note = f"the guessed rater column {columns.rater!r} is blank where {len(nameless)} ratings are and is not used"
-        return replace(columns, rater=None, guessed=columns.guessed - {"rater"}), (note,)
-    raise DataError(
-        f"{raw.place(nameless[0], columns.rater)}: the rating has no rater ({len(nameless)} such rows); every rating "
-        f"needs one: fill it in, or leave such rows out with where={columns.rater + '!='!r} (--where)"
-    )
-
-
-def of_outputs(raw: RawTable, labels: Labels, first: Sequence[int]) -> Labels:
-    """The labels of the rows in which outputs stand first; an id that only raters repeated is the output's own."""
-    ids, notes = tuple(labels.ids[index] for index in first), labels.notes
-    column = labels.columns.id
-    if column is not None:
-        every = [cell_text(cell).strip() for cell in raw.columns[column]]
-        named = tuple(every[index] for index in first)
-        if all(named) and len(set(named)) == len(named) and len(set(every)) < len(every):
-            notes = tuple(note for note in notes if not note.endswith("row numbers are the ids"))
-            ids, notes = named, (*notes, f"the ids of {column!r} are those of the outputs")
-    groups, sources = ([values[index] for index in first] for values in (labels.groups, labels.sources))
-    return replace(labels, ids=ids, groups=tuple(groups), sources=tuple(sources), notes=notes)
-
-
 def average_raters(
     raw: RawTable,
-    columns: Columns,
-    rater: str,
+    labels: Labels,
     inputs: Sequence[str],
     ratings: FloatArray,
     scores: Mapping[str, FloatArray],
@@ -146,8 +112,8 @@ def average_raters(
     *,
     average: Averaging = "mean",
     effects: RaterEffects = "none",
-) -> Averaged:
-    """Average the ratings of each output over the people who gave them.
+) -> Outputs:
+    """Average the ratings of each output over the people who gave them, where a column says who did.
 
     An output is a source (its input and its cell in the group column), a system if the table names systems, and the
     output's text. An id column that repeats tells outputs apart too, if no id stands with two inputs; without output
@@ -158,9 +124,8 @@ def average_raters(
     ----------
     raw : RawTable
         m rows.
-    columns : Columns
-    rater : str
-        The column that says who rated.
+    labels : Labels
+        Of the rows, with the columns.
     inputs : sequence of str, length m
         What each row's output answers; empty where there is nothing.
     ratings : float array, shape (m,)
@@ -176,10 +141,19 @@ def average_raters(
 
     Returns
     -------
-    Averaged
+    Outputs
+
+    Raises
+    ------
+    DataError
+        If the column was named and is blank beside a rating; one that was guessed is not used then.
     """
+    columns, nameless = _rater_column(raw, labels.columns, ratings)
+    labels = replace(labels, columns=columns)
+    if columns.rater is None or columns.target is None:
+        return Outputs(raw, labels, ratings, dict(scores), scale, notes=nameless)
     rows = _rows_by_output(raw, columns, inputs)
-    by_output, twice = _by_rater(raw, rater, ratings, rows)
+    by_output, twice = _by_rater(raw, columns.rater, ratings, rows)
     people = People(tuple(by_output), average, effects)
     notes = [
         f"{int((~np.isnan(ratings)).sum())} ratings by {len(people.names)} raters of "
@@ -202,9 +176,41 @@ def average_raters(
     own_scale, scale_notes = _scale_of(values, scale)
     merged, differing = _merged_scores(scores, rows)
     first = [places[0] for places in rows]
-    return Averaged(
-        first, values, merged, own_scale, people, (*notes, *scale_notes, *differing, *_texts_apart(raw, columns, rows))
+    return Outputs(
+        raw.take(first), _of_outputs(raw, labels, first), values, merged, own_scale, people,
+        (*notes, *scale_notes, *differing, *_texts_apart(raw, columns, rows)),
+    )  # fmt: skip
+
+
+def _rater_column(raw: RawTable, columns: Columns, ratings: FloatArray) -> tuple[Columns, tuple[str, ...]]:
+    """The columns, without a guessed rater's column that does not say whose every rating is, and a line on that."""
+    if columns.rater is None:
+        return columns, ()
+    cells = raw.columns[columns.rater]
+    nameless = [index for index, cell in enumerate(cells) if is_blank(cell) and not math.isnan(ratings[index])]
+    if not nameless:
+        return columns, ()
+    if "rater" in columns.guessed:
+        note = f"the guessed rater column {columns.rater!r} is blank where {len(nameless)} ratings are and is not used"
+        return replace(columns, rater=None, guessed=columns.guessed - {"rater"}), (note,)
+    raise DataError(
+        f"{raw.place(nameless[0], columns.rater)}: the rating has no rater ({len(nameless)} such rows); every rating "
+        f"needs one: fill it in, or leave such rows out with where={columns.rater + '!='!r} (--where)"
     )
+
+
+def _of_outputs(raw: RawTable, labels: Labels, first: Sequence[int]) -> Labels:
+    """The labels of the rows in which outputs stand first; an id that only raters repeated is the output's own."""
+    ids, notes = tuple(labels.ids[index] for index in first), labels.notes
+    column = labels.columns.id
+    if column is not None:
+        every = [cell_text(cell).strip() for cell in raw.columns[column]]
+        named = tuple(every[index] for index in first)
+        if all(named) and len(set(named)) == len(named) and len(set(every)) < len(every):
+            notes = tuple(note for note in notes if not note.endswith("row numbers are the ids"))
+            ids, notes = named, (*notes, f"the ids of {column!r} are those of the outputs")
+    groups, sources = ([values[index] for index in first] for values in (labels.groups, labels.sources))
+    return replace(labels, ids=ids, groups=tuple(groups), sources=tuple(sources), notes=notes)
 
 
 def _rows_by_output(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> list[list[int]]:

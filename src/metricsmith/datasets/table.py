@@ -19,14 +19,7 @@ from metricsmith.datasets.columns import Columns, guess_notes, need_column, reso
 from metricsmith.datasets.conversations import render_conversations
 from metricsmith.datasets.filters import filter_rows
 from metricsmith.datasets.labels import Labels, label_rows
-from metricsmith.datasets.raters import (
-    People,
-    RaterEffects,
-    average_raters,
-    check_averaging,
-    of_outputs,
-    rater_column,
-)
+from metricsmith.datasets.raters import People, RaterEffects, average_raters, check_averaging
 from metricsmith.datasets.ratings import as_scale, check_rated, infer_scale, read_ratings
 from metricsmith.datasets.sources import RawTable, open_source
 from metricsmith.errors import DataError, OptionError
@@ -228,43 +221,29 @@ def read_table(
     columns = resolve_columns(raw, named, taken=candidates.names, guess_target=require_target)
     columns, refused = _usable_output(raw, columns, candidates)
     raw, rendered = render_conversations(raw, columns.texts())
-    labels = label_rows(raw, columns, _joined(raw, columns.inputs))
+    inputs = _joined(raw, columns.inputs)
+    labels = label_rows(raw, columns, inputs)
     ratings, rating_scale, scale_notes = _ratings(raw, labels.columns, scale, require_target)
-    known, nameless = rater_column(raw, labels.columns, ratings)
-    labels = replace(labels, columns=known)
-    guesses = guess_notes(raw, known)
     scores = read_scores(raw, candidates.names)
-    people, people_notes = None, nameless
-    if known.target is not None and known.rater is not None:
-        merged = average_raters(
-            raw,
-            known,
-            known.rater,
-            _joined(raw, known.inputs),
-            ratings,
-            scores,
-            rating_scale,
-            average=raters,
-            effects=rater_effects,
-        )
-        raw, labels = raw.take(merged.first), of_outputs(raw, labels, merged.first)
-        ratings, scores, rating_scale, people = merged.ratings, merged.scores, merged.scale, merged.people
-        people_notes += merged.notes
-    rating_notes = check_rated(raw, known.target, ratings, max(min_rated, 1) if require_target else 0)
+    outputs = average_raters(
+        raw, labels, inputs, ratings, scores, rating_scale, average=raters, effects=rater_effects
+    )  # fmt: skip
+    guesses = guess_notes(raw, outputs.labels.columns)
+    unrated = check_rated(outputs.raw, columns.target, outputs.ratings, max(min_rated, 1) if require_target else 0)
     return Table(
-        task=Task(task, columns.target or "", _directed(rating_scale, higher_is_better)),
-        rows=_rows(raw, labels, ratings, scores, people is not None),
-        ratings=ratings,
-        columns=known,
+        task=Task(task, columns.target or "", _directed(outputs.scale, higher_is_better)),
+        rows=_rows(outputs.raw, outputs.labels, outputs.ratings, outputs.scores),
+        ratings=outputs.ratings,
+        columns=outputs.labels.columns,
         notes=(
-            *notes, *guesses, *refused, *rendered, *labels.notes, *candidates.notes, *scale_notes, *people_notes,
-            *rating_notes,
+            *notes, *guesses, *refused, *rendered, *outputs.labels.notes, *candidates.notes, *scale_notes,
+            *outputs.notes, *unrated,
         ),
-        metric_values=scores,
+        metric_values=outputs.scores,
         prior=candidates.prior,
         checksum=raw.checksum,
         name=raw.name,
-        people=people,
+        people=outputs.people,
     )  # fmt: skip
 
 
@@ -345,11 +324,7 @@ def _joined(raw: RawTable, names: Sequence[str]) -> list[str]:
 
 
 def _rows(
-    raw: RawTable,
-    labels: Labels,
-    ratings: NDArray[np.float64],
-    scores: Mapping[str, NDArray[np.float64]],
-    averaged: bool,
+    raw: RawTable, labels: Labels, ratings: NDArray[np.float64], scores: Mapping[str, NDArray[np.float64]]
 ) -> list[dspy.Example]:
     columns = labels.columns
     inputs = _joined(raw, columns.inputs)
@@ -359,8 +334,8 @@ def _rows(
         row_labels: dict[str, Any] = {"id": labels.ids[index], "group": labels.groups[index]}
         if labels.sources[index] != labels.groups[index]:
             row_labels["own_group"] = labels.sources[index]
-        for role, name in (("system", columns.system), ("rater", columns.rater)):
-            if name is not None and not (role == "rater" and averaged):
+        for role, name in (("system", columns.system), ("rater", None if columns.target else columns.rater)):
+            if name is not None:
                 row_labels[role] = cell_text(cells[name]).strip()
         if columns.target is not None and not math.isnan(ratings[index]):
             row_labels[columns.target] = float(ratings[index])

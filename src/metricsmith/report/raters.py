@@ -67,8 +67,8 @@ def _withheld(found: RaterCeiling) -> str:
     outputs = f"on {count(found.twice, 'output')} that two people or more rated"
     return {
         "single": "No output was rated by two people, so that it is not known how people agree.",
-        "few": f"Only {count(found.twice, 'output')} of {count(found.outputs)} were rated by two people or more, and "
-        f"how people agree takes {MINIMUM_OUTPUTS}.",
+        "few": f"Two people or more rated {count(found.twice)} of {count(found.outputs, 'output')}, and how people "
+        f"agree takes {MINIMUM_OUTPUTS}.",
         "alike": f"How people agree is undefined {outputs}: someone gave all of them the same rating.",
         "groups": f"{agreed} {outputs}, without an interval: they come from {count(found.groups, 'group')}, or one "
         "group decides alone.",
