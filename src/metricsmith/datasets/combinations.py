@@ -19,6 +19,7 @@ FloatArray = NDArray[np.float64]
 _WHOLE_FAMILY = 6  # of at most so many columns with like names, every part is tried
 _FIVE = 120  # columns, up to which any five are tried; beyond, any four
 _PAIRS, _TRIPLES = 2000, 500  # columns up to which any four, and medians of any three, are tried
+_STEPS = 50  # of the search for positive weights, which takes about one for each column that it needs
 _CHANCE = 1e-3  # expected number of triples that chance alone would give
 _EQUAL = 1e-9  # relative to the largest number
 
@@ -43,8 +44,8 @@ def combinations_of(
       cells left out: the mean, sum and median of all columns, of the `prior` ones, and of columns whose names
       differ in numbers, or in their first or last word; of at most six such columns, of every part of them;
     - to the last digit, among columns without missing cells: the mean or sum of any two to four columns (five where
-      there are at most 120 columns); and, also where it was rounded to two decimals or more, of any number of columns
-      where there are more rows than columns;
+      there are at most 120 columns); and, also where it was rounded to two decimals or more, of up to some forty
+      columns where there are more rows than columns;
     - the median of any three columns without missing cells, where rows are so many that chance gives none.
 
     Parameters
@@ -133,7 +134,7 @@ class _Search:
         from scipy.optimize import nnls
 
         try:
-            weights, rest = nnls(self.values[whole].T, self.target)
+            weights, rest = nnls(self.values[whole].T, self.target, maxiter=_STEPS)
         except RuntimeError:  # no solution within its number of steps
             return
         chosen = whole[weights > weights.max() / 5]
@@ -142,7 +143,8 @@ class _Search:
         by_target = np.argsort(self.target, kind="stable")
         mean = self.values[chosen].mean(axis=0)
         if _ordered(mean[by_target], np.diff(self.target[by_target]) > 0, self.target[by_target]):
-            yield self._found("mean" if np.allclose(mean, self.target, atol=self._last_digit) else "sum", chosen, mean)
+            summed = np.allclose(mean * len(chosen), self.target, atol=self._last_digit)
+            yield self._found("sum" if summed else "mean", chosen, mean)
 
     def medians(self) -> Iterator[Combination]:
         """Any three columns of which in no row two lie below the target, or two above it."""
