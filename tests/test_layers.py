@@ -16,7 +16,10 @@ LAYERS = (
     {"metric", "outcomes"},
     {"reward"},
     {"resampling", "correlation"},
-    {"aggregation", "regression", "agreement", "rating_model", "meta_evaluation", "mqm", "rater_agreement", "validity"},
+    {
+        "aggregation", "regression", "agreement", "rating_model", "meta_evaluation", "mqm", "rater_agreement",
+        "validity", "ceiling",
+    },
     {"bank", "signatures", "datasets", "report"},
     {"store"},
     {"scoring"},
@@ -24,7 +27,7 @@ LAYERS = (
     {"optimizers"},
     {"cli"},
     {"__main__", "__init__"},
-)
+)  # fmt: skip
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
 
 

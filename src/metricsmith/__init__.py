@@ -12,6 +12,7 @@ from metricsmith.version import __version__ as __version__
 if TYPE_CHECKING:
     from metricsmith.aggregation import OutlierRule, drop_outliers, rrwa
     from metricsmith.bank.catalogue import MetricBank, default_bank
+    from metricsmith.ceiling import RaterCeiling, rater_ceiling
     from metricsmith.datasets.mt_metrics_eval import EvalSet, read_eval_set
     from metricsmith.datasets.score_matrices import ScoreMatrices, read_score_matrices
     from metricsmith.datasets.segments import Translations, read_translations, translation_rows
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "aggregation": ("OutlierRule", "drop_outliers", "rrwa"),
     "bank.catalogue": ("MetricBank", "default_bank"),
+    "ceiling": ("RaterCeiling", "rater_ceiling"),
     "datasets.score_matrices": ("ScoreMatrices", "read_score_matrices"),
     "datasets.table": ("Table", "read_table"),
     "datasets.taubench": ("read_taubench",),
@@ -160,20 +162,20 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Agreement", "AutoMetrics", "BUILTIN", "Budget", "CallableMetric", "Comparison", "Concurrency", "Coverage",
-    "CriterionJudge", "DataError", "DegradationStrategies", "DirectAssessment", "DnAEval", "ESAJudge",
-    "ErrorSpan", "EvalSet", "ExampleJudge", "GEPABound", "GEval", "GuidelineJudge", "Induced", "InducedMetric",
-    "InputError", "Interrupted", "JudgeTuner", "Judgement", "JudgementFailed", "LinearCombination", "MQMAnnotator",
-    "MQMJudge", "MQMWeights", "MetaEvaluation", "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
+    "CriterionJudge", "DataError", "DegradationStrategies", "DirectAssessment", "DnAEval", "ESAJudge", "ErrorSpan",
+    "EvalSet", "ExampleJudge", "GEPABound", "GEval", "GuidelineJudge", "Induced", "InducedMetric", "InputError",
+    "Interrupted", "JudgeTuner", "Judgement", "JudgementFailed", "LinearCombination", "MQMAnnotator", "MQMJudge",
+    "MQMWeights", "MetaEvaluation", "MetaMetrics", "Metric", "MetricBank", "MetricCard", "MetricsmithError",
     "ModelFailure", "NeedsError", "OptionError", "OutlierRule", "Output", "Panel", "Perturbation", "Perturber",
-    "PerturberMetric", "Preserve", "PriorRidge", "Prober", "RankingMetric", "Repeated", "Reward", "RewardCheck",
-    "RewardMonitor", "RubricJudge", "RunRecord", "Scale", "ScoreMatrices", "ScoreTable", "StateError", "Status",
-    "Store", "StoreError", "Table", "Task", "TranslationRecord", "Translations", "Tuning", "TwoStagePLS", "Usage",
-    "Worsen", "YieldMetric", "ascore", "axes_episodes", "compare", "default_bank", "drop_outliers", "estimate",
+    "PerturberMetric", "Preserve", "PriorRidge", "Prober", "RankingMetric", "RaterCeiling", "Repeated", "Reward",
+    "RewardCheck", "RewardMonitor", "RubricJudge", "RunRecord", "Scale", "ScoreMatrices", "ScoreTable", "StateError",
+    "Status", "Store", "StoreError", "Table", "Task", "TranslationRecord", "Translations", "Tuning", "TwoStagePLS",
+    "Usage", "Worsen", "YieldMetric", "ascore", "axes_episodes", "compare", "default_bank", "drop_outliers", "estimate",
     "gepa_bound", "induce", "judge_translations", "load", "make_row", "meta_evaluate", "mqm_score", "perturb",
-    "perturbation_episodes", "probe_position", "project", "read_eval_set", "read_score_matrices", "read_sheet",
-    "read_table", "read_taubench", "read_translations", "read_wmt_mqm", "recommendation_episodes", "render_messages",
-    "render_output", "rrwa", "rubric_episodes", "score", "strategy_episodes", "translation_rows", "write_comparison",
-    "write_meta_evaluation", "write_reports", "write_sheet", "write_translations", "yield_of",
+    "perturbation_episodes", "probe_position", "project", "rater_ceiling", "read_eval_set", "read_score_matrices",
+    "read_sheet", "read_table", "read_taubench", "read_translations", "read_wmt_mqm", "recommendation_episodes",
+    "render_messages", "render_output", "rrwa", "rubric_episodes", "score", "strategy_episodes", "translation_rows",
+    "write_comparison", "write_meta_evaluation", "write_reports", "write_sheet", "write_translations", "yield_of",
 ]  # fmt: skip
 
 

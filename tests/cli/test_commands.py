@@ -275,3 +275,37 @@ def test_context_system_and_rater_are_named_where_no_one_would_guess_them(run, t
             assert code == 2
             assert "no column 'missing'" in err
             assert f"({option})" in err
+
+
+def test_ratings_of_several_people_are_averaged_by_every_command_that_reads_them(run, tmp_path):
+    """`--raters` and `--rater-effects` of induce and compare; the ceiling in induce, compare and probe."""
+    path, out = tmp_path / "own.csv", tmp_path / "out"
+    lines = [
+        f"q{n // 3},answer {n},{min(5, (n * 7 + n // 9) % 5 + 1 + (who == 'bob' and n % 4 == 0))},{n * 7 % 5},{who}"
+        for n in range(60)
+        for who in ("ann", "bob", "cem")
+    ]
+    path.write_text("\n".join(["prompt,answer,rating,len,who", *lines]) + "\n")
+    basics = [path, "--target", "rating", "--metric-columns", "len", "--bank", "none", "--rater", "who"]
+    asked = ["--raters", "median", "--rater-effects", "centre"]
+    sentence = "Two people agree"
+    for command in ("induce", "compare"):
+        code, said, err = run(command, *basics, *asked, "--out", out)
+        assert code == 0, err
+        assert sentence in said
+        assert "an output counts once, with the median of its ratings" in err
+        assert "is taken off" in err
+        code, _, err = run(command, *basics, "--raters", "mode", "--out", out)
+        assert code == 2
+        assert "raters='mode' is unknown; allowed are mean and median" in err
+        code, _, err = run(command, *basics, "--rater-effects", "center", "--out", out)
+        assert code == 2
+        assert "(--rater-effects)" in err
+    report = json.loads((out / "report.json").read_text("utf-8"))
+    assert report["raters"]["twice"] == 60
+    assert report["rows"]["rated"] == 60
+    code, said, err = run("probe", out / "metric.json", path, "--rater", "who", "--n", 5, "--out", tmp_path / "probe")
+    assert code == 0, err
+    assert sentence in said
+    assert json.loads((tmp_path / "probe" / "probe.json").read_text("utf-8"))["raters"]["twice"] == 60
+    assert all(sentence in (tmp_path / "probe" / name).read_text("utf-8") for name in ("probe.html", "probe.md"))

@@ -165,11 +165,12 @@ def test_texts_are_what_splits_compare():
     assert read_table(FRAME, target="score").texts[0] == ("Question, 0?", 'Line one "0"\nNA, né')
 
 
-def test_rows_say_which_system_wrote_them_and_who_rated_them():
-    table = read_table(frame(model=["m1", 2.0] * 5, annotator=[" ann ", None] * 5), target="score")
+def test_rows_say_which_system_wrote_them_and_the_table_who_rated_them():
+    table = read_table(frame(model=["m1", 2.0] * 5, annotator=[" ann ", "bob"] * 5), target="score")
     assert (table.columns.system, table.columns.rater) == ("model", "annotator")
-    assert (table.systems, table.raters) == (["m1", "2"] * 5, ["ann", ""] * 5)
-    assert (table.rows[1]["system"], table.rows[1]["rater"]) == ("2", "")
+    assert (table.systems, table.raters) == (["m1", "2"] * 5, ["ann", "bob"])
+    assert table.rows[1]["system"] == "2"
+    assert "rater" not in table.rows[1]  # a row is an output, whoever rated it
     assert "rater column guessed: 'annotator' (name it with rater=... (--rater))" in table.notes
     bare = read_table(FRAME, target="score")
     assert (bare.systems, bare.raters) == ([], [])

@@ -28,6 +28,8 @@ from metricsmith.cli.table import (
     PanelMode,
     PriorColumns,
     Rater,
+    RaterEffects,
+    Raters,
     Reference,
     Regression,
     ScaleText,
@@ -61,6 +63,8 @@ def compare(
     context: Context = None,
     system: System = None,
     rater: Rater = None,
+    raters: Raters = "mean",
+    rater_effects: RaterEffects = "none",
     id: Id = None,
     group: Group = None,
     where: Where = None,
@@ -119,8 +123,8 @@ def compare(
         check_writable(store, "--store", folder=False)
     columns = reading(
         target=target, task=task, output=output, input=input, reference=reference, context=context, system=system,
-        rater=rater, id=id, group=group, where=where, metric_columns=metric_columns, prior_columns=prior_columns,
-        scale=scale, lower_is_better=lower_is_better,
+        rater=rater, raters=raters, rater_effects=rater_effects, id=id, group=group, where=where,
+        metric_columns=metric_columns, prior_columns=prior_columns, scale=scale, lower_is_better=lower_is_better,
     )  # fmt: skip
     options: dict[str, Any] = {
         "methods": [name.strip() for name in methods.split(",") if name.strip()], "seeds": seeds, "fraction": test,
@@ -156,6 +160,7 @@ def comparison_text(record: Comparison, out: Path) -> str:
         [
             *lines,
             words.verdict(record).sentence,
+            *words.ceiling(record),
             *words.cost_lines(record),
             *(f"warning: {warning}" for warning in record.warnings),
             f"comparison: {out / 'compare.html'}",

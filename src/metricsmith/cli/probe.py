@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,6 +76,7 @@ def probe(
 ) -> None:
     """Change outputs on purpose and see whether a metric notices."""
     from metricsmith.optimizers.probing.run import Prober
+    from metricsmith.programs.induced import InducedMetric
     from metricsmith.report.probe.write import PROBE_FILES, write_probe
 
     if not dry_run:
@@ -88,6 +90,7 @@ def probe(
         "rater": rater, "id": id, "where": where,
     }  # fmt: skip
     loaded = any_metric(metric)
+    named["target"] = loaded.task.target if isinstance(loaded, InducedMetric) else None  # who rated tells outputs apart
     table = rows_for(loaded, data, named)
     options: dict[str, Any] = {"perturbers": perturbers, "unit": unit, "strengths": tuple(strength or ("obvious",))}
     prober = Prober(
@@ -100,7 +103,7 @@ def probe(
             say("nothing was sent and nothing was written")
             return
         with interruptible(store):
-            record = prober.probe(loaded, table.rows)
+            record = replace(prober.probe(loaded, table.rows), raters=table.rater_ceiling())
     write_into(write_probe, record, out)
     tell(record, lambda: probe_text(record, out), as_json=as_json, quiet=quiet)
 
@@ -120,6 +123,7 @@ def probe_text(record: ProbeRecord, out: Path) -> str:
             *(laid_out(("attack", *words.ATTACKS), attacks) if attacks else ()),
             words.verdict(record).sentence,
             *filter(None, [words.coverage(record)]),
+            *words.ceiling(record),
             words.cost(record),
             *(f"warning: {warning}" for warning in record.warnings),
             *(f"note: {note}" for note in record.notes),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metricsmith.cli.limits import cost_line
 from metricsmith.records import Usage
 from metricsmith.report.digest import jackknifed
+from metricsmith.report.raters import run_ceiling
 from metricsmith.report.sentences import few_groups
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def summary(done: Induced, out: Path) -> str:
         *_components(record.components),
         *_agreements(blocks),
         *few_groups(jackknifed(record)),
+        *run_ceiling(record),
         *_costs(record.usage),
         *_probe(record),
         *(f"warning: {warning}" for warning in record.warnings),

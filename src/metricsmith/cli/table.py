@@ -12,8 +12,8 @@ from metricsmith.errors import DataError
 
 __all__ = [
     "AllowColumns", "Bank", "Components", "Context", "Data", "Group", "Id", "Input", "LowerIsBetter", "MetricColumns",
-    "MostMetrics", "Output", "PanelMode", "PriorColumns", "Rater", "RawCsv", "Reference", "Regression", "ScaleText",
-    "StrictMode", "System", "Target", "TaskText", "Where",
+    "MostMetrics", "Output", "PanelMode", "PriorColumns", "Rater", "RaterEffects", "Raters", "RawCsv", "Reference",
+    "Regression", "ScaleText", "StrictMode", "System", "Target", "TaskText", "Where",
     "reading", "text_or_file",
 ]  # fmt: skip
 
@@ -30,6 +30,13 @@ Context = Annotated[
 ]
 System = Annotated[str | None, typer.Option(metavar="COL", help="Column that says which system wrote the output.")]
 Rater = Annotated[str | None, typer.Option(metavar="COL", help="Column that says who gave the rating.")]
+Raters = Annotated[str, typer.Option("--raters", metavar="mean|median", help="The average of an output's ratings.")]
+RaterEffects = Annotated[
+    str,
+    typer.Option(
+        "--rater-effects", metavar="none|centre", help="centre: take each rater's mean off, put everybody's mean back."
+    ),
+]
 Id = Annotated[str | None, typer.Option(metavar="COL", help="Column with unique row ids.")]
 Group = Annotated[
     str | None, typer.Option(metavar="COL", help="Rows of one group never stand on both sides of a split.")
@@ -78,6 +85,8 @@ def reading(
     context: str | None,
     system: str | None,
     rater: str | None,
+    raters: str,
+    rater_effects: str,
     id: str | None,
     group: str | None,
     where: Sequence[str] | None,
@@ -89,8 +98,8 @@ def reading(
     """The arguments of `read_table` that the options stand for."""
     return {
         "target": target, "task": text_or_file(task, "--task"), "output": output, "inputs": input or (),
-        "reference": reference or (), "context": context, "system": system, "rater": rater, "id": id, "group": group,
-        "where": where or (),
+        "reference": reference or (), "context": context, "system": system, "rater": rater, "raters": raters,
+        "rater_effects": rater_effects, "id": id, "group": group, "where": where or (),
         "metric_columns": metric_columns or (), "prior_columns": prior_columns or (), "scale": scale,
         "higher_is_better": False if lower_is_better else None,
     }  # fmt: skip

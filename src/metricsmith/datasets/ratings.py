@@ -15,7 +15,7 @@ from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
 from metricsmith.records import Scale
 
-__all__ = ["as_scale", "infer_scale", "parse_rating", "read_ratings"]
+__all__ = ["as_scale", "check_rated", "infer_scale", "parse_rating", "read_ratings"]
 
 LARGEST = 1e15  # beyond it, floats do not tell whole numbers apart, and squares end in infinity before long
 
@@ -155,6 +155,26 @@ def infer_scale(ratings: Sequence[float] | NDArray[np.float64]) -> Scale:
         if start <= low and reach < high <= end:
             return Scale(float(start), float(end), step)
     return Scale(low, high, step) if low < high else Scale(low - 1, high + 1, step)
+
+
+def check_rated(raw: RawTable, column: str | None, ratings: NDArray[np.float64], min_rated: int) -> tuple[str, ...]:
+    """A line on rows without a rating; with `min_rated`, an error where too few have one or all have the same."""
+    known = ratings[~np.isnan(ratings)]
+    if min_rated and known.size < min_rated:
+        raise DataError(
+            f"{raw.name}, column {column!r}: {known.size} of {len(ratings)} rows have a rating; at least {min_rated} "
+            f"are needed to fit and check a metric: rate more rows, or name another column with target=... (--target)"
+        )
+    if min_rated and known.min() == known.max():
+        raise DataError(
+            f"{raw.name}, column {column!r}: all {known.size} ratings are {known[0]:g} (first: "
+            f"{raw.place(int(np.flatnonzero(~np.isnan(ratings))[0]))}); ratings must differ for a metric to be "
+            f"learned: rate better and worse outputs too, or name another column with target=... (--target)"
+        )
+    if column is None or known.size == len(ratings):
+        return ()
+    unrated_rows = f"{len(ratings) - known.size} of {len(ratings)} rows have no rating"
+    return (f"{unrated_rows}: they are kept for scoring and left out of fitting",)
 
 
 def as_scale(scale: Scale | str) -> Scale:

@@ -12,13 +12,15 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.ceiling import Averaging, RaterCeiling
 from metricsmith.datasets.candidates import Candidates, match_columns, read_scores
 from metricsmith.datasets.cells import cell_text, is_blank, reference_list
 from metricsmith.datasets.columns import Columns, guess_notes, need_column, resolve_columns
 from metricsmith.datasets.conversations import render_conversations
 from metricsmith.datasets.filters import filter_rows
 from metricsmith.datasets.labels import Labels, label_rows
-from metricsmith.datasets.ratings import as_scale, infer_scale, read_ratings
+from metricsmith.datasets.raters import People, RaterEffects, average_raters, check_averaging
+from metricsmith.datasets.ratings import as_scale, check_rated, infer_scale, read_ratings
 from metricsmith.datasets.sources import RawTable, open_source
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
@@ -47,8 +49,9 @@ class Table:
     rows : list of dspy.Example, length n
         With ``output``, ``input``, ``references``, ``context`` where present, the labels ``id`` and
         ``group``, ``own_group`` where that was another before groups were joined (`labels.label_rows`), where the
-        table has such columns ``system`` and ``rater`` (a text, empty where the cell is blank), the rating as float
-        under the target's name where the row has one, and the candidate columns' numbers under ``columns``.
+        table has such columns ``system`` and, without ratings, ``rater`` (a text, empty where the cell is blank), the
+        rating as float under the target's name where the row has one, and the candidate columns' numbers under
+        ``columns``.
     ratings : float array, shape (n,)
         NaN where a row has no rating.
     columns : Columns
@@ -63,6 +66,8 @@ class Table:
         16 hex digits of the sha256 of the file's bytes (or the frame's content), before filtering.
     name : str
         Where the rows came from.
+    people : People, optional
+        What each rater gave each output, where the table says who rated: then a row is an output, not a rating.
     """
 
     task: Task
@@ -74,6 +79,7 @@ class Table:
     prior: tuple[str, ...]
     checksum: str
     name: str
+    people: People | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -95,8 +101,8 @@ class Table:
 
     @property
     def raters(self) -> list[str]:
-        """Who gave each row's rating, ``""`` where that is blank; an empty list without such a column."""
-        return [] if self.columns.rater is None else [row["rater"] for row in self.rows]
+        """Everyone who rated, in the order of their first ratings; an empty list where that is not known."""
+        return [] if self.people is None else self.people.names
 
     @property
     def texts(self) -> list[tuple[str, str]]:
@@ -107,6 +113,10 @@ class Table:
         """Indices of the rows with a rating, in order."""
         return np.flatnonzero(~np.isnan(self.ratings))
 
+    def rater_ceiling(self) -> RaterCeiling | None:
+        """How people agree, and the ceiling that follows for a metric; None where it is not known who rated."""
+        return None if self.people is None else self.people.ceiling(self.groups)
+
     def subset(self, indices: Sequence[int] | NDArray[np.intp]) -> Table:
         """The rows at `indices`, in that order; task, notes and checksum stay those of the whole."""
         chosen = np.asarray(indices, dtype=np.intp)
@@ -115,6 +125,7 @@ class Table:
             rows=[self.rows[index] for index in chosen],
             ratings=self.ratings[chosen],
             metric_values={name: values[chosen] for name, values in self.metric_values.items()},
+            people=None if self.people is None else self.people.take(chosen),
         )
 
 
@@ -134,6 +145,8 @@ def read_table(
     where: str | Sequence[str] = (),
     metric_columns: str | Sequence[str] = (),
     prior_columns: str | Sequence[str] = (),
+    raters: Averaging = "mean",
+    rater_effects: RaterEffects = "none",
     scale: Scale | str | None = None,
     higher_is_better: bool | None = None,
     min_rated: int = 8,
@@ -165,18 +178,23 @@ def read_table(
         Further columns: see `labels.label_rows` for what happens without id or group.
     system, rater : str, optional
         Columns of what wrote the output and of who rated it. A guessed one is used where it has several values of
-        which one repeats.
+        which one repeats. Where it is known who gave the ratings, the table has one row for each output, with the
+        average over its raters (`raters.average_raters`).
     where : str or sequence of str
         ``COL=VALUE`` or ``COL!=VALUE``; all must hold.
     metric_columns, prior_columns : str or sequence of str
         Case-sensitive glob patterns of columns that are scores already; prior columns are those that
         are declared to measure the target, and are candidates too.
+    raters : str
+        ``mean`` or ``median``: the average of an output's ratings.
+    rater_effects : str
+        ``none``, or ``centre``: before, each rater's mean is taken off, and the mean of all ratings put back.
     scale : Scale or str, optional
         The rating scale, as text ``LOW:HIGH[:STEP]``; inferred by default (`ratings.infer_scale`).
     higher_is_better : bool, optional
         The rating's direction; None keeps that of `scale`, which is up unless a `Scale` says otherwise.
     min_rated : int
-        How many rated rows there must be, at least 1.
+        How many rated rows there must be, at least 1; with several raters, outputs.
     require_target : bool
         False for new data to be scored: then a target that the table lacks is no error, nor are too
         few or constant ratings.
@@ -190,8 +208,10 @@ def read_table(
     DataError
         If the source, a column, a row or a cell cannot be used.
     OptionError
-        If a condition, pattern, scale or target name has no meaning for this table.
+        If a condition, pattern, scale or target name has no meaning for this table, or `raters` or `rater_effects` is
+        unknown.
     """
+    check_averaging(raters, rater_effects)
     raw, notes = _open(source, _many(where))
     if target is not None and target not in raw.columns and not require_target:
         notes.append(f"no column {target!r}: no row has a rating")
@@ -201,21 +221,30 @@ def read_table(
     columns = resolve_columns(raw, named, taken=candidates.names, guess_target=require_target)
     columns, refused = _usable_output(raw, columns, candidates)
     raw, rendered = render_conversations(raw, columns.texts())
-    labels = label_rows(raw, columns, _joined(raw, columns.inputs))
-    ratings, rating_scale, rating_notes = _ratings(raw, columns, scale, min_rated, require_target)
-    guesses = guess_notes(raw, labels.columns)
+    inputs = _joined(raw, columns.inputs)
+    labels = label_rows(raw, columns, inputs)
+    ratings, rating_scale, scale_notes = _ratings(raw, labels.columns, scale, require_target)
     scores = read_scores(raw, candidates.names)
+    outputs = average_raters(
+        raw, labels, inputs, ratings, scores, rating_scale, average=raters, effects=rater_effects
+    )  # fmt: skip
+    guesses = guess_notes(raw, outputs.labels.columns)
+    unrated = check_rated(outputs.raw, columns.target, outputs.ratings, max(min_rated, 1) if require_target else 0)
     return Table(
-        task=Task(task, columns.target or "", _directed(rating_scale, higher_is_better)),
-        rows=_rows(raw, labels, ratings, scores),
-        ratings=ratings,
-        columns=labels.columns,
-        notes=(*notes, *guesses, *refused, *rendered, *labels.notes, *candidates.notes, *rating_notes),
-        metric_values=scores,
+        task=Task(task, columns.target or "", _directed(outputs.scale, higher_is_better)),
+        rows=_rows(outputs.raw, outputs.labels, outputs.ratings, outputs.scores),
+        ratings=outputs.ratings,
+        columns=outputs.labels.columns,
+        notes=(
+            *notes, *guesses, *refused, *rendered, *outputs.labels.notes, *candidates.notes, *scale_notes,
+            *outputs.notes, *unrated,
+        ),
+        metric_values=outputs.scores,
         prior=candidates.prior,
         checksum=raw.checksum,
         name=raw.name,
-    )
+        people=outputs.people,
+    )  # fmt: skip
 
 
 def _directed(scale: Scale, higher_is_better: bool | None) -> Scale:
@@ -258,8 +287,9 @@ def _usable_output(raw: RawTable, columns: Columns, candidates: Candidates) -> t
 
 
 def _ratings(
-    raw: RawTable, columns: Columns, scale: Scale | str | None, min_rated: int, require: bool
+    raw: RawTable, columns: Columns, scale: Scale | str | None, require: bool
 ) -> tuple[NDArray[np.float64], Scale, tuple[str, ...]]:
+    """What the rating column says, row by row, its scale, and a line on a scale that was inferred."""
     given = None if scale is None else as_scale(scale)
     if columns.target is None:
         if require:
@@ -272,34 +302,13 @@ def _ratings(
             f"({', '.join(sorted(_RESERVED))}); any other name is allowed: rename the column, say to 'rating'"
         )
     ratings = read_ratings(raw, columns.target, given)
-    if require:
-        _check_rated(raw, columns.target, ratings, min_rated)
     known = ratings[~np.isnan(ratings)]
-    notes = []
-    if given is None and known.size:
-        given = infer_scale(ratings)
-        step = "continuous" if given.step is None else f"step {given.step:g}"
-        seen = f"ratings run from {known.min():g} to {known.max():g}"
-        notes.append(f"rating scale inferred: {given}, {step} ({seen}; give another with scale=...)")
-    if known.size < len(ratings):
-        unrated_rows = f"{len(ratings) - known.size} of {len(ratings)} rows have no rating"
-        notes.append(f"{unrated_rows}: they are kept for scoring and left out of fitting")
-    return ratings, given or infer_scale(ratings), tuple(notes)
-
-
-def _check_rated(raw: RawTable, column: str, ratings: NDArray[np.float64], min_rated: int) -> None:
-    known = ratings[~np.isnan(ratings)]
-    if known.size < max(min_rated, 1):
-        raise DataError(
-            f"{raw.name}, column {column!r}: {known.size} of {len(ratings)} rows have a rating; at least {min_rated} "
-            f"are needed to fit and check a metric: rate more rows, or name another column with target=... (--target)"
-        )
-    if known.min() == known.max():
-        raise DataError(
-            f"{raw.name}, column {column!r}: all {known.size} ratings are {known[0]:g} (first: "
-            f"{raw.place(int(np.flatnonzero(~np.isnan(ratings))[0]))}); ratings must differ for a metric to be "
-            f"learned: rate better and worse outputs too, or name another column with target=... (--target)"
-        )
+    if given is not None or not known.size:
+        return ratings, given or infer_scale(ratings), ()
+    given = infer_scale(ratings)
+    step = "continuous" if given.step is None else f"step {given.step:g}"
+    seen = f"ratings run from {known.min():g} to {known.max():g}"
+    return ratings, given, (f"rating scale inferred: {given}, {step} ({seen}; give another with scale=...)",)
 
 
 def _joined(raw: RawTable, names: Sequence[str]) -> list[str]:
@@ -325,7 +334,7 @@ def _rows(
         row_labels: dict[str, Any] = {"id": labels.ids[index], "group": labels.groups[index]}
         if labels.sources[index] != labels.groups[index]:
             row_labels["own_group"] = labels.sources[index]
-        for role, name in (("system", columns.system), ("rater", columns.rater)):
+        for role, name in (("system", columns.system), ("rater", None if columns.target else columns.rater)):
             if name is not None:
                 row_labels[role] = cell_text(cells[name]).strip()
         if columns.target is not None and not math.isnan(ratings[index]):

@@ -69,6 +69,8 @@ def induce(
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     options, task = configure(table, optimizer or AutoMetrics())
     done = evaluate(_sides(table, options, task, fraction, test, cv), task, options)
+    done.metric.record = replace(done.record, raters=(table if test is None else test).rater_ceiling())
+    done = replace(done, record=done.metric.record)
     done.metric.settings.values["reading"] = _reading(table, done.metric)
     return done if prober is None else with_probe(done, table, optimizer or AutoMetrics(), prober)
 
@@ -195,7 +197,7 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
     columns = ", ".join(table.columns.used())
     origin = (
         f"data {PurePath(table.name).name} sha256:{table.checksum}, {len(table)} rows, columns {columns}, "
-        f"scale {task.scale} | {how}"
+        f"scale {task.scale}{f', {table.people}' if table.people is not None else ''} | {how}"
     )
     first = options.sources.check_columns(part.rows, task.target)
     pairs = [(rated.take(one.train).rows, rated.take(one.test).rows) for one in parts] or [(train.rows, held.rows)]
@@ -207,7 +209,7 @@ def _named_groups(table: Table, rated: Rated) -> Rated:
     """The rows without the groups that nobody named: row numbers mean nothing in another file."""
     if table.columns.group is not None:
         return rated
-    return replace(rated, rows=[row.without("group", "own_group") for row in rated.rows])
+    return replace(rated, rows=[row.without(*({"group", "own_group"} & set(row))) for row in rated.rows])
 
 
 def _reading(table: Table, metric: InducedMetric) -> dict[str, Any]:

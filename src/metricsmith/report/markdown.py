@@ -16,6 +16,7 @@ from metricsmith.report.formats import (
 )
 from metricsmith.report.markup import escape, table
 from metricsmith.report.probe.markdown import probe_lines
+from metricsmith.report.raters import run_ceiling
 from metricsmith.report.record import RunRecord
 
 __all__ = ["render_markdown"]
@@ -92,7 +93,8 @@ def _agreement(record: RunRecord) -> list[str]:
     lines = ["## Agreement with the raters", "", *table(head, rows, right_from=1), ""]
     remarks = [*undefined, *sentences.few_groups(digest.jackknifed(record))]
     lines += [f"- {escape(line)}" for line in remarks] + ([""] if remarks else [])
-    said = (sentences.comparison(record), sentences.reliability(digest.reliability_bins(record), record.task.scale))
+    reliability = sentences.reliability(digest.reliability_bins(record), record.task.scale)
+    said = (*run_ceiling(record), sentences.comparison(record), reliability)
     return lines + [line for text in said if text for line in (escape(text), "")]
 
 

@@ -18,6 +18,7 @@ from metricsmith.report.plots.scatter import MOST_POINTS, Point, beyond, scatter
 from metricsmith.report.plots.svg import Svg
 from metricsmith.report.plots.weights import MOST_BARS, weights
 from metricsmith.report.probe.page import view
+from metricsmith.report.raters import run_ceiling
 from metricsmith.report.record import RunRecord
 
 __all__ = ["FULL_TEXT", "render_html"]
@@ -53,6 +54,7 @@ def render_html(record: RunRecord) -> str:
         cards=digest.cards(record),
         costs=digest.costs(record),
         undefined=sentences.undefined_reasons(_blocks(record)),
+        ceiling=run_ceiling(record),
         few_groups=sentences.few_groups(digest.jackknifed(record)),
         width=record.task.scale.width,
         weight_width=digest.weight_width(record),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from metricsmith.ceiling import RaterCeiling
 from metricsmith.records import Agreement, MetricCard, Task, Usage
 from metricsmith.report.plain import jsonable
 from metricsmith.report.probe.record import ProbeRecord
@@ -149,6 +150,8 @@ class RunRecord:
         Where the generated judges were asked together.
     probe : ProbeRecord, optional
         What the metric makes of outputs that were changed on purpose.
+    raters : RaterCeiling, optional
+        How people agree, and the ceiling that follows, where it is known who rated.
     """
 
     task: Task
@@ -174,6 +177,7 @@ class RunRecord:
     title: str = "Induced metric"
     panel: PanelTokens | None = None
     probe: ProbeRecord | None = None
+    raters: RaterCeiling | None = None
 
     @property
     def tested(self) -> bool:
@@ -221,4 +225,6 @@ class RunRecord:
             content["panel"] = asdict(self.panel)
         if self.probe is not None:
             content["probe"] = self.probe.as_dict()
+        if self.raters is not None:
+            content["raters"] = asdict(self.raters)
         return dict(jsonable(content))

@@ -110,6 +110,7 @@ def compare(
         estimated=estimated,
         notes=(*table.notes, *_notes(bench)),
         warnings=tuple(_warnings(bench.setting, lines)),
+        raters=table.rater_ceiling(),
     )
 
 
@@ -376,7 +377,7 @@ def _signature(bench: _Bench, table: Table) -> str:
         [
             f"metricsmith {__version__}",
             f"data {PurePath(table.name).name} sha256:{table.checksum}, columns {', '.join(table.columns.used())}, "
-            f"scale {bench.setting.task.scale}",
+            f"scale {bench.setting.task.scale}{f', {table.people}' if table.people is not None else ''}",
             f"{counts['train']}/{counts['validation']}/{counts['test']} train/validation/test rows by group",
             f"methods {', '.join(bench.available)}",
             f"{options.fit.label}, bank {sources.bank}, k {sources.k}{', panel' if sources.panel else ''}",

@@ -15,6 +15,7 @@ def render_comparison_markdown(record: Comparison) -> str:
     lines += [f"**{escape(words.verdict(record).sentence)}**", ""]
     lines += [f"> Warning: {escape(warning)}\n" for warning in record.warnings]
     lines += [*_table(words.COLUMNS, record, lambda line: words.cells(record, line)), ""]
+    lines += [line for said in words.ceiling(record) for line in (escape(said), "")]
     if record.skipped:
         lines += ["Not run:", "", *(f"- {escape(line.label)}: {escape(line.skipped)}" for line in record.skipped), ""]
     lines += ["## What they made", ""]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from metricsmith.ceiling import RaterCeiling
 from metricsmith.records import Task, Usage
 from metricsmith.report.plain import jsonable
 from metricsmith.resampling import Interval
@@ -106,6 +107,8 @@ class Comparison:
         What all methods asked for together, and the bound on it that was computed beforehand.
     notes, warnings : tuple of str
     title : str
+    raters : RaterCeiling, optional
+        How people agree, and the ceiling that follows, where it is known who rated.
     """
 
     task: Task
@@ -120,6 +123,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     title: str = "Methods compared"
+    raters: RaterCeiling | None = None
 
     @property
     def run(self) -> tuple[MethodResult, ...]:

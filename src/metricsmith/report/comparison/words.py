@@ -8,11 +8,13 @@ from collections.abc import Callable, Sequence
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.formats import MISSING, count, duration, interval, money, p_value, statistic
+from metricsmith.report.raters import ceiling_lines
 from metricsmith.report.sentences import Verdict
 from metricsmith.resampling import Interval
 
 __all__ = [
-    "COLUMNS", "COSTS", "GLOSSARY", "Cells", "cells", "cost_cells", "cost_lines", "sections", "setting", "verdict",
+    "COLUMNS", "COSTS", "GLOSSARY", "Cells", "ceiling", "cells", "cost_cells", "cost_lines", "sections", "setting",
+    "verdict",
 ]  # fmt: skip
 
 COLUMNS = ("tau-b ± seeds", "95 % rows", "95 % rows, seeds", "behind by", "95 %", "p", "p (Holm)")
@@ -59,6 +61,11 @@ def setting(record: Comparison) -> str:
         f"{count(rows['test_groups'], 'group')}, {times}, all on one split ({count(rows['train'])} training and "
         f"{count(rows['validation'])} validation rows)."
     )
+
+
+def ceiling(record: Comparison) -> list[str]:
+    """How people agree, the ceiling that follows, and the methods above it."""
+    return ceiling_lines(record.raters, {line.label: line.tau for line in record.run})
 
 
 def sections(record: Comparison) -> list[tuple[str, list[MethodResult]]]:

@@ -12,7 +12,13 @@ __all__ = ["probe_lines", "render_probe_markdown"]
 
 def render_probe_markdown(record: ProbeRecord) -> str:
     """The probe as Markdown; undefined numbers appear as an en dash, texts are escaped."""
-    lines = [f"# Probe of the {escape(record.title)}", "", *probe_lines(record), words.cost(record)]
+    lines = [
+        f"# Probe of the {escape(record.title)}",
+        "",
+        *probe_lines(record),
+        *words.ceiling(record),
+        words.cost(record),
+    ]
     lines += [f"- {escape(note)}" for note in record.notes]
     return "\n".join([*lines, "", f"Signature: {escape(record.signature)}"]).rstrip() + "\n"
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from metricsmith.ceiling import RaterCeiling
 from metricsmith.records import Task, Usage
 from metricsmith.report.plain import jsonable
 from metricsmith.validity import Change, Sensitivity
@@ -180,6 +181,8 @@ class ProbeRecord:
         ``requested``, ``ok`` and every failure.
     usage, estimated : Usage
     warnings, notes : tuple of str
+    raters : RaterCeiling, optional
+        How people agree, and the ceiling that follows, where it is known who rated.
     """
 
     title: str
@@ -196,6 +199,7 @@ class ProbeRecord:
     estimated: Usage
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    raters: RaterCeiling | None = None
 
     @property
     def metric(self) -> Subject:

@@ -11,13 +11,14 @@ from typing import Literal
 
 from metricsmith.report.formats import MISSING, clean, count, duration, interval, p_value, percent, statistic
 from metricsmith.report.probe.record import Attack, ProbeRecord, Strategy, Subject
+from metricsmith.report.raters import ceiling_lines
 from metricsmith.report.sentences import Verdict
 from metricsmith.resampling import measured_coverage
 from metricsmith.validity import Change
 
 __all__ = [
-    "ATTACKS", "COLUMNS", "GLOSSARY", "STRATEGIES", "Piece", "attack_cells", "attack_words", "cells", "cost",
-    "counted", "coverage", "marked", "remark", "strategy_cells", "verdict",
+    "ATTACKS", "COLUMNS", "GLOSSARY", "STRATEGIES", "Piece", "attack_cells", "attack_words", "ceiling", "cells",
+    "cost", "counted", "coverage", "marked", "remark", "strategy_cells", "verdict",
 ]  # fmt: skip
 
 COLUMNS = ("sensitivity", "95 %", "tied", "mean drop", "95 %", "stability", "95 %", "p sens.", "p stab.")
@@ -66,6 +67,11 @@ class Piece:
 
     text: str
     mark: Literal["", "gone", "new"] = ""
+
+
+def ceiling(record: ProbeRecord) -> list[str]:
+    """How people agree on these outputs, and the ceiling that follows for any metric."""
+    return ceiling_lines(record.raters, {})
 
 
 def counted(record: ProbeRecord) -> str:
