@@ -321,7 +321,7 @@ def jackknife_interval(
         return Interval(estimate - half, estimate + half, level, g)
     centre, reach = (bounds[0] + bounds[1]) / 2, (bounds[1] - bounds[0]) / 2
     place = (estimate - centre) / reach
-    if abs(place) >= 1:
+    if abs(place) >= 1 or half == 0:
         return Interval(estimate, estimate, level, g)
     z, half = math.atanh(place), half / (reach * (1 - place**2))
     return Interval(centre + reach * math.tanh(z - half), centre + reach * math.tanh(z + half), level, g)
