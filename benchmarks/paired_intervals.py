@@ -16,7 +16,7 @@ from scipy.special import ndtri, stdtrit
 TOGETHER = 0.5  # correlation of what the two predictions miss
 LEVELS = ndtri([0.1, 0.25, 0.5, 0.8])
 THUMBS = ndtri([0.3])
-METHODS = (
+DIFFERENCE_METHODS = (
     "repeated_interval",
     "paired jackknife without Fisher's z",
     "percentile bootstrap, paired",
@@ -65,7 +65,7 @@ def difference_intervals(
     some, jackknife = draws[0] - draws[1], parts[0] - parts[1]
     gap, some = some[0], some[1:][np.isfinite(some[1:])]
     if not (math.isfinite(gap) and np.isfinite(jackknife).all()):
-        return dict.fromkeys(METHODS, (math.nan, math.nan))
+        return dict.fromkeys(DIFFERENCE_METHODS, (math.nan, math.nan))
     t = float(stdtrit(g - 1, TAILS[1]))
     half, apart = (t * math.sqrt((g - 1) * spread) for spread in (np.var(jackknife), sum(map(np.var, parts))))
     z_gap, z_half = (math.atanh(gap / 2), half / (2 * (1 - (gap / 2) ** 2))) if abs(gap) < 2 else (math.inf * gap, 0.0)
@@ -76,4 +76,4 @@ def difference_intervals(
         (low, high),
         (gap - apart, gap + apart),
     )
-    return dict(zip(METHODS, found, strict=True))
+    return dict(zip(DIFFERENCE_METHODS, found, strict=True))
