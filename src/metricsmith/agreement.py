@@ -24,6 +24,7 @@ from metricsmith.resampling import (
     permutation_test,
     repeated_interval,
 )
+from metricsmith.resampling.draws import complete
 
 __all__ = [
     "agreement",
@@ -113,11 +114,10 @@ def paired_agreement(
     >>> round(paired_agreement([1, 2, 3, 4], [1, 2, 4, 3], [1, 2, 3, 4]).kendall_tau_b, 3)
     0.333
     """
-    a, y, labels = _rated_rows(first, np.where(np.isnan(np.asarray(second, dtype=float)), math.nan, rating), groups)
-    b = _rated_rows(second, np.where(np.isnan(np.asarray(first, dtype=float)), math.nan, rating), groups)[0]
+    (a, b, y), codes = complete([first, second, rating], groups)
     gap = kendall_tau_b(a, y) - kendall_tau_b(b, y)
-    interval = repeated_interval(batch_kendall_tau_b, [a], y, labels, against=[b], batched=True)
-    return Difference(len(y), len(set(labels)), gap, interval.low, interval.high)
+    interval = repeated_interval(batch_kendall_tau_b, [a], y, codes, against=[b], batched=True)
+    return Difference(y.size, int(codes.max(initial=-1)) + 1, gap, interval.low, interval.high)
 
 
 def agreement_over_folds(

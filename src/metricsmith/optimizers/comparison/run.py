@@ -22,6 +22,7 @@ from metricsmith.optimizers.stages import stage
 from metricsmith.programs.asked_scale import asked_note, asked_scale
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
+from metricsmith.report.rivals import few_groups_apart
 from metricsmith.resampling import MINIMUM_GROUPS, holm
 from metricsmith.scoring.models import check_sampling
 from metricsmith.store import Store
@@ -276,6 +277,8 @@ def _counts(setting: Setting, table: Table) -> dict[str, int]:
 
 def _notes(bench: _Bench) -> list[str]:
     notes = ["scores of existing metrics are computed once; the first method that needs them bears their time"]
+    if REFERENCE in bench.available and len(bench.available) > 1:
+        notes += filter(None, [few_groups_apart(len(set(bench.setting.test.groups)))])
     if "guideline_judge" in bench.available and not bench.setting.guideline.strip():
         notes.append("no guideline was given: the task's description stands in for it")
     task = bench.setting.task
