@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metricsmith.ceiling import RaterCeiling
-from metricsmith.records import Agreement, MetricCard, Task, Usage
+from metricsmith.records import Agreement, Difference, MetricCard, Task, Usage
 from metricsmith.report.plain import jsonable
 from metricsmith.report.probe.record import ProbeRecord
 
@@ -152,6 +152,8 @@ class RunRecord:
         What the metric makes of outputs that were changed on purpose.
     raters : RaterCeiling, optional
         How people agree, and the ceiling that follows, where it is known who rated.
+    differences : mapping of str to Difference
+        By baseline: how much better the metric agrees with the raters, on the rows that both predict.
     """
 
     task: Task
@@ -178,6 +180,7 @@ class RunRecord:
     panel: PanelTokens | None = None
     probe: ProbeRecord | None = None
     raters: RaterCeiling | None = None
+    differences: Mapping[str, Difference] = field(default_factory=dict)
 
     @property
     def tested(self) -> bool:
@@ -210,6 +213,7 @@ class RunRecord:
             "train": asdict(self.train),
             "test": asdict(self.test),
             "baselines": {name: asdict(block) for name, block in self.baselines.items()},
+            "differences": {name: asdict(apart) for name, apart in self.differences.items()},
             "unabridged": self.unabridged,
             "combiner": self.combiner,
             "fidelity": self.fidelity,
