@@ -22,6 +22,7 @@ from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from metricsmith.records import Agreement, Judgement, Usage
 from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
+from metricsmith.report.systems import NewSystems
 from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import tally
 
@@ -48,6 +49,7 @@ class Evaluation:
     judgements: tuple[Judgement, ...] = ()
     usage: Usage = field(default_factory=Usage)
     fallen: tuple[str, ...] = ()
+    new_systems: NewSystems | None = None
 
 
 def record_run(
@@ -124,6 +126,7 @@ def record_run(
         learning=evaluation.learning,
         failures=tuple(_failures(judgements)),
         panel=_panel(induction),
+        new_systems=evaluation.new_systems,
     )
 
 

@@ -17,6 +17,7 @@ from metricsmith.report.formats import (
 from metricsmith.report.markup import escape, table
 from metricsmith.report.probe.markdown import probe_lines
 from metricsmith.report.record import RunRecord
+from metricsmith.report.systems import systems_lines
 
 __all__ = ["render_markdown"]
 
@@ -93,7 +94,9 @@ def _agreement(record: RunRecord) -> list[str]:
     remarks = [*undefined, *sentences.few_groups(digest.jackknifed(record))]
     lines += [f"- {escape(line)}" for line in remarks] + ([""] if remarks else [])
     said = (sentences.comparison(record), sentences.reliability(digest.reliability_bins(record), record.task.scale))
-    return lines + [line for text in said if text for line in (escape(text), "")]
+    lines += [line for text in said if text for line in (escape(text), "")]
+    systems = [f"- {escape(line)}" for line in systems_lines(record.new_systems, record.headline)]
+    return lines + (["### New systems", "", *systems, ""] if systems else [])
 
 
 def _figures(block: Agreement) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 from metricsmith.records import Agreement, MetricCard, Task, Usage
 from metricsmith.report.plain import jsonable
 from metricsmith.report.probe.record import ProbeRecord
+from metricsmith.report.systems import NewSystems
 
 __all__ = ["SCHEMA_VERSION", "Component", "LearningPoint", "PanelTokens", "RowRecord", "RunRecord"]
 
@@ -149,6 +150,8 @@ class RunRecord:
         Where the generated judges were asked together.
     probe : ProbeRecord, optional
         What the metric makes of outputs that were changed on purpose.
+    new_systems : NewSystems, optional
+        Where rows name the system that wrote them.
     """
 
     task: Task
@@ -174,6 +177,7 @@ class RunRecord:
     title: str = "Induced metric"
     panel: PanelTokens | None = None
     probe: ProbeRecord | None = None
+    new_systems: NewSystems | None = None
 
     @property
     def tested(self) -> bool:
@@ -221,4 +225,6 @@ class RunRecord:
             content["panel"] = asdict(self.panel)
         if self.probe is not None:
             content["probe"] = self.probe.as_dict()
+        if self.new_systems is not None:
+            content["new_systems"] = asdict(self.new_systems)
         return dict(jsonable(content))

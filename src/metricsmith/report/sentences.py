@@ -46,7 +46,8 @@ GLOSSARY = (
         "95\u00a0% interval",
         "holds the values of tau-b that fit these rows: from leaving out whole groups in turn, or under "
         "cross-validation from how the folds differ. If it includes 0, these rows cannot tell the metric from chance. "
-        "It speaks of new sources; for outputs of systems that were not rated here, expect less.",
+        "It speaks of new sources of the same systems; outputs of systems that were not rated here have a figure of "
+        "their own where rows name their system, and otherwise expect less.",
     ),
     (
         "p",
