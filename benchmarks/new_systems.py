@@ -139,11 +139,10 @@ class Fit:
             if exact:
                 model = PriorRidge().fit(self.learned.scores[kept], self.learned.ratings[kept])
                 return model.combination_.predict(test.scores)
-            A, labels = self.normal[kept], self.learned.ratings[kept]
-            A = A - A.mean(axis=0)
-            sd = A.std(axis=0)
-            A, labels = A / sd, labels - labels.mean()
-            return normal @ (np.linalg.solve(A.T @ A + self.penalty * np.eye(COLUMNS), A.T @ labels) / sd)
+            A = self.normal[kept] - self.normal[kept].mean(axis=0)
+            gram = A.T @ A
+            penalty = self.penalty * np.diag(gram.diagonal() / len(A))  # on columns of variance 1
+            return normal @ np.linalg.solve(gram + penalty, A.T @ self.learned.ratings[kept])
 
         return HeldOut(self.learned.systems, test.ratings, test.systems, test.prompts, refit)
 

@@ -11,7 +11,7 @@ from metricsmith.cli.limits import cost_line
 from metricsmith.records import Usage
 from metricsmith.report.digest import jackknifed
 from metricsmith.report.sentences import few_groups
-from metricsmith.report.systems import systems_lines
+from metricsmith.report.systems import systems_caution, systems_lines
 
 if TYPE_CHECKING:
     from metricsmith.optimizers.runs import Induced
@@ -32,6 +32,7 @@ def summary(done: Induced, out: Path) -> str:
         *_agreements(blocks),
         *few_groups(jackknifed(record)),
         *systems_lines(record.new_systems, record.headline),
+        systems_caution(record.new_systems, record.headline),
         *_costs(record.usage),
         *_probe(record),
         *(f"warning: {warning}" for warning in record.warnings),

@@ -15,6 +15,7 @@ from metricsmith.report.digest import Outlook
 from metricsmith.report.formats import MISSING, count, interval, one_line, p_value, percent, points, statistic
 from metricsmith.report.plots.reliability import Bin
 from metricsmith.report.record import Component, RunRecord
+from metricsmith.report.systems import systems_caution
 from metricsmith.resampling import measured_coverage
 
 __all__ = [
@@ -134,7 +135,7 @@ def verdict(record: RunRecord) -> Verdict:
         return Verdict("unsure", sentence, tuple(filter(None, cautions)))
     figures = f"tau-b {_estimate(block)} {_where(record, block)}.{_coverage(record, block)}"
     doubts = tuple(filter(None, (_untested(record), *_doubts(block))))
-    outdone = tuple(filter(None, (_outdone(record),)))
+    outdone = tuple(filter(None, (_outdone(record), systems_caution(record.new_systems, block))))
     if not record.tested:
         return Verdict("unsure", f"Not tested on unseen outputs: {figures}", doubts + outdone)
     if doubts:

@@ -10,7 +10,7 @@ from metricsmith.report.formats import count, interval, statistic
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.plots.svg import Svg
 
-__all__ = ["MINIMUM_SYSTEMS", "NewSystems", "systems_lines", "systems_plot"]
+__all__ = ["MINIMUM_SYSTEMS", "NewSystems", "systems_caution", "systems_lines", "systems_plot"]
 
 MINIMUM_SYSTEMS = 6
 """With fewer there is no figure for new systems."""
@@ -64,10 +64,6 @@ def systems_lines(block: NewSystems | None, rows: Agreement) -> list[str]:
             f"New systems: {figure}, where each pair of rows is ranked by a fit that saw neither of their systems; the "
             "interval is over systems and groups."
         )
-        if block.ci_low <= 0 <= block.ci_high and not rows.ci_low <= 0 <= rows.ci_high:
-            lines.append(
-                "For new systems the interval includes 0: rate outputs of more systems before relying on it there."
-            )
         if block.judges:
             lines.append(
                 f"{count(block.judges, 'component')} of the metric learned from rated rows of all these systems and "
@@ -81,6 +77,16 @@ def systems_lines(block: NewSystems | None, rows: Agreement) -> list[str]:
     if block.unnamed:
         lines.append(f"{count(block.unnamed, 'held-out row')} without a system left out.")
     return lines
+
+
+def systems_caution(block: NewSystems | None, rows: Agreement) -> str:
+    """A caution where the evidence for new rows of the same systems does not reach to new systems; else empty."""
+    if block is None or not rows.ci_low > 0 or not block.ci_low <= 0:
+        return ""
+    return (
+        f"For outputs of systems that were not rated here there is no clear evidence: "
+        f"{_figure(block.kendall_tau_b, block.ci_low, block.ci_high)}. Rate outputs of more systems first."
+    )
 
 
 def systems_plot(block: NewSystems | None, rows: Agreement) -> Svg:
