@@ -66,18 +66,20 @@ class Cell:
 
 
 def plan() -> Iterator[Cell]:
-    """The cells: 42 in a grid, and twelve more of other kinds."""
-    for systems, prompts in ((6, 10), (6, 20), (6, 60), (8, 20), (12, 10), (12, 20), (17, 10)):
-        for signal in (False, True):
-            for level in (0.0, 0.3, 0.6):
-                yield Cell(systems, prompts, signal, level)
+    """The cells, 40: systems and prompts with and without a signal, and a few of other kinds."""
+    shapes = {
+        (6, 10): (0.0, 0.3, 0.6), (6, 20): (0.0, 0.3, 0.6), (8, 20): (0.3, 0.6), (12, 20): (0.0, 0.3, 0.6),
+        (17, 10): (0.0, 0.3, 0.6), (6, 60): (0.3,),
+    }  # fmt: skip
+    for (systems, prompts), levels in shapes.items():
+        yield from (Cell(systems, prompts, signal, level) for signal in (False, True) for level in levels)
     for signal in (False, True):
         yield Cell(4, 20, signal, 0.3)
         yield Cell(6, 20, signal, 0.3, "thumbs")
-        yield Cell(12, 20, signal, 0.3, "thumbs")
-        yield Cell(6, 20, signal, 0.3, "hundred")
-        yield Cell(8, 20, signal, 0.3, present=0.5)
         yield Cell(6, 20, signal, 0.3, folds=3)
+        yield Cell(8, 20, signal, 0.3, present=0.5)
+    yield Cell(6, 20, True, 0.3, "hundred")
+    yield Cell(12, 20, True, 0.3, "thumbs")
 
 
 @dataclass(frozen=True)
