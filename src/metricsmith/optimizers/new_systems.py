@@ -106,7 +106,8 @@ def leave_systems_out(folds: Sequence[HeldOut], *, most: int = MOST_BLOCKS) -> S
     cells = np.unique(groups * sizes.size + systems, return_inverse=True)[1]
     whole = tau(frozenset(), [groups, systems, cells])
     refitted = np.array([tau(frozenset({block})).value for block in range(count)])
-    return SystemsLeftOut(whole.value, *whole.without, refitted)
+    by_group, by_system, by_cell = whole.without
+    return SystemsLeftOut(whole.value, by_group, by_system, by_cell, refitted)
 
 
 def new_systems(parts: Sequence[tuple[Induction, Rated]], options: FitOptions) -> NewSystems | None:
@@ -218,6 +219,8 @@ def _against(folds: Sequence[HeldOut], costly: bool) -> str:
 
 def _joined(folds: Sequence[HeldOut]) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
     """Systems, groups, ratings and the number of the fold, of all held-out rows."""
-    parts = ([fold.systems for fold in folds], [fold.groups for fold in folds], [fold.ratings for fold in folds])
-    systems, groups, ratings = map(np.concatenate, parts)
+    systems, groups = (
+        np.concatenate([getattr(fold, name) for fold in folds]).astype(np.int64) for name in ("systems", "groups")
+    )
+    ratings = np.concatenate([fold.ratings for fold in folds])
     return systems, groups, ratings, np.repeat(np.arange(len(folds)), [fold.ratings.size for fold in folds])

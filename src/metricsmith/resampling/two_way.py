@@ -139,8 +139,8 @@ def two_way_interval(
     Returns
     -------
     Interval
-        Student's t with as many degrees of freedom as `second`, or `refitted` if shorter, has values, less one;
-        `draws` counts these. NaN ends with fewer than three values of a kind, or if one is NaN (`undefined` counts).
+        Student's t with as many degrees of freedom as there are groups of the second kind, less one; `draws` counts
+        them. NaN ends with fewer than three values of a kind, or if one is NaN (`undefined` counts).
 
     Raises
     ------
@@ -148,15 +148,14 @@ def two_way_interval(
         If `level` is out of range or `bounds` are not in order.
     """
     check_level(level)
-    parts = [np.asarray(values, dtype=float) for values in (first, second, cells)]
+    by_first, by_second, by_cell = (np.asarray(values, dtype=float) for values in (first, second, cells))
     again = None if refitted is None else np.asarray(refitted, dtype=float)
-    given = [*parts, *([] if again is None else [again])]
+    given = [by_first, by_second, by_cell, *([] if again is None else [again])]
     undefined = sum(int(np.count_nonzero(np.isnan(values))) for values in given)
     if min(values.size for values in given) < 3 or undefined or math.isnan(estimate):
         return Interval(math.nan, math.nan, level, 0, undefined)
-    variance = two_way_variance(*parts, again)
-    freedom = min(values.size for values in given[1::2]) - 1
-    return student_interval(estimate, variance, freedom, level=level, bounds=bounds)
+    variance = two_way_variance(by_first, by_second, by_cell, again)
+    return student_interval(estimate, variance, by_second.size - 1, level=level, bounds=bounds)
 
 
 def two_way_variance(first: FloatArray, second: FloatArray, cells: FloatArray, refitted: FloatArray | None) -> float:
@@ -187,4 +186,4 @@ def _signs(left: FloatArray, right: FloatArray) -> NDArray[np.int8]:
 def _ratio(sums: FloatArray) -> FloatArray:
     """Surplus, untied on one side and untied on the other, shape (3, g) -> (g,)."""
     scale = np.sqrt(sums[1] * sums[2])
-    return np.divide(sums[0], scale, out=np.full(scale.shape, math.nan), where=scale > 0)
+    return np.where(scale > 0, sums[0] / np.where(scale > 0, scale, 1.0), math.nan)
