@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import dspy
 
 from metricsmith.bank.catalogue import MetricBank
+from metricsmith.datasets.splits import content_order
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.candidates import DEFAULT_POOL, Sources
@@ -52,6 +53,9 @@ class AutoMetrics:
     columns, prior_columns : sequence of str
         Scores that the rows bring along under ``columns``, and those among them declared to measure the
         target.
+    allow_columns : sequence of str
+        Those among `columns` that are taken although they are the target under another name, alone or together with
+        others; without it such columns are a `DataError`, and near copies the first warning of the report.
     metrics : MetricBank, optional
         A bank other than the default one.
     recommender : Recommender, optional
@@ -87,6 +91,7 @@ class AutoMetrics:
         generators: Mapping[str, int] | None = None,
         columns: Sequence[str] = (),
         prior_columns: Sequence[str] = (),
+        allow_columns: Sequence[str] = (),
         metrics: MetricBank | None = None,
         recommender: Recommender | None = None,
         lm: Any = None,
@@ -105,6 +110,7 @@ class AutoMetrics:
                 bank=bank,
                 columns=tuple(columns),
                 prior_columns=tuple(prior_columns),
+                allow_columns=tuple(allow_columns),
                 generators=dict(DEFAULT_POOL if generators is None else generators),
                 metrics=metrics,
                 k=k,
@@ -160,7 +166,8 @@ class AutoMetrics:
         OptionError
             If there is no task, or a group, input or output stands on both sides.
         DataError
-            If there are fewer than two rated training rows, or their ratings are constant.
+            If there are fewer than two rated training rows, their ratings are constant, or a column is the target
+            under another name.
         NeedsError
             If judges are asked for and there is no model.
         ModelFailure
@@ -171,7 +178,10 @@ class AutoMetrics:
         if not isinstance(task, Task):
             raise OptionError(f"AutoMetrics needs a task, not {task!r}: pass task=Task(description, target, scale)")
         rated, unrated = split_rated(trainset, task)
-        train, test = Rated.of(rated, task.target), Rated.of(split_rated(valset or (), task)[0], task.target)
+        sides = {"train": rated, "test": split_rated(valset or (), task)[0], "unrated": unrated}
+        places = {side: content_order(rows) for side, rows in sides.items()}
+        rows = {side: [sides[side][place] for place in order] for side, order in places.items()}
+        train, test = Rated.of(rows["train"], task.target), Rated.of(rows["test"], task.target)
         shared = shared_source(train, test)
         if shared:
             raise OptionError(f"{shared} stands in trainset and valset; keep rows of one source on one side")
@@ -185,7 +195,9 @@ class AutoMetrics:
         origin = f"{len(contents)} rows sha256:{content_hash(contents)} | scale {task.scale}"
         left_out = len(valset or ()) - len(test)
         notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
-        return evaluate(Sides(kind, train, test, unrated, (), origin, notes), task, self.options).metric
+        first = self.options.sources.check_columns([*train.rows, *test.rows], task.target)
+        sides_in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places, first)
+        return evaluate(sides_in_order, task, self.options).metric
 
 
 def split_rated(rows: Sequence[dspy.Example], task: Task) -> tuple[list[dspy.Example], list[dspy.Example]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.remembered import remembered
-from metricsmith.datasets.splits import holdout
+from metricsmith.datasets.splits import content_order, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric
@@ -50,6 +50,8 @@ class Setting:
         What the raters were told; may be empty.
     dimensions : int
         How many DnA-Eval judges by.
+    warnings : tuple of str
+        What speaks against the data.
     """
 
     task: Task
@@ -57,6 +59,7 @@ class Setting:
     options: Options
     guideline: str = ""
     dimensions: int = 3
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def learned(self) -> Rated:
@@ -119,9 +122,11 @@ def prepare(
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
     bank = remembered(options.sources.metrics or default_bank())
     options = replace(options, sources=replace(options.sources, metrics=bank))
+    rated = table.subset(table.rated())
+    warnings = options.sources.check_columns(rated.rows, task.target)
     parts = divide(table, task, fraction=fraction, validation=validation, seed=options.seed)
     check_learnable(parts.train.ratings)
-    return Setting(task, parts, options, guideline, dimensions)
+    return Setting(task, parts, options, guideline, dimensions, warnings)
 
 
 def divide(table: Table, task: Task, *, fraction: float, validation: float, seed: int) -> Parts:
@@ -149,6 +154,7 @@ def divide(table: Table, task: Task, *, fraction: float, validation: float, seed
             "and together below 1; the paper takes 0.3 and 0.2"
         )
     part = table.subset(table.rated())
+    part = part.subset(content_order(part.rows))
     if len(set(part.groups)) < 3:
         raise DataError(
             f"the rated rows form {len(set(part.groups))} groups; training, validation and test need one each at "
