@@ -20,8 +20,9 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.programs.induced import Explanation
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
-from metricsmith.records import Agreement, Judgement, Usage
+from metricsmith.records import Agreement, Difference, Judgement, Usage
 from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
+from metricsmith.report.rivals import not_beaten
 from metricsmith.report.systems import NewSystems
 from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import tally
@@ -49,6 +50,7 @@ class Evaluation:
     judgements: tuple[Judgement, ...] = ()
     usage: Usage = field(default_factory=Usage)
     fallen: tuple[str, ...] = ()
+    differences: Mapping[str, Difference] = field(default_factory=dict)
     new_systems: NewSystems | None = None
 
 
@@ -128,6 +130,7 @@ def record_run(
         learning=evaluation.learning,
         failures=tuple(_failures(judgements)),
         panel=_panel(induction),
+        differences=evaluation.differences,
         new_systems=evaluation.new_systems,
     )
 
@@ -288,13 +291,8 @@ def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence
     failed = sum(not one.ok and one.status != "skipped" and one.metric not in dropped for one in judgements)
     if failed:
         warnings.append(f"{failed} model judgements failed; they count as missing, not as low.")
-    better = [
-        label
-        for label, block in evaluation.baselines.items()
-        if label != FULL and block.kendall_tau_b > test.kendall_tau_b and evaluation.kind != "train_only"
-    ]
-    if better:
-        warnings.append(f"On these held-out rows the metric does not beat: {', '.join(better)}.")
+    if evaluation.kind != "train_only":
+        warnings += not_beaten({name: apart for name, apart in evaluation.differences.items() if name != FULL})
     if induction.fitted.imputed:
         missing = [f"{name} {count}" for name, count in induction.fitted.imputed.items()]
         warnings.append(f"Missing or infinite training scores, which count as average: {', '.join(missing)}.")

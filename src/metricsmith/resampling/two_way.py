@@ -155,7 +155,7 @@ def two_way_interval(
     if min(values.size for values in given) < 3 or undefined or math.isnan(estimate):
         return Interval(math.nan, math.nan, level, 0, undefined)
     variance = two_way_variance(by_first, by_second, by_cell, again)
-    return student_interval(estimate, variance, by_second.size - 1, level=level, bounds=bounds)
+    return student_interval(estimate, variance, by_second.size - 1, by_second.size, level=level, bounds=bounds)
 
 
 def two_way_variance(first: FloatArray, second: FloatArray, cells: FloatArray, refitted: FloatArray | None) -> float:
