@@ -68,8 +68,9 @@ def agreement(
         with fewer than two rows or a constant side; the interval also with fewer than three groups, or where
         tau-b is undefined without one of them. Both speak of new groups of the same kind: where the
         same few systems answer every prompt and differ in level, the rows of a system are not independent
-        either, and interval and p-value are too sure of themselves about *other* systems. With fewer than
-        `metricsmith.resampling.MINIMUM_GROUPS` groups p stays high.
+        either, and interval and p-value are too sure of themselves about *other* systems (for these:
+        `metricsmith.optimizers.new_systems`). With fewer than `metricsmith.resampling.MINIMUM_GROUPS` groups p
+        stays high.
 
     Raises
     ------

@@ -12,6 +12,7 @@ from metricsmith.records import Usage
 from metricsmith.report.digest import jackknifed
 from metricsmith.report.raters import run_ceiling
 from metricsmith.report.sentences import few_groups
+from metricsmith.report.systems import systems_caution, systems_lines
 
 if TYPE_CHECKING:
     from metricsmith.optimizers.runs import Induced
@@ -32,6 +33,8 @@ def summary(done: Induced, out: Path) -> str:
         *_agreements(blocks),
         *few_groups(jackknifed(record)),
         *run_ceiling(record),
+        *systems_lines(record.new_systems, record.headline),
+        systems_caution(record.new_systems, record.headline),
         *_costs(record.usage),
         *_probe(record),
         *(f"warning: {warning}" for warning in record.warnings),

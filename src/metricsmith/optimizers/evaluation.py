@@ -16,7 +16,9 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.report.record import LearningPoint
 from metricsmith.resampling import resampled_rows
 
-__all__ = ["METRIC", "best_column", "best_single", "filled", "learning_curve", "predictions", "selected_shares"]
+__all__ = [
+    "METRIC", "best_column", "best_single", "filled", "learning_curve", "predictions", "refit", "selected_shares",
+]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
 METRIC = "induced metric"
@@ -103,14 +105,14 @@ def selected_shares(induction: Induction, options: FitOptions, seed: int) -> dic
     for rows in resampled_rows(induction.train.groups, REFITS, seed):
         if np.ptp(induction.train.ratings[rows]) == 0:
             continue
-        chosen = set(_refit(induction, rows, options).small.names)
+        chosen = set(refit(induction, rows, options).small.names)
         done += 1
         for name in counts:
             counts[name] += name in chosen
     return {name: count / done if done else float("nan") for name, count in counts.items()}
 
 
-def _refit(induction: Induction, rows: NDArray[Any], options: FitOptions) -> Fitted:
+def refit(induction: Induction, rows: NDArray[Any], options: FitOptions) -> Fitted:
     """Fit the same candidates on some of the training rows."""
     candidates = induction.candidates
     return fit(
@@ -146,7 +148,7 @@ def learning_curve(
             rows = np.flatnonzero(np.isin(groups, kept))
             if np.ptp(induction.train.ratings[rows]) == 0:
                 continue
-            fitted = _refit(induction, rows, options)
+            fitted = refit(induction, rows, options)
             taus.append(kendall_tau_b(fitted.small.predict(test_values[:, fitted.positions]), test.ratings))
             sizes.append(len(rows))
         if taus and np.isfinite(taus).all():

@@ -23,6 +23,7 @@ from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from metricsmith.records import Agreement, Difference, Judgement, Usage
 from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
 from metricsmith.report.rivals import not_beaten
+from metricsmith.report.systems import NewSystems
 from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import tally
 
@@ -50,6 +51,7 @@ class Evaluation:
     usage: Usage = field(default_factory=Usage)
     fallen: tuple[str, ...] = ()
     differences: Mapping[str, Difference] = field(default_factory=dict)
+    new_systems: NewSystems | None = None
 
 
 def record_run(
@@ -129,6 +131,7 @@ def record_run(
         failures=tuple(_failures(judgements)),
         panel=_panel(induction),
         differences=evaluation.differences,
+        new_systems=evaluation.new_systems,
     )
 
 

@@ -21,6 +21,7 @@ from metricsmith.optimizers.estimate import Load, estimate
 from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.induction import Induction, Options, induct
 from metricsmith.optimizers.learning_judges import learn_bound
+from metricsmith.optimizers.new_systems import new_systems
 from metricsmith.optimizers.rated import Rated, in_given_order
 from metricsmith.optimizers.recording import Evaluation, missing_judges, record_run
 from metricsmith.optimizers.stages import stage
@@ -175,12 +176,13 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
                 label: paired_agreement(predicted[METRIC], predicted[label], rows.ratings, rows.groups)
                 for label in blocks
             },
+            new_systems=new_systems([(induction, sides.test)], options.fit) if tested else None,
         )
 
 
 def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:
     """Repeat the whole pass inside every fold; the metric itself is fitted on all rows."""
-    rated, by_fold = sides.train, []
+    rated, by_fold, parts = sides.train, [], list[tuple[Induction, Rated]]()
     plan = options.plan(rated)  # one procedure for all folds: the one that makes the saved metric
     judgements: list[Judgement] = []
     usage, fallen = Usage(), list[str]()
@@ -188,6 +190,7 @@ def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induct
         held = rated.take(fold.test)
         part = induct(rated.take(fold.train), held.rows, task, options, plan=plan)
         by_fold.append(predictions(part, part.other_values, held.rows))
+        parts.append((part, held))
         judgements += part.scored.flat()
         usage += part.candidates.usage + part.scored.usage
         number = len(by_fold)
@@ -216,6 +219,7 @@ def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induct
         judgements=tuple(judgements),
         usage=usage,
         fallen=tuple(fallen),
+        new_systems=new_systems(parts, options.fit),
     )
 
 

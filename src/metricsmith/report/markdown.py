@@ -18,6 +18,7 @@ from metricsmith.report.markup import escape, table
 from metricsmith.report.probe.markdown import probe_lines
 from metricsmith.report.raters import run_ceiling
 from metricsmith.report.record import RunRecord
+from metricsmith.report.systems import systems_lines
 
 __all__ = ["render_markdown"]
 
@@ -95,7 +96,9 @@ def _agreement(record: RunRecord) -> list[str]:
     lines += [f"- {escape(line)}" for line in remarks] + ([""] if remarks else [])
     reliability = sentences.reliability(digest.reliability_bins(record), record.task.scale)
     said = (*run_ceiling(record), sentences.comparison(record), reliability)
-    return lines + [line for text in said if text for line in (escape(text), "")]
+    lines += [line for text in said if text for line in (escape(text), "")]
+    systems = [f"- {escape(line)}" for line in systems_lines(record.new_systems, record.headline)]
+    return lines + (["### New systems", "", *systems, ""] if systems else [])
 
 
 def _figures(block: Agreement) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from metricsmith.report.plots.weights import MOST_BARS, weights
 from metricsmith.report.probe.page import view
 from metricsmith.report.raters import run_ceiling
 from metricsmith.report.record import RunRecord
+from metricsmith.report.systems import systems_lines, systems_plot
 
 __all__ = ["FULL_TEXT", "render_html"]
 
@@ -56,6 +57,7 @@ def render_html(record: RunRecord) -> str:
         undefined=sentences.undefined_reasons(_blocks(record)),
         ceiling=run_ceiling(record),
         few_groups=sentences.few_groups(digest.jackknifed(record)),
+        systems=systems_lines(record.new_systems, record.headline),
         width=record.task.scale.width,
         weight_width=digest.weight_width(record),
         most_listed=MOST_BARS,
@@ -85,6 +87,7 @@ def _plots(record: RunRecord) -> dict[str, Svg]:
         "reliability": reliability("reliability", digest.reliability_bins(record), record.task.scale),
         "outlook": forest("outlook", prospects, "The interval with more labelled groups"),
         "learning": learning_curve("learning", record.learning),
+        "systems": systems_plot(record.new_systems, record.headline),
     }
 
 

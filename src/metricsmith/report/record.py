@@ -15,6 +15,7 @@ from metricsmith.ceiling import RaterCeiling
 from metricsmith.records import Agreement, Difference, MetricCard, Task, Usage
 from metricsmith.report.plain import jsonable
 from metricsmith.report.probe.record import ProbeRecord
+from metricsmith.report.systems import NewSystems
 
 __all__ = ["SCHEMA_VERSION", "Component", "LearningPoint", "PanelTokens", "RowRecord", "RunRecord"]
 
@@ -154,6 +155,8 @@ class RunRecord:
         How people agree, and the ceiling that follows, where it is known who rated.
     differences : mapping of str to Difference
         By baseline: how much better the metric agrees with the raters, on the rows that both predict.
+    new_systems : NewSystems, optional
+        Where rows name the system that wrote them.
     """
 
     task: Task
@@ -181,6 +184,7 @@ class RunRecord:
     probe: ProbeRecord | None = None
     raters: RaterCeiling | None = None
     differences: Mapping[str, Difference] = field(default_factory=dict)
+    new_systems: NewSystems | None = None
 
     @property
     def tested(self) -> bool:
@@ -231,4 +235,6 @@ class RunRecord:
             content["probe"] = self.probe.as_dict()
         if self.raters is not None:
             content["raters"] = asdict(self.raters)
+        if self.new_systems is not None:
+            content["new_systems"] = asdict(self.new_systems)
         return dict(jsonable(content))

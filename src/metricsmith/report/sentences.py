@@ -16,6 +16,7 @@ from metricsmith.report.formats import MISSING, count, interval, p_value, percen
 from metricsmith.report.plots.reliability import Bin
 from metricsmith.report.record import Component, RunRecord
 from metricsmith.report.rivals import comparison, outdone
+from metricsmith.report.systems import systems_caution
 from metricsmith.resampling import measured_coverage
 
 __all__ = [
@@ -47,7 +48,8 @@ GLOSSARY = (
         "95\u00a0% interval",
         "holds the values of tau-b that fit these rows: from leaving out whole groups in turn, or under "
         "cross-validation from how the folds differ. If it includes 0, these rows cannot tell the metric from chance. "
-        "It speaks of new sources; for outputs of systems that were not rated here, expect less.",
+        "It speaks of new sources of the same systems; outputs of systems that were not rated here have a figure of "
+        "their own where rows name their system, and otherwise expect less.",
     ),
     (
         "p",
@@ -134,7 +136,7 @@ def verdict(record: RunRecord) -> Verdict:
         return Verdict("unsure", sentence, tuple(filter(None, cautions)))
     figures = f"tau-b {_estimate(block)} {_where(record, block)}.{_coverage(record, block)}"
     doubts = tuple(filter(None, (_untested(record), *_doubts(block))))
-    rivals = tuple(filter(None, (outdone(record),)))
+    rivals = tuple(filter(None, (outdone(record), systems_caution(record.new_systems, block))))
     if not record.tested:
         return Verdict("unsure", f"Not tested on unseen outputs: {figures}", doubts + rivals)
     if doubts:

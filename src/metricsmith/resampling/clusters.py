@@ -156,8 +156,7 @@ def group_mean_interval(
 
     check_level(level)
     least, largest = (-math.inf, math.inf) if bounds is None else bounds
-    if not least < largest:
-        raise OptionError(f"bounds ({least:g}, {largest:g}) are not in order: give the least value first")
+    _check_order((least, largest))
     (numbers,), codes = complete([values], groups)
     _check_bounds(numbers, least, largest)
     undefined, n = np.size(values) - numbers.size, numbers.size
@@ -303,28 +302,46 @@ def jackknife_interval(
     ----------
     Satterthwaite (1946), "An approximate distribution of estimates of variance components".
     """
-    from scipy.special import stdtrit
-
     check_level(level)
-    if bounds is not None and not bounds[0] < bounds[1]:
-        raise OptionError(f"bounds ({bounds[0]:g}, {bounds[1]:g}) are not in order: give the least value first")
     parts = np.asarray(replicates, dtype=float)
     g, undefined = parts.size, int(np.count_nonzero(np.isnan(parts)))
+    if bounds is not None:
+        _check_order(bounds)
     if g < 3 or undefined or math.isnan(estimate):
         return Interval(math.nan, math.nan, level, g - undefined if g > 2 else 0, undefined)
-    terms = [((g - 1) * float(np.var(parts)), g - 1), *added]
+    terms = [(jackknife_variance(parts), g - 1), *added]
     variance = math.fsum(term for term, _ in terms)
     spread = math.fsum(term**2 / freedom for term, freedom in terms)
     freedom = variance**2 / spread if added and spread > 0 else g - 1
+    return student_interval(estimate, variance, freedom, g, level=level, bounds=bounds)
+
+
+def jackknife_variance(replicates: FloatArray) -> float:
+    """The variance of a statistic from its values without each of g groups, shape (g,), g at least 2."""
+    return float((replicates.size - 1) * np.var(replicates))
+
+
+def student_interval(
+    estimate: float, variance: float, freedom: float, draws: int, *, level: float, bounds: tuple[float, float] | None
+) -> Interval:
+    """Student's t interval with `freedom` degrees; `bounds` and an estimate at one as for `jackknife_interval`."""
+    from scipy.special import stdtrit
+
     half = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance)
     if bounds is None:
-        return Interval(estimate - half, estimate + half, level, g)
+        return Interval(estimate - half, estimate + half, level, draws)
+    _check_order(bounds)
     centre, reach = (bounds[0] + bounds[1]) / 2, (bounds[1] - bounds[0]) / 2
     place = (estimate - centre) / reach
     if abs(place) >= 1 or half == 0:
-        return Interval(estimate, estimate, level, g)
+        return Interval(estimate, estimate, level, draws)
     z, half = math.atanh(place), half / (reach * (1 - place**2))
-    return Interval(centre + reach * math.tanh(z - half), centre + reach * math.tanh(z + half), level, g)
+    return Interval(centre + reach * math.tanh(z - half), centre + reach * math.tanh(z + half), level, draws)
+
+
+def _check_order(bounds: tuple[float, float]) -> None:
+    if not bounds[0] < bounds[1]:
+        raise OptionError(f"bounds ({bounds[0]:g}, {bounds[1]:g}) are not in order: give the least value first")
 
 
 def _check_bounds(values: FloatArray, least: float, largest: float) -> None:

@@ -1,0 +1,195 @@
+"""Agreement on outputs of systems that no fit has seen, and inside systems."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmark import loaded
+from metricsmith.correlation import kendall_tau_b
+from metricsmith.datasets.table import read_table
+from metricsmith.metric import make_row
+from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.candidates import Candidates, Sources
+from metricsmith.optimizers.fitting import FitOptions
+from metricsmith.optimizers.induce import induce
+from metricsmith.optimizers.induction import Options, induct
+from metricsmith.optimizers.new_systems import HeldOut, leave_systems_out, new_systems
+from metricsmith.optimizers.rated import Rated
+from metricsmith.records import Scale, Task
+from stubs import Scripted
+
+TASK = Task("Rewrite.", "rating", Scale(-9, 9))
+
+
+def held_out(refit, systems=6, prompts=5, seed=0):
+    """Rows of every prompt and system on both sides, ratings drawn."""
+    random = np.random.default_rng(seed)
+    prompt, system = (codes.ravel() for codes in np.indices((prompts, systems)))
+    return HeldOut(system, random.normal(size=system.size), system, prompt, refit)
+
+
+def rows(prompts, systems, seed, *, known=True, level=2.0, signal=0.0, extra=0):
+    """Ratings with a level by system, twelve columns with levels of their own; `signal` is the columns' share."""
+    levels = np.random.default_rng(99).normal(0, level, (systems, 13))
+    random = np.random.default_rng(seed)
+    made = []
+    for prompt in range(prompts):
+        for system in range(systems + (extra if prompt == 0 else 0)):
+            named = {"system": f"s{system}"} if known and system < systems else {}
+            mine = levels[min(system, systems - 1)] + random.normal(size=13)
+            columns = {f"c{number}": float(value) + signal * mine[0] for number, value in enumerate(mine[1:])}
+            made.append(make_row("a b", rating=float(mine[0]), group=f"{seed} {prompt}", columns=columns, **named))
+    return made
+
+
+def fitted(train, test, **changes):
+    sources = Sources(bank="none", columns=list(train[0]["columns"]))
+    options = Options(sources=sources, **changes)
+    return induct(Rated.of(train, "rating"), test, TASK, options), Rated.of(test, "rating")
+
+
+def figures(train, test):
+    return new_systems([fitted(train, test)], FitOptions())
+
+
+def test_no_pair_is_ranked_by_a_fit_that_saw_a_system_of_it():
+    luck = np.random.default_rng(1).normal(size=30)
+    side = held_out(None)
+
+    def memorises(kept):
+        own = 1000 * side.learned[kept].sum()  # no two fits agree on the level
+        return own + np.where(np.isin(side.systems, side.learned[kept]), 100 * side.ratings, luck)
+
+    found = leave_systems_out([replace(side, refit=memorises)])
+    assert found.kendall_tau_b == kendall_tau_b(luck, side.ratings)
+    np.testing.assert_array_equal(
+        found.refitted,
+        [kendall_tau_b(luck[side.systems != s], side.ratings[side.systems != s]) for s in range(6)],
+    )
+
+
+def test_a_row_of_no_system_is_learned_from_in_every_fit():
+    seen = []
+    side = held_out(lambda kept: seen.append(kept) or np.arange(30.0))
+    leave_systems_out([replace(side, learned=np.append(side.learned, -1))])
+    assert all(kept[-1] for kept in seen)
+
+
+@pytest.mark.parametrize(("systems", "fits", "fewest"), [(6, 41, 3), (17, 92, 10)])
+def test_many_systems_are_left_out_in_eight_blocks(systems, fits, fewest):
+    # 6 + 15 + 20 and 8 + 28 + 56 sets of one to three. Three of six leave 3; blocks of 3, 2 and 2 of 17 leave 10.
+    seen = []
+    side = held_out(lambda kept: seen.append(np.unique(side.learned[kept]).size) or np.zeros(5 * systems), systems)
+    leave_systems_out([side])
+    assert (len(seen), min(seen)) == (fits, fewest)
+
+
+def test_pairs_of_two_folds_do_not_count():
+    # Inside folds everything is in order; across folds nothing is.
+    sides = [held_out(None, seed=0), held_out(None, seed=1)]
+    sides = [
+        replace(side, groups=side.groups + 5 * number, refit=lambda kept, side=side, k=number: side.ratings - 100 * k)
+        for number, side in enumerate(sides)
+    ]
+    sides[1] = replace(sides[1], ratings=sides[1].ratings + 100, refit=lambda kept: sides[1].ratings - 500)
+    assert leave_systems_out(sides).kendall_tau_b == 1
+
+
+def test_levels_of_the_rated_systems_do_not_pass_for_agreement_on_new_ones():
+    induction, test = fitted(rows(16, 8, 0), rows(10, 8, 1))
+    shared = kendall_tau_b(
+        induction.metric.predict(induction.other_values[:, induction.fitted.positions]), test.ratings
+    )
+    found = new_systems([(induction, test)], FitOptions())
+    assert shared > 0.3
+    assert found.kendall_tau_b < 0.1
+    assert found.ci_low < 0 < found.ci_high
+    assert abs(found.within_tau_b) < 0.15
+    assert found.within_low < 0 < found.within_high
+    assert (found.systems, found.rows, found.unnamed, found.judges, found.withheld) == (8, 80, 0, 0, "")
+
+
+def test_a_signal_in_rows_is_seen_on_new_systems_and_inside():
+    found = figures(rows(16, 6, 0, level=0.3, signal=2.0), rows(10, 6, 1, level=0.3, signal=2.0))
+    assert found.ci_low > 0.5
+    assert found.within_low > 0.5
+
+
+def test_rows_without_a_system_are_left_out_and_counted():
+    train, test = rows(16, 6, 0), rows(10, 6, 1)
+    more = figures(train, rows(10, 6, 1, extra=3))
+    assert more.unnamed == 3
+    assert more.rows == figures(train, test).rows == 60
+
+
+def test_without_systems_there_is_no_block():
+    assert figures(rows(16, 6, 0), rows(10, 6, 1, known=False)) is None
+
+
+def test_five_systems_are_too_few():
+    found = figures(rows(16, 5, 0), rows(10, 5, 1))
+    assert found.withheld == "6 systems among the held-out rows are the least, and there are 5"
+    assert math.isnan(found.kendall_tau_b)
+    assert math.isfinite(found.within_tau_b)
+
+
+def test_systems_that_do_not_meet_are_not_compared():
+    # Six prompts of one system each, and five that two systems answer.
+    test = [row for row in rows(11, 6, 1) if row["system"] in _answered(int(row["group"].split()[1]))]
+    assert figures(rows(16, 6, 0), test).withheld == "only 5 of 11 held-out groups have rows of two systems or more"
+
+
+def _answered(prompt):
+    return {f"s{prompt}"} if prompt < 6 else {f"s{prompt - 6}", f"s{prompt - 5}"}
+
+
+def test_ratings_that_vary_by_few_systems_only_leave_nothing_to_learn():
+    train = [row.copy(rating=row["rating"] if row["system"] in ("s0", "s1") else 0.0) for row in rows(16, 6, 0)]
+    assert "training ratings are alike" in figures(train, rows(10, 6, 1)).withheld
+
+
+class Judges(Candidates):
+    """Candidates that are judges all of them, whatever they are."""
+
+    @property
+    def judged(self):
+        return self.declared
+
+
+def test_judges_that_learned_from_all_systems_are_counted():
+    induction, test = fitted(rows(16, 6, 0, signal=1.0), rows(10, 6, 1, signal=1.0))
+    name = induction.fitted.small.names[0]
+    judges = Judges((Scripted(name=name),), frozenset({name}))
+    induction = replace(induction, candidates=judges)
+    assert new_systems([(induction, test)], FitOptions()).judges == 1
+    halves = [(induction, test), (induction, test)]
+    assert "cross-validation" in new_systems(halves, FitOptions()).withheld
+
+
+@pytest.mark.parametrize("options", [{"fraction": 0.4}, {"cv": 3}])
+def test_the_public_ratings_of_six_systems_have_both_figures(shared_data, options):
+    import pandas as pd
+
+    frame = pd.read_csv(shared_data / "simpeval.csv")
+    frame["length"], frame["words"] = frame.simple.str.len(), frame.simple.str.split().str.len()
+    table = read_table(frame, target="score", output="simple", group="id", metric_columns=["length", "words"])
+    record = induce(table, AutoMetrics(bank="none"), **options).record
+    assert record.new_systems.systems == 6
+    assert record.new_systems.rows == record.test.n
+    assert record.new_systems.ci_low < record.new_systems.kendall_tau_b < record.new_systems.ci_high
+    assert record.as_dict()["new_systems"]["withheld"] == ""
+
+
+def test_the_benchmark_fits_as_the_package_does(capsys):
+    benchmark = loaded("new_systems")
+    found = benchmark.measure(benchmark.Cell(6, 8, True, 0.3), 3, 0)
+    assert np.isfinite(found).all()
+    random = np.random.default_rng(0)
+    world = benchmark.World(benchmark.Cell(6, 10, True, 0.3), random)
+    fit, test = benchmark.Fit(world.rows(20)), world.rows(10)
+    quick, exact = (leave_systems_out([fit.held_out(test, exact)]).kendall_tau_b for exact in (False, True))
+    assert quick == pytest.approx(exact, abs=0.03)
