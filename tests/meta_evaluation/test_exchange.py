@@ -16,6 +16,8 @@ from metricsmith.meta_evaluation import (
     SegmentAccuracy,
     SegmentCorrelation,
     SoftSystemAccuracy,
+    SystemAccuracy,
+    SystemCorrelation,
     perm_both,
 )
 
@@ -31,7 +33,9 @@ EXCHANGED = [
         for epsilon in (None, 0.0, 0.3)
         for decimals in (None, 1)
     ),
-    SegmentCorrelation("pearson"),
+    *(SegmentCorrelation(name, by) for name in ("kendall_tau_b", "pearson", "spearman") for by in ("none", "item")),
+    *(SystemCorrelation(name) for name in ("kendall_tau_b", "pearson", "spearman")),
+    SystemAccuracy(),
     SoftSystemAccuracy(draws=20),
     SoftSystemAccuracy(draws=20, ties="full"),
 ]

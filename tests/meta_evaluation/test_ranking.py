@@ -76,11 +76,25 @@ def test_averages_that_cannot_be_taken_are_refused(tasks, weights, error, messag
     ],
 )
 def test_clusters_by_hand(significant, ranks):
-    p_values = np.full((4, 4), NAN)
-    p_values[np.triu_indices(4, 1)] = 0.06
-    for pair in significant:
-        p_values[pair] = 0.05  # the level itself is significant
-    assert _clusters(p_values, 0.05) == ranks
+    def p_value(*pair):
+        return 0.05 if pair in significant else 0.06  # the level itself is significant
+
+    p_values, found = _clusters(4, p_value, 0.05, every=True)
+    assert found == ranks
+    assert np.count_nonzero(np.isnan(p_values)) == 10  # on and below the diagonal
+    p_values, found = _clusters(4, p_value, 0.05, every=False)
+    assert found == ranks
+
+
+def test_only_tests_that_decide_a_cluster_are_made():
+    # 0 beats 2, which opens a cluster: 1 is not held against 2, nor 0 or 1 against 3. 2 beats 3.
+    told = []
+    p_values, ranks = _clusters(
+        4, lambda *pair: 0.01 if pair in [(0, 2), (2, 3)] else 0.5, 0.05, every=False, tested=lambda *n: told.append(n)
+    )
+    assert ranks == [1, 1, 2, 3]
+    assert sorted(zip(*np.nonzero(~np.isnan(p_values)), strict=True)) == [(0, 1), (0, 2), (2, 3)]
+    assert told == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_a_table_ranks_by_value_and_tells_apart_what_differs():
