@@ -276,7 +276,8 @@ def main(given: list[str] | None = None) -> int:
     print(f"{options.systems} systems x {options.segments:,} segments, seed {options.seed}, numpy {np.__version__}")
     if options.side_by_side or options.metrics:
         if options.side_by_side:
-            print("\n| measure | metrics | p, draws | p, approximation | apart | s, draws | s |\n|---|---|---:|---:|---:|---:|---:|")
+            print("\n| measure | metrics | p, draws | p, approximation | apart | s, draws | s |")
+            print("|---|---|---:|---:|---:|---:|---:|")
             print("\n".join(side_by_side(options)), flush=True)
         if options.metrics:
             print("\n| measure | tests | clusters | processor s | s on the clock |\n|---|---:|---:|---:|---:|")

@@ -63,9 +63,7 @@ def pooled_kendall(
             return np.asarray(2 * odd / math.sqrt(pairs * untied))
         places = np.arange(len(swap))[:, None] * size
         sides = (x[:cells] + places, x[cells:] + places)
-        scales = [
-            np.sqrt((pairs - tied_pairs(np.where(swap, *order))) * untied) for order in (sides[::-1], sides)
-        ]
+        scales = [np.sqrt((pairs - tied_pairs(np.where(swap, *order))) * untied) for order in (sides[::-1], sides)]
         with np.errstate(divide="ignore", invalid="ignore"):
             one, other = (np.where(scale > 0, 1 / scale, math.nan) for scale in scales)
         return np.asarray(even * (one - other) + odd * (one + other))
@@ -175,7 +173,10 @@ def _mixed_sums(first: FloatArray, second: FloatArray, weights: FloatArray | Non
     """
     own = ~np.eye(len(first), dtype=bool)
     (aa, ab), (ba, bb) = (
-        [_order(one, other) * own if weights is not None else np.abs(_order(one, other)) * own for other in (first, second)]
+        [
+            _order(one, other) * own if weights is not None else np.abs(_order(one, other)) * own
+            for other in (first, second)
+        ]
         for one in (first, second)
     )
     if weights is not None:

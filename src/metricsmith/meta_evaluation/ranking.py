@@ -14,7 +14,7 @@ from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
 from metricsmith.meta_evaluation.significance import Measure, Swap, better_test, measured
 
-__all__ = ["FEW_METRICS", "RankTable", "TaskAverage", "Tests", "average_over_tasks", "rank_table"]
+__all__ = ["FEW_METRICS", "RankTable", "TaskAverage", "Tests", "average_over_tasks", "check_tests", "rank_table"]
 
 Tests = Literal["all", "deciding"]
 FEW_METRICS = 10
@@ -106,10 +106,7 @@ def rank_table(
     """
     if not 0 < level < 1:
         raise OptionError(f"level={level!r} must lie between 0 and 1, for example 0.05")
-    for what, chosen, known in (("swap", swap, ("pairs", "scores")), ("tests", tests, (None, "all", "deciding"))):
-        if chosen not in known:
-            names = [name for name in known if name]
-            raise OptionError(f"unknown {what}={chosen!r}{nearest(str(chosen), names)}; allowed are {' and '.join(names)}")
+    check_tests(swap, tests)
     if not metrics:
         raise DataError("there are no metrics to rank: give at least one matrix of scores")
     given = paired_matrices(gold, gold)[0]
@@ -180,6 +177,15 @@ def average_over_tasks(
         name: TaskAverage(means[name], 1 + sum(sign * other < sign * means[name] for other in means.values()))
         for name in ordered
     }
+
+
+def check_tests(swap: str, tests: str | None) -> None:
+    """Raise an `OptionError` unless both have a meaning for `rank_table`."""
+    for what, chosen, known in (("swap", swap, ("pairs", "scores")), ("tests", tests, ("all", "deciding"))):
+        if chosen not in known and not (what == "tests" and chosen is None):
+            raise OptionError(
+                f"unknown {what}={chosen!r} (--{what}){nearest(str(chosen), known)}; allowed are {' and '.join(known)}"
+            )
 
 
 def _clusters(

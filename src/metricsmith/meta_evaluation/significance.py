@@ -28,7 +28,7 @@ Measure = Callable[[FloatArray, FloatArray], Any]
 """``measure(metric, gold)`` on two matrices (k, n): a float, or a result of this package with a `value`."""
 
 Swap = Literal["pairs", "scores"]
-"""What a test exchanges: decisions about pairs where thresholds are calibrated and scores elsewhere, or always scores."""
+"""What a test exchanges: decisions about pairs where thresholds are calibrated, else scores; or always scores."""
 
 
 @runtime_checkable
@@ -231,9 +231,7 @@ def better_test(
         return perm_both(measure, first, second, gold, resamples=resamples, seed=seed)
     stop = (0.4 * deciding, 10 * deciding)
     if isinstance(measure, _Approximated):
-        test = perm_both(
-            measure, first, second, gold, resamples=resamples, seed=seed, stop=stop, approximately=True
-        )
+        test = perm_both(measure, first, second, gold, resamples=resamples, seed=seed, stop=stop, approximately=True)
         if abs(test.p_value - deciding) > measure.p_error:
             return test
     return perm_both(measure, first, second, gold, resamples=resamples, seed=seed, stop=stop)

@@ -23,8 +23,8 @@ __all__ = ["SCHEMA_VERSION", "MetaEvaluation", "meta_evaluate"]
 SCHEMA_VERSION = 1
 INDEPENDENT = "documents are not known: segments are taken to be independent, so that intervals may be too narrow"
 DECIDING = (
-    "two metrics were tested where that decides a cluster, with as many resamples as decide: p-values are coarse, and a "
-    "dash stands for no test (every two metrics: tests='all', --tests all)"
+    "two metrics were tested only where that decides a cluster, with as many resamples as decide: p-values are coarse, "
+    "and a dash stands for no test (tests='all', --tests all, makes every test)"
 )
 FEW = 30  # groups below which jackknife intervals cover less than they say: docs/coverage.md
 

@@ -136,7 +136,7 @@ def cells(task: TaskResult, line: MetricResult) -> tuple[str, ...]:
 
 
 def p_values(task: TaskResult) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Head and rows of the p-values that the metric of the row is better than that of the column; a dash if untested."""
+    """Head and rows of the p-values that the metric of the row is better than that of the column; a dash: untested."""
     names = [one.name for one in task.metrics if one.rank is not None]
     rows = [
         (name, *("" if column < place else p_value(number) for column, number in enumerate(row[1:])))
