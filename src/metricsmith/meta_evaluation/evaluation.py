@@ -17,6 +17,7 @@ from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, Soft
 from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over_tasks, rank_table
 from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, Swap, chance_floor, measured
 from metricsmith.resampling import Groups, Interval
+from metricsmith.threads import one_thread
 
 __all__ = [
     "WMT24", "MetricResult", "TaskResult", "average_tasks", "evaluate_task", "mean_rating", "tasks_by_name",
@@ -110,6 +111,7 @@ def tasks_by_name(names: Sequence[str], *, seed: int = 0, decimals: int | None =
     return {name: _set(measure(name), seed, decimals) for name in wanted}
 
 
+@one_thread()
 def evaluate_task(
     task: str,
     statistic: Measure,

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from metricsmith.correlation import midranks
 from metricsmith.meta_evaluation.grouping import FloatArray
@@ -100,7 +100,8 @@ def pooled_spearman(first: FloatArray, second: FloatArray, gold: FloatArray) -> 
             both = upto[start] + upto[stop]  # twice the rank from the middle, and as many as there are cells
             sides = ((both - cells, chosen), (start + stop - both - cells, ~chosen))
             values.append([float(value(ranks[None].astype(float), one[None])[0]) for ranks, one in sides])
-        return np.subtract(*np.array(values).T)
+        first_values, second_values = np.array(values).T
+        return np.asarray(first_values - second_values)
 
     return differences
 
@@ -200,7 +201,7 @@ def _order(one: FloatArray, other: FloatArray) -> FloatArray:
     return np.nan_to_num(signs).astype(np.float32 if len(one) <= EXACT else float)
 
 
-def _by_item(swap: BoolArray, present: BoolArray, dtype: object) -> FloatArray:
+def _by_item(swap: BoolArray, present: BoolArray, dtype: DTypeLike) -> FloatArray:
     """Swaps of present cells as matrices of 0 and 1, shape (items, k, draws)."""
     turn = np.zeros((*present.shape, len(swap)), dtype=dtype)
     turn[present] = swap.T

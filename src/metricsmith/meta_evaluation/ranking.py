@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
 from metricsmith.meta_evaluation.significance import Measure, Swap, better_test, measured
+from metricsmith.threads import one_thread
 
 __all__ = ["FEW_METRICS", "RankTable", "TaskAverage", "Tests", "average_over_tasks", "check_tests", "rank_table"]
 
@@ -54,6 +55,7 @@ class TaskAverage:
     rank: int
 
 
+@one_thread()
 def rank_table(
     measure: Measure,
     metrics: Mapping[str, ArrayLike],

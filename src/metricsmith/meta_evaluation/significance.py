@@ -258,8 +258,11 @@ class _Cells:
 
     def exchange(self, approximately: bool) -> Exchange | None:
         """The measure's own way to exchange the cells of two metrics, if it has one."""
-        ways = [self.measure.approximated] if approximately and isinstance(self.measure, _Approximated) else []
-        ways += [self.measure.exchanged] if isinstance(self.measure, _Exchangeable) else []
+        ways: list[Exchange] = []
+        if approximately and isinstance(self.measure, _Approximated):
+            ways.append(self.measure.approximated)
+        if isinstance(self.measure, _Exchangeable):
+            ways.append(self.measure.exchanged)
         if not ways:
             return None
 
