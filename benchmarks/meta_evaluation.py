@@ -9,22 +9,36 @@ must give the same numbers::
 
 PERM-BOTH of the baseline runs a few resamples, on the draws that the library makes too, and is scaled up. Seconds are
 of the processor; with ``OPENBLAS_NUM_THREADS=1`` they are those on the clock of an idle machine.
+
+Two more parts run instead of the races: the p-values of PERM-BOTH on SPA and tau-b beside those of their
+approximations, and whole rank tables of many metrics with intervals, chance floors and significance::
+
+    python benchmarks/meta_evaluation.py --side-by-side 12
+    python benchmarks/meta_evaluation.py --metrics 50
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.meta_evaluation import MEASURES, SegmentAccuracy, measure_interval, pairwise_accuracy, perm_both
+from metricsmith.meta_evaluation import (
+    MEASURES,
+    SegmentAccuracy,
+    evaluate_task,
+    measure_interval,
+    pairwise_accuracy,
+    perm_both,
+)
 
 FloatArray = NDArray[np.float64]
 
@@ -55,6 +69,17 @@ def scores(systems: int, segments: int, seed: int) -> tuple[FloatArray, dict[str
     noisy = [gold + random.normal(0.0, spread, gold.shape) for spread in (3.0, 3.2)]
     coarse = [np.clip(np.round(metric), 1 - STEPS, 0) for metric in noisy]
     return gold, {"continuous": (noisy[0], noisy[1]), f"{STEPS} steps": (coarse[0], coarse[1])}
+
+
+def many(count: int, gold: FloatArray, seed: int) -> dict[str, FloatArray]:
+    """Metrics from good to bad, of both kinds in turn: noise in cells, and a lean for or against each system."""
+    random = np.random.default_rng([seed, count])
+    found = {}
+    for place in range(count):
+        spread, lean = 2.5 + 4 * place / max(count - 1, 1), random.normal(0.0, 0.5, (len(gold), 1))
+        noisy = gold + lean + random.normal(0.0, spread, gold.shape)
+        found[f"metric {place}"] = np.clip(np.round(noisy), 1 - STEPS, 0) if place % 2 else noisy
+    return found
 
 
 def plain_accuracy(metric: FloatArray, gold: FloatArray, epsilon: float) -> float:
@@ -196,6 +221,41 @@ def measured(options: argparse.Namespace) -> list[str]:
     return lines
 
 
+def side_by_side(options: argparse.Namespace) -> list[str]:
+    """P-values of all draws and of the approximation, for every two of a few metrics, and the seconds of each."""
+    gold = scores(options.systems, options.segments, options.seed)[0]
+    near = dict(itertools.islice(many(50, gold, options.seed).items(), 0, 2 * options.side_by_side, 2))
+    lines = []
+    for name in ("spa", "tau-b"):
+        for (one, first), (other, second) in itertools.pairwise(near.items()):
+            test = functools.partial(
+                perm_both, MEASURES[name], first, second, gold, resamples=options.resamples, seed=options.seed
+            )
+            exact, drawn = timed(test, 1)
+            quick, limit = timed(functools.partial(test, approximately=True), 1)
+            lines.append(
+                f"| {name} | {one}, {other} | {drawn.p_value:.3f} | {limit.p_value:.3f} | "
+                f"{abs(drawn.p_value - limit.p_value):.3f} | {exact:.2f} | {quick:.2f} |"
+            )
+    return lines
+
+
+def tables(options: argparse.Namespace) -> Iterator[str]:
+    """Seconds of a rank table of many metrics in each measure, as `metricsmith meta-eval` makes it."""
+    gold = scores(options.systems, options.segments, options.seed)[0]
+    metrics = many(options.metrics, gold, options.seed)
+    total = clock = 0.0
+    for name, measure in MEASURES.items():
+        start, begun = time.process_time(), time.perf_counter()
+        found = evaluate_task(name, measure, metrics, gold, resamples=options.resamples, seed=options.seed)
+        spent, passed = time.process_time() - start, time.perf_counter() - begun
+        total, clock = total + spent, clock + passed
+        tests = int(np.count_nonzero(~np.isnan(np.array(found.p_values))))
+        clusters = max(one.rank or 0 for one in found.metrics)
+        yield f"| {name} | {tests} | {clusters} | {spent:.1f} | {passed:.1f} |"
+    yield f"| together | | | {total:.1f} | {clock:.1f} |"
+
+
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
     """Options of the command line."""
     parser = argparse.ArgumentParser(description="Time meta-evaluation beside its definitions written down plainly.")
@@ -205,6 +265,8 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--baseline-resamples", type=int, default=20, help="resamples that the baseline runs")
     parser.add_argument("--repeats", type=int, default=5, help="runs of which the fastest counts")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--side-by-side", type=int, default=0, help="metrics whose p-values are found in two ways")
+    parser.add_argument("--metrics", type=int, default=0, help="metrics of whole rank tables in all measures")
     return parser.parse_args(given)
 
 
@@ -212,6 +274,16 @@ def main(given: list[str] | None = None) -> int:
     """Print both tables; 1 if a number differs."""
     options = arguments(given)
     print(f"{options.systems} systems x {options.segments:,} segments, seed {options.seed}, numpy {np.__version__}")
+    if options.side_by_side or options.metrics:
+        if options.side_by_side:
+            print("\n| measure | metrics | p, draws | p, approximation | apart | s, draws | s |")
+            print("|---|---|---:|---:|---:|---:|---:|")
+            print("\n".join(side_by_side(options)), flush=True)
+        if options.metrics:
+            print("\n| measure | tests | clusters | processor s | s on the clock |\n|---|---:|---:|---:|---:|")
+            for line in tables(options):
+                print(line, flush=True)
+        return 0
     print("the baseline's PERM-BOTH ran", options.baseline_resamples, "resamples and is scaled\n")
     print("| task | scores | plainly s | here s | ratio | peak MB here |\n|---|---|---:|---:|---:|---:|")
     for row in races(options):

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "metricsmith"
 
 # From the bottom up; a unit may import units of lower layers only. Units of one layer never import each other.
 LAYERS = (
-    {"errors", "version"},
+    {"errors", "threads", "version"},
     {"records", "rendering", "spreadsheets"},
     {"metric", "outcomes"},
     {"reward"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pytest
 
 from metricsmith.datasets.wmt_mqm import read_wmt_mqm
@@ -59,6 +60,34 @@ def test_options_reach_the_evaluation(run, files):
     assert "average" not in out
 
 
+def test_what_tests_exchange_is_an_option(run, files):
+    random = np.random.default_rng(1)
+    rows = [{**row, "also": row["mark"] + random.normal()} for row in ROWS]
+    files = write(files[0].with_name("close.csv"), rows, *LABELS, "near", "also"), files[1]
+    found = []
+    for options in ((), ("--swap", "scores"), ("--tests", "deciding")):
+        content, _ = printed(run, *files, "--target", "mark", "--task", "acc-t", *options, "--resamples", 400)
+        found.append((content["tasks"][0]["p_values"][0][1], content["signature"].rpartition("resamples")[2]))
+    assert found[0][0] == found[2][0] != found[1][0]
+    assert [signed for _, signed in found] == ["", " | tests exchange scores", " | deciding tests only"]
+
+
+def test_a_file_names_the_documents_of_score_files(run, tmp_path):
+    scores = write_scores(tmp_path / "near.seg.score", "near")
+    gold = write_scores(tmp_path / "gold.seg.score", "mark")
+    (tmp_path / "a.docs").write_text("".join(f"news d{place // 3}\n" for place in range(18)), "utf-8")
+    options = ("--task", "acc", *FEW)
+    code, out, err = run("meta-eval", scores, gold, "--documents", tmp_path / "a.docs", *options)
+    assert code == 0, err
+    assert "18 segments in 6 documents." in out
+    assert "taken to be independent" not in out
+    without = run("meta-eval", scores, gold, *options)[1]
+    assert "18 segments." in without
+    assert "taken to be independent" in without
+    code, _, err = run("meta-eval", scores, gold, "--documents", tmp_path / "none.docs", *options)
+    assert (code, "no such file" in err) == (2, True)
+
+
 def test_all_measures_survive_a_constant_metric(run, tmp_path, files):
     flat = write(tmp_path / "flat.csv", [{**row, "flat": 1} for row in ROWS], *LABELS, "near", "flat")
     code, out, err = run("meta-eval", flat, files[1], "--target", "mark", "--task", "all", "--resamples", 20)
@@ -107,6 +136,9 @@ def test_quiet_prints_nothing_and_writes(run, files, tmp_path):
         (("--target", "mark", "--weights", "wmt"), "are for MQM ratings"),
         (("--target", "mark", "--resamples", 0), "0"),
         (("--target", "mark", "--decimals", -1), "decimals=-1"),
+        (("--target", "mark", "--swap", "pair"), "did you mean 'pairs'"),
+        (("--target", "mark", "--tests", "al"), "did you mean 'all'"),
+        (("--target", "mark", "--documents", "gold.csv"), "is for score files"),
         (("--target", "mark", "--seed", -3), "seed=-3 must be a whole number from 0"),
         (("--target", "mark", "--out", "gold.csv"), "name a folder"),
     ],

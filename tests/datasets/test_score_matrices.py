@@ -12,7 +12,7 @@ from metricsmith.datasets.score_matrices import read_score_matrices
 from metricsmith.errors import DataError, OptionError
 from metricsmith.mqm import MQMWeights
 from mqm_files import CLEAN, OLD, tsv
-from score_tables import DOCUMENTS, SYSTEMS, matrix, numbered, outputs, write, write_scores
+from score_tables import DOCUMENTS, LENGTH, SYSTEMS, matrix, numbered, outputs, write, write_scores
 
 ROWS = outputs()
 LABELS = ("system", "doc", "segment")
@@ -348,3 +348,36 @@ def test_a_column_called_raw_hides_no_other_metric(tmp_path, gold):
     rows = [{**row, "raw": row["near"], "other": row["near"] / 2} for row in ROWS]
     scores = write(tmp_path / "mine.csv", rows, *LABELS, "raw", "other")
     assert list(read_score_matrices(scores, gold, target="mark").metrics) == ["raw", "other"]
+
+
+def test_lines_name_the_documents_of_score_files(tmp_path):
+    path, lines = write_scores(tmp_path / "near.seg.score", "near"), tmp_path / "a.docs"
+    lines.write_text("".join(f"news  {name}\n" for name in DOCUMENTS for _ in range(LENGTH)), "utf-8")
+    gold = write_scores(tmp_path / "mark.seg.score", "mark")
+    expected = tuple(name for name in DOCUMENTS for _ in range(LENGTH))
+    assert read_score_matrices(path, gold).documents == ()
+    assert read_score_matrices(path, gold, documents=lines).documents == expected
+    # The table begins with the second segment, and numbers decide which line is whose.
+    table = write(tmp_path / "g.csv", numbered(ROWS)[1:] + numbered(ROWS)[:1], "system", "segment", "mark")
+    read = read_score_matrices(path, table, target="mark", documents=lines)
+    assert read.documents == tuple(expected[int(label) - 1] for label in read.segments) != expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("d\n" * 17, "has 17 lines, the source has 18"),
+        ("d\n" * 3 + "\n" + "d\n" * 14, r"line 4: the document is blank"),
+    ],
+)
+def test_lines_that_name_no_document_are_refused(tmp_path, text, message):
+    (tmp_path / "a.docs").write_text(text, "utf-8")
+    paths = [write_scores(tmp_path / f"{name}.seg.score", name) for name in ("near", "mark")]
+    with pytest.raises(DataError, match=message):
+        read_score_matrices(*paths, documents=tmp_path / "a.docs")
+
+
+def test_documents_of_tables_stand_in_a_column(tmp_path, gold):
+    scores = write(tmp_path / "s.csv", ROWS, "system", "doc", "segment", "near")
+    with pytest.raises(OptionError, match=r"--documents\) is for score files.*a column 'doc'"):
+        read_score_matrices(scores, gold, target="mark", documents=gold)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from metricsmith.errors import OptionError
 from metricsmith.meta_evaluation import (
     MEASURES,
     SegmentAccuracy,
+    SystemCorrelation,
     measure,
     pairwise_accuracy,
     segment_correlation,
@@ -53,3 +56,12 @@ def test_measures_are_values():
 def test_unknown():
     with pytest.raises(OptionError, match=r"unknown measure 'acct'.*acc-t"):
         measure("acct")
+
+
+@pytest.mark.parametrize("correlation", ["pearson", "spearman", "kendall_tau_b"])
+def test_two_systems_have_no_correlation(correlation):
+    # Two points lie on a line: 1 or -1 says which system is better, which is what system accuracy says.
+    statistic = SystemCorrelation(correlation)
+    assert math.isnan(statistic(METRIC[:2], GOLD[:2]))
+    assert not math.isnan(statistic(METRIC[:3], GOLD[:3]))
+    assert measure("system-accuracy")(METRIC[:2], GOLD[:2]).value in (0, 1)

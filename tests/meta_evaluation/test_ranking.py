@@ -10,17 +10,20 @@ import pytest
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation import (
     SegmentAccuracy,
+    SegmentCorrelation,
     TaskAverage,
     average_over_tasks,
     pairwise_accuracy,
     perm_both,
+    perm_pairs,
     rank_table,
     segment_correlation,
 )
-from metricsmith.meta_evaluation.ranking import _clusters
+from metricsmith.meta_evaluation.ranking import FEW_METRICS, _clusters
 from score_matrices import synthetic
 
 NAN = math.nan
+pearson = SegmentCorrelation("pearson")
 # GEMBA-MQM V2, Table 3 (WMT23 by the rules of WMT24): average; system and segment level of three language pairs.
 TABLE_3 = {
     "gembav2-gpt-4.1-mini-rrwa": (0.760, [0.977, 0.597, 0.948, 0.566, 0.920, 0.549]),
@@ -76,11 +79,25 @@ def test_averages_that_cannot_be_taken_are_refused(tasks, weights, error, messag
     ],
 )
 def test_clusters_by_hand(significant, ranks):
-    p_values = np.full((4, 4), NAN)
-    p_values[np.triu_indices(4, 1)] = 0.06
-    for pair in significant:
-        p_values[pair] = 0.05  # the level itself is significant
-    assert _clusters(p_values, 0.05) == ranks
+    def p_value(*pair):
+        return 0.05 if pair in significant else 0.06  # the level itself is significant
+
+    p_values, found = _clusters(4, p_value, 0.05, every=True)
+    assert found == ranks
+    assert np.count_nonzero(np.isnan(p_values)) == 10  # on and below the diagonal
+    p_values, found = _clusters(4, p_value, 0.05, every=False)
+    assert found == ranks
+
+
+def test_only_tests_that_decide_a_cluster_are_made():
+    # 0 beats 2, which opens a cluster: 1 is not held against 2, nor 0 or 1 against 3. 2 beats 3.
+    told = []
+    p_values, ranks = _clusters(
+        4, lambda *pair: 0.01 if pair in [(0, 2), (2, 3)] else 0.5, 0.05, every=False, tested=lambda *n: told.append(n)
+    )
+    assert ranks == [1, 1, 2, 3]
+    assert sorted(zip(*np.nonzero(~np.isnan(p_values)), strict=True)) == [(0, 1), (0, 2), (2, 3)]
+    assert told == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_a_table_ranks_by_value_and_tells_apart_what_differs():
@@ -110,6 +127,44 @@ def test_all_metrics_are_measured_on_the_same_cells():
     assert table.missing == (~np.isnan(gold[0, :12])).sum()
     assert table.ranks == {"whole": 1, "holes": 1}
     assert list(table.values) == ["holes", "whole"]
+
+
+def test_many_metrics_are_tested_where_it_decides_and_few_throughout():
+    metric, gold, _ = synthetic("continuous")
+    random = np.random.default_rng(4)
+    metrics = {str(place): metric + random.normal(size=gold.shape) * place for place in range(FEW_METRICS + 1)}
+    deciding, every = (rank_table(pearson, metrics, gold, resamples=200, tests=tests) for tests in (None, "all"))
+    assert deciding.ranks == every.ranks
+    assert len(set(every.ranks.values())) > 1
+    made = [int(np.count_nonzero(~np.isnan(table.p_values))) for table in (deciding, every)]
+    assert made[0] < made[1] == 11 * 10 // 2
+    few = dict(list(metrics.items())[:FEW_METRICS])
+    assert not np.isnan(rank_table(pearson, few, gold, resamples=20).p_values[np.triu_indices(10, 1)]).any()
+    fewer = rank_table(pearson, few, gold, resamples=200, tests="deciding")
+    assert np.isnan(fewer.p_values[np.triu_indices(10, 1)]).any()
+
+
+def test_what_is_exchanged_reaches_the_tests():
+    metric, gold, _ = synthetic("continuous")
+    metrics = {"a": metric, "b": metric + np.random.default_rng(4).normal(size=gold.shape)}
+    tables = {
+        swap: rank_table(SegmentAccuracy(), metrics, gold, resamples=99, swap=swap) for swap in ("pairs", "scores")
+    }
+    first, second = list(tables["pairs"].values)
+    both = perm_both(SegmentAccuracy(), metrics[first], metrics[second], gold, resamples=99)
+    pairs = perm_pairs(metrics[first], metrics[second], gold, resamples=99)
+    assert [table.p_values[0, 1] for table in tables.values()] == [pairs.p_value, both.p_value]
+    assert pairs.p_value != both.p_value
+    assert rank_table(SegmentAccuracy(), metrics, gold, resamples=99).p_values[0, 1] == pairs.p_value
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [({"swap": "pair"}, "swap='pair' .*did you mean 'pairs'"), ({"tests": "some"}, "allowed are all and deciding")],
+)
+def test_unknown_options_are_refused(option, message):
+    with pytest.raises(OptionError, match=message):
+        rank_table(segment_correlation, {"good": [[1, 2]]}, [[1, 2]], **option)
 
 
 def test_what_cannot_be_ranked_is_refused():

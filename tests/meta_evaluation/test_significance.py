@@ -10,13 +10,16 @@ import pytest
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation import (
+    SegmentAccuracy,
     chance_floor,
     pairwise_accuracy,
     perm_both,
+    perm_pairs,
     segment_correlation,
     soft_pairwise_accuracy,
     system_pairwise_accuracy,
 )
+from metricsmith.meta_evaluation.significance import better_test
 from score_matrices import en_de, synthetic
 
 NAN = math.nan
@@ -142,6 +145,77 @@ def test_without_a_common_cell_nothing_is_defined():
 def test_no_resamples_are_refused():
     with pytest.raises(OptionError, match="at least 1"):
         perm_both(pearson, [[1, 2]], [[1, 2]], [[1, 2]], resamples=0)
+
+
+# The test of a rank table
+
+
+def noisy(spread, seed):
+    return GOLD + np.random.default_rng(seed).normal(0, spread, GOLD.shape)
+
+
+GOLD = np.random.default_rng(0).integers(-4, 1, (6, 40)).astype(float)
+TEST = {"swap": "pairs", "resamples": 300, "seed": 2}
+
+
+def test_accuracies_that_calibrate_exchange_pairs_unless_scores_are_asked_for():
+    first, second, acc = noisy(1, 1), noisy(1.2, 2), SegmentAccuracy()
+    pairs = perm_pairs(first, second, GOLD, resamples=300, seed=2)
+    scores = perm_both(acc, first, second, GOLD, resamples=300, seed=2)
+    assert pairs.p_value != scores.p_value
+    assert better_test(acc, first, second, GOLD, **TEST) == pairs
+    assert better_test(acc, first, second, GOLD, **TEST, deciding=0.05) == pairs
+    assert better_test(acc, first, second, GOLD, **{**TEST, "swap": "scores"}) == scores
+    for other in (SegmentAccuracy(epsilon=0.0), pearson):
+        expected = perm_both(other, first, second, GOLD, resamples=300, seed=2)
+        assert better_test(other, first, second, GOLD, **TEST) == expected
+
+
+def test_deciding_tests_end_early_by_the_level():
+    first, second = noisy(1, 1), noisy(6, 2)
+    assert better_test(untied, first, second, GOLD, **TEST).draws == 300
+    assert better_test(untied, first, second, GOLD, **TEST, deciding=0.05).draws == 100
+    # The other way round every draw reaches the difference: above .5, but no share is above 10 times .3.
+    assert better_test(untied, second, first, GOLD, **TEST, deciding=0.05).draws == 100
+    assert better_test(untied, second, first, GOLD, **TEST, deciding=0.3).draws == 300
+
+
+class Rough:
+    """A measure whose approximation is off by so much."""
+
+    p_error = 0.03
+
+    def __init__(self, p_value):
+        self.asked = []
+        self.p_value = p_value
+
+    def __call__(self, metric, gold):
+        return pearson(metric, gold).value
+
+    def ways(self, name):
+        def draws(swap):
+            self.asked.append(name)
+            # The observed difference is 0; this share of draws reaches it.
+            return np.where(np.arange(len(swap)) < self.p_value * len(swap), 1.0, -1.0) * swap.any(axis=1)
+
+        return draws
+
+    def approximated(self, first, second, gold):
+        return self.ways("approximated")
+
+    def exchanged(self, first, second, gold):
+        return self.ways("exchanged")
+
+
+@pytest.mark.parametrize(("p_value", "draws_anew"), [(0.1, False), (0.3, False), (0.06, True), (0.04, True)])
+def test_an_approximation_counts_where_it_is_far_from_the_level(p_value, draws_anew):
+    measure = Rough(p_value)
+    better_test(measure, noisy(1, 1), noisy(1, 2), GOLD, **TEST, deciding=0.05)
+    assert ("exchanged" in measure.asked) == draws_anew
+    assert measure.asked[0] == "approximated"
+    measure = Rough(p_value)
+    better_test(measure, noisy(1, 1), noisy(1, 2), GOLD, **TEST)
+    assert set(measure.asked) == {"exchanged"}
 
 
 # Chance

@@ -215,3 +215,27 @@ def test_paired_swaps_whole_groups_and_drops_incomplete_rows():
 
     test = paired_permutation_test(spy, first, second, np.arange(5), groups, permutations=50, standardize=False)
     assert test.observed == -4
+
+
+def test_a_test_ends_early_where_its_p_value_is_clear():
+    random = np.random.default_rng(0)
+    rating = random.normal(size=60)
+    near, far = rating + random.normal(size=60) / 4, random.normal(size=60)
+    also = rating + random.normal(size=60) / 4
+
+    def drawn(first, second, stop, permutations=450):
+        return paired_permutation_test(
+            batch_pearson, first, second, rating, permutations=permutations, batched=True, alternative="greater",
+            stop=stop,
+        )  # fmt: skip
+
+    bounds = (0.02, 0.5)
+    for first, second in ((near, far), (far, near)):  # b / m is 0 of 100, and 100 of 100
+        assert drawn(first, second, None).draws == 450
+        early = drawn(first, second, bounds)
+        assert early.draws == 100
+        assert early == drawn(first, second, None, permutations=100)  # the same draws come first
+    one, other = sorted((near, also), key=lambda metric: -np.corrcoef(metric, rating)[0, 1])
+    undecided = drawn(one, other, bounds)
+    assert 0.02 < undecided.p_value < 0.5
+    assert undecided == drawn(one, other, None)

@@ -41,10 +41,26 @@ def meta_eval(
     without: Annotated[
         list[str] | None, typer.Option(metavar="SYSTEM", help="A system to leave out, such as a reference.")
     ] = None,
+    documents: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="For score files: the document of each segment, line by line, after its domain."
+        ),
+    ] = None,
     decimals: Annotated[
         int | None, typer.Option(help="Round differences in acc and acc-t; by default floats are compared as they are.")
     ] = None,
     resamples: Annotated[int, typer.Option(help="Of the significance test of each two metrics.")] = 1000,
+    swap: Annotated[
+        str,
+        typer.Option(metavar="pairs|scores", help="What the test of acc-t exchanges: decisions, as in WMT, or scores."),
+    ] = "pairs",
+    tests: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|deciding", help="Test every two metrics (default up to 10), or what decides a cluster."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Decides everything that is drawn.")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where a report goes; by default none.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -55,18 +71,21 @@ def meta_eval(
 
     from metricsmith.datasets.score_matrices import read_score_matrices
     from metricsmith.meta_evaluation.evaluation import tasks_by_name
+    from metricsmith.meta_evaluation.ranking import check_tests
     from metricsmith.mqm import MQMWeights
     from metricsmith.report.meta_evaluation.record import meta_evaluate
     from metricsmith.report.meta_evaluation.write import META_EVALUATION_FILES, write_meta_evaluation
 
     if out is not None:
         check_writable(out, "--out", folder=True)
-        check_apart([out / name for name in META_EVALUATION_FILES], "--out", {"scores": scores, "gold": gold})
+        given = {"scores": scores, "gold": gold, **({"--documents": documents} if documents else {})}
+        check_apart([out / name for name in META_EVALUATION_FILES], "--out", given)
     tasks_by_name(task or (), decimals=decimals)
+    check_tests(swap, tests)
     costs = None if weights is None else MQMWeights.named(weights)
     read = read_score_matrices(
         scores, gold, metrics=metric or (), target=target, weights=costs,
-        lower_is_better=lower_is_better or (), without=without or (),
+        lower_is_better=lower_is_better or (), without=without or (), documents=documents,
     )  # fmt: skip
     with tqdm(total=0, unit="test", disable=True if quiet else None, leave=False) as bar:
 
@@ -77,8 +96,8 @@ def meta_eval(
 
         record = meta_evaluate(
             read.metrics, read.gold, systems=read.systems, raters=read.raters, documents=read.documents,
-            tasks=task or (), decimals=decimals, resamples=resamples, seed=seed, target=read.target,
-            sources=read.sources, notes=read.notes, tested=tested,
+            tasks=task or (), decimals=decimals, resamples=resamples, seed=seed, swap=swap, tests=tests,
+            target=read.target, sources=read.sources, notes=read.notes, tested=tested,
         )  # fmt: skip
     if out is not None:
         write_into(write_meta_evaluation, record, out)

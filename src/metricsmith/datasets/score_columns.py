@@ -14,13 +14,13 @@ import numpy as np
 from metricsmith.datasets.cells import cell_number, cell_text, is_blank
 from metricsmith.datasets.columns import SYNONYMS
 from metricsmith.datasets.formats import table_suffix, unzip
-from metricsmith.datasets.score_files import FloatArray, read_scores
+from metricsmith.datasets.score_files import FloatArray, read_documents, read_scores
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
 from metricsmith.datasets.wmt_mqm import COLUMNS, TARGET, read_wmt_mqm
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.mqm import MQMWeights
 
-__all__ = ["BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "ScoreColumns", "read_gold", "read_metrics"]
+__all__ = ["BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "ScoreColumns", "read_gold", "read_metrics", "with_documents"]
 
 BY_DOCUMENT, BY_SEGMENT, BY_POSITION = "document and segment", "segment", "position"
 SUFFIX = ".seg.score"
@@ -139,6 +139,35 @@ def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None 
     found = _from_table(raw, {column: column}, rated=True)
     guess = f"the rating is column {column!r} (name another with target=... or --target)"
     return found if target is not None else replace(found, notes=(*found.notes, guess))
+
+
+def with_documents(path: Path, *sides: ScoreColumns) -> list[ScoreColumns]:
+    """The same scores, those of score files with the documents that a file names, a line for each segment.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, has not as many lines as there are segments, or a line is blank.
+    OptionError
+        If no side is a score file.
+    """
+    if not any(BY_POSITION in side.segments for side in sides):
+        raise OptionError(
+            f"documents={str(path)!r} (--documents) is for score files, and segments have labels here: leave it out; "
+            f"name documents in a column {ROLES['document'][0]!r} of the table"
+        )
+    found = []
+    for side in sides:
+        places = side.segments.get(BY_POSITION, ())
+        if places:
+            named = read_documents(path, len(set(places)))
+            if "" in named:
+                raise DataError(
+                    f"{path}, line {named.index('') + 1}: the document is blank; name one by line: fill it in"
+                )
+            side = replace(side, documents=tuple(named[int(place) - 1] for place in places))
+        found.append(side)
+    return found
 
 
 def _gold_kind(path: Path) -> str:

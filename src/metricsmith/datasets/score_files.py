@@ -17,7 +17,8 @@ from metricsmith.datasets.sources import read_bytes
 from metricsmith.errors import DataError, OptionError, nearest
 
 __all__ = [
-    "FloatArray", "by_system", "check_free", "check_name", "check_scores", "read_lines", "read_scores", "write_scores",
+    "FloatArray", "by_system", "check_free", "check_name", "check_scores", "read_documents", "read_lines",
+    "read_scores", "write_scores",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -166,6 +167,21 @@ def read_lines(path: Path, count: int | None = None) -> tuple[str, ...]:
             f"restore the missing lines, blank where there is no text"
         )
     return lines
+
+
+def read_documents(path: Path, count: int) -> tuple[str, ...]:
+    """The document of each of `count` segments, from lines of a domain, perhaps, and a document; empty if blank.
+
+    What follows the last white space counts, unless two different lines would then name one document.
+
+    Raises
+    ------
+    DataError
+        As `read_lines`.
+    """
+    lines = [line.split() for line in read_lines(path, count)]
+    whole, last = ([" ".join(words[start:]) for words in lines] for start in (0, -1))
+    return tuple(last if len(set(last)) == len(set(whole)) else whole)
 
 
 def check_scores(

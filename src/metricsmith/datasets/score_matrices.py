@@ -18,6 +18,7 @@ from metricsmith.datasets.score_columns import (
     ScoreColumns,
     read_gold,
     read_metrics,
+    with_documents,
 )
 from metricsmith.datasets.score_files import FloatArray
 from metricsmith.errors import DataError, OptionError, nearest
@@ -72,6 +73,7 @@ def read_score_matrices(
     weights: MQMWeights | None = None,
     lower_is_better: Sequence[str] = (),
     without: Sequence[str] = (),
+    documents: str | os.PathLike[str] | None = None,
 ) -> ScoreMatrices:
     """Read both files and lay them side by side.
 
@@ -97,21 +99,26 @@ def read_score_matrices(
         Metrics, or the rating, whose sign is turned round.
     without : sequence of str
         Systems to leave out, such as references.
+    documents : path, optional
+        For score files: one line by segment names its document, after its domain if there is one, as in the files
+        ``documents/SRC-TGT.docs`` of mt-metrics-eval.
 
     Raises
     ------
     DataError
         If a file cannot be read, an output has two scores of one metric or two ratings of one rater, fewer than two
-        systems or no segment are left, lengths or orders differ where positions count, or numbers begin with 0 on one
-        side and with 1 on the other.
+        systems or no segment are left, lengths or orders differ where positions count, numbers begin with 0 on one
+        side and with 1 on the other, or `documents` has not a line for each segment.
     OptionError
-        If a name is unknown.
+        If a name is unknown, or `documents` is given and neither side is a score file.
     """
     rated = read_gold(Path(gold), target, weights)
     (rating,) = rated.columns
     same = os.path.realpath(scores) == os.path.realpath(gold)
     scored = read_metrics(Path(scores), metrics, but=(rating,) if same else ())
     turned = _turned(scored.columns, rating, lower_is_better)
+    if documents is not None:
+        scored, rated = with_documents(Path(documents), scored, rated)
     _check_systems({*scored.systems, *rated.systems}, without)
     scored, rated, matching = _matched(scored, rated)
     frame, left_out = _frame(scored, rated, rating, without)

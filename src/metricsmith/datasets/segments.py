@@ -14,7 +14,7 @@ import dspy
 
 from metricsmith.datasets.cells import cell_text
 from metricsmith.datasets.formats import table_suffix
-from metricsmith.datasets.score_files import read_lines
+from metricsmith.datasets.score_files import read_documents, read_lines
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.metric import make_row
@@ -153,9 +153,7 @@ def _from_lines(source: Path, targets: Sequence[Path], documents: str | os.PathL
         raise OptionError(f"two files are named {repeated[0]!r}, and systems are named after their files: rename one")
     of_line = [source.stem] * len(lines)
     if documents is not None:
-        labels = [" ".join(label.split()) for label in read_lines(Path(documents), len(lines))]
-        names_of = _documents(labels)
-        of_line = [names_of.get(label, source.stem) for label in labels]
+        of_line = [name or source.stem for name in read_documents(Path(documents), len(lines))]
     places: list[tuple[str, int]] = []
     seen: Counter[str] = Counter()
     for document in of_line:
@@ -172,12 +170,6 @@ def _from_lines(source: Path, targets: Sequence[Path], documents: str | os.PathL
     checksum = hashlib.sha256(b"".join(hashlib.sha256(read_bytes(file)).digest() for file in files)).hexdigest()[:16]
     notes = [] if documents is not None else [f"all {len(lines)} lines of {source.name} are taken for one document"]
     return _made(sources, texts, {}, notes, str(source), checksum)
-
-
-def _documents(labels: Sequence[str]) -> dict[str, str]:
-    """The document that each label names that is not blank: its last word, or all of it if words are not enough."""
-    last = {label: label.split()[-1] for label in labels if label}
-    return last if len(set(last.values())) == len(last) else {label: label for label in last}
 
 
 def _from_table(raw: RawTable, named: dict[str, str]) -> Translations:

@@ -30,6 +30,7 @@ from metricsmith.meta_evaluation.measures import (
     SystemCorrelation,
     measure,
 )
+from metricsmith.meta_evaluation.pair_swaps import perm_pairs
 from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
 from metricsmith.meta_evaluation.ranking import RankTable, TaskAverage, average_over_tasks, rank_table
 from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, chance_floor, perm_both
@@ -85,6 +86,7 @@ __all__ = [
     "locate_spans",
     "pairwise_accuracy",
     "perm_both",
+    "perm_pairs",
     "rank_table",
     "segment_correlation",
     "soft_pairwise_accuracy",

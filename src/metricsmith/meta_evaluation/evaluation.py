@@ -14,9 +14,10 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
 from metricsmith.meta_evaluation.intervals import measure_interval
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, SoftSystemAccuracy, measure
-from metricsmith.meta_evaluation.ranking import TaskAverage, average_over_tasks, rank_table
-from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, chance_floor, measured
+from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over_tasks, rank_table
+from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, Swap, chance_floor, measured
 from metricsmith.resampling import Groups, Interval
+from metricsmith.threads import one_thread
 
 __all__ = [
     "WMT24", "MetricResult", "TaskResult", "average_tasks", "evaluate_task", "mean_rating", "tasks_by_name",
@@ -76,7 +77,7 @@ class TaskResult:
     raters : tuple of MetricResult
         Each rater against the mean of the others.
     p_values : tuple of tuple of float
-        As in `RankTable`, for the metrics that have a rank, in their order.
+        As in `RankTable`, for the metrics that have a rank, in their order; NaN where two were not tested.
     """
 
     task: str
@@ -110,6 +111,7 @@ def tasks_by_name(names: Sequence[str], *, seed: int = 0, decimals: int | None =
     return {name: _set(measure(name), seed, decimals) for name in wanted}
 
 
+@one_thread()
 def evaluate_task(
     task: str,
     statistic: Measure,
@@ -122,6 +124,8 @@ def evaluate_task(
     significance: float = 0.05,
     resamples: int = 1000,
     seed: int = 0,
+    swap: Swap = "pairs",
+    tests: Tests | None = None,
     tested: Callable[[int, int], None] | None = None,
 ) -> TaskResult:
     """Measure, rank and test metrics on one task.
@@ -143,7 +147,7 @@ def evaluate_task(
         Of the intervals, and of the differences that open a new cluster.
     resamples, seed : int
         Of `rank_table`; the chance floor takes 200 permutations.
-    tested : callable, optional
+    swap, tests, tested
         As for `rank_table`.
 
     Raises
@@ -170,8 +174,9 @@ def evaluate_task(
     p_values: tuple[tuple[float, ...], ...] = ()
     if defined:
         table = rank_table(
-            statistic, defined, common, level=significance, resamples=resamples, seed=seed, tested=tested
-        )
+            statistic, defined, common, level=significance, resamples=resamples, seed=seed, swap=swap, tests=tests,
+            tested=tested,
+        )  # fmt: skip
         ranked = [result(name, defined[name], common, rank) for name, rank in table.ranks.items()]
         p_values = tuple(tuple(row) for row in table.p_values.tolist())
     rest = [result(name, scores, common) for name, scores in matrices.items() if name not in defined]

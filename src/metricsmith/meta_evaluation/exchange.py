@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from metricsmith.meta_evaluation.exchanged_pairs import ExchangedPairs
 from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, grouped
 from metricsmith.meta_evaluation.pairs import GoldPairs
-from metricsmith.meta_evaluation.systems import Ties, random_signs, reached
 from metricsmith.resampling.permutation import Swapped
 
-__all__ = ["accuracies", "calibrated_accuracies", "pooled_pearson", "soft_accuracies"]
+__all__ = ["accuracies", "calibrated_accuracies", "pooled_pearson"]
 
 BoolArray = NDArray[np.bool_]
 NOTHING = 1e-12  # of a sum of squares: what is left of it by rounding alone
@@ -109,34 +108,6 @@ def pooled_pearson(first: FloatArray, second: FloatArray, gold: FloatArray) -> S
         return correlation(sums[0] + moved) - correlation(sums[1] - moved)
 
     return differences
-
-
-def soft_accuracies(
-    first: FloatArray, second: FloatArray, gold: FloatArray, draws: int, seed: int, ties: Ties
-) -> Swapped:
-    """Soft pairwise accuracy: gold's p-values once, and one product with the sign vectors for both metrics."""
-    present = ~np.isnan(gold)
-    whole = present.all(axis=0)
-    a, b, y = first[:, whole], second[:, whole], gold[:, whole]
-    if len(y) < 2 or not y.size:
-        return lambda swap: np.full(len(swap), math.nan)
-    signs = random_signs(draws, y.shape[1], seed)
-    target = reached(y @ signs, y, ties)
-    both = (a + b) @ signs
-    swapped = np.zeros(gold.shape, dtype=bool)
-
-    def difference(row: BoolArray) -> float:
-        swapped[present] = row
-        turn = swapped[:, whole]
-        mixed, other = np.where(turn, b, a), np.where(turn, a, b)
-        flipped = mixed @ signs
-        gaps = [
-            float(np.abs(reached(sums, scores, ties) - target).mean())
-            for sums, scores in ((flipped, mixed), (both - flipped, other))
-        ]
-        return (gaps[1] - gaps[0]) / draws
-
-    return lambda swap: np.array([difference(row) for row in swap])
 
 
 def _signs(apart: FloatArray, decimals: int | None) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from metricsmith import correlation as correlations
 from metricsmith.correlation import GroupedCorrelation
 from metricsmith.errors import OptionError, nearest
-from metricsmith.meta_evaluation import exchange, jackknife, rank_jackknife
+from metricsmith.meta_evaluation import exchange, exchanged_correlations, exchanged_systems, jackknife, rank_jackknife
 from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, segment_correlation, system_means
+from metricsmith.meta_evaluation.pair_swaps import perm_pairs
 from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
 from metricsmith.meta_evaluation.significance import Measure
 from metricsmith.meta_evaluation.systems import (
@@ -25,6 +27,7 @@ from metricsmith.meta_evaluation.systems import (
     soft_pairwise_accuracy,
     system_pairwise_accuracy,
 )
+from metricsmith.resampling import PermutationTest
 from metricsmith.resampling.permutation import Swapped
 
 __all__ = [
@@ -39,6 +42,14 @@ POOLED = {
     "kendall_tau_b": rank_jackknife.pooled_kendall,
     "pearson": jackknife.pooled_pearson,
     "spearman": rank_jackknife.pooled_spearman,
+}
+EXCHANGED = {
+    ("kendall_tau_b", "none"): exchanged_correlations.pooled_kendall,
+    ("pearson", "none"): exchange.pooled_pearson,
+    ("spearman", "none"): exchanged_correlations.pooled_spearman,
+    ("kendall_tau_b", "item"): exchanged_correlations.item_kendall,
+    ("pearson", "item"): exchanged_correlations.item_pearson,
+    ("spearman", "item"): exchanged_correlations.item_spearman,
 }
 
 
@@ -69,12 +80,21 @@ class SegmentAccuracy:
             return exchange.calibrated_accuracies(first, second, gold, self.by, self.decimals)
         return exchange.accuracies(first, second, gold, self.by, self.epsilon, self.decimals)
 
+    def pairs_exchanged(
+        self, first: FloatArray, second: FloatArray, gold: FloatArray, resamples: int, seed: int
+    ) -> PermutationTest | None:
+        """`perm_pairs` where a threshold is calibrated, as in WMT; None at a given one."""
+        if self.epsilon is not None:
+            return None
+        return perm_pairs(first, second, gold, by=self.by, decimals=self.decimals, resamples=resamples, seed=seed)
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentCorrelation:
     """`segment_correlation`."""
 
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    p_error: ClassVar[float] = 0.001
     correlation: Correlation = "kendall_tau_b"
     by: Grouping = "none"
 
@@ -91,10 +111,15 @@ class SegmentCorrelation:
         return jackknife.left_out(self, metric, gold, parts)
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None:
-        """As the functions of `exchange`; None but for Pearson's over all cells."""
-        if self.by == "none" and self.correlation == "pearson":
-            return exchange.pooled_pearson(first, second, gold)
-        return None
+        """As the functions of `exchange`; None by system, and for tau-b over all cells where scores tie."""
+        way = EXCHANGED.get((self.correlation, self.by))
+        return way and way(first, second, gold)
+
+    def approximated(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None:
+        """Tau-b over all cells where scores tie, to about 1e-6: `exchanged_correlations.pooled_kendall`."""
+        if (self.correlation, self.by) != ("kendall_tau_b", "none"):
+            return None
+        return exchanged_correlations.pooled_kendall(first, second, gold, approximately=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +128,7 @@ class SoftSystemAccuracy:
 
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     whole_segments: ClassVar[bool] = True
+    p_error: ClassVar[float] = 0.03
     draws: int = 1000
     seed: int = 0
     ties: Ties = "half"
@@ -117,7 +143,11 @@ class SoftSystemAccuracy:
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
         """As the functions of `exchange`."""
-        return exchange.soft_accuracies(first, second, gold, self.draws, self.seed, self.ties)
+        return exchanged_systems.soft_accuracies(first, second, gold, self.draws, self.seed, self.ties)
+
+    def approximated(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+        """The limit of many sign vectors."""
+        return exchanged_systems.soft_accuracies_limit(first, second, gold, 0.5 if self.ties == "half" else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +165,14 @@ class SystemAccuracy:
         """Values with each part taken so many times: `systems.redrawn_accuracies`."""
         return redrawn_accuracies(metric, gold, parts, times)
 
+    def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+        """As the functions of `exchange`."""
+        return exchanged_systems.system_accuracies(first, second, gold)
+
 
 @dataclass(frozen=True, slots=True)
 class SystemCorrelation:
-    """Correlation of `system_means`."""
+    """Correlation of `system_means`; NaN with two systems, which correlate 1 or -1 whatever their scores."""
 
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     whole_segments: ClassVar[bool] = True
@@ -146,11 +180,17 @@ class SystemCorrelation:
 
     def __call__(self, metric: FloatArray, gold: FloatArray) -> float:
         """Matrices of shape (k, n)."""
+        if len(metric) == 2:
+            return math.nan
         return float(getattr(correlations, self.correlation)(*system_means(metric, gold)))
 
     def left_out(self, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
         """As `jackknife.left_out`."""
         return jackknife.system_correlations(self.correlation, metric, gold, parts)
+
+    def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+        """As the functions of `exchange`."""
+        return exchanged_systems.system_correlations(self.correlation, first, second, gold)
 
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(

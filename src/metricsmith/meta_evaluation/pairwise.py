@@ -11,7 +11,7 @@ from metricsmith.errors import OptionError
 from metricsmith.meta_evaluation.grouping import Grouping, grouped, paired_matrices
 from metricsmith.meta_evaluation.pairs import GoldPairs
 
-__all__ = ["PairwiseAccuracy", "pairwise_accuracy"]
+__all__ = ["PairwiseAccuracy", "check_epsilon", "pairwise_accuracy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,16 @@ def pairwise_accuracy(
     >>> pairwise_accuracy([[1.0], [1.2], [3.0]], [[0], [0], [5]]).epsilon
     0.19999999999999996
     """
-    if epsilon is not None and not (math.isfinite(epsilon) and epsilon >= 0):
-        raise OptionError(f"epsilon={epsilon!r} must be finite and at least 0, or None to calibrate it")
+    check_epsilon(epsilon)
     x, y = grouped(*paired_matrices(metric, gold), by)
     pairs = GoldPairs(y, decimals)
     if not pairs.used:
         return PairwiseAccuracy(math.nan, math.nan, 0, len(x), 0, 0)
     value, epsilon = pairs.calibrated(x) if epsilon is None else (pairs.accuracy(x, epsilon), float(epsilon))
     return PairwiseAccuracy(value, epsilon, pairs.used, len(x) - pairs.used, int(pairs.sizes.sum()), pairs.tied)
+
+
+def check_epsilon(epsilon: float | None) -> None:
+    """Raise an `OptionError` unless a tie threshold is a number from 0, or None."""
+    if epsilon is not None and not (math.isfinite(epsilon) and epsilon >= 0):
+        raise OptionError(f"epsilon={epsilon!r} must be finite and at least 0, or None to calibrate it")

@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metricsmith.errors import DataError, OptionError
+from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
-from metricsmith.meta_evaluation.significance import Measure, measured, perm_both
+from metricsmith.meta_evaluation.significance import Measure, Swap, better_test, measured
+from metricsmith.threads import one_thread
 
-__all__ = ["RankTable", "TaskAverage", "average_over_tasks", "rank_table"]
+__all__ = ["FEW_METRICS", "RankTable", "TaskAverage", "Tests", "average_over_tasks", "check_tests", "rank_table"]
+
+Tests = Literal["all", "deciding"]
+FEW_METRICS = 10
+"""Up to so many metrics every two of them are tested, unless asked for otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,8 @@ class RankTable:
         From 1; metrics of one rank form a cluster: none of them is significantly better than another of it that
         stands further down.
     p_values : ndarray, shape (m, m)
-        One-sided, above the diagonal: that the metric of the row is better than that of the column; NaN elsewhere.
+        One-sided, above the diagonal: that the metric of the row is better than that of the column; NaN elsewhere, and
+        for pairs that were not tested.
     cells, missing : int
         Cells that all metrics and gold have, and cells with gold that some metric lacks.
     """
@@ -48,6 +55,7 @@ class TaskAverage:
     rank: int
 
 
+@one_thread()
 def rank_table(
     measure: Measure,
     metrics: Mapping[str, ArrayLike],
@@ -56,40 +64,51 @@ def rank_table(
     level: float = 0.05,
     resamples: int = 1000,
     seed: int = 0,
+    swap: Swap = "pairs",
+    tests: Tests | None = None,
     tested: Callable[[int, int], None] | None = None,
 ) -> RankTable:
-    """Rank metrics by a measure, with clusters of those that `perm_both` cannot tell apart.
+    """Rank metrics by a measure, with clusters of those that a test cannot tell apart.
 
     Going down the table, a metric opens a new cluster as soon as a metric of the present one is significantly
-    better. All pairs are tested, without correction for their number, as in WMT's tables.
+    better. P-values are not corrected for their number, as in WMT's tables.
 
     Parameters
     ----------
     measure : callable
-        See `metricsmith.meta_evaluation.Measure`; called about ``m (m - 1) * resamples`` times, unless it is one that
-        shares work between resamples (`perm_both`).
+        See `metricsmith.meta_evaluation.Measure`.
     metrics : mapping of str to array_like of shape (k, n)
         At least one. All are measured on the cells that all of them have.
     gold : array_like, shape (k, n)
     level : float
         P-values up to this one are significant; in (0, 1).
     resamples, seed : int
+    swap : "pairs" or "scores"
+        ``pairs`` tests acc-t, and any other accuracy with a calibrated threshold, by `perm_pairs` as WMT's metrics
+        tasks of 2023 to 2025 do, and other measures by `perm_both`; ``scores`` tests all by `perm_both`.
+    tests : "all" or "deciding", optional
+        ``all`` tests every two metrics with all resamples. ``deciding`` goes down the table and tests a metric against
+        those of the present cluster until one is better, each test with as many resamples as decide: it ends at p below
+        .4 or above 10 times the level, and SPA and tau-b over all cells are approximated where their p-value is far
+        from it (`perm_both`). By default ``all`` up to `FEW_METRICS` metrics.
     tested : callable, optional
-        Called after each test with how many are done, and of how many.
+        Called after each test with how many are done, and of how many; of how many at least, for ``deciding``.
 
     Raises
     ------
     DataError
         If there are no metrics, shapes differ, a score is infinite, or the measure of a metric is undefined.
     OptionError
-        If `level` or `resamples` is out of range.
+        If `level` or `resamples` is out of range, or `swap` or `tests` has no meaning.
 
     References
     ----------
-    The clusters of mt-metrics-eval, used in WMT's metrics tasks and in Tables 2 to 4 of GEMBA-MQM V2.
+    The clusters of mt-metrics-eval, which WMT's metrics tasks publish. Tables 2 to 4 of GEMBA-MQM V2 have plain ranks
+    instead: places by value, without a test.
     """
     if not 0 < level < 1:
         raise OptionError(f"level={level!r} must lie between 0 and 1, for example 0.05")
+    check_tests(swap, tests)
     if not metrics:
         raise DataError("there are no metrics to rank: give at least one matrix of scores")
     given = paired_matrices(gold, gold)[0]
@@ -102,18 +121,18 @@ def rank_table(
     if undefined:
         raise DataError(f"the measure of {', '.join(undefined)} is undefined (constant scores?): leave it out")
     names = sorted(values, key=lambda name: -values[name])
-    p_values = np.full((len(names), len(names)), math.nan)
-    done = 0
-    for row, better in enumerate(names):
-        for column, worse in enumerate(names[row + 1 :], row + 1):
-            test = perm_both(measure, matrices[better], matrices[worse], common, resamples=resamples, seed=seed)
-            p_values[row, column] = test.p_value
-            done += 1
-            if tested is not None:
-                tested(done, len(names) * (len(names) - 1) // 2)
+    every = (len(names) <= FEW_METRICS) if tests is None else tests == "all"
+
+    def p_value(better: int, worse: int) -> float:
+        return better_test(
+            measure, matrices[names[better]], matrices[names[worse]], common, swap=swap, resamples=resamples, seed=seed,
+            deciding=None if every else level,
+        ).p_value  # fmt: skip
+
+    p_values, ranks = _clusters(len(names), p_value, level, every, tested)
     cells = int((~np.isnan(common)).sum())
     return RankTable(
-        {name: values[name] for name in names}, dict(zip(names, _clusters(p_values, level), strict=True)),
+        {name: values[name] for name in names}, dict(zip(names, ranks, strict=True)),
         p_values, cells, int((~np.isnan(given)).sum()) - cells,
     )  # fmt: skip
 
@@ -162,13 +181,36 @@ def average_over_tasks(
     }
 
 
-def _clusters(p_values: FloatArray, level: float) -> list[int]:
+def check_tests(swap: str, tests: str | None) -> None:
+    """Raise an `OptionError` unless both have a meaning for `rank_table`."""
+    for what, chosen, known in (("swap", swap, ("pairs", "scores")), ("tests", tests, ("all", "deciding"))):
+        if chosen not in known and not (what == "tests" and chosen is None):
+            raise OptionError(
+                f"unknown {what}={chosen!r} (--{what}){nearest(str(chosen), known)}; allowed are {' and '.join(known)}"
+            )
+
+
+def _clusters(
+    metrics: int,
+    p_value: Callable[[int, int], float],
+    level: float,
+    every: bool,
+    tested: Callable[[int, int], None] | None = None,
+) -> tuple[FloatArray, list[int]]:
+    """P-values and ranks of metrics in order, from the p-value of each two, or of those alone that decide a rank."""
+    p_values = np.full((metrics, metrics), math.nan)
     ranks: list[int] = []
-    start = 0
-    for place in range(len(p_values)):
-        if (p_values[start:place, place] <= level).any():
-            start = place
-            ranks.append(ranks[-1] + 1)
-        else:
-            ranks.append(ranks[-1] if ranks else 1)
-    return ranks
+    start = done = 0
+    for place in range(metrics):
+        beaten = False
+        for above in range(0 if every else start, place):
+            p_values[above, place] = p_value(above, place)
+            beaten |= above >= start and bool(p_values[above, place] <= level)
+            done += 1
+            if tested is not None:
+                tested(done, metrics * (metrics - 1) // 2 if every else done + metrics - 1 - place)
+            if beaten and not every:
+                break
+        start = place if beaten else start
+        ranks.append(ranks[-1] + beaten if ranks else 1)
+    return p_values, ranks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,10 +22,13 @@ from metricsmith.resampling import (
 from metricsmith.resampling.intervals import percentile_interval
 from metricsmith.resampling.permutation import Exchange, Swapped
 
-__all__ = ["ChanceFloor", "Measure", "chance_floor", "measured", "perm_both"]
+__all__ = ["ChanceFloor", "Measure", "Swap", "better_test", "chance_floor", "measured", "perm_both"]
 
 Measure = Callable[[FloatArray, FloatArray], Any]
 """``measure(metric, gold)`` on two matrices (k, n): a float, or a result of this package with a `value`."""
+
+Swap = Literal["pairs", "scores"]
+"""What a test exchanges: decisions about pairs where thresholds are calibrated, else scores; or always scores."""
 
 
 @runtime_checkable
@@ -33,6 +36,24 @@ class _Exchangeable(Protocol):
     """A measure that shares work between resamples, as the functions of `metricsmith.meta_evaluation.exchange` do."""
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None: ...
+
+
+@runtime_checkable
+class _Approximated(Protocol):
+    """A measure with a quicker way that is near its values, and how far p-values may then be off."""
+
+    p_error: ClassVar[float]
+
+    def approximated(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None: ...
+
+
+@runtime_checkable
+class _PairsExchanged(Protocol):
+    """A measure that has a test which exchanges decisions about pairs."""
+
+    def pairs_exchanged(
+        self, first: FloatArray, second: FloatArray, gold: FloatArray, resamples: int, seed: int
+    ) -> PermutationTest | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +141,8 @@ def perm_both(
     resamples: int = 1000,
     seed: int = 0,
     standardize: bool = True,
+    stop: tuple[float, float] | None = None,
+    approximately: bool = False,
 ) -> PermutationTest:
     """PERM-BOTH: test whether the first metric agrees better with gold than the second.
 
@@ -129,8 +152,8 @@ def perm_both(
     Parameters
     ----------
     measure : callable
-        See `Measure`. One of `MEASURES` may share work between resamples (accuracies, pooled Pearson, SPA); any other
-        is called twice per resample.
+        See `Measure`. Those of `MEASURES` share work between resamples, but for tau-b over all cells where scores tie;
+        any other is called twice per resample.
     first, second, gold : array_like, shape (k, n)
         NaN is missing; only cells that all three have take part.
     groups : sequence of hashable, length n, optional
@@ -139,6 +162,11 @@ def perm_both(
     resamples, seed : int
     standardize : bool
         Turn it off for measures with a fixed threshold, or that round, which are meant on the metrics' own scale.
+    stop : (float, float), optional
+        As for `paired_permutation_test`: end early where the p-value is clear.
+    approximately : bool
+        Take SPA's limit of many sign vectors (p differs by about .02 at most), and tau-b over all cells by its linear
+        part (p differs by less than a draw). Other measures have no such way.
 
     Returns
     -------
@@ -168,8 +196,45 @@ def perm_both(
         labels = [groups[segment] for segment in np.nonzero(onto.present)[1].tolist()]
     return paired_permutation_test(
         onto, first[onto.present], second[onto.present], gold[onto.present], labels,
-        permutations=resamples, seed=seed, standardize=standardize, alternative="greater", exchange=onto.exchange(),
+        permutations=resamples, seed=seed, standardize=standardize, alternative="greater",
+        exchange=onto.exchange(approximately), stop=stop,
     )  # fmt: skip
+
+
+def better_test(
+    measure: Measure,
+    first: FloatArray,
+    second: FloatArray,
+    gold: FloatArray,
+    *,
+    swap: Swap,
+    resamples: int,
+    seed: int,
+    deciding: float | None = None,
+) -> PermutationTest:
+    """The test of a rank table: `perm_pairs` or `perm_both`.
+
+    Parameters
+    ----------
+    measure, first, second, gold, resamples, seed
+        As for `perm_both`.
+    swap : "pairs" or "scores"
+    deciding : float, optional
+        A level, if all that matters is on which side of it the p-value is. Draws then end early, at .4 and 10 times the
+        level (.02 and .5, as in mt-metrics-eval, at .05). An approximation counts unless its p-value is near the level.
+    """
+    if swap == "pairs" and isinstance(measure, _PairsExchanged):
+        test = measure.pairs_exchanged(first, second, gold, resamples, seed)
+        if test is not None:
+            return test
+    if deciding is None:
+        return perm_both(measure, first, second, gold, resamples=resamples, seed=seed)
+    stop = (0.4 * deciding, 10 * deciding)
+    if isinstance(measure, _Approximated):
+        test = perm_both(measure, first, second, gold, resamples=resamples, seed=seed, stop=stop, approximately=True)
+        if abs(test.p_value - deciding) > measure.p_error:
+            return test
+    return perm_both(measure, first, second, gold, resamples=resamples, seed=seed, stop=stop)
 
 
 def measured(measure: Measure, metric: FloatArray, gold: FloatArray) -> float:
@@ -191,10 +256,21 @@ class _Cells:
         metric, gold = self._matrices(metric_cells, gold_cells)
         return measured(self.measure, *((metric.T, gold.T) if self.transposed else (metric, gold)))
 
-    def exchange(self) -> Exchange | None:
+    def exchange(self, approximately: bool) -> Exchange | None:
         """The measure's own way to exchange the cells of two metrics, if it has one."""
-        way = self.measure.exchanged if isinstance(self.measure, _Exchangeable) else None
-        return way and (lambda *cells: way(*self._matrices(*cells)))
+        ways: list[Exchange] = []
+        if approximately and isinstance(self.measure, _Approximated):
+            ways.append(self.measure.approximated)
+        if isinstance(self.measure, _Exchangeable):
+            ways.append(self.measure.exchanged)
+        if not ways:
+            return None
+
+        def exchange(*cells: FloatArray) -> Swapped | None:
+            matrices = self._matrices(*cells)
+            return next((found for way in ways if (found := way(*matrices)) is not None), None)
+
+        return exchange
 
     def _matrices(self, *cells: FloatArray) -> FloatArray:
         matrices = np.full((len(cells), *self.present.shape), math.nan)

@@ -18,6 +18,7 @@ __all__ = [
     "SoftPairwiseAccuracy",
     "SystemPairwiseAccuracy",
     "Ties",
+    "order_of_pairs",
     "random_signs",
     "reached",
     "redrawn_accuracies",
@@ -97,12 +98,12 @@ def system_pairwise_accuracy(metric: ArrayLike, gold: ArrayLike) -> SystemPairwi
     """
     x, y = complete_segments(metric, gold)
     segments, given = x.shape[1], np.shape(metric)[1]
-    upper, lower = np.triu_indices(len(x), 1)
-    if not upper.size or not segments:
+    pairs = len(x) * (len(x) - 1) // 2
+    if not pairs or not segments:
         return SystemPairwiseAccuracy(math.nan, 0, 0, segments, given - segments)
-    orders = [_order_of_sums(scores, upper, lower) for scores in (x, y)]
+    orders = [order_of_pairs(scores.sum(axis=1), scores) for scores in (x, y)]
     agreeing = int(np.count_nonzero(orders[0] == orders[1]))
-    return SystemPairwiseAccuracy(agreeing / upper.size, agreeing, upper.size, segments, given - segments)
+    return SystemPairwiseAccuracy(agreeing / pairs, agreeing, pairs, segments, given - segments)
 
 
 def redrawn_accuracies(metric: FloatArray, gold: FloatArray, parts: IntArray, times: IntArray) -> FloatArray:
@@ -116,13 +117,11 @@ def redrawn_accuracies(metric: FloatArray, gold: FloatArray, parts: IntArray, ti
         From 0 to r - 1.
     times : ndarray of int, shape (draws, r)
     """
-    upper, lower = np.triu_indices(len(metric), 1)
+    if len(metric) < 2:
+        return np.full(len(times), math.nan)
     weights = times[:, parts].astype(float)
-    orders = []
-    for scores in (metric, gold):
-        sums = weights @ scores.T
-        orders.append(_order(sums[:, upper] - sums[:, lower], scores))
-    return np.asarray((orders[0] == orders[1]).mean(axis=1) if upper.size else np.full(len(times), math.nan))
+    orders = [order_of_pairs(weights @ scores.T, scores) for scores in (metric, gold)]
+    return np.asarray((orders[0] == orders[1]).mean(axis=1))
 
 
 def soft_pairwise_accuracy(
@@ -256,12 +255,20 @@ def reached(flipped: FloatArray, scores: FloatArray, ties: Ties, starts: IntArra
     return np.asarray((above + tied_or_above) / 2 if ties == "half" else tied_or_above.astype(float))
 
 
-def _order_of_sums(scores: FloatArray, upper: IntArray, lower: IntArray) -> FloatArray:
-    """Signs of the differences of row sums."""
-    sums = scores.sum(axis=1)
-    return _order(sums[upper] - sums[lower], scores)
+def order_of_pairs(sums: FloatArray, scores: FloatArray) -> FloatArray:
+    """Signs of the differences of all pairs of systems, 0 where they differ by rounding alone.
 
+    Parameters
+    ----------
+    sums : ndarray, shape (..., k)
+        Of scores.
+    scores : ndarray
+        The largest decides how much rounding may change.
 
-def _order(apart: FloatArray, scores: FloatArray) -> FloatArray:
-    """Signs of differences of sums of scores, 0 where they differ by rounding alone."""
+    Returns
+    -------
+    ndarray, shape (..., pairs)
+    """
+    upper, lower = np.triu_indices(sums.shape[-1], 1)
+    apart = sums[..., upper] - sums[..., lower]
     return np.where(np.abs(apart) <= ROUNDING * float(np.abs(scores).max(initial=0.0)), 0.0, np.sign(apart))

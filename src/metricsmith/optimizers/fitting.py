@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.regression import LinearCombination
+from metricsmith.threads import one_thread
 
 __all__ = ["FULL", "REGRESSIONS", "FitOptions", "Fitted", "Rival", "check_learnable", "fit"]
 
@@ -111,6 +112,7 @@ class Fitted:
         return list(self.small.indices)
 
 
+@one_thread()
 def fit(
     values: FloatArray,
     ratings: FloatArray,

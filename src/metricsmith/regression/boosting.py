@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from metricsmith.errors import NeedsError, OptionError, nearest
+from metricsmith.threads import one_thread
 
 __all__ = ["BACKENDS", "MetaMetrics"]
 
@@ -84,7 +84,7 @@ class MetaMetrics(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_options()
         scores, ratings = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True)
         self.known_ = np.isfinite(scores).any(axis=0)
-        with threadpool_limits(1):  # on a few hundred rows threads mostly wait for each other
+        with one_thread():
             self.model_ = self._library_model().fit(self._prepared(scores), np.asarray(ratings, dtype=float))
         return self
 
@@ -92,7 +92,7 @@ class MetaMetrics(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Predicted ratings, shape (n,), for raw scores of shape (n, p)."""
         check_is_fitted(self)
         checked = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-        with threadpool_limits(1):
+        with one_thread():
             return np.asarray(self.model_.predict(self._prepared(checked)), dtype=float)
 
     def _prepared(self, X: FloatArray) -> FloatArray:

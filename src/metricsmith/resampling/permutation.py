@@ -42,6 +42,9 @@ MINIMUM_GROUPS = 5
 """With fewer groups no rank association *between* groups reaches p < .05: 4 groups have 24 orders, and the
 perfect one is as extreme as its reverse, so p >= 2/24."""
 
+BLOCK = 100  # draws after which a test may end
+WIDER = 32  # a faster way takes so many times the draws at once, to share work between them
+
 
 @dataclass(frozen=True, slots=True)
 class PermutationTest:
@@ -178,6 +181,7 @@ def paired_permutation_test(
     standardize: bool = True,
     alternative: Alternative = "two-sided",
     exchange: Exchange | None = None,
+    stop: tuple[float, float] | None = None,
 ) -> PermutationTest:
     """Test ``statistic(first, rating) - statistic(second, rating)`` by swapping whole groups.
 
@@ -201,6 +205,9 @@ def paired_permutation_test(
         A faster way to the same draws: ``exchange(first, second, rating)`` of what takes part, shape (m,), is called
         once and returns a function of swaps, bool of shape (draws, m), that returns the differences, shape (draws,);
         or None, and `statistic` is called.
+    stop : (float, float), optional
+        After every `BLOCK` draws, end the test if the share of draws that reach `observed` is below the first or above
+        the second number, as mt-metrics-eval does at (.02, .5); None makes all draws.
 
     References
     ----------
@@ -214,22 +221,28 @@ def paired_permutation_test(
     random = np.random.default_rng(seed)
     count = int(codes.max(initial=-1)) + 1
     exchanged = exchange(a, b, y) if exchange is not None else None
-    draws = []
-    for picks in chunks(permutations, codes.size):
-        swap = random.random((picks, count)) < 0.5
-        if count < codes.size:
-            swap = swap[:, codes]
+
+    def differences(swap: NDArray[np.bool_]) -> FloatArray:
         if exchanged is not None:
-            draws.append(exchanged(swap))
-            continue
+            return exchanged(swap)
         sides = [np.where(swap, b, a), np.where(swap, a, b)]
         values = [evaluate(statistic, [side, np.broadcast_to(y, swap.shape)], batched) for side in sides]
-        draws.append(values[0] - values[1])
+        return values[0] - values[1]
+
     if exchanged is not None:  # as the draws are computed, so that the same arrangement has the same number
         observed = float(exchanged(np.zeros((1, codes.size), dtype=bool))[0])
     else:
         observed = float(statistic(a, y)) - float(statistic(b, y))
-    return permutation_p_value(observed, np.concatenate(draws), alternative)
+    draws: list[FloatArray] = []
+    for start in range(0, permutations, BLOCK):
+        for picks in chunks(min(BLOCK, permutations - start), codes.size if exchanged is None else codes.size // WIDER):
+            swap = random.random((picks, count)) < 0.5
+            draws.append(differences(swap[:, codes] if count < codes.size else swap))
+        test = permutation_p_value(observed, np.concatenate(draws), alternative)
+        reached = (test.p_value * (test.draws + 1) - 1) / test.draws if test.draws else math.nan
+        if stop is not None and (reached < stop[0] or reached > stop[1]):
+            break
+    return test
 
 
 def _exchanged_rows(codes: IntArray, draws: int, random: np.random.Generator) -> IntArray:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from meta_evaluations import FULL
+from metricsmith.meta_evaluation.ranking import FEW_METRICS
 from metricsmith.report.meta_evaluation.markdown import render_meta_evaluation_markdown
 from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
 from metricsmith.report.meta_evaluation.record import meta_evaluate
@@ -76,6 +77,32 @@ def test_a_metric_below_chance_and_one_without_a_value_are_warned_of():
     assert "near agrees" not in text
     assert "undefined, because all scores are alike or no segment has enough of them: flat on tau-b" in text
     assert "flat on acc" not in text
+
+
+def test_a_correlation_of_two_systems_is_withheld_with_the_reason():
+    pair = {"metrics": {"near": matrix("near")[:2]}, "gold": matrix("mark")[:2], "systems": SYSTEMS[:2]}
+    record = evaluate(**pair, tasks=["system-pearson", "system-accuracy"])
+    assert [math.isnan(task.metrics[0].value) for task in record.tasks] == [True, False]
+    assert math.isnan(record.tasks[0].metrics[0].interval.low)
+    text = "\n".join(record.warnings)
+    assert "system-pearson is withheld: two systems correlate 1 or -1 whatever their scores" in text
+    assert "undefined, because" not in text
+    assert "withheld" not in "\n".join(evaluate(tasks=["system-pearson"]).warnings)
+
+
+def test_what_tests_exchange_and_which_are_made_is_signed():
+    metrics = {"near": matrix("near"), "also": matrix("mark") + np.random.default_rng(1).normal(size=(4, 18))}
+    pairs, scores = (evaluate(metrics=metrics, tasks=["acc-t"], swap=swap) for swap in ("pairs", "scores"))
+    assert pairs.tasks[0].p_values[0][1] != scores.tasks[0].p_values[0][1]
+    assert "tests exchange scores" in scores.signature
+    assert "exchange" not in pairs.signature
+    random = np.random.default_rng(0)
+    many = {str(place): matrix("near") + random.normal(size=(4, 18)) for place in range(FEW_METRICS + 1)}
+    deciding, every = (evaluate(metrics=many, tasks=["acc"], tests=tests) for tests in (None, "all"))
+    assert deciding.signature.endswith("| deciding tests only")
+    assert "tested only where that decides a cluster" in deciding.notes[-1]
+    assert "deciding" not in every.signature + "".join(every.notes)
+    assert evaluate(metrics=metrics, tasks=["acc"], tests="deciding").signature.endswith("| deciding tests only")
 
 
 def test_the_json_is_plain(tmp_path):

@@ -62,6 +62,14 @@ def test_p_values_stand_in_the_upper_triangle():
     assert words.p_values(TaskResult("acc", (), (), ()))[1] == []
 
 
+def test_a_dash_stands_for_two_metrics_that_were_not_tested():
+    nan = math.nan
+    three = TaskResult(
+        "acc", tuple(line(name, 0.5, 1) for name in "abc"), (), ((nan, 0.01, nan), (nan, nan, 0.2), (nan,) * 3)
+    )
+    assert words.p_values(three)[1] == [("a", ".010", "–"), ("b", "", ".200")]
+
+
 def test_every_measure_has_a_meaning():
     assert set(words.MEANINGS) == set(MEASURES)
 

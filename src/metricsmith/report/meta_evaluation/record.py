@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.meta_evaluation.evaluation import TaskResult, average_tasks, evaluate_task, tasks_by_name
-from metricsmith.meta_evaluation.ranking import TaskAverage
+from metricsmith.meta_evaluation.measures import MEASURES, SystemCorrelation
+from metricsmith.meta_evaluation.ranking import FEW_METRICS, TaskAverage, Tests
+from metricsmith.meta_evaluation.significance import Swap
 from metricsmith.report.plain import jsonable
 from metricsmith.version import __version__
 
@@ -20,6 +22,10 @@ __all__ = ["SCHEMA_VERSION", "MetaEvaluation", "meta_evaluate"]
 
 SCHEMA_VERSION = 1
 INDEPENDENT = "documents are not known: segments are taken to be independent, so that intervals may be too narrow"
+DECIDING = (
+    "two metrics were tested only where that decides a cluster, with as many resamples as decide: p-values are coarse, "
+    "and a dash stands for no test (tests='all', --tests all, makes every test)"
+)
 FEW = 30  # groups below which jackknife intervals cover less than they say: docs/coverage.md
 
 
@@ -77,6 +83,8 @@ def meta_evaluate(
     decimals: int | None = None,
     resamples: int = 1000,
     seed: int = 0,
+    swap: Swap = "pairs",
+    tests: Tests | None = None,
     target: str = "gold",
     sources: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
@@ -99,7 +107,10 @@ def meta_evaluate(
     decimals : int, optional
         To which acc and acc-t round differences; None compares floats as they are.
     resamples, seed : int
-        Of PERM-BOTH for each two metrics; the seed also decides SPA's draws and the chance floor.
+        Of the test of each two metrics; the seed also decides SPA's draws and the chance floor.
+    swap, tests
+        As for `rank_table`: acc-t is tested by exchanging decisions about pairs, as in WMT, or scores; and every two
+        metrics are tested, or those that decide a cluster.
     target : str
         What the rating is called.
     sources : mapping of str to str, optional
@@ -117,6 +128,7 @@ def meta_evaluate(
         If an option has no meaning.
     """
     measures = tasks_by_name(tasks, seed=seed, decimals=decimals)
+    deciding = tests == "deciding" or (tests is None and len(metrics) > FEW_METRICS)
     groups = documents or None
     results = tuple(
         evaluate_task(
@@ -128,6 +140,8 @@ def meta_evaluate(
             groups=groups,
             resamples=resamples,
             seed=seed,
+            swap=swap,
+            tests=tests,
             tested=tested and partial(tested, name),
         )
         for name, one in measures.items()
@@ -152,14 +166,16 @@ def meta_evaluate(
                 f"tasks {', '.join(measures)}",
                 f"differences {'as floats' if decimals is None else f'rounded to {decimals} decimals'}",
                 f"seed {seed}, {resamples} resamples",
+                *(["tests exchange scores"] if swap == "scores" else []),
+                *(["deciding tests only"] if deciding else []),
             ]
         ),
-        notes=(*notes, *([] if documents else [INDEPENDENT])),
-        warnings=tuple(_warnings(results, len(set(documents)) or segments)),
+        notes=(*notes, *([] if documents else [INDEPENDENT]), *([DECIDING] if deciding else [])),
+        warnings=tuple(_warnings(results, len(systems), len(set(documents)) or segments)),
     )
 
 
-def _warnings(results: Sequence[TaskResult], groups: int) -> list[str]:
+def _warnings(results: Sequence[TaskResult], systems: int, groups: int) -> list[str]:
     """What must not be overlooked."""
     lines = [(result.task, one) for result in results for one in result.metrics]
     warnings = [
@@ -168,7 +184,13 @@ def _warnings(results: Sequence[TaskResult], groups: int) -> list[str]:
         for task, one in lines
         if one.value < one.chance.low
     ]
-    undefined = [f"{one.name} on {task}" for task, one in lines if math.isnan(one.value)]
+    two = [task for task in dict(lines) if systems == 2 and isinstance(MEASURES.get(task), SystemCorrelation)]
+    if two:
+        warnings.append(
+            f"{', '.join(two)} is withheld: two systems correlate 1 or -1 whatever their scores; system-accuracy says "
+            f"whether they stand in the gold order"
+        )
+    undefined = [f"{one.name} on {task}" for task, one in lines if math.isnan(one.value) and task not in two]
     if undefined:
         warnings.append(
             f"undefined, because all scores are alike or no segment has enough of them: {', '.join(undefined)}"

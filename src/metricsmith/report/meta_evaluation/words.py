@@ -40,9 +40,11 @@ MEANINGS: Mapping[str, str] = {
 GLOSSARY = (
     (
         "cluster",
-        "Going down the table a metric opens a new cluster when one of the present cluster is significantly better "
-        "(PERM-BOTH, p up to .05, not corrected for the number of tests, as in WMT). Metrics of one cluster may still "
-        "differ: there may be too few segments to tell.",
+        "Going down the table a metric opens a new cluster when one of the present cluster is significantly better (p "
+        "up to .05, not corrected for the number of tests, as in WMT). Metrics of one cluster may still differ: there "
+        "may be too few segments to tell. The test of acc-t exchanges what two metrics decide about pairs, at fixed "
+        "thresholds, as in WMT since 2023: a small lead is easily significant there. If the signature says that tests "
+        "exchange scores, and for all other measures, scores are exchanged (PERM-BOTH).",
     ),
     (
         "95 %",
@@ -93,7 +95,10 @@ def meaning(task: TaskResult) -> str:
 
 
 def overview(record: MetaEvaluation) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Head and rows of Table 2 of GEMBA-MQM V2: rank and value of the average and of each task."""
+    """Head and rows in the form of Table 2 of GEMBA-MQM V2: rank and value of the average and of each task.
+
+    The rank of a task is the cluster, where the paper has the place.
+    """
     first = record.tasks[0]
     averaged = ("average",) if record.averages else ()
     head = ["metric", *(cell for name in (*averaged, *(task.task for task in record.tasks)) for cell in ("#", name))]
@@ -131,11 +136,11 @@ def cells(task: TaskResult, line: MetricResult) -> tuple[str, ...]:
 
 
 def p_values(task: TaskResult) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Head and rows of the p-values that the metric of the row is better than that of the column."""
+    """Head and rows of the p-values that the metric of the row is better than that of the column; a dash: untested."""
     names = [one.name for one in task.metrics if one.rank is not None]
     rows = [
-        (name, *("" if math.isnan(number) else p_value(number) for number in row[1:]))
-        for name, row in zip(names, task.p_values, strict=True)
+        (name, *("" if column < place else p_value(number) for column, number in enumerate(row[1:])))
+        for place, (name, row) in enumerate(zip(names, task.p_values, strict=True))
     ]
     return ("better than", *names[1:]), rows[:-1]
 

@@ -1,0 +1,61 @@
+"""One thread for numerical libraries: where it is asked for, and no longer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg  # noqa: F401  # loads a BLAS of its own: a library counts from when it is loaded
+from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: F401  # loads OpenMP
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from metricsmith.meta_evaluation import evaluate_task, rank_table
+from metricsmith.optimizers.fitting import fit
+from metricsmith.threads import one_thread
+
+GOLD = np.random.default_rng(0).normal(size=(3, 9))
+
+
+def most(api="blas"):
+    return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == api)
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    """Two threads, whatever the machine and its settings give."""
+    with threadpool_limits(2):
+        if min(most(), most("openmp")) < 2:
+            pytest.skip("the numerical libraries here know one thread only")
+        yield
+
+
+def test_the_limit_holds_inside_and_ends_after_an_error_too():
+    seen = []
+
+    @one_thread()
+    def failing():
+        seen.append((most(), most("openmp")))
+        with one_thread():
+            seen.append((most(), most("openmp")))
+        seen.append((most(), most("openmp")))
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        failing()
+    assert seen == [(1, 1)] * 3
+    assert most() == most("openmp") == 2
+
+
+def test_evaluations_of_metrics_and_fits_ask_for_it(monkeypatch):
+    seen = []
+
+    def measure(metric, gold):
+        seen.append(most())
+        return float((metric * gold).mean())
+
+    evaluate_task("own", measure, {"a": GOLD + 1}, GOLD, resamples=2)
+    rank_table(measure, {"a": GOLD + 1, "b": GOLD - 1}, GOLD, resamples=2)
+    monkeypatch.setattr("metricsmith.optimizers.fitting.check_learnable", lambda ratings: seen.append(most()))
+    with pytest.raises(TypeError):
+        fit(None, None, None, None, [], None)
+    assert set(seen) == {1}
+    assert most() == 2
