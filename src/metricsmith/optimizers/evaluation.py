@@ -9,7 +9,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.correlation import kendall_tau_b
+from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
 from metricsmith.optimizers.induction import Induction
 from metricsmith.optimizers.rated import Rated
@@ -69,7 +69,7 @@ def best_column(values: FloatArray, ratings: FloatArray) -> tuple[int, float] | 
     values cannot win by luck. As in the regressions, a missing score then counts as average (`filled`). Of equally
     good columns it is the first.
     """
-    taus = np.array([kendall_tau_b(column, ratings) for column in values.T])
+    taus = batch_kendall_tau_b(values.T, ratings)
     shares = np.isfinite(values).mean(axis=0)
     if not np.isfinite(taus).any():
         return None

@@ -149,12 +149,12 @@ def fit(
     check_learnable(ratings)
     sign = 1.0 if higher_is_better else -1.0
     work = _Work(values, sign * ratings, list(names), _places(declared, names), _places(judged, names), options)
-    rows = values if unrated is None or not len(unrated) else np.vstack([values, unrated])
+    extra = values[:0] if unrated is None else unrated
     paper = options.regression == "pls"
-    chosen = work.paper() if paper else work.ours(rows)
+    chosen = work.paper() if paper else work.ours(extra)
     others: dict[str, LinearCombination] = {}
     if rivals:
-        other = work.ours(rows) if paper else work.paper()
+        other = work.ours(extra) if paper else work.paper()
         others = {other.label: other.small}
         if chosen.full is not None:
             others = {FULL: chosen.full, **others}
@@ -204,12 +204,16 @@ class _Work:
     judged: list[int]
     options: FitOptions
 
-    def ours(self, rows: FloatArray) -> _Model:
-        """PriorRidge on all candidates, abridged on `rows`."""
+    def ours(self, unrated: FloatArray) -> _Model:
+        """PriorRidge on all candidates, abridged on the training rows and the unrated ones."""
         from metricsmith.regression import PriorRidge, project
 
         model = PriorRidge(prior_columns=self.declared or None).fit(self.values, self.ratings)
-        projection = project(model, rows, n=self.options.n, fidelity=self.options.fidelity)
+        full = model.combination_
+        rows, seen = np.vstack([self.values, unrated]), model.columns_
+        if len(unrated):
+            seen = np.vstack([seen, full.transform(unrated[:, list(full.indices)])])
+        projection = project(model, rows, n=self.options.n, fidelity=self.options.fidelity, transformed=seen)
         small = self._named(projection.combination)
         how = "a ridge regression on normal scores with a fixed prior (PriorRidge)"
         if model.plain_mean_:
@@ -225,7 +229,7 @@ class _Work:
             label="PriorRidge, projected",
             small=small,
             sentence=sentence,
-            full=self._named(model.combination_),
+            full=self._named(full),
             fidelity=projection.fidelity,
             notes=notes if model.slope_from_prior_ else (),
         )
