@@ -206,14 +206,17 @@ class _Work:
 
     def ours(self, unrated: FloatArray) -> _Model:
         """PriorRidge on all candidates, abridged on the training rows and the unrated ones."""
+        from threadpoolctl import threadpool_limits
+
         from metricsmith.regression import PriorRidge, project
 
-        model = PriorRidge(prior_columns=self.declared or None).fit(self.values, self.ratings)
-        full = model.combination_
-        rows, seen = np.vstack([self.values, unrated]), model.columns_
-        if len(unrated):
-            seen = np.vstack([seen, full.transform(unrated[:, list(full.indices)])])
-        projection = project(model, rows, n=self.options.n, fidelity=self.options.fidelity, transformed=seen)
+        with threadpool_limits(1, user_api="blas"):  # on a few hundred rows threads mostly wait for each other
+            model = PriorRidge(prior_columns=self.declared or None).fit(self.values, self.ratings)
+            full = model.combination_
+            rows, seen = np.vstack([self.values, unrated]), model.columns_
+            if len(unrated):
+                seen = np.vstack([seen, full.transform(unrated[:, list(full.indices)])])
+            projection = project(model, rows, n=self.options.n, fidelity=self.options.fidelity, transformed=seen)
         small = self._named(projection.combination)
         how = "a ridge regression on normal scores with a fixed prior (PriorRidge)"
         if model.plain_mean_:

@@ -90,7 +90,7 @@ class PriorRidge(CombinationRegressor):
         labels = deviations / (sd or 1.0)
         transforms, transformed = NormalScore.fit_columns(scores)
         varying = [place for place, transform in enumerate(transforms) if not transform.constant]
-        self.columns_ = A = transformed[:, varying]
+        self.columns_ = A = np.ascontiguousarray(transformed[:, varying])
         self.penalty_ = len(varying) * (1 - self.prior_r2) / self.prior_r2
         weights = self._weights(A, labels, self._declared(varying))
         self.combination_ = self._combine(varying, transforms, weights * sd, mean)
