@@ -7,6 +7,11 @@ FOLDER holds ``simpeval.csv`` (Maddela et al. 2023: 360 rated simplifications) a
 the sources or prompts held out, as two files into PAIRS; later runs, also those of another version of this package,
 read the same files. No language model is used. ``--before`` takes the taus that an earlier run wrote with ``--out``
 and adds the paired differences.
+
+    python benchmarks/public_data.py --data FOLDER --pairs PAIRS --splits 20 --sizes 5,8,12,20 [--rows 80]
+
+prints what a small metric loses against the full model on the same test rows, by number of components; with ``--rows``
+it is fitted on that many training rows alone, whole groups.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +27,11 @@ import numpy as np
 import pandas as pd
 
 from metricsmith import AutoMetrics, Table, induce, read_table
+from metricsmith.correlation import kendall_tau_b
+from metricsmith.optimizers.fitting import FULL, FitOptions, fit
+from metricsmith.optimizers.induce import configure
+from metricsmith.optimizers.induction import induct
+from metricsmith.optimizers.rated import Rated
 
 CRITERIA = {
     "Relevance": "RE", "Coherence": "CH", "Empathy": "EM", "Surprise": "SU", "Engagement": "EG", "Complexity": "CX",
@@ -67,7 +78,10 @@ def tables(pairs: Path, seed: int) -> Iterator[tuple[str, Table, Table]]:
     """Data set, training rows and test rows of one split: SimpEval, then each criterion of HANNA."""
     yield SIMPEVAL, *(simpeval(pairs / f"simpeval-{seed}-{side}.csv") for side in ("train", "test"))
     for criterion in CRITERIA:
-        yield f"HANNA {criterion}", *(hanna(pairs / f"hanna-{seed}-{side}.csv", criterion) for side in ("train", "test"))
+        yield (
+            f"HANNA {criterion}",
+            *(hanna(pairs / f"hanna-{seed}-{side}.csv", criterion) for side in ("train", "test")),
+        )
 
 
 def optimizer(table: Table, seed: int, **options: Any) -> AutoMetrics:
@@ -88,6 +102,43 @@ def measure(pairs: Path, splits: int) -> Taus:
     sets = [rows for name, rows in found.items() if name != SIMPEVAL]
     found[HANNA] = {label: np.mean([rows[label] for rows in sets], axis=0).tolist() for label in sets[0]}
     return found
+
+
+def losses(pairs: Path, splits: int, sizes: list[int], rows: int) -> Taus:
+    """Held-out tau-b of the full model minus that of a small one, by data set and size, one value a split."""
+    found: Taus = {}
+    options = {**{f"{size} components": FitOptions(n=size) for size in sizes}, "fidelity .97": FitOptions()}
+    for seed in range(splits):
+        for name, train, test in tables(pairs, seed):
+            part, held = (Rated.of(table.rows, table.columns.target or "") for table in (train, test))
+            groups = dict.fromkeys(np.random.default_rng(seed).permutation(part.groups).tolist())
+            kept = list(groups)[: round(len(groups) * min(1, rows / len(part)))] if rows else list(groups)
+            part = part.take([place for place, group in enumerate(part.groups) if group in kept])
+            for declared in ("", ", judges not declared")[: 1 + bool(train.prior)]:
+                chosen, task = configure(train, optimizer(train, seed))
+                if declared:
+                    chosen = replace(chosen, sources=replace(chosen.sources, prior_columns=()))
+                done = induct(part, held.rows, task, chosen)
+                best = tau(done.fitted.rivals[FULL].predict(done.other_values), held)
+                for label, size in options.items():
+                    small = fit(
+                        done.train_values, part.ratings, done.table.names, declared=done.candidates.declared,
+                        judged=(), options=size, rivals=False,
+                    ).small  # fmt: skip
+                    loss = best - tau(small.predict(done.other_values[:, list(small.indices)]), held)
+                    key = SIMPEVAL if name == SIMPEVAL else HANNA + declared
+                    found.setdefault(key, {}).setdefault(label, []).append(loss)
+    return {name: {label: by_split(values, splits) for label, values in cells.items()} for name, cells in found.items()}
+
+
+def tau(predicted: np.ndarray, held: Rated) -> float:
+    """Tau-b with the ratings."""
+    return kendall_tau_b(predicted, held.ratings)
+
+
+def by_split(values: list[float], splits: int) -> list[float]:
+    """Means over the criteria of each split."""
+    return np.reshape(values, (splits, -1)).mean(axis=1).tolist()
 
 
 def stated(values: list[float]) -> str:
@@ -115,8 +166,17 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--before", type=Path)
+    parser.add_argument("--sizes", type=lambda text: [int(size) for size in text.split(",")])
+    parser.add_argument("--rows", type=int, default=0)
     options = parser.parse_args()
     write_pairs(options.data, options.pairs, options.splits)
+    if options.sizes:
+        for name, cells in losses(options.pairs, options.splits, options.sizes, options.rows).items():
+            print(f"{name}: tau-b lost against the full model")
+            for label, values in cells.items():
+                worse = sum(value > 0 for value in values)
+                print(f"  {label:32} {stated(values)}   in {worse} of {len(values)} splits")
+        return
     found = measure(options.pairs, options.splits)
     if options.out:
         options.out.write_text(json.dumps(found, indent=1), encoding="utf-8")

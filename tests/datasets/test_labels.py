@@ -90,3 +90,22 @@ def test_without_repeated_inputs_each_row_is_its_own_group(inputs):
     labels = label(Columns(), inputs, x=[1, 2, 3])
     assert labels.groups == labels.ids == ("1", "2", "3")
     assert labels.notes[-1] == "no group column and no repeated input: each row is its own group"
+
+
+@pytest.mark.parametrize("role", ["system", "rater"])
+def test_a_guessed_system_or_rater_is_used_where_it_has_several_values_of_which_one_repeats(role):
+    assert getattr(label(guessed(**{role: "k"}), k=["a", "b", "a"]).columns, role) == "k"
+
+
+@pytest.mark.parametrize("values", [["a", "a", "a"], ["a", "b", "c"]])
+@pytest.mark.parametrize("role", ["system", "rater"])
+def test_a_guessed_system_or_rater_that_parts_nothing_is_not_used(role, values):
+    labels = label(guessed(**{role: "k"}), k=values)
+    assert labels.columns == Columns()
+    count = len(set(values))
+    assert labels.notes[-1] == f"the guessed {role} column 'k' has {count} values over 3 rows and is not used"
+
+
+def test_a_named_system_or_rater_is_used_as_it_is():
+    columns = Columns(system="k", rater="r")
+    assert label(columns, k=["a", "a"], r=["x", None]).columns == columns

@@ -13,8 +13,10 @@ from metricsmith.cli.limits import Bounds, StoreFile, concurrency
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.table import (
+    AllowMissing,
     Bank,
     Components,
+    Context,
     Data,
     Group,
     Id,
@@ -25,9 +27,11 @@ from metricsmith.cli.table import (
     Output,
     PanelMode,
     PriorColumns,
+    Rater,
     Reference,
     Regression,
     ScaleText,
+    System,
     Target,
     TaskText,
     Where,
@@ -54,6 +58,9 @@ def compare(
     output: Output = None,
     input: Input = None,
     reference: Reference = None,
+    context: Context = None,
+    system: System = None,
+    rater: Rater = None,
     id: Id = None,
     group: Group = None,
     where: Where = None,
@@ -75,6 +82,7 @@ def compare(
     n: Components = None,
     k: MostMetrics = 30,
     panel: PanelMode = False,
+    allow_missing: AllowMissing = False,
     lm: Model = None,
     api_base: ApiBase = None,
     temperature: Annotated[
@@ -100,7 +108,7 @@ def compare(
 
     model = language_model(lm, api_base, temperature)
     optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, regression=regression, panel=panel, lm=model, seed=seed,
+        bank=bank, k=k, n=n, regression=regression, panel=panel, allow_missing=allow_missing, lm=model, seed=seed,
         progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
     )  # fmt: skip
     if not dry_run:
@@ -109,8 +117,9 @@ def compare(
     if store is not None:
         check_writable(store, "--store", folder=False)
     columns = reading(
-        target=target, task=task, output=output, input=input, reference=reference, id=id, group=group, where=where,
-        metric_columns=metric_columns, prior_columns=prior_columns, scale=scale, lower_is_better=lower_is_better,
+        target=target, task=task, output=output, input=input, reference=reference, context=context, system=system,
+        rater=rater, id=id, group=group, where=where, metric_columns=metric_columns, prior_columns=prior_columns,
+        scale=scale, lower_is_better=lower_is_better,
     )  # fmt: skip
     options: dict[str, Any] = {
         "methods": [name.strip() for name in methods.split(",") if name.strip()], "seeds": seeds, "fraction": test,

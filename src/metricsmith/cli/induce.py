@@ -13,8 +13,10 @@ from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.summary import summary
 from metricsmith.cli.table import (
+    AllowMissing,
     Bank,
     Components,
+    Context,
     Data,
     Group,
     Id,
@@ -25,11 +27,13 @@ from metricsmith.cli.table import (
     Output,
     PanelMode,
     PriorColumns,
+    Rater,
     RawCsv,
     Reference,
     Regression,
     ScaleText,
     StrictMode,
+    System,
     Target,
     TaskText,
     Where,
@@ -50,6 +54,9 @@ def induce(
     output: Output = None,
     input: Input = None,
     reference: Reference = None,
+    context: Context = None,
+    system: System = None,
+    rater: Rater = None,
     id: Id = None,
     group: Group = None,
     where: Where = None,
@@ -60,6 +67,7 @@ def induce(
     n: Components = None,
     k: MostMetrics = 30,
     panel: PanelMode = False,
+    allow_missing: AllowMissing = False,
     strict: StrictMode = False,
     lm: Model = None,
     api_base: ApiBase = None,
@@ -93,8 +101,9 @@ def induce(
     from metricsmith.programs.asked_scale import asked_note
 
     optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, regression=regression, panel=panel, strict=strict, lm=language_model(lm, api_base),
-        seed=seed, progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
+        bank=bank, k=k, n=n, regression=regression, panel=panel, allow_missing=allow_missing, strict=strict,
+        lm=language_model(lm, api_base), seed=seed, progress=not quiet and not as_json, store=store,
+        concurrency=concurrency(bounds, None, None),
     )  # fmt: skip
     prober = Prober(progress=not quiet and not as_json, seed=seed) if probe else None
     if test is not None and cv is not None:
@@ -105,8 +114,9 @@ def induce(
     if store is not None:
         check_writable(store, "--store", folder=False)
     options = reading(
-        target=target, task=task, output=output, input=input, reference=reference, id=id, group=group, where=where,
-        metric_columns=metric_columns, prior_columns=prior_columns, scale=scale, lower_is_better=lower_is_better,
+        target=target, task=task, output=output, input=input, reference=reference, context=context, system=system,
+        rater=rater, id=id, group=group, where=where, metric_columns=metric_columns, prior_columns=prior_columns,
+        scale=scale, lower_is_better=lower_is_better,
     )  # fmt: skip
     table = read_table(data, **options)
     fraction, test_table = _test_side(test, options)

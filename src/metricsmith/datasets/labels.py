@@ -60,7 +60,22 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
     """
     columns, ids, id_notes = _ids(raw, columns)
     columns, groups, group_notes = _groups(raw, columns, ids, inputs)
-    return Labels(ids, groups, columns, (*id_notes, *group_notes))
+    columns, people_notes = _usable(raw, columns)
+    return Labels(ids, groups, columns, (*id_notes, *group_notes, *people_notes))
+
+
+def _usable(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
+    """Without a guessed system or rater column that has one value, or another in every row."""
+    notes = []
+    for role in sorted(columns.guessed & {"system", "rater"}):
+        column = getattr(columns, role)
+        values = set(_texts(raw, column))
+        if not 1 < len(values) < len(raw):
+            notes.append(
+                f"the guessed {role} column {column!r} has {len(values)} values over {len(raw)} rows and is not used"
+            )
+            columns = replace(columns, guessed=columns.guessed - {role}, **{role: None})
+    return columns, tuple(notes)
 
 
 def _ids(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...], tuple[str, ...]]:

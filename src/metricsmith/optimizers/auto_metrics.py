@@ -71,6 +71,8 @@ class AutoMetrics:
     panel : bool
         Whether all generated judges are asked in one request a row (`Panel`), which is cheaper, instead of
         each in one of its own. A metric that keeps only some of them still asks for all.
+    allow_missing : bool
+        Whether candidates stay that lack what they need, or are undefined, on more than a tenth of the training rows.
     seed : int
         Decides ties, examples, splits and resampling.
     """
@@ -97,6 +99,7 @@ class AutoMetrics:
         progress: bool = False,
         generated_only_below: int = 80,
         panel: bool = False,
+        allow_missing: bool = False,
         seed: int = 0,
     ) -> None:
         self.task = task
@@ -110,6 +113,7 @@ class AutoMetrics:
                 k=k,
                 generated_only_below=generated_only_below,
                 panel=panel,
+                allow_missing=allow_missing,
             ),
             fit=FitOptions(regression=regression, n=n, fidelity=fidelity, seed=seed),
             recommender=recommender,

@@ -184,6 +184,8 @@ def induct(
                 **options.scoring,
             )
             candidates = candidates.without(scored.dropped)
+            asked = scored.select(metric.name for metric in candidates.metrics)
+            candidates = candidates.without_sparse(options.sources.sparse(asked, len(train)))
             table = scored.select(metric.name for metric in candidates.metrics)
             extra = score(candidates.metrics, [] if candidates.costly else unrated, progress=False)
     with stage("fitting", options.progress):

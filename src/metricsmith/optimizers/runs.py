@@ -130,7 +130,11 @@ def estimate_run(sides: Sides, task: Task, options: Options) -> Usage:
     """What the run will ask of the language model; nothing if nothing is generated or ranked."""
     plan = options.plan(sides.train)
     counts: Mapping[str, int] = options.sources.generators if plan.generated else {}
-    bank = (options.sources.metrics or default_bank()).usable(sides.train.rows)[0] if plan.existing else []
+    bank = (
+        (options.sources.metrics or default_bank()).usable(sides.train.rows, coverage=options.sources.coverage)[0]
+        if plan.existing
+        else []
+    )
     cards = sum(counts.values(), len({metric.card.name for metric in bank}))
     ranked = options.model is not None and options.recommender is None and cards > options.sources.k
     if not ranked and not counts:

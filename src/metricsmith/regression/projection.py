@@ -121,9 +121,7 @@ def _done(curve: list[float], n: int | None, fidelity: float) -> bool:
     return bool(curve) and len(curve) >= (n or 1) and curve[-1] >= followed
 
 
-def _centred(
-    full: LinearCombination, X: ArrayLike, transformed: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
+def _centred(full: LinearCombination, X: ArrayLike, transformed: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """The full model's transformed columns minus their means, and those means."""
     X = np.asarray(X, dtype=float)
     if X.ndim != 2 or len(X) < 2 or X.shape[1] <= max(full.indices, default=-1):
