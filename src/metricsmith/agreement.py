@@ -15,13 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.correlation import batch_kendall_tau_b, complete_pairs, kendall_tau_b, pearson, spearman
 from metricsmith.errors import DataError
-from metricsmith.records import Agreement
+from metricsmith.records import Agreement, Difference
 from metricsmith.resampling import (
     Groups,
     correlation_interval,
     mean_interval,
     mean_test,
     permutation_test,
+    repeated_interval,
 )
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "balanced_accuracy",
     "cohen_kappa",
     "f1",
+    "paired_agreement",
     "pairwise_accuracy",
     "quadratic_kappa",
 ]
@@ -81,6 +83,41 @@ def agreement(
     interval = correlation_interval(batch_kendall_tau_b, x, y, labels, batched=True)
     test = permutation_test(batch_kendall_tau_b, x, y, labels, permutations=resamples, seed=seed, batched=True)
     return Agreement(n, count, tau, interval.low, interval.high, test.p_value, pearson(x, y), spearman(x, y))
+
+
+def paired_agreement(
+    first: ArrayLike, second: ArrayLike, rating: ArrayLike, groups: Groups | None = None
+) -> Difference:
+    """Measure how much better the first prediction agrees with ratings than the second, on the rows that have both.
+
+    Parameters
+    ----------
+    first, second, rating : array_like, shape (n,)
+        On any scales. Rows that are NaN in any of the three are left out.
+    groups : sequence of hashable, length n, optional
+        Rows of one group are left out together; None makes every row its own group.
+
+    Returns
+    -------
+    Difference
+        The interval is that of `metricsmith.resampling.repeated_interval`; without ends where either tau-b is
+        undefined, or undefined without one of the groups, and with fewer than three groups.
+
+    Raises
+    ------
+    DataError
+        If lengths differ or a group label is missing.
+
+    Examples
+    --------
+    >>> round(paired_agreement([1, 2, 3, 4], [1, 2, 4, 3], [1, 2, 3, 4]).kendall_tau_b, 3)
+    0.333
+    """
+    a, y, labels = _rated_rows(first, np.where(np.isnan(np.asarray(second, dtype=float)), math.nan, rating), groups)
+    b = _rated_rows(second, np.where(np.isnan(np.asarray(first, dtype=float)), math.nan, rating), groups)[0]
+    gap = kendall_tau_b(a, y) - kendall_tau_b(b, y)
+    interval = repeated_interval(batch_kendall_tau_b, [a], y, labels, against=[b], batched=True)
+    return Difference(len(y), len(set(labels)), gap, interval.low, interval.high)
 
 
 def agreement_over_folds(

@@ -18,6 +18,7 @@ from metricsmith.cli.table import (
     Components,
     Context,
     Data,
+    FullModel,
     Group,
     Id,
     Input,
@@ -83,6 +84,7 @@ def compare(
     k: MostMetrics = 30,
     panel: PanelMode = False,
     allow_missing: AllowMissing = False,
+    full: FullModel = False,
     lm: Model = None,
     api_base: ApiBase = None,
     temperature: Annotated[
@@ -108,8 +110,8 @@ def compare(
 
     model = language_model(lm, api_base, temperature)
     optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, regression=regression, panel=panel, allow_missing=allow_missing, lm=model, seed=seed,
-        progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
+        bank=bank, k=k, n=n, full=full, regression=regression, panel=panel, allow_missing=allow_missing, lm=model,
+        seed=seed, progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
     )  # fmt: skip
     if not dry_run:
         check_writable(out, "--out", folder=True)

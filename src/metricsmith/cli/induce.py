@@ -18,6 +18,7 @@ from metricsmith.cli.table import (
     Components,
     Context,
     Data,
+    FullModel,
     Group,
     Id,
     Input,
@@ -68,6 +69,7 @@ def induce(
     k: MostMetrics = 30,
     panel: PanelMode = False,
     allow_missing: AllowMissing = False,
+    full: FullModel = False,
     strict: StrictMode = False,
     lm: Model = None,
     api_base: ApiBase = None,
@@ -101,7 +103,7 @@ def induce(
     from metricsmith.programs.asked_scale import asked_note
 
     optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, regression=regression, panel=panel, allow_missing=allow_missing, strict=strict,
+        bank=bank, k=k, n=n, full=full, regression=regression, panel=panel, allow_missing=allow_missing, strict=strict,
         lm=language_model(lm, api_base), seed=seed, progress=not quiet and not as_json, store=store,
         concurrency=concurrency(bounds, None, None),
     )  # fmt: skip

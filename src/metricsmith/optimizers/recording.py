@@ -21,6 +21,7 @@ from metricsmith.programs.induced import Explanation
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from metricsmith.records import Agreement, Judgement, Usage
+from metricsmith.report.components import Loss
 from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
 from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import tally
@@ -45,6 +46,7 @@ class Evaluation:
     held_out_predictions: Sequence[float] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
     learning: tuple[LearningPoint, ...] = ()
+    loss: Loss | None = None
     judgements: tuple[Judgement, ...] = ()
     usage: Usage = field(default_factory=Usage)
     fallen: tuple[str, ...] = ()
@@ -123,6 +125,7 @@ def record_run(
         unabridged=FULL if FULL in evaluation.baselines and induction.fitted.abridges else "",
         clipped_share=sum(not scale.contains(raw) for raw in raws) / len(raws) if raws else 0.0,
         learning=evaluation.learning,
+        loss=evaluation.loss,
         failures=tuple(_failures(failed)),
         panel=_panel(induction),
     )

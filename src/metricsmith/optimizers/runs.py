@@ -17,7 +17,7 @@ from metricsmith.datasets.splits import Split
 from metricsmith.errors import DataError, ModelFailure
 from metricsmith.optimizers.candidates import learned_counts
 from metricsmith.optimizers.estimate import Load, estimate
-from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
+from metricsmith.optimizers.evaluation import METRIC, learning_curve, lost, predictions, selected_shares
 from metricsmith.optimizers.induction import Induction, Options, induct
 from metricsmith.optimizers.learning_judges import learn_bound
 from metricsmith.optimizers.rated import Rated
@@ -152,9 +152,10 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
     tested = len(sides.test) > 0
     rows, values = (sides.test, induction.other_values) if tested else (sides.train, induction.train_values)
     with stage("evaluating", options.progress):
+        predicted = predictions(induction, values, rows.rows)
         blocks = {
-            label: agreement(predicted, rows.ratings, rows.groups, seed=options.seed)
-            for label, predicted in predictions(induction, values, rows.rows).items()
+            label: agreement(prediction, rows.ratings, rows.groups, seed=options.seed)
+            for label, prediction in predicted.items()
         }
         own = blocks.pop(METRIC)
         return induction, Evaluation(
@@ -162,8 +163,9 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
             test=own if tested else agreement([], []),
             baselines=blocks,
             test_rows=sides.test,
-            shares=selected_shares(induction, options.fit, options.seed),
-            learning=learning_curve(induction, sides.test, values, options.fit, options.seed) if tested else (),
+            shares=selected_shares(induction, induction.fit, options.seed),
+            learning=learning_curve(induction, sides.test, values, induction.fit, options.seed) if tested else (),
+            loss=lost([predicted], [rows]) if tested else None,
         )
 
 
@@ -201,7 +203,8 @@ def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induct
         baselines=blocks,
         test_rows=rated.take([]),
         held_out_predictions=tuple(held_out.tolist()),
-        shares=selected_shares(induction, options.fit, options.seed),
+        shares=selected_shares(induction, induction.fit, options.seed),
+        loss=lost(by_fold, tests),
         judgements=tuple(judgements),
         usage=usage,
         fallen=tuple(fallen),
@@ -215,7 +218,7 @@ def _signature(induction: Induction, options: Options, origin: str) -> str:
         f"metricsmith {__version__}",
         origin,
         f"{len(induction.train)} training rows",
-        options.fit.label,
+        induction.fit.label,
         f"bank {options.sources.bank}, k {options.sources.k}{', panel' if options.sources.panel else ''}",
         f"model {model}" if model else "no model",
         f"seed {options.seed}",

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metricsmith.records import Agreement, MetricCard, Task, Usage
+from metricsmith.report.components import Loss
 from metricsmith.report.plain import jsonable
 from metricsmith.report.probe.record import ProbeRecord
 
@@ -147,6 +148,8 @@ class RunRecord:
         Non-empty for synthetic data: the sentence that says so, shown wherever the results show.
     panel : PanelTokens, optional
         Where the generated judges were asked together.
+    loss : Loss, optional
+        What the metric loses against the full model that it abridges, on held-out rows.
     probe : ProbeRecord, optional
         What the metric makes of outputs that were changed on purpose.
     """
@@ -174,6 +177,7 @@ class RunRecord:
     title: str = "Induced metric"
     panel: PanelTokens | None = None
     probe: ProbeRecord | None = None
+    loss: Loss | None = None
 
     @property
     def tested(self) -> bool:
@@ -217,6 +221,8 @@ class RunRecord:
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
+        if self.loss is not None:
+            content["loss"] = asdict(self.loss)
         if self.panel is not None:
             content["panel"] = asdict(self.panel)
         if self.probe is not None:
