@@ -134,3 +134,17 @@ def test_judges_that_cannot_be_made_are_a_warning_and_with_strict_the_end(run, o
         code, out, err = run("induce", own, *arguments, *model, "--strict")
     assert code == 3
     assert "error: not all judges could be made, which strict does not allow: the request for criteria" in err
+
+
+def test_candidates_with_gaps_stay_where_that_is_allowed(run, write_own, tmp_path):
+    rows = planted_rows(sources=20)
+    for row in rows[::4]:
+        row["columns"]["good"] = ""
+    own = write_own(tmp_path / "own.csv", rows)
+    basics = ["induce", own, "--target", "rating", "--bank", "none", "--metric-columns", "[gj]*[dk]", "--out"]
+    for options, said in (((), True), (("--allow-missing",), False)):
+        code, _, err = run(*basics, tmp_path / "out", *options)
+        assert code == 0, err
+        report = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
+        assert any("so left out (--allow-missing keeps them): good (" in note for note in report["notes"]) is said
+        assert ("good" in [component["name"] for component in report["components"]]) is not said

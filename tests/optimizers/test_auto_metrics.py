@@ -40,7 +40,7 @@ def test_the_defaults_are_the_documented_ones():
     assert (options.sources.bank, options.sources.k, options.sources.generated_only_below) == ("auto", 30, 80)
     assert dict(options.sources.generators) == dict(DEFAULT_POOL)
     assert dict(DEFAULT_POOL) == {"criterion": 10, "rubric": 5, "examples": 1, "tuned": 1}
-    assert (options.fit.regression, options.fit.n, options.fit.fidelity) == ("auto", None, 0.97)
+    assert (options.fit.regression, options.fit.n, options.fit.fidelity) == ("auto", None, None)
     assert (options.max_failure_rate, options.seed) == (0.2, 0)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from loopback import scripted, serve
 from metricsmith.bank import bleu, cider, levenshtein, rouge
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.errors import HopelessModel, JudgementFailed, NeedsError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.candidates import Sources, gather
@@ -16,7 +16,9 @@ from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Status, Usage
+from metricsmith.scoring import score
 from planted import TASK, planted_rows
+from stubs import Scripted
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
 ROWS = planted_rows(sources=8)
@@ -219,3 +221,12 @@ def test_a_column_named_like_a_bank_metric_stands_in_for_it():
     named = [metric for metric in candidates.metrics if metric.name == "bleu"]
     assert [metric.card.kind for metric in named] == ["column"]
     assert "the column 'bleu' stands in for the bank metric of that name" in candidates.notes
+
+
+@pytest.mark.parametrize(("status", "found"), [(Status.SKIPPED, {"scripted": "25%"}), (Status.REFUSED, {})])
+def test_only_what_was_skipped_is_missing_for_failures_have_a_gate_of_their_own(status, found):
+    judge = Scripted(lambda row, run: status if int(row.id) % 4 == 0 else float(row.id))
+    rows = [make_row(f"text {number}", id=str(number)) for number in range(8)]
+    table = score([judge, default_bank().get("output_words")], rows, max_failure_rate=1, progress=False)
+    assert Sources().sparse(table, 8) == found
+    assert Sources(allow_missing=True).sparse(table, 8) == {}

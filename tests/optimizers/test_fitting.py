@@ -42,6 +42,27 @@ def test_n_fixes_the_number_of_components():
     assert set(result.small.names) <= {"good0", "good1", "good2"}
 
 
+def test_the_full_model_keeps_every_candidate_that_varies():
+    values, ratings, names = data()
+    result = fitted(values, ratings, names, options=FitOptions(full=True))
+    assert sorted(result.small.names) == sorted(names)
+    abridged = fitted(values, ratings, names)
+    np.testing.assert_array_equal(
+        result.small.predict(values[:, result.positions]), abridged.rivals[FULL].predict(values)
+    )
+    assert not result.abridges
+    assert FULL not in result.rivals
+
+
+def test_the_size_goes_by_cost_unless_it_is_given():
+    free, costly = FitOptions().settled(costly=False), FitOptions().settled(costly=True)
+    assert (free.n, free.fidelity) == (12, None)
+    assert (costly.n, costly.fidelity) == (None, 0.97)
+    for given in ({"n": 5}, {"fidelity": 0.9}, {"full": True}, {"regression": "pls"}):
+        for cost in (False, True):
+            assert FitOptions(**given).settled(cost) == FitOptions(**given)
+
+
 def test_names_are_the_candidates_names():
     values, ratings, names = data()
     result = fitted(values, ratings, names)
@@ -120,6 +141,9 @@ def test_constant_or_single_ratings_cannot_be_learned_from(ratings):
         ({"regression": "plss"}, "did you mean 'pls'"),
         ({"n": 0}, "at least 1"),
         ({"fidelity": 1.5}, "at most 1"),
+        ({"full": True, "n": 3}, "leave n .* out"),
+        ({"full": True, "fidelity": 0.9}, "leave n .* fidelity"),
+        ({"full": True, "regression": "pls"}, "--regression pls"),
     ],
 )
 def test_options_without_meaning_are_refused(options, message):

@@ -7,7 +7,7 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.bank import cider
 from metricsmith.bank.catalogue import MetricBank
-from metricsmith.errors import ModelFailure, OptionError
+from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.fitting import FitOptions
@@ -121,3 +121,49 @@ def test_no_more_requests_are_in_flight_than_asked_for():
         sources = Sources(bank="generated", generators={"criterion": 2})
         induct(rated(TRAIN[:9]), [], TASK, Options(sources=sources, lm=server.lm(), concurrency=2))
     assert server.most_in_flight == 2
+
+
+def gaps(count, rows=TRAIN):
+    """The rows, with `count` of them lacking a number in the column ``good``."""
+    return [row.copy(columns={**row["columns"], "good": float("nan")}) if place < count else row
+            for place, row in enumerate(rows)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("missing", "kept"), [(3, ["good", "junk"]), (4, ["junk"])])
+def test_a_candidate_that_lacks_more_than_a_tenth_of_the_training_values_is_out_and_said(missing, kept):
+    """3 of 30 are a tenth, 4 are more."""
+    done = induct(rated(gaps(missing, TRAIN[:30])), OTHERS, TASK, COLUMNS)
+    assert list(done.table.names) == kept
+    said = [note for note in done.candidates.notes if "no value on more than 10%" in note]
+    assert said == ([] if len(kept) == 2 else [
+        "no value on more than 10% of the training rows, and so left out (--allow-missing keeps them): good "
+        "(none on 13%)"
+    ])  # fmt: skip
+    assert done.candidates.sparse == ({} if len(kept) == 2 else {"good": "13%"})
+
+
+def test_gaps_in_rows_to_be_tested_rule_nothing_out():
+    assert induct(rated(), gaps(9, OTHERS), TASK, COLUMNS).table.names == ("good", "junk")
+
+
+def test_candidates_with_gaps_stay_where_that_is_allowed():
+    options = Options(sources=Sources(bank="none", columns=["good", "junk"], allow_missing=True))
+    done = induct(rated(gaps(20)), OTHERS, TASK, options)
+    assert done.table.names == ("good", "junk")
+    assert not done.candidates.sparse
+
+
+def test_candidates_that_all_have_gaps_are_an_error_with_the_way_out():
+    options = Options(sources=Sources(bank="none", columns=["good"]))
+    with pytest.raises(
+        DataError, match=r"every candidate lacks .* 36 training rows: good \(none on 14%\).*--allow-mis"
+    ):
+        induct(rated(gaps(5)), OTHERS, TASK, options)
+
+
+def test_a_metric_made_where_references_are_missing_scores_every_row():
+    rows = [row.copy(references=[]) if place % 3 else row for place, row in enumerate(TRAIN)]
+    done = induct(rated(rows), [], TASK, Options(sources=Sources(bank="existing")))
+    assert any("only 12 of 36 rows have references" in note for note in done.candidates.notes)
+    assert all(judgement.ok for judgement in done.metric.judge_batch(rows))
+    assert {"bleu", "rouge1_r"}.isdisjoint(done.table.names)

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from loopback import scripted, serve
+from metricsmith.bank import bleu, levenshtein, rouge
+from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.splits import Split
 from metricsmith.optimizers.candidates import Sources
-from metricsmith.optimizers.fitting import FitOptions
+from metricsmith.optimizers.fitting import FULL, FitOptions
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
@@ -128,7 +130,7 @@ def test_the_signature_names_what_the_numbers_depend_on_and_goes_with_the_metric
     assert parts[1:7] == [
         "data x sha256:1",
         "36 training rows",
-        "PriorRidge r2 1/6, projected to fidelity 0.97",
+        "PriorRidge r2 1/6, projected to n 12",
         "bank none, k 30",
         "no model",
         "seed 0",
@@ -150,3 +152,33 @@ def test_the_signature_names_what_the_numbers_depend_on_and_goes_with_the_metric
 def test_the_signature_follows_the_options(options, part):
     done = evaluate(Sides("train_only", rated(sources=12), NONE), TASK, options)
     assert part in done.record.signature.split(" | ")
+
+
+BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
+
+
+def held_out(**size):
+    sources = Sources(bank="existing", metrics=BANK, columns=["good", "junk"])
+    sides = Sides("holdout", rated(sources=16), rated(sources=8, seed=1, first=16))
+    return evaluate(sides, TASK, Options(sources=sources, fit=FitOptions(**size)))
+
+
+def test_by_default_twelve_free_components_are_kept_and_what_they_lose_is_reported():
+    record = held_out().record
+    assert len(record.components) == 12
+    assert "projected to n 12" in record.signature
+    full, small = record.baselines[FULL].kendall_tau_b, record.test.kendall_tau_b
+    assert record.loss.kendall_tau_b == pytest.approx(full - small)
+    assert record.loss.ci_low <= full - small <= record.loss.ci_high
+    assert record.as_dict()["loss"]["n"] == record.loss.n == record.test.n == 24
+
+
+def test_the_full_model_is_saved_with_all_its_columns_and_scores_alike(tmp_path):
+    """Two columns, three of Levenshtein, twelve of ROUGE and BLEU."""
+    done = held_out(full=True)
+    assert len(done.record.components) == 18
+    assert done.record.loss is None
+    assert "PriorRidge r2 1/6, all candidates" in done.record.signature
+    done.write(tmp_path)
+    rows = rated(sources=2, seed=3).rows
+    assert load(tmp_path / "metric.json").judge_batch(rows) == done.metric.judge_batch(rows)

@@ -62,6 +62,21 @@ def test_new_scores_follow_the_definition(column, new):
     np.testing.assert_allclose(score.apply(new), (norm.ppf(u) - score.centre) / score.scale, atol=1e-12)
 
 
+def test_many_columns_at_once_are_the_same_columns_one_by_one():
+    """Ties, gaps of several sizes, constants and huge numbers side by side; to the bit."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, 60))
+    X[:, :20] = random.integers(0, 4, size=(40, 20))
+    X[:, 20], X[:, 21], X[:, 22], X[1:, 23] = 3.0, NAN, 1e300 * X[:, 22], NAN
+    X[random.random(X.shape) < np.linspace(0, 0.5, 60)] = NAN
+    X[0, 30:34] = INF
+    fits, applied = NormalScore.fit_columns(X)
+    for place, fit in enumerate(fits):
+        assert fit == NormalScore.fit(X[:, place])
+        np.testing.assert_array_equal(applied[:, place], fit.apply(X[:, place]))
+    assert {fit.constant for fit in fits} == {True, False}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @some
 @given(column=columns)

@@ -88,6 +88,49 @@ def test_each_step_lowers_the_ridge_objective_the_most(fitted):
     assert objective(chosen[:2]) <= 1.5 * best
 
 
+def plainly_ordered(F, target, lam):
+    """The greedy order by sweeping the whole Gram matrix, column after column."""
+    gram, covariance, left, path = F.T @ F + lam * np.eye(F.shape[1]), F.T @ target, set(range(F.shape[1])), []
+    while left:
+        gain = {column: covariance[column] ** 2 / gram[column, column] for column in left}
+        most = max(gain.values()) * (1 - 1e-9)
+        path.append(min(column for column in left if gain[column] >= most))
+        left.remove(path[-1])
+        row = gram[path[-1]] / gram[path[-1], path[-1]]
+        covariance = covariance - row * covariance[path[-1]]
+        gram = gram - np.outer(row, gram[path[-1]])
+    return path
+
+
+@pytest.mark.parametrize(("rows", "p", "seed"), [(120, 40, 0), (40, 90, 1), (60, 60, 2), (25, 150, 3)])
+def test_columns_and_curve_are_those_of_the_plain_sweep_over_all_columns(rows, p, seed):
+    """Also with more columns than rows, coarse columns, twins, and the curve followed to the last column."""
+    X, y = example(rows, p, seed)
+    X[:, : p // 3] = np.round(X[:, : p // 3])
+    X[:, p - 2] = X[:, 1]
+    model = PriorRidge().fit(X, y)
+    F = model.combination_.transform(X)
+    F = F - F.mean(axis=0)
+    target, lam = F @ np.array(model.combination_.weights), 0.01 * rows
+    path = plainly_ordered(F, target, lam)
+    curve = []
+    for size in range(1, p + 1):
+        G = F[:, path[:size]]
+        curve.append(np.corrcoef(G @ np.linalg.solve(G.T @ G + lam * np.eye(size), G.T @ target), target)[0, 1])
+    for n in (1, 7, p):
+        small = project(model, X, n=n)
+        assert set(small.combination.indices) == set(path[:n])
+        np.testing.assert_allclose(small.curve, curve[: len(small.curve)], rtol=0, atol=1e-12)
+    reached = project(model, X)
+    assert len(reached.combination) == 1 + next(place for place, value in enumerate(curve) if value >= 0.97)
+
+
+def test_columns_that_are_transformed_already_need_no_second_pass(fitted):
+    model, X = fitted
+    plain, given = project(model, X[:60]), project(model, X[:60], transformed=model.columns_)
+    assert given == plain
+
+
 def test_labels_enter_only_through_the_model(fitted):
     """Unlabelled rows need no rating, and the small model keeps names, places and transforms."""
     model, X = fitted

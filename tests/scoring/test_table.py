@@ -61,6 +61,17 @@ def test_a_judgement_is_whole(table):
     assert len(table.flat()) == 24
 
 
+def test_what_failed_or_was_skipped_is_read_without_the_rest(table):
+    failed = table.failed()
+    assert failed == [judgement for judgement in table.flat() if not judgement.ok]
+    assert [judgement.status for judgement in failed].count(Status.SKIPPED) == 2
+
+
+def test_a_columns_judgements_are_those_that_it_makes_itself(table):
+    assert table.column(0) == ColumnMetric("given").judge_batch(ROWS)
+    assert table.column(0, run=1) == table.column(0)
+
+
 def test_coverage_says_how_far_each_metric_got_and_what_it_cost(table):
     given, scripted = table.coverage()
     assert (given.metric, given.counts["ok"], given.counts["skipped"], given.usage) == ("given", 10, 2, Usage())

@@ -7,11 +7,13 @@ People arrive with the scores of their own evaluators. A row built by the table 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import dspy
+import numpy as np
+from numpy.typing import NDArray
 
 from metricsmith.metric import content_hash
 from metricsmith.records import Judgement, MetricCard, Output, Status
@@ -64,8 +66,17 @@ class ColumnMetric(DSPyCallable):
         """Read the column; a row without a finite number is ``skipped``."""
         return [self._read(row, run) for row in rows]
 
+    def numbers(self, columns: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
+        """The column of rows whose ``columns`` are given, shape (n,): NaN where there is no finite number."""
+        return np.array([_number(cells.get(self.name)) for cells in columns], dtype=float)
+
     def _read(self, row: dspy.Example, run: int) -> Judgement:
-        value = (row.get("columns") or {}).get(self.name)
-        if not isinstance(value, int | float) or not math.isfinite(value):
+        value = _number((row.get("columns") or {}).get(self.name))
+        if math.isnan(value):
             return Judgement(self.name, status=Status.SKIPPED, error=f"no number in column {self.name!r}", run=run)
-        return Judgement(self.name, float(value), self.output.score(float(value)), run=run)
+        return Judgement(self.name, value, self.output.score(value), run=run)
+
+
+def _number(cell: Any) -> float:
+    """The finite number in a cell, or NaN."""
+    return float(cell) if isinstance(cell, int | float) and math.isfinite(cell) else math.nan

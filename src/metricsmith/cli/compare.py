@@ -14,10 +14,12 @@ from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.table import (
     AllowColumns,
+    AllowMissing,
     Bank,
     Components,
     Context,
     Data,
+    FullModel,
     Group,
     Id,
     Input,
@@ -87,6 +89,8 @@ def compare(
     n: Components = None,
     k: MostMetrics = 30,
     panel: PanelMode = False,
+    allow_missing: AllowMissing = False,
+    full: FullModel = False,
     lm: Model = None,
     api_base: ApiBase = None,
     temperature: Annotated[
@@ -112,8 +116,8 @@ def compare(
 
     model = language_model(lm, api_base, temperature)
     optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, regression=regression, panel=panel, lm=model, seed=seed,
-        progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
+        bank=bank, k=k, n=n, full=full, regression=regression, panel=panel, allow_missing=allow_missing, lm=model,
+        seed=seed, progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
         allow_columns=tuple(allow_column or ()),
     )  # fmt: skip
     if not dry_run:

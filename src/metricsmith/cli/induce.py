@@ -14,10 +14,12 @@ from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.summary import summary
 from metricsmith.cli.table import (
     AllowColumns,
+    AllowMissing,
     Bank,
     Components,
     Context,
     Data,
+    FullModel,
     Group,
     Id,
     Input,
@@ -72,6 +74,8 @@ def induce(
     n: Components = None,
     k: MostMetrics = 30,
     panel: PanelMode = False,
+    allow_missing: AllowMissing = False,
+    full: FullModel = False,
     strict: StrictMode = False,
     lm: Model = None,
     api_base: ApiBase = None,
@@ -105,9 +109,9 @@ def induce(
     from metricsmith.programs.asked_scale import asked_note
 
     optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, regression=regression, panel=panel, strict=strict, lm=language_model(lm, api_base),
-        seed=seed, progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
-        allow_columns=tuple(allow_column or ()),
+        bank=bank, k=k, n=n, full=full, regression=regression, panel=panel, allow_missing=allow_missing, strict=strict,
+        lm=language_model(lm, api_base), seed=seed, progress=not quiet and not as_json, store=store,
+        concurrency=concurrency(bounds, None, None), allow_columns=tuple(allow_column or ()),
     )  # fmt: skip
     prober = Prober(progress=not quiet and not as_json, seed=seed) if probe else None
     if test is not None and cv is not None:

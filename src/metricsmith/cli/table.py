@@ -11,9 +11,9 @@ import typer
 from metricsmith.errors import DataError
 
 __all__ = [
-    "AllowColumns", "Bank", "Components", "Context", "Data", "Group", "Id", "Input", "LowerIsBetter", "MetricColumns",
-    "MostMetrics", "Output", "PanelMode", "PriorColumns", "Rater", "RaterEffects", "Raters", "RawCsv", "Reference",
-    "Regression", "ScaleText", "StrictMode", "System", "Target", "TaskText", "Where",
+    "AllowColumns", "AllowMissing", "Bank", "Components", "Context", "Data", "FullModel", "Group", "Id", "Input",
+    "LowerIsBetter", "MetricColumns", "MostMetrics", "Output", "PanelMode", "PriorColumns", "Rater", "RaterEffects",
+    "Raters", "RawCsv", "Reference", "Regression", "ScaleText", "StrictMode", "System", "Target", "TaskText", "Where",
     "reading", "text_or_file",
 ]  # fmt: skip
 
@@ -62,7 +62,7 @@ LowerIsBetter = Annotated[
 ]
 Bank = Annotated[str, typer.Option(help="auto, all, existing, generated or none.")]
 Regression = Annotated[str, typer.Option(help="auto (PriorRidge) or pls (the paper's).")]
-Components = Annotated[int | None, typer.Option("--n", help="How many components; by default as many as are needed.")]
+Components = Annotated[int | None, typer.Option("--n", help="How many components; by default 12, fewer with judges.")]
 MostMetrics = Annotated[int, typer.Option("--k", help="How many metrics retrieval keeps.")]
 StrictMode = Annotated[
     bool, typer.Option("--strict", help="Stop where a judge cannot be made or fails too often, instead of a warning.")
@@ -70,6 +70,11 @@ StrictMode = Annotated[
 PanelMode = Annotated[
     bool, typer.Option("--panel", help="Ask all generated judges in one request a row, which is cheaper.")
 ]
+AllowMissing = Annotated[
+    bool,
+    typer.Option("--allow-missing", help="Keep candidates without a value on more than 10 % of the training rows."),
+]
+FullModel = Annotated[bool, typer.Option("--full", help="Keep all candidates as components.")]
 RawCsv = Annotated[
     bool, typer.Option("--raw-csv", help="No apostrophes in CSV before texts that a spreadsheet would run.")
 ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import escape
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,9 @@ def read_scores(raw: RawTable, names: Sequence[str]) -> dict[str, NDArray[np.flo
     """
     scores = {}
     for name in names:
+        scores[name] = _all_at_once(raw.columns[name])
+        if scores[name].size == len(raw):
+            continue
         values = np.empty(len(raw))
         for index, cell in enumerate(raw.columns[name]):
             try:
@@ -109,6 +113,17 @@ def read_scores(raw: RawTable, names: Sequence[str]) -> dict[str, NDArray[np.flo
                 ) from error
         scores[name] = values
     return scores
+
+
+def _all_at_once(cells: Sequence[Any]) -> NDArray[np.float64]:
+    """The numbers of a column; empty if it holds blank cells or words, which are read one by one."""
+    if any(isinstance(cell, str) and "_" in cell for cell in cells):
+        return np.empty(0)
+    try:
+        values = np.array(cells, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        return np.empty(0)
+    return values if values.ndim == 1 else np.empty(0)
 
 
 def _by_people(name: str) -> bool:

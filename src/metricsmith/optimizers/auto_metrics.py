@@ -29,8 +29,9 @@ __all__ = ["AutoMetrics"]
 class AutoMetrics:
     """Induces a weighted set of metrics from rated rows (AutoMetrics, section 3).
 
-    The default combines by `PriorRidge`, abridged to the few components that reproduce it to a fidelity of
-    .97; the paper's two-stage PLS stands beside it in every report. `AutoMetrics.paper` turns this round.
+    The default combines by `PriorRidge`, abridged to the twelve components that reproduce it best, or, where candidates
+    cost model calls, to as few as reproduce it to a fidelity of .97; the paper's two-stage PLS stands beside it in
+    every report. `AutoMetrics.paper` turns this round.
 
     Parameters
     ----------
@@ -39,9 +40,13 @@ class AutoMetrics:
     k : int
         How many metrics retrieval keeps.
     n : int, optional
-        How many components to keep; by default as many as `fidelity` takes.
-    fidelity : float
-        Correlation with the full model at which the abridged one is good enough, in (0, 1].
+        How many components to keep; by default twelve, or, where a candidate costs model calls, as many as a fidelity
+        of .97 takes.
+    fidelity : float, optional
+        Correlation with the full model at which the abridged one is good enough, in (0, 1]; it decides on the size
+        where `n` is not given.
+    full : bool
+        Whether all candidates are kept as components.
     regression : str
         ``auto`` (PriorRidge) or ``pls`` (the paper's).
     bank : str
@@ -75,6 +80,8 @@ class AutoMetrics:
     panel : bool
         Whether all generated judges are asked in one request a row (`Panel`), which is cheaper, instead of
         each in one of its own. A metric that keeps only some of them still asks for all.
+    allow_missing : bool
+        Whether candidates stay that lack what they need, or are undefined, on more than a tenth of the training rows.
     seed : int
         Decides ties, examples, splits and resampling.
     """
@@ -85,7 +92,8 @@ class AutoMetrics:
         *,
         k: int = 30,
         n: int | None = None,
-        fidelity: float = 0.97,
+        fidelity: float | None = None,
+        full: bool = False,
         regression: str = "auto",
         bank: str = "auto",
         generators: Mapping[str, int] | None = None,
@@ -102,6 +110,7 @@ class AutoMetrics:
         progress: bool = False,
         generated_only_below: int = 80,
         panel: bool = False,
+        allow_missing: bool = False,
         seed: int = 0,
     ) -> None:
         self.task = task
@@ -116,8 +125,9 @@ class AutoMetrics:
                 k=k,
                 generated_only_below=generated_only_below,
                 panel=panel,
+                allow_missing=allow_missing,
             ),
-            fit=FitOptions(regression=regression, n=n, fidelity=fidelity, seed=seed),
+            fit=FitOptions(regression=regression, n=n, fidelity=fidelity, full=full, seed=seed),
             recommender=recommender,
             lm=lm,
             concurrency=concurrency,

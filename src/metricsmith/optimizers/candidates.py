@@ -14,7 +14,7 @@ from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.datasets.target_copies import check_copies
-from metricsmith.errors import MetricsmithError, ModelFailure, NeedsError, OptionError, nearest
+from metricsmith.errors import DataError, MetricsmithError, ModelFailure, NeedsError, OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.optimizers.generation import (
     DEFAULT_COUNTS,
@@ -34,13 +34,19 @@ from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import MetricCard, Status, Task, Usage
+from metricsmith.scoring import ScoreTable
+from metricsmith.scoring.results import CODES
 
-__all__ = ["BANKS", "DEFAULT_POOL", "FAMILIES", "Candidates", "Sources", "card_key", "gather", "pool_cards"]
+__all__ = [
+    "BANKS", "DEFAULT_POOL", "FAMILIES", "MOST_MISSING", "Candidates", "Sources", "card_key", "gather", "pool_cards",
+    "sparse_note",
+]  # fmt: skip
 
 BANKS = ("auto", "all", "existing", "generated", "none")
 FAMILIES = (*GENERATORS, *LEARNED)
 DEFAULT_POOL: Mapping[str, int] = {**DEFAULT_COUNTS, "examples": 1, "tuned": 1}  # AutoMetrics, section 3.1
 WHY = 160  # characters of a reason in the line on judges that could not be made
+MOST_MISSING = 0.1  # share of the training rows on which a candidate may have nothing to go by
 GENERATED_ONLY_BELOW = 80  # rated training rows; AutoMetrics, section 4.6
 
 
@@ -69,6 +75,9 @@ class Sources:
     generated_only_below : int
     panel : bool
         Whether the generated judges that retrieval keeps are asked together, in one request a row.
+    allow_missing : bool
+        Whether candidates stay that lack what they need, or are undefined, on more than `MOST_MISSING` of the training
+        rows.
     """
 
     bank: str = "auto"
@@ -80,6 +89,7 @@ class Sources:
     k: int = 30
     generated_only_below: int = GENERATED_ONLY_BELOW
     panel: bool = False
+    allow_missing: bool = False
 
     def __post_init__(self) -> None:
         if self.bank not in BANKS:
@@ -117,6 +127,41 @@ class Sources:
         }
         ratings = [float(row[target]) for row in rows]
         return check_copies(values, ratings, target=target, allowed=self.allow_columns, prior=self.prior_columns)
+
+    @property
+    def coverage(self) -> float:
+        """Share of the training rows that must have what a bank metric needs."""
+        return 0.5 if self.allow_missing else 1 - MOST_MISSING
+
+    def sparse(self, table: ScoreTable, rows: int) -> dict[str, str]:
+        """The candidates to leave out because they were skipped too often, and on which share of the rows.
+
+        A failed judgement is no missing need: failures have a gate of their own.
+
+        Parameters
+        ----------
+        table : ScoreTable
+            The training rows first.
+        rows : int
+            How many of them there are.
+
+        Raises
+        ------
+        DataError
+            If no candidate would be left.
+        """
+        if self.allow_missing or not rows:
+            return {}
+        shares = (table.statuses[:rows] == CODES[Status.SKIPPED]).mean(axis=(0, 2))
+        found = {
+            name: f"{share:.0%}" for name, share in zip(table.names, shares, strict=True) if share > MOST_MISSING + 1e-9
+        }
+        if found and len(found) == len(table.names):
+            raise DataError(
+                f"every candidate lacks a value on more than {MOST_MISSING:.0%} of the {rows} training rows: "
+                f"{_listed(found)}; fill in what they need, or let them stay with allow_missing=True (--allow-missing)"
+            )
+        return found
 
     def resolve(self, rated: int, has_lm: bool, has_text: bool) -> Plan:
         """Decide what is used for `rated` training rows.
@@ -162,7 +207,8 @@ class Candidates:
 
     `declared` names those that measure the target by declaration, more being better: generated judges and
     prior columns. `judged` names the generated ones. `made` says how many of these there were before retrieval, and
-    `lacks` which others could not be made.
+    `lacks` which others could not be made. `sparse` names those that are left out for want of values, each with the
+    share of the training rows.
     """
 
     metrics: tuple[Metric, ...]
@@ -171,6 +217,7 @@ class Candidates:
     usage: Usage = field(default_factory=Usage)
     made: int = 0
     lacks: tuple[Lack, ...] = ()
+    sparse: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def not_made(self) -> str:
@@ -185,6 +232,10 @@ class Candidates:
     def without(self, names: Collection[str]) -> Candidates:
         """Those that are left without the named ones."""
         return replace(self, metrics=tuple(metric for metric in self.metrics if metric.name not in names))
+
+    def without_sparse(self, sparse: Mapping[str, str]) -> Candidates:
+        """Those that are left without what `Sources.sparse` found, and a note that says so."""
+        return replace(self.without(sparse), notes=(*self.notes, *sparse_note(sparse)), sparse=sparse)
 
     @property
     def judged(self) -> frozenset[str]:
@@ -231,7 +282,7 @@ def gather(
     notes, judges = [*plan.notes, *dict.fromkeys(made.notes)], made.judges
     bank: list[BankMetric] = []
     if plan.existing:
-        usable, unusable = (sources.metrics or default_bank()).usable(rows)
+        usable, unusable = (sources.metrics or default_bank()).usable(rows, coverage=sources.coverage)
         bank = [metric.fit(rows) for metric in usable if metric.name not in sources.columns]
         notes += _left_out(unusable)
         notes += [
@@ -276,6 +327,20 @@ def _generated(
     if made.lacks and not made.judges and all(lack.status == Status.TRANSPORT for lack in made.lacks):
         raise ModelFailure(f"no request for judges was answered: {made.lacks[0].why}", Status.TRANSPORT, made.usage)
     return made
+
+
+def sparse_note(sparse: Mapping[str, str]) -> list[str]:
+    """One line on the candidates that `Sources.sparse` found; none if it found nothing."""
+    if not sparse:
+        return []
+    return [
+        f"no value on more than {MOST_MISSING:.0%} of the training rows, and so left out (--allow-missing keeps "
+        f"them): {_listed(sparse)}"
+    ]
+
+
+def _listed(sparse: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} (none on {share})" for name, share in sparse.items())
 
 
 def _is_judge(metric: Metric) -> bool:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.correlation import kendall_tau_b
-from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
+from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b
+from metricsmith.optimizers.fitting import FULL, FitOptions, Fitted, fit
 from metricsmith.optimizers.induction import Induction
 from metricsmith.optimizers.rated import Rated
+from metricsmith.report.components import Loss
 from metricsmith.report.record import LearningPoint
-from metricsmith.resampling import resampled_rows
+from metricsmith.resampling import repeated_interval, resampled_rows
 
 __all__ = [
-    "METRIC", "best_column", "best_single", "filled", "learning_curve", "predictions", "refit", "selected_shares",
+    "METRIC", "best_column", "best_single", "filled", "learning_curve", "lost", "predictions", "refit",
+    "selected_shares",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -71,7 +74,7 @@ def best_column(values: FloatArray, ratings: FloatArray) -> tuple[int, float] | 
     values cannot win by luck. As in the regressions, a missing score then counts as average (`filled`). Of equally
     good columns it is the first.
     """
-    taus = np.array([kendall_tau_b(column, ratings) for column in values.T])
+    taus = batch_kendall_tau_b(values.T, ratings)
     shares = np.isfinite(values).mean(axis=0)
     if not np.isfinite(taus).any():
         return None
@@ -99,7 +102,12 @@ def _signed(column: FloatArray, ratings: FloatArray) -> float:
 
 
 def selected_shares(induction: Induction, options: FitOptions, seed: int) -> dict[str, float]:
-    """How often each component is chosen again when the training groups are resampled, in [0, 1]."""
+    """How often each component is chosen again when the training groups are resampled, in [0, 1].
+
+    Empty where all candidates are kept, so that none is chosen.
+    """
+    if options.full:
+        return {}
     counts = dict.fromkeys(induction.fitted.small.names, 0)
     done = 0
     for rows in resampled_rows(induction.train.groups, REFITS, seed):
@@ -110,6 +118,38 @@ def selected_shares(induction: Induction, options: FitOptions, seed: int) -> dic
         for name in counts:
             counts[name] += name in chosen
     return {name: count / done if done else float("nan") for name, count in counts.items()}
+
+
+def lost(predicted: Sequence[Mapping[str, FloatArray]], tests: Sequence[Rated]) -> Loss | None:
+    """Returns what the induced metric loses against the full model that it abridges, on rows that neither has seen.
+
+    Parameters
+    ----------
+    predicted : sequence of mapping of str to float array, shape (n,)
+        Of each part of the test rows, as `predictions` gives them.
+    tests : sequence of Rated
+        The same rows. Predictions of several parts come from different fits: the loss is the mean over the parts, and
+        has no interval.
+
+    Returns
+    -------
+    Loss or None
+        None if there is no full model beside the metric.
+    """
+    if not all(FULL in part for part in predicted):
+        return None
+    parts = [np.stack([part[FULL], part[METRIC], held.ratings]) for part, held in zip(predicted, tests, strict=True)]
+    parts = [np.where(np.isfinite(part).all(axis=0), part, np.nan) for part in parts]
+    differences = np.array([kendall_tau_b(full, y) - kendall_tau_b(small, y) for full, small, y in parts])
+    defined = differences[np.isfinite(differences)]
+    value, ends = float(defined.mean()) if defined.size else math.nan, (math.nan, math.nan)
+    if len(parts) == 1:
+        full, small, ratings = parts[0]
+        interval = repeated_interval(
+            batch_kendall_tau_b, [full], ratings, tests[0].groups, against=[small], between=False, batched=True
+        )
+        ends = interval.low, interval.high
+    return Loss(value, *ends, n=int(sum(np.isfinite(part[0]).sum() for part in parts)))
 
 
 def refit(induction: Induction, rows: NDArray[Any], options: FitOptions) -> Fitted:

@@ -18,6 +18,8 @@ __all__ = ["FULL", "REGRESSIONS", "FitOptions", "Fitted", "Rival", "check_learna
 FloatArray = NDArray[np.float64]
 REGRESSIONS = ("auto", "pls")
 PAPER_N = 5
+FREE_N = 12  # components, where none costs a model call: docs/decisions.md
+COSTLY_FIDELITY = 0.97
 FULL = "PriorRidge, all candidates"  # what the induced metric abridges: no rival, but shown beside it
 
 
@@ -31,8 +33,11 @@ class FitOptions:
         ``auto``: `PriorRidge` on all candidates, abridged by `project`. ``pls``: the paper's two stages.
     n : int, optional
         Number of components; None: for ``auto`` as many as `fidelity` takes, for ``pls`` five.
-    fidelity : float
-        Correlation of the abridged model with the full one that is good enough, in (0, 1].
+    fidelity : float, optional
+        Correlation of the abridged model with the full one that is good enough, in (0, 1]; None: as `settled` says,
+        else .97.
+    full : bool
+        For ``auto``: keep all candidates.
     refill : bool
         For ``pls``: let the next best candidates take the places of dropped judges.
     seed : int
@@ -41,7 +46,8 @@ class FitOptions:
 
     regression: str = "auto"
     n: int | None = None
-    fidelity: float = 0.97
+    fidelity: float | None = None
+    full: bool = False
     refill: bool = False
     seed: int = 0
 
@@ -53,15 +59,28 @@ class FitOptions:
             )
         if self.n is not None and self.n < 1:
             raise OptionError(f"n={self.n} must be at least 1")
-        if not 0 < self.fidelity <= 1:
+        if self.fidelity is not None and not 0 < self.fidelity <= 1:
             raise OptionError(f"fidelity={self.fidelity:g} must be above 0 and at most 1")
+        if self.full and (self.n or self.fidelity or self.regression == "pls"):
+            raise OptionError(
+                "full keeps all candidates of regression 'auto': leave n (--n), fidelity and regression='pls' "
+                "(--regression pls) out, or leave full (--full) out"
+            )
+
+    def settled(self, costly: bool) -> FitOptions:
+        """The same with the default size: by fidelity where a candidate costs model calls, else `FREE_N` components."""
+        if self.regression == "pls" or self.full or self.n or self.fidelity:
+            return self
+        return replace(self, fidelity=COSTLY_FIDELITY) if costly else replace(self, n=FREE_N)
 
     @property
     def label(self) -> str:
         """For the signature line."""
         if self.regression == "pls":
             return f"TwoStagePLS n {self.n or PAPER_N}"
-        size = f"n {self.n}" if self.n else f"fidelity {self.fidelity:g}"
+        if self.full:
+            return "PriorRidge r2 1/6, all candidates"
+        size = f"n {self.n}" if self.n else f"fidelity {self.fidelity or COSTLY_FIDELITY:g}"
         return f"PriorRidge r2 1/6, projected to {size}"
 
 
@@ -151,12 +170,12 @@ def fit(
     check_learnable(ratings)
     sign = 1.0 if higher_is_better else -1.0
     work = _Work(values, sign * ratings, list(names), _places(declared, names), _places(judged, names), options)
-    rows = values if unrated is None or not len(unrated) else np.vstack([values, unrated])
+    extra = values[:0] if unrated is None else unrated
     paper = options.regression == "pls"
-    chosen = work.paper() if paper else work.ours(rows)
+    chosen = work.paper() if paper else work.ours(extra)
     others: dict[str, LinearCombination] = {}
     if rivals:
-        other = work.ours(rows) if paper else work.paper()
+        other = work.ours(extra) if paper else work.paper()
         others = {other.label: other.small}
         if chosen.full is not None:
             others = {FULL: chosen.full, **others}
@@ -206,13 +225,20 @@ class _Work:
     judged: list[int]
     options: FitOptions
 
-    def ours(self, rows: FloatArray) -> _Model:
-        """PriorRidge on all candidates, abridged on `rows`."""
+    def ours(self, unrated: FloatArray) -> _Model:
+        """PriorRidge on all candidates, abridged on the training rows and the unrated ones."""
+        from threadpoolctl import threadpool_limits
+
         from metricsmith.regression import PriorRidge, project
 
-        model = PriorRidge(prior_columns=self.declared or None).fit(self.values, self.ratings)
-        projection = project(model, rows, n=self.options.n, fidelity=self.options.fidelity)
-        small = self._named(projection.combination)
+        with threadpool_limits(1, user_api="blas"):  # on a few hundred rows threads mostly wait for each other
+            model = PriorRidge(prior_columns=self.declared or None).fit(self.values, self.ratings)
+            full = model.combination_
+            rows, seen = np.vstack([self.values, unrated]), model.columns_
+            if len(unrated):
+                seen = np.vstack([seen, full.transform(unrated[:, list(full.indices)])])
+            size = self.options.n, self.options.fidelity or COSTLY_FIDELITY
+            projection = None if self.options.full else project(model, rows, *size, transformed=seen)
         how = "a ridge regression on normal scores with a fixed prior (PriorRidge)"
         if model.plain_mean_:
             how = (
@@ -224,11 +250,11 @@ class _Work:
         sentence = f"{len(self.names)} candidates were combined by {how}."
         notes = ("the ratings do not rise with the declared judges' mean; their direction was kept",)
         return _Model(
-            label="PriorRidge, projected",
-            small=small,
+            label="PriorRidge, projected" if projection else FULL,
+            small=self._named(projection.combination if projection else full),
             sentence=sentence,
-            full=self._named(model.combination_),
-            fidelity=projection.fidelity,
+            full=self._named(full) if projection else None,
+            fidelity=projection.fidelity if projection else math.nan,
             notes=notes if model.slope_from_prior_ else (),
         )
 

@@ -119,7 +119,7 @@ class Induction:
 
     `table` covers the training rows first, then the others; `scored` has the same rows with the judges that were
     dropped for their failures too, of which `candidates` and `table` know nothing. `unrated_values`, shape (u, m),
-    are the unrated rows that helped to choose the small model.
+    are the unrated rows that helped to choose the small model. `fit` says of which size that was to be.
     """
 
     train: Rated
@@ -129,6 +129,7 @@ class Induction:
     unrated_values: FloatArray
     fitted: Fitted
     metric: InducedMetric
+    fit: FitOptions = field(default_factory=FitOptions)
 
     @property
     def train_values(self) -> FloatArray:
@@ -184,8 +185,11 @@ def induct(
                 **options.scoring,
             )
             candidates = candidates.without(scored.dropped)
+            asked = scored.select(metric.name for metric in candidates.metrics)
+            candidates = candidates.without_sparse(options.sources.sparse(asked, len(train)))
             table = scored.select(metric.name for metric in candidates.metrics)
             extra = score(candidates.metrics, [] if candidates.costly else unrated, progress=False)
+    size = options.fit.settled(candidates.costly)
     with stage("fitting", options.progress):
         fitted = fit(
             table.run()[: len(train)],
@@ -194,7 +198,7 @@ def induct(
             declared=candidates.declared,
             judged=candidates.judged,
             higher_is_better=task.scale.higher_is_better,
-            options=options.fit,
+            options=size,
             unrated=extra.run(),
         )
     components = table.select(fitted.small.names)
@@ -208,4 +212,4 @@ def induct(
     if options.model is not None and "model" in metric.card.needs:
         metric.made_with = {"model": str(options.model.model)}
     metric.settings.values["best"] = metric.best_contributions(components.run()[: len(train)])
-    return Induction(train, candidates, scored, table, extra.run(), fitted, metric)
+    return Induction(train, candidates, scored, table, extra.run(), fitted, metric, size)

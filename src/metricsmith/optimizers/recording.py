@@ -21,6 +21,7 @@ from metricsmith.programs.induced import Explanation
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from metricsmith.records import Agreement, Difference, Judgement, Usage
+from metricsmith.report.components import Loss
 from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
 from metricsmith.report.rivals import not_beaten
 from metricsmith.report.systems import NewSystems
@@ -47,6 +48,7 @@ class Evaluation:
     held_out_predictions: Sequence[float] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
     learning: tuple[LearningPoint, ...] = ()
+    loss: Loss | None = None
     judgements: tuple[Judgement, ...] = ()
     usage: Usage = field(default_factory=Usage)
     fallen: tuple[str, ...] = ()
@@ -72,11 +74,12 @@ def record_run(
     """Put the record together; `first` are its first warnings."""
     train = induction.train
     explanations = induction.metric.combine(induction.components)
-    judgements = [
-        *induction.scored.flat(),
+    further = [
         *evaluation.judgements,
         *(part.judgement for explanation in unrated_explanations for part in explanation.parts),
     ]
+    more = tally(further)
+    failed = [*induction.scored.failed(), *(judgement for judgement in further if not judgement.ok)]
     train_block = agreement(
         predictions(induction, induction.train_values, train.rows)[METRIC],
         train.ratings,
@@ -105,12 +108,12 @@ def record_run(
         train=train_block,
         test=evaluation.test,
         baselines=evaluation.baselines,
-        judgements=tally(judgements),
+        judgements={status: count + more[status] for status, count in induction.scored.counts().items()},
         usage=_usage(usage, estimated, seconds),
         warnings=(
             *first,
             *_majority(induction),
-            *_warnings(induction, evaluation, judgements),
+            *_warnings(induction, evaluation, failed),
             *missing_judges(induction),
             *evaluation.fallen,
             *(f"Unrated rows: {reason}" for reason in unrated_fallen),
@@ -128,7 +131,8 @@ def record_run(
         unabridged=FULL if FULL in evaluation.baselines and induction.fitted.abridges else "",
         clipped_share=sum(not scale.contains(raw) for raw in raws) / len(raws) if raws else 0.0,
         learning=evaluation.learning,
-        failures=tuple(_failures(judgements)),
+        loss=evaluation.loss,
+        failures=tuple(_failures(failed)),
         panel=_panel(induction),
         differences=evaluation.differences,
         new_systems=evaluation.new_systems,
@@ -246,19 +250,18 @@ def _contributions(explanation: Explanation) -> dict[str, float]:
     return {part.name: part.contribution for part in explanation.parts if part.judgement.ok}
 
 
-def _failures(judgements: Iterable[Judgement]) -> list[str]:
+def _failures(failed: Iterable[Judgement]) -> list[str]:
     """One line per metric and status, with the first message; rows skipped for want of texts included."""
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], str] = {}
-    for judgement in judgements:
-        if not judgement.ok:
-            key = (judgement.metric, judgement.status.value)
-            counts[key] += 1
-            first.setdefault(key, judgement.error)
+    for judgement in failed:
+        key = (judgement.metric, judgement.status.value)
+        counts[key] += 1
+        first.setdefault(key, judgement.error)
     return [f"{metric}: {count} {status}, first: {first[metric, status]}" for (metric, status), count in counts.items()]
 
 
-def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence[Judgement]) -> list[str]:
+def _warnings(induction: Induction, evaluation: Evaluation, failures: Sequence[Judgement]) -> list[str]:
     warnings = []
     test = evaluation.test
     if evaluation.kind == "train_only":
@@ -288,7 +291,7 @@ def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence
     if MINIMUM_GROUPS <= test.groups < 10:
         warnings.append(f"Only {test.groups} held-out groups: the interval is rough.")
     dropped = induction.scored.dropped
-    failed = sum(not one.ok and one.status != "skipped" and one.metric not in dropped for one in judgements)
+    failed = sum(one.status != "skipped" and one.metric not in dropped for one in failures)
     if failed:
         warnings.append(f"{failed} model judgements failed; they count as missing, not as low.")
     if evaluation.kind != "train_only":

@@ -18,7 +18,7 @@ from metricsmith.datasets.splits import Split
 from metricsmith.errors import DataError, ModelFailure
 from metricsmith.optimizers.candidates import learned_counts
 from metricsmith.optimizers.estimate import Load, estimate
-from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
+from metricsmith.optimizers.evaluation import METRIC, learning_curve, lost, predictions, selected_shares
 from metricsmith.optimizers.induction import Induction, Options, induct
 from metricsmith.optimizers.learning_judges import learn_bound
 from metricsmith.optimizers.new_systems import new_systems
@@ -141,7 +141,11 @@ def estimate_run(sides: Sides, task: Task, options: Options) -> Usage:
     """What the run will ask of the language model; nothing if nothing is generated or ranked."""
     plan = options.plan(sides.train)
     counts: Mapping[str, int] = options.sources.generators if plan.generated else {}
-    bank = (options.sources.metrics or default_bank()).usable(sides.train.rows)[0] if plan.existing else []
+    bank = (
+        (options.sources.metrics or default_bank()).usable(sides.train.rows, coverage=options.sources.coverage)[0]
+        if plan.existing
+        else []
+    )
     cards = sum(counts.values(), len({metric.card.name for metric in bank}))
     ranked = options.model is not None and options.recommender is None and cards > options.sources.k
     if not ranked and not counts:
@@ -170,13 +174,14 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
             test=own if tested else agreement([], []),
             baselines=blocks,
             test_rows=sides.test,
-            shares=selected_shares(induction, options.fit, options.seed),
-            learning=learning_curve(induction, sides.test, values, options.fit, options.seed) if tested else (),
+            shares=selected_shares(induction, induction.fit, options.seed),
+            learning=learning_curve(induction, sides.test, values, induction.fit, options.seed) if tested else (),
             differences={
                 label: paired_agreement(predicted[METRIC], predicted[label], rows.ratings, rows.groups)
                 for label in blocks
             },
-            new_systems=new_systems([(induction, sides.test)], options.fit) if tested else None,
+            new_systems=new_systems([(induction, sides.test)], induction.fit) if tested else None,
+            loss=lost([predicted], [rows]) if tested else None,
         )
 
 
@@ -215,7 +220,8 @@ def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induct
         baselines=blocks,
         test_rows=rated.take([]),
         held_out_predictions=tuple(held_out.tolist()),
-        shares=selected_shares(induction, options.fit, options.seed),
+        shares=selected_shares(induction, induction.fit, options.seed),
+        loss=lost(by_fold, tests),
         judgements=tuple(judgements),
         usage=usage,
         fallen=tuple(fallen),
@@ -230,7 +236,7 @@ def _signature(induction: Induction, options: Options, origin: str) -> str:
         f"metricsmith {__version__}",
         origin,
         f"{len(induction.train)} training rows",
-        options.fit.label,
+        induction.fit.label,
         f"bank {options.sources.bank}, k {options.sources.k}{', panel' if options.sources.panel else ''}",
         f"model {model}" if model else "no model",
         f"seed {options.seed}",

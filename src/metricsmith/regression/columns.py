@@ -106,22 +106,39 @@ class NormalScore:
     values: tuple[float, ...]
     centre: float
     scale: float
-    _table: FloatArray = field(init=False, repr=False, compare=False)
-    _sorted: FloatArray = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        table = (_quantiles(len(self.values)) - self.centre) / self.scale if self.scale else np.zeros(1)
-        object.__setattr__(self, "_table", table)
-        object.__setattr__(self, "_sorted", np.array(self.values, dtype=float))
+    _lookup: tuple[FloatArray, FloatArray] | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def fit(cls, column: ArrayLike) -> NormalScore:
         """Fit on training scores, shape (n,); a column with no present score is constant."""
-        ordered = np.sort(_present(column))
-        if ZScore.fit(ordered).constant:
-            return cls(tuple(ordered.tolist()), 0.0, 0.0)
-        scores = _quantiles(ordered.size)[_double_rank(ordered, ordered)]
-        return cls(tuple(ordered.tolist()), float(scores.mean()), float(scores.std()))
+        return cls.fit_columns(np.reshape(column, (-1, 1)))[0][0]
+
+    @classmethod
+    def fit_columns(cls, scores: ArrayLike) -> tuple[list[NormalScore], FloatArray]:
+        """Fit each column of training scores, shape (n, p), and apply it to them: p fits and shape (n, p)."""
+        columns = np.asarray(scores, dtype=float).T
+        columns = np.where(np.isfinite(columns), columns, np.nan)
+        fits: list[NormalScore] = [cls((), 0.0, 0.0)] * len(columns)
+        applied = np.zeros(columns.shape)
+        present = np.isfinite(columns).sum(axis=1)
+        for m in np.unique(present[present > 0]).tolist():
+            places = np.flatnonzero(present == m)
+            order = np.argsort(columns[places], axis=1)[:, :m]  # NaN come last
+            ordered = np.take_along_axis(columns[places], order, axis=1)
+            quantiles = _quantiles(m)[_own_double_ranks(ordered)]
+            unit = np.abs(ordered).max(axis=1, keepdims=True)
+            unit[unit == 0] = 1.0  # keeps squares of very large scores finite
+            varies = (ordered / unit).std(axis=1) > _CONSTANT
+            centres = np.where(varies, quantiles.mean(axis=1), 0.0)
+            scales = np.where(varies, quantiles.std(axis=1), 0.0)
+            standard = np.where(varies, scales, 1.0)
+            for place, *fit in zip(places.tolist(), ordered.tolist(), centres.tolist(), scales.tolist(), strict=True):
+                fits[place] = cls(tuple(fit[0]), fit[1], fit[2])
+            found = np.where(varies[:, None], (quantiles - centres[:, None]) / standard[:, None], 0.0)
+            rows = np.zeros((len(places), columns.shape[1]))
+            np.put_along_axis(rows, order, found, axis=1)
+            applied[places] = rows
+        return fits, np.ascontiguousarray(applied.T)
 
     @property
     def constant(self) -> bool:
@@ -133,7 +150,13 @@ class NormalScore:
         values = np.asarray(column, dtype=float)
         if self.constant:
             return np.zeros(values.shape)
-        return np.where(np.isfinite(values), self._table[_double_rank(self._sorted, values)], 0.0)
+        lookup = self._lookup
+        if lookup is None:  # made at first use: of thousands of fitted columns few are applied
+            table = (_quantiles(len(self.values)) - self.centre) / self.scale
+            lookup = np.array(self.values, dtype=float), table
+            object.__setattr__(self, "_lookup", lookup)
+        ordered, table = lookup
+        return np.where(np.isfinite(values), table[_double_rank(ordered, values)], 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready state."""
@@ -178,6 +201,17 @@ def _present(column: ArrayLike) -> FloatArray:
 def _double_rank(ordered: FloatArray, values: FloatArray) -> NDArray[np.int64]:
     """Number of `ordered` below each value plus number not above it."""
     return np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")
+
+
+def _own_double_ranks(ordered: FloatArray) -> NDArray[np.int64]:
+    """`_double_rank` of each row among itself, for rows in ascending order, shape (p, m)."""
+    ranks = np.arange(ordered.shape[1])
+    new = np.ones(ordered.shape, dtype=bool)
+    new[:, 1:] = ordered[:, 1:] > ordered[:, :-1]
+    below = np.maximum.accumulate(np.where(new, ranks, 0), axis=1)
+    last = np.roll(new, -1, axis=1)  # the first of a row is always new
+    upto = np.minimum.accumulate(np.where(last, ranks + 1, len(ranks))[:, ::-1], axis=1)[:, ::-1]
+    return np.asarray(below + upto)
 
 
 @lru_cache(maxsize=256)

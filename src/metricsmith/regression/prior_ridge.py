@@ -54,6 +54,8 @@ class PriorRidge(CombinationRegressor):
         and the declared direction is kept. The ratings then do not support the judges.
     penalty_ : float
         ``p (1 - prior_r2) / prior_r2``.
+    columns_ : ndarray of float, shape (rows, k)
+        The training scores of the columns that vary, transformed.
     n_missing_ : ndarray of int, shape (p,)
         Training rows on which each candidate had no finite score.
 
@@ -65,6 +67,7 @@ class PriorRidge(CombinationRegressor):
     plain_mean_: bool
     slope_from_prior_: bool
     penalty_: float
+    columns_: FloatArray
 
     def __init__(
         self, prior_r2: float = 1 / 6, prior_columns: Columns | None = None, prior_strength: float = 0.25
@@ -85,11 +88,9 @@ class PriorRidge(CombinationRegressor):
         scores, mean, deviations = self._training_data(X, y)
         sd = float(deviations.std())
         labels = deviations / (sd or 1.0)
-        transforms = [NormalScore.fit(column) for column in scores.T]
+        transforms, transformed = NormalScore.fit_columns(scores)
         varying = [place for place, transform in enumerate(transforms) if not transform.constant]
-        A = np.zeros((len(scores), len(varying)))
-        for column, place in enumerate(varying):
-            A[:, column] = transforms[place].apply(scores[:, place])
+        self.columns_ = A = np.ascontiguousarray(transformed[:, varying])
         self.penalty_ = len(varying) * (1 - self.prior_r2) / self.prior_r2
         weights = self._weights(A, labels, self._declared(varying))
         self.combination_ = self._combine(varying, transforms, weights * sd, mean)

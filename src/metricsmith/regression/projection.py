@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -49,7 +49,14 @@ class Projection:
     curve: tuple[float, ...]
 
 
-def project(model: FittedRegression, X: ArrayLike, n: int | None = None, fidelity: float = 0.97) -> Projection:
+def project(
+    model: FittedRegression,
+    X: ArrayLike,
+    n: int | None = None,
+    fidelity: float = 0.97,
+    *,
+    transformed: FloatArray | None = None,
+) -> Projection:
     """Reproduce a fitted regression with few of its columns.
 
     Labels enter only through the full model. Columns are taken greedily, each time the one that lowers
@@ -68,6 +75,8 @@ def project(model: FittedRegression, X: ArrayLike, n: int | None = None, fidelit
         Take exactly n columns (all if there are fewer); `fidelity` then does not count.
     fidelity : float
         In (0, 1]: take the smallest number of columns that reaches it.
+    transformed : float array, shape (rows, k), optional
+        The model's k columns of `X`, transformed, where they are at hand (`PriorRidge.columns_` on training rows).
 
     Returns
     -------
@@ -88,16 +97,19 @@ def project(model: FittedRegression, X: ArrayLike, n: int | None = None, fidelit
             f"fidelity={fidelity:g} is not a correlation to reach: it must lie in (0, 1]; leave it at .97"
         )
     full = model.combination_
-    F, centres = _centred(full, X)
+    F, centres = _centred(full, X, transformed)
     target = F @ np.array(full.weights)
     if not len(full) or not np.ptp(target):
         centre = full.intercept + math.fsum(centres * full.weights)
         return Projection(LinearCombination((), (), (), (), centre), math.nan, ())
-    path = _forward(F, target, full.indices)
+    path: list[int] = []
     curve: list[float] = []
-    while len(curve) < len(path) and not _done(curve, n, fidelity):
-        weights = _small_weights(F, target, path[: len(curve) + 1])
-        curve.append(float(np.corrcoef(F[:, path[: len(curve) + 1]] @ weights, target)[0, 1]))
+    for column in _forward(F, target, full.indices):
+        path.append(column)
+        weights = _small_weights(F, target, path)
+        curve.append(float(np.corrcoef(F[:, path] @ weights, target)[0, 1]))
+        if _done(curve, n, fidelity):
+            break
     reached = [size for size, value in enumerate(curve, start=1) if value >= fidelity]
     size = min(n, len(curve)) if n is not None else (reached[0] if reached else len(curve))
     chosen = path[:size]
@@ -109,7 +121,7 @@ def _done(curve: list[float], n: int | None, fidelity: float) -> bool:
     return bool(curve) and len(curve) >= (n or 1) and curve[-1] >= followed
 
 
-def _centred(full: LinearCombination, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _centred(full: LinearCombination, X: ArrayLike, transformed: FloatArray | None) -> tuple[FloatArray, FloatArray]:
     """The full model's transformed columns minus their means, and those means."""
     X = np.asarray(X, dtype=float)
     if X.ndim != 2 or len(X) < 2 or X.shape[1] <= max(full.indices, default=-1):
@@ -117,31 +129,38 @@ def _centred(full: LinearCombination, X: ArrayLike) -> tuple[FloatArray, FloatAr
             f"scores of shape {X.shape} do not fit: at least two rows and all candidates of the fit as "
             "columns are needed; pass the matrix that the model was fitted on, with unlabelled rows added"
         )
-    transformed = full.transform(X[:, list(full.indices)])
+    if transformed is None:
+        transformed = full.transform(X[:, list(full.indices)])
     centres = transformed.mean(axis=0)
     return transformed - centres, centres
 
 
-def _forward(F: FloatArray, target: FloatArray, indices: Sequence[int]) -> list[int]:
-    """All columns in greedy order; of equal ones the candidate that comes first.
+def _forward(F: FloatArray, target: FloatArray, indices: Sequence[int]) -> Iterator[int]:
+    """Yields all columns in greedy order; of equal ones the candidate that comes first.
 
-    Sweeping a chosen column out of ``F'F + lam I`` leaves the residual variances plus `lam` on the
-    diagonal, and out of ``F'target`` the residual covariances.
+    Sweeping a chosen column out of ``F'F + lam I`` leaves the residual variances plus `lam` on the diagonal, and out
+    of ``F'target`` the residual covariances. Only the rows of chosen columns are ever made (a pivoted Cholesky
+    factor), at O(rows + columns taken) for each candidate and step.
     """
-    gram = F.T @ F + _RIDGE * len(F) * np.eye(F.shape[1])
+    lam = _RIDGE * len(F)
+    variance = np.einsum("ij,ij->j", F, F) + lam
     covariance = F.T @ target
     left = np.ptp(F, axis=0) > 0
-    path: list[int] = []
+    factor: list[FloatArray] = []
     while left.any():
-        gain = np.where(left, covariance**2 / np.where(left, np.diagonal(gram), 1.0), -1.0)
+        gain = np.where(left, covariance**2 / np.where(left, variance, 1.0), -1.0)
         twins = np.flatnonzero(gain >= gain.max() * (1 - _ROUNDING)).tolist()
         best = min(twins, key=lambda place: indices[place])  # the same on every machine
-        path.append(best)
+        yield best
         left[best] = False
-        row = gram[best] / gram[best, best]
-        covariance = covariance - row * covariance[best]
-        gram = gram - np.outer(row, gram[best])
-    return path
+        row = F.T @ F[:, best]
+        row[best] += lam
+        for earlier in factor:
+            row -= earlier[best] * earlier
+        row /= math.sqrt(row[best])
+        factor.append(row)
+        variance -= row**2
+        covariance = covariance - row * covariance[best] / row[best]
 
 
 def _small_weights(F: FloatArray, target: FloatArray, chosen: list[int]) -> FloatArray:

@@ -74,7 +74,7 @@ def _components(record: RunRecord) -> list[str]:
         for item in record.components
     ]
     head = ("component", "kind", "weight", "direction", "tau-b train", "tau-b test", "missing", "again")
-    prose = [escape(record.combiner), sentences.fidelity(record), sentences.stability(record.components)]
+    prose = [escape(record.combiner), escape(sentences.fidelity(record)), sentences.stability(record.components)]
     return [
         "## What was induced", "",
         *table(head, rows, right_from=4), "",

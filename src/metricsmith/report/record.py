@@ -13,6 +13,7 @@ from typing import Any
 
 from metricsmith.ceiling import RaterCeiling
 from metricsmith.records import Agreement, Difference, MetricCard, Task, Usage
+from metricsmith.report.components import Loss
 from metricsmith.report.plain import jsonable
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.report.systems import NewSystems
@@ -149,6 +150,8 @@ class RunRecord:
         Non-empty for synthetic data: the sentence that says so, shown wherever the results show.
     panel : PanelTokens, optional
         Where the generated judges were asked together.
+    loss : Loss, optional
+        What the metric loses against the full model that it abridges, on held-out rows.
     probe : ProbeRecord, optional
         What the metric makes of outputs that were changed on purpose.
     raters : RaterCeiling, optional
@@ -185,6 +188,7 @@ class RunRecord:
     raters: RaterCeiling | None = None
     differences: Mapping[str, Difference] = field(default_factory=dict)
     new_systems: NewSystems | None = None
+    loss: Loss | None = None
 
     @property
     def tested(self) -> bool:
@@ -229,6 +233,8 @@ class RunRecord:
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
+        if self.loss is not None:
+            content["loss"] = asdict(self.loss)
         if self.panel is not None:
             content["panel"] = asdict(self.panel)
         if self.probe is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from metricsmith.records import Agreement, Scale
+from metricsmith.report import components
 from metricsmith.report.digest import Outlook
 from metricsmith.report.formats import MISSING, count, interval, p_value, percent, points, statistic
 from metricsmith.report.plots.reliability import Bin
@@ -272,12 +273,13 @@ def fidelity(record: RunRecord) -> str:
             f"These few components stand in for all candidates: their predictions correlate "
             f"{statistic(record.fidelity)} with those of the full model on the rows they were chosen on."
         )
+    sentences += [components.loss(record.loss), components.suppressors(record.components, record.rows.get("train", 0))]
     if record.clipped_share > 0:
         sentences.append(
             f"{percent(record.clipped_share)} of the predictions lie outside the scale; "
             "they are held at its end when used as a score."
         )
-    return " ".join(sentences)
+    return " ".join(filter(None, sentences))
 
 
 def panel(record: RunRecord) -> str:

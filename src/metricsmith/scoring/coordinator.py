@@ -126,6 +126,7 @@ class Coordinator:
 
     def _run(self) -> None:
         self.results.recall()
+        self.results.read_columns()
         left = bool((self.results.codes[self.plan.asked] == PENDING).any())
         silent = None if self.progress and left else True
         with tqdm(total=0, desc="scoring", unit="judgement", disable=silent, leave=False) as bar:

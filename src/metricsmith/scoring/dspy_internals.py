@@ -270,7 +270,10 @@ def _model_info_once(provider: str, model: str, *, namespaces: Any = None) -> Ma
     """DSPy's entry of a model; its search for one that has none goes through the whole list at every answer."""
     if not isinstance(dspy.settings.usage_tracker, Answers):
         return _model_info(provider, model, namespaces=namespaces)  # type: ignore[no-any-return]
-    return _remembered_info(provider, model, namespaces=None if namespaces is None else tuple(namespaces))
+    known: Mapping[str, Any] = _remembered_info(
+        provider, model, namespaces=None if namespaces is None else tuple(namespaces)
+    )
+    return known
 
 
 costs.model_info = _model_info_once  # as it was, unless `Answers` are collected

@@ -11,6 +11,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import StoreError
 from metricsmith.metric import content_hash
 from metricsmith.records import Judgement, Status, Usage
@@ -100,7 +101,9 @@ class Results:
                 if slot.storable:
                     self.numbers[place] = store.metric(slot.fingerprint, slot.metric.name)
         self._kept: dict[int, list[Judgement | None]] = {
-            place: [None] * len(rows) for place in range(len(plan.slots)) if place not in self.numbers
+            place: [None] * len(rows)
+            for place, slot in enumerate(plan.slots)
+            if place not in self.numbers and not isinstance(slot.metric, ColumnMetric)
         }
         self._unstored: dict[tuple[int, int], Judgement] = {}
         self._reading = [  # per kind of row key: from the store's number and repetition to the slot
@@ -115,6 +118,15 @@ class Results:
         """For each slot that an asker answers, the first row with the same content, shape (n,)."""
         by_kind = {whole: self.keys.first(whole) for whole in {self.whole[place] for place in self.plan.asked}}
         return {place: by_kind[self.whole[place]] for place in self.plan.asked}
+
+    def read_columns(self) -> None:
+        """Read the numbers that the rows bring along; their judgements are made when they are asked for."""
+        cells = [row.get("columns") or {} for row in self.rows]
+        for place, slot in enumerate(self.plan.slots):
+            if isinstance(slot.metric, ColumnMetric):
+                self.values[place] = slot.metric.numbers(cells)
+                missing = np.isnan(self.values[place])
+                self.codes[place] = np.where(missing, CODES[Status.SKIPPED], CODES[Status.OK])
 
     def recall(self) -> None:
         """Take over everything that the store knows already; failures there are asked again."""
@@ -202,6 +214,8 @@ class Results:
         slot, status = self.plan.slots[place], STATUSES[self.codes[place, row]]
         kept = self._kept[place][row] if place in self._kept else self._unstored.get((place, row))
         found = kept or (self._stored(place, row) if place in self.numbers else None)
+        if isinstance(slot.metric, ColumnMetric):
+            found = slot.metric.judge_batch([self.rows[row]], run=slot.run)[0]
         if found is not None and found.status is status:
             return found if found.metric == slot.metric.name else replace(found, metric=slot.metric.name)
         if status in _NOT_ASKED:

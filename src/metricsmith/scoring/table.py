@@ -167,6 +167,11 @@ class ScoreTable:
             for row in range(len(self.rows))
         ]
 
+    def failed(self) -> list[Judgement]:
+        """Every judgement that is no number, in the order of `flat`."""
+        lacking = np.argwhere(self.statuses.transpose(1, 2, 0) != CODES[Status.OK])
+        return [self.judgement(row, metric, run) for metric, run, row in lacking.tolist()]
+
     def counts(self) -> dict[str, int]:
         """Judgements by status, over the whole table; ``requested`` is the sum of all others."""
         return _tally(self.statuses)

@@ -392,3 +392,15 @@ def test_without_existing_metrics_their_methods_say_so():
     table = rated_table(metric_columns=())
     done = compare(table, optimizer(bank="none"), methods=["best_existing", "metametrics"], seeds=1)
     assert [line.skipped[:22] for line in done.skipped] == ["needs existing metrics"] * 2
+
+
+def test_candidates_without_enough_values_are_left_out_of_autometrics_and_said():
+    """A third of the numbers are missing; the baselines fill in what they lack."""
+    table = rated_table()
+    for row in table.rows[::3]:
+        row["columns"]["good"] = math.nan
+    left = "AutoMetrics: no value on more than 10% of the training rows, and so left out"
+    for allowed in (False, True):
+        done = compare(table, optimizer(bank="none", allow_missing=allowed), methods=["best_existing", "autometrics"])
+        assert any(note.startswith(left) and "good (none on 33%)" in note for note in done.notes) is not allowed
+        assert "chosen on" in done.method("best_existing").remarks[0]

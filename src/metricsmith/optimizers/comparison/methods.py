@@ -116,6 +116,7 @@ def _autometrics(setting: Setting, seed: int) -> Predicted:
     asked = [metric.name for metric in induction.table.metrics if metric.card.cost == "model"]
     components = ", ".join(metric.name for metric in induction.metric.components) or "no component"
     not_made = induction.candidates.not_made
+    setting.sparse.update(induction.candidates.sparse)
     return Predicted(
         values,
         induction.table.select(asked).counts() if asked else {},

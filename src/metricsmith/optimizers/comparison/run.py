@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.candidates import sparse_note
 from metricsmith.optimizers.comparison.figures import against, common_rows, measured
 from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS, METHODS, REFERENCE, Method, Predicted
 from metricsmith.optimizers.comparison.setting import Setting, prepare
@@ -287,7 +288,7 @@ def _notes(bench: _Bench) -> list[str]:
         notes.append(asked_note(task.target, task.scale, bench.setting.learned.ratings))
     if REFERENCE in bench.available:
         notes += [f"AutoMetrics: {note}" for note in bench.options.plan(bench.setting.learned).notes]
-    return notes
+    return [*notes, *(f"AutoMetrics: {note}" for note in sparse_note(bench.setting.sparse))]
 
 
 def _warnings(setting: Setting, lines: Sequence[MethodResult]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -52,6 +52,8 @@ class Setting:
         How many DnA-Eval judges by.
     warnings : tuple of str
         What speaks against the data.
+    sparse : dict of str to str
+        Candidates of AutoMetrics that lack values, with the share of rows; it fills as seeds are run.
     """
 
     task: Task
@@ -60,6 +62,7 @@ class Setting:
     guideline: str = ""
     dimensions: int = 3
     warnings: tuple[str, ...] = ()
+    sparse: dict[str, str] = field(default_factory=dict)
 
     @cached_property
     def learned(self) -> Rated:
@@ -83,9 +86,12 @@ class Setting:
 
     @cached_property
     def existing_metrics(self) -> tuple[Metric, ...]:
-        """Bank metrics and columns that the rows can feed, without any choice among them; empty if there are none."""
+        """Bank metrics and columns that half of the rows can feed, with no choice among them; empty if there are none.
+
+        The baselines have ways of their own with missing scores, so that these do not rule a metric out.
+        """
         has_text = any(row.get("output") for row in self.learned.rows)
-        sources = replace(self.options.sources, k=10**9, panel=False)
+        sources = replace(self.options.sources, k=10**9, panel=False, allow_missing=True)
         uses_bank = has_text and sources.bank != "none"
         if not uses_bank and not sources.columns:
             return ()

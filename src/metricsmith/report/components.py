@@ -1,0 +1,87 @@
+"""The small metric beside the full model, and components whose weight goes against their own agreement, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from metricsmith.report.formats import count, interval, one_line, statistic
+
+__all__ = ["Loss", "loss", "suppressors"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What the small metric loses against the full model on the same held-out rows.
+
+    Parameters
+    ----------
+    kendall_tau_b : float
+        Tau-b of the full model minus that of the small metric, in [-2, 2]; NaN if undefined.
+    ci_low, ci_high : float
+        95 % interval of this difference, by leaving out groups; NaN where there is none.
+    n : int
+        Rows that both predict.
+    """
+
+    kendall_tau_b: float
+    ci_low: float = math.nan
+    ci_high: float = math.nan
+    n: int = 0
+
+
+class Weighted(Protocol):
+    """What is read of a component here."""
+
+    @property
+    def name(self) -> str:
+        """The component's name."""
+
+    @property
+    def weight(self) -> float:
+        """Rating points per standard deviation."""
+
+    @property
+    def tau_train(self) -> float:
+        """Tau-b of the component alone on the training rows."""
+
+
+def loss(found: Loss | None) -> str:
+    """The difference to the full model on held-out rows; empty where none was measured."""
+    if found is None or not math.isfinite(found.kendall_tau_b):
+        return ""
+    ends = ""
+    if math.isfinite(found.ci_low) and math.isfinite(found.ci_high):
+        ends = f" (95\u00a0% interval of the difference {interval(found.ci_low, found.ci_high, 3)})"
+    side = "loses" if found.kendall_tau_b >= 0 else "gains"
+    return (
+        f"On the same {count(found.n, 'held-out row')} the small metric {side} {statistic(abs(found.kendall_tau_b))} "
+        f"of tau-b against the full model{ends}."
+    )
+
+
+def suppressors(components: Sequence[Weighted], rows: int) -> str:
+    """The components whose weight has another sign than their own tau-b on the training rows; empty without any.
+
+    Parameters
+    ----------
+    components : sequence
+    rows : int
+        The training rows. A tau-b within two standard errors of 0, as unrelated rankings of so many rows have them,
+        may have either sign by chance, which is said.
+    """
+    found = [item for item in components if item.weight * item.tau_train < 0]
+    if not found or rows < 2:
+        return ""
+    chance = 2 * math.sqrt(2 * (2 * rows + 5) / (9 * rows * (rows - 1)))
+    named = ", ".join(
+        f"{one_line(item.name)} (alone tau-b {statistic(item.tau_train, 2, signed=True)}"
+        f"{', near enough to 0 for either sign by chance' if abs(item.tau_train) < chance else ''})"
+        for item in found
+    )
+    return (
+        f"The weight has another sign than the component's own agreement with the training ratings in {named}: such a "
+        "component corrects the others (a suppressor), and its weight is no effect of that quality."
+    )

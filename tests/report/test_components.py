@@ -1,0 +1,48 @@
+"""What is said of the small metric beside the full one, and of weights against a component's own agreement."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from metricsmith.report.components import Loss, loss, suppressors
+
+
+def component(name, weight, tau):
+    return SimpleNamespace(name=name, weight=weight, tau_train=tau)
+
+
+def test_a_loss_is_said_with_its_rows_and_its_interval():
+    assert loss(Loss(0.0123, -0.01, 0.035, 90)) == (
+        "On the same 90 held-out rows the small metric loses .012 of tau-b against the full model "
+        "(95\u00a0% interval of the difference −.010 to .035)."
+    )
+
+
+def test_a_gain_is_called_one_and_no_interval_is_invented():
+    said = loss(Loss(-0.02, n=60))
+    assert "gains .020 of tau-b" in said
+    assert "interval" not in said
+
+
+@pytest.mark.parametrize("found", [None, Loss(math.nan)])
+def test_without_a_difference_nothing_is_said(found):
+    assert loss(found) == ""
+
+
+def test_a_weight_against_the_components_own_agreement_is_no_effect_of_that_quality():
+    """Twice the null standard error of tau on 60 rows is 2 sqrt(2 (125) / (9 x 60 x 59)) = .177."""
+    parts = [component("chrf", 1.0, 0.3), component("parent", 2.0, -0.056), component("ter", -0.5, 0.2)]
+    said = suppressors(parts, 60)
+    assert "parent (alone tau-b −.06, near enough to 0 for either sign by chance)" in said
+    assert "ter (alone tau-b +.20):" in said
+    assert "suppressor" in said
+    assert "no effect of that quality" in said
+    assert "chrf" not in said
+
+
+def test_equal_signs_zero_and_undefined_taus_are_no_suppressors():
+    parts = [component("a", -1.0, -0.3), component("b", 1.0, 0.0), component("c", 1.0, math.nan)]
+    assert suppressors(parts, 60) == ""
