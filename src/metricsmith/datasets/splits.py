@@ -89,14 +89,12 @@ def content_order(rows: Sequence[Any], target: str = "") -> NDArray[np.intp]:
     """
     groups = [str(row.get("group")) for row in rows]
     apart = {*_LABELS, target}
-    contents = [
-        content_hash({name: value for name, value in row.toDict().items() if name not in apart}) for row in rows
-    ]
+    fields = [{name: value for name, value in row.toDict().items() if name not in apart} for row in rows]
+    contents = list(map(content_hash, fields))
     rated = [content_hash(content, row.get(target)) for content, row in zip(contents, rows, strict=True)]
-    keys = list(zip(contents, _by_group(groups, contents), rated, _by_group(groups, rated), groups, strict=True))
-    return np.array(
-        sorted(range(len(keys)), key=lambda place: (keys[place], str(rows[place].get("id")))), dtype=np.intp
-    )
+    ids = [str(row.get("id")) for row in rows]
+    keys = [*zip(contents, _by_group(groups, contents), rated, _by_group(groups, rated), groups, ids, strict=True)]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
 
 
 def _by_group(groups: Sequence[Hashable], contents: Sequence[str]) -> list[str]:
