@@ -89,7 +89,7 @@ def with_probe(done: Induced, table: Table, optimizer: AutoMetrics, prober: Prob
         concurrency=options.concurrency if prober.concurrency == "auto" else prober.concurrency,
     )
     try:
-        found = own.probe(done.metric, table.subset(content_order(table.rows)).rows, task)
+        found = own.probe(done.metric, table.subset(content_order(table.rows, task.target)).rows, task)
     except ModelFailure as problem:
         warnings = (*done.record.warnings, f"there is no probe, since the model failed: {problem}")
         record = replace(done.record, warnings=warnings)
@@ -168,7 +168,7 @@ def configure(table: Table, optimizer: AutoMetrics) -> tuple[Options, Task]:
 def _sides(table: Table, options: Options, task: Task, fraction: float, test: Table | None, cv: int | None) -> Sides:
     if cv is not None and test is not None:
         raise OptionError("--cv and a test file exclude each other: cross-validation tests on every row")
-    order = content_order(table.rows)
+    order = content_order(table.rows, task.target)
     places, apart = order[~np.isnan(table.ratings[order])], order[np.isnan(table.ratings[order])]
     part = table.subset(places)
     rated, none = Rated.of(part.rows, task.target), Rated.of([], task.target)
@@ -180,7 +180,7 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
         parts = folds(part.groups, cv, options.seed, part.texts, ratings=part.ratings)
     elif test is not None:
         kind, how = "file", f"test {PurePath(test.name).name} sha256:{test.checksum}"
-        order = content_order(test.rows)
+        order = content_order(test.rows, task.target)
         given["test"] = order[~np.isnan(test.ratings[order])]
         held = Rated.of(test.subset(given["test"]).rows, task.target)
         shared = shared_source(_named_groups(table, rated), _named_groups(test, held))
