@@ -122,6 +122,15 @@ def test_a_lenient_rater_agrees_as_before():
     assert (a.agreement, a.ceiling) == (b.agreement, pytest.approx(b.ceiling, abs=0.01))
 
 
+def test_raters_keep_their_own_levels():
+    """One gives marks without ties, the other thumbs, one in five of them up."""
+    common, numbers = people(20000, cuts=None, seed=3)
+    numbers[:, 1] = numbers[:, 1] > 0.84
+    found = rater_ceiling(rows(numbers[:300]), [place // 6 for place in range(300)])
+    assert found.low < kendall_tau_b(common, numbers.mean(axis=1)) < found.high
+    assert found.ceiling == pytest.approx(kendall_tau_b(common, numbers.mean(axis=1)), abs=0.02)
+
+
 def test_the_median_has_a_ceiling_of_its_own():
     given = rows(people(90, raters=3)[1])
     mean, median = rater_ceiling(given), rater_ceiling(given, average="median")
