@@ -28,7 +28,8 @@ def common_rows(predicted: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     A method that lacks more than half of the rows takes none from the others: it has those of its own that are common.
     """
     missing = {key: np.isnan(values).any(axis=0) for key, values in predicted.items()}
-    nowhere = np.any([lack for lack in missing.values() if lack.mean() <= MOST_MISSING] or [[False]], axis=0)
+    narrowing = [lack for lack in missing.values() if lack.mean() <= MOST_MISSING]
+    nowhere = np.any(narrowing, axis=0) if narrowing else np.array(False)
     return {key: np.where(nowhere | missing[key], np.nan, values) for key, values in predicted.items()}
 
 
