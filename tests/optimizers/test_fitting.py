@@ -63,6 +63,11 @@ def test_the_size_goes_by_cost_unless_it_is_given():
             assert FitOptions(**given).settled(cost) == FitOptions(**given)
 
 
+def test_a_size_that_is_not_settled_is_said_to_hang_on_the_judges():
+    assert FitOptions().label.endswith("projected to n 12, with judges to fidelity 0.97")
+    assert FitOptions().settled(costly=True).label.endswith("projected to fidelity 0.97")
+
+
 def test_names_are_the_candidates_names():
     values, ratings, names = data()
     result = fitted(values, ratings, names)

@@ -17,14 +17,14 @@ def component(name, weight, tau):
 def test_a_loss_is_said_with_its_rows_and_its_interval():
     assert loss(Loss(0.0123, -0.01, 0.035, 90)) == (
         "On the same 90 held-out rows the small metric loses .012 of tau-b against the full model "
-        "(95\u00a0% interval of the difference −.010 to .035)."
+        "(95\u00a0% interval −.010 to .035)."
     )
 
 
 def test_a_gain_is_called_one_and_no_interval_is_invented():
-    said = loss(Loss(-0.02, n=60))
-    assert "gains .020 of tau-b" in said
-    assert "interval" not in said
+    assert "gains .020 of tau-b" in loss(Loss(-0.02, n=60))
+    assert "interval" not in loss(Loss(-0.02, n=60))
+    assert "(95\u00a0% interval −.010 to .050)" in loss(Loss(-0.02, -0.05, 0.01, 60))
 
 
 @pytest.mark.parametrize("found", [None, Loss(math.nan)])

@@ -80,7 +80,8 @@ class FitOptions:
             return f"TwoStagePLS n {self.n or PAPER_N}"
         if self.full:
             return "PriorRidge r2 1/6, all candidates"
-        size = f"n {self.n}" if self.n else f"fidelity {self.fidelity or COSTLY_FIDELITY:g}"
+        size = f"n {self.n}" if self.n else f"fidelity {self.fidelity:g}" if self.fidelity else ""
+        size = size or f"n {FREE_N}, with judges to fidelity {COSTLY_FIDELITY:g}"
         return f"PriorRidge r2 1/6, projected to {size}"
 
 

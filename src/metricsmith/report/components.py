@@ -52,13 +52,12 @@ def loss(found: Loss | None) -> str:
     """The difference to the full model on held-out rows; empty where none was measured."""
     if found is None or not math.isfinite(found.kendall_tau_b):
         return ""
-    ends = ""
-    if math.isfinite(found.ci_low) and math.isfinite(found.ci_high):
-        ends = f" (95\u00a0% interval of the difference {interval(found.ci_low, found.ci_high, 3)})"
-    side = "loses" if found.kendall_tau_b >= 0 else "gains"
+    lost = found.kendall_tau_b >= 0
+    low, high = (found.ci_low, found.ci_high) if lost else (-found.ci_high, -found.ci_low)
+    ends = f" (95\u00a0% interval {interval(low, high)})" if math.isfinite(low) and math.isfinite(high) else ""
     return (
-        f"On the same {count(found.n, 'held-out row')} the small metric {side} {statistic(abs(found.kendall_tau_b))} "
-        f"of tau-b against the full model{ends}."
+        f"On the same {count(found.n, 'held-out row')} the small metric {'loses' if lost else 'gains'} "
+        f"{statistic(abs(found.kendall_tau_b))} of tau-b against the full model{ends}."
     )
 
 
