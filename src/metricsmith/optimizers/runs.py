@@ -11,7 +11,7 @@ from pathlib import Path
 import dspy
 import numpy as np
 
-from metricsmith.agreement import agreement, agreement_over_folds
+from metricsmith.agreement import agreement
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets.splits import Split
 from metricsmith.errors import DataError, ModelFailure
