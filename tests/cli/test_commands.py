@@ -253,3 +253,25 @@ def test_scoring_with_a_broken_model_writes_what_there_is_and_is_code_3(run, dat
     assert code == 3
     assert "refuses to work: [openai/loopback] always 400" in err
     assert len((tmp_path / "scores.csv").read_text("utf-8").splitlines()) == 61
+
+
+def test_context_system_and_rater_are_named_where_no_one_would_guess_them(run, tmp_path):
+    """`--context`, `--system` and `--rater` of induce, compare, probe and score reach the reader of the table."""
+    path, out = tmp_path / "own.csv", tmp_path / "out"
+    lines = [f"q{n // 3},answer {n} {'well' * (n % 5)},{n % 5 + 1},{n % 5},p{n},s{n % 3},r{n % 2}" for n in range(60)]
+    path.write_text("\n".join(["prompt,answer,rating,len,facts,bot,who", *lines]) + "\n")
+    named = ["--context", "facts", "--system", "bot", "--rater", "who"]
+    basics = ["--target", "rating", "--bank", "none", "--metric-columns", "len"]
+    assert run("induce", path, *basics, *named, "--out", out)[0] == 0
+    signature = json.loads((out / "report.json").read_text("utf-8"))["signature"]
+    assert "columns rating, answer, facts, bot, who, prompt" in signature
+    for command in (
+        ("compare", path, *basics),
+        ("probe", out / "metric.json", path),
+        ("score", out / "metric.json", path),
+    ):
+        for option in named[::2]:
+            code, _, err = run(*command, option, "missing")
+            assert code == 2
+            assert "no column 'missing'" in err
+            assert f"({option})" in err

@@ -46,6 +46,35 @@ def test_an_exact_name_is_meant_even_where_it_holds_brackets():
     assert match_columns(RAW, ["odd [x]"]).names == ("odd [x]",)
 
 
+PEOPLE = open_source(
+    pd.DataFrame({"y": [1, 2], "bleu": [1, 2], "Human 1": [1, 2], "rater2_score": [1, 2], "gold": [1, 2]}
+                 | {"worker_id": [1, 2], "marigold": [1, 2], "annotator[1]": [1, 2]})
+)  # fmt: skip
+
+
+def test_a_pattern_passes_over_the_columns_that_people_wrote_and_says_so():
+    found = match_columns(PEOPLE, ["[!y]*"])
+    assert found.names == ("bleu", "marigold")
+    assert found.notes == (
+        "metric_columns pattern '[!y]*' matches 2 of 8 columns; 'Human 1', 'rater2_score', 'gold', 'worker_id', "
+        "'annotator[1]' passed over: people wrote it, and only its exact name takes it",
+    )
+
+
+def test_the_exact_name_takes_a_column_that_people_wrote_also_where_it_was_escaped():
+    assert match_columns(PEOPLE, ["gold"], ["annotator[[]1]"]).names == ("gold", "annotator[1]")
+
+
+def test_a_pattern_that_fits_only_what_people_wrote_is_an_error():
+    with pytest.raises(OptionError, match=r"matches only columns that people wrote \(Human 1\), .* exact name"):
+        match_columns(PEOPLE, ["Hum*"])
+
+
+def test_a_target_that_people_wrote_is_still_refused_to_a_pattern():
+    with pytest.raises(OptionError, match="matches the target column 'gold'"):
+        match_columns(PEOPLE, ["g*"], target="gold")
+
+
 @pytest.mark.parametrize("patterns", [(["bleu*"], []), ([], ["bleu*"])])
 def test_a_pattern_is_case_sensitive_and_matching_nothing_is_an_error(patterns):
     option = "metric_columns" if patterns[0] else "prior_columns"

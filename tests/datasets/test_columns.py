@@ -15,7 +15,8 @@ def table(*names):
 
 
 def test_every_role_is_guessed_from_its_name():
-    raw = table("ID", "prompt_id", "Question", "passage", "modelOutput", "Gold Answer", "human-rating")
+    names = ("ID", "prompt_id", "Question", "passage", "modelOutput", "Gold Answer", "human-rating", "Model", "raterID")
+    raw = table(*names)
     assert resolve_columns(raw, Columns()) == Columns(
         target="human-rating",
         output="modelOutput",
@@ -24,6 +25,8 @@ def test_every_role_is_guessed_from_its_name():
         context="passage",
         id="ID",
         group="prompt_id",
+        system="Model",
+        rater="raterID",
         guessed=frozenset(SYNONYMS),
     )
 
@@ -83,9 +86,11 @@ def test_the_target_is_only_guessed_where_one_is_wanted():
         (Columns(output="outputs"), "--output"),
         (Columns(inputs=("outputs",)), "--input"),
         (Columns(references=("outputs",)), "--reference"),
-        (Columns(context="outputs"), "context=..."),
+        (Columns(context="outputs"), "--context"),
         (Columns(id="outputs"), "--id"),
         (Columns(group="outputs"), "--group"),
+        (Columns(system="outputs"), "--system"),
+        (Columns(rater="outputs"), "--rater"),
     ],
 )
 def test_a_missing_column_names_the_nearest_and_the_option(named, option):

@@ -12,7 +12,9 @@ import pytest
 import datasets
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, OptionError
+from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Scale
+from metricsmith.scoring.results import Keys
 
 N = 10
 FRAME = pd.DataFrame({
@@ -161,6 +163,26 @@ def test_subset_takes_rows_ratings_and_scores_together():
 
 def test_texts_are_what_splits_compare():
     assert read_table(FRAME, target="score").texts[0] == ("Question, 0?", 'Line one "0"\nNA, né')
+
+
+def test_rows_say_which_system_wrote_them_and_who_rated_them():
+    table = read_table(frame(model=["m1", 2.0] * 5, annotator=[" ann ", None] * 5), target="score")
+    assert (table.columns.system, table.columns.rater) == ("model", "annotator")
+    assert (table.systems, table.raters) == (["m1", "2"] * 5, ["ann", ""] * 5)
+    assert (table.rows[1]["system"], table.rows[1]["rater"]) == ("2", "")
+    assert "rater column guessed: 'annotator' (name it with rater=... (--rater))" in table.notes
+    bare = read_table(FRAME, target="score")
+    assert (bare.systems, bare.raters) == ([], [])
+    assert "system" not in bare.rows[0]
+
+
+def test_a_system_or_rater_changes_neither_what_a_judge_is_shown_nor_where_its_answer_is_kept():
+    bare = read_table(FRAME, target="score").rows[0]
+    labelled = read_table(frame(system=["m1", "m2"] * 5, rater=["a", "b"] * 5), target="score").rows[0]
+    judge = CriterionJudge(criterion="Clear", meaning="It is clear.", task="Answer.")
+    assert judge.messages(labelled) == judge.messages(bare)
+    keys = [Keys([row]).row(0, whole=False) for row in (labelled, bare)]
+    assert keys[0] == keys[1]
 
 
 def test_conditions_filter_rows_and_are_counted():

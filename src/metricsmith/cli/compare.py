@@ -15,6 +15,7 @@ from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.table import (
     Bank,
     Components,
+    Context,
     Data,
     Group,
     Id,
@@ -25,9 +26,11 @@ from metricsmith.cli.table import (
     Output,
     PanelMode,
     PriorColumns,
+    Rater,
     Reference,
     Regression,
     ScaleText,
+    System,
     Target,
     TaskText,
     Where,
@@ -54,6 +57,9 @@ def compare(
     output: Output = None,
     input: Input = None,
     reference: Reference = None,
+    context: Context = None,
+    system: System = None,
+    rater: Rater = None,
     id: Id = None,
     group: Group = None,
     where: Where = None,
@@ -109,8 +115,9 @@ def compare(
     if store is not None:
         check_writable(store, "--store", folder=False)
     columns = reading(
-        target=target, task=task, output=output, input=input, reference=reference, id=id, group=group, where=where,
-        metric_columns=metric_columns, prior_columns=prior_columns, scale=scale, lower_is_better=lower_is_better,
+        target=target, task=task, output=output, input=input, reference=reference, context=context, system=system,
+        rater=rater, id=id, group=group, where=where, metric_columns=metric_columns, prior_columns=prior_columns,
+        scale=scale, lower_is_better=lower_is_better,
     )  # fmt: skip
     options: dict[str, Any] = {
         "methods": [name.strip() for name in methods.split(",") if name.strip()], "seeds": seeds, "fraction": test,

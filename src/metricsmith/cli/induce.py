@@ -15,6 +15,7 @@ from metricsmith.cli.summary import summary
 from metricsmith.cli.table import (
     Bank,
     Components,
+    Context,
     Data,
     Group,
     Id,
@@ -25,11 +26,13 @@ from metricsmith.cli.table import (
     Output,
     PanelMode,
     PriorColumns,
+    Rater,
     RawCsv,
     Reference,
     Regression,
     ScaleText,
     StrictMode,
+    System,
     Target,
     TaskText,
     Where,
@@ -50,6 +53,9 @@ def induce(
     output: Output = None,
     input: Input = None,
     reference: Reference = None,
+    context: Context = None,
+    system: System = None,
+    rater: Rater = None,
     id: Id = None,
     group: Group = None,
     where: Where = None,
@@ -105,8 +111,9 @@ def induce(
     if store is not None:
         check_writable(store, "--store", folder=False)
     options = reading(
-        target=target, task=task, output=output, input=input, reference=reference, id=id, group=group, where=where,
-        metric_columns=metric_columns, prior_columns=prior_columns, scale=scale, lower_is_better=lower_is_better,
+        target=target, task=task, output=output, input=input, reference=reference, context=context, system=system,
+        rater=rater, id=id, group=group, where=where, metric_columns=metric_columns, prior_columns=prior_columns,
+        scale=scale, lower_is_better=lower_is_better,
     )  # fmt: skip
     table = read_table(data, **options)
     fraction, test_table = _test_side(test, options)

@@ -24,6 +24,7 @@ from metricsmith.cli.metric_file import (
 )
 from metricsmith.cli.model import ApiBase, Model
 from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.cli.table import Context, Rater, System
 from metricsmith.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -55,6 +56,9 @@ def probe(
     output: Output = None,
     input: Input = None,
     reference: Reference = None,
+    context: Context = None,
+    system: System = None,
+    rater: Rater = None,
     id: Id = None,
     where: Where = None,
     lm: Model = None,
@@ -79,7 +83,10 @@ def probe(
         check_apart([out / name for name in PROBE_FILES], "--out", files)
     if store is not None:
         check_writable(store, "--store", folder=False)
-    named = {"output": output, "inputs": input, "reference": reference, "id": id, "where": where}
+    named = {
+        "output": output, "inputs": input, "reference": reference, "context": context, "system": system,
+        "rater": rater, "id": id, "where": where,
+    }  # fmt: skip
     loaded = any_metric(metric)
     table = rows_for(loaded, data, named)
     options: dict[str, Any] = {"perturbers": perturbers, "unit": unit, "strengths": tuple(strength or ("obvious",))}

@@ -39,7 +39,7 @@ from metricsmith.cli.metric_file import (
 )
 from metricsmith.cli.model import ApiBase, Model
 from metricsmith.cli.paths import check_apart, check_writable, write
-from metricsmith.cli.table import RawCsv
+from metricsmith.cli.table import Context, Rater, RawCsv, System
 from metricsmith.cli.terminal import say
 from metricsmith.errors import (
     DataError,
@@ -70,6 +70,9 @@ def score(
     output: Output = None,
     input: Input = None,
     reference: Reference = None,
+    context: Context = None,
+    system: System = None,
+    rater: Rater = None,
     id: Id = None,
     where: Where = None,
     lm: Model = None,
@@ -96,7 +99,10 @@ def score(
         "concurrency": concurrency(bounds, requests_per_minute, tokens_per_minute),
         "budget": budget(max_requests, max_tokens, max_usd, max_seconds),
     }
-    named = {"output": output, "inputs": input, "reference": reference, "id": id, "where": where}
+    named = {
+        "output": output, "inputs": input, "reference": reference, "context": context, "system": system,
+        "rater": rater, "id": id, "where": where,
+    }  # fmt: skip
     induced = induced_metric(metric)
     table = rows_for(induced, data, named)
     with model_for(induced, lm, api_base):
@@ -130,13 +136,15 @@ def explain(
     output: Output = None,
     input: Input = None,
     reference: Reference = None,
+    context: Context = None,
     id: Id = None,
     lm: Model = None,
     api_base: ApiBase = None,
 ) -> None:
     """Take one row's prediction apart."""
     induced = induced_metric(metric)
-    table = rows_for(induced, data, {"output": output, "inputs": input, "reference": reference, "id": id})
+    named = {"output": output, "inputs": input, "reference": reference, "context": context, "id": id}
+    table = rows_for(induced, data, named)
     found = [candidate for candidate in table.rows if candidate["id"] == row]
     if not found:
         raise DataError(

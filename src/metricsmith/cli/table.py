@@ -11,9 +11,9 @@ import typer
 from metricsmith.errors import DataError
 
 __all__ = [
-    "Bank", "Components", "Data", "Group", "Id", "Input", "LowerIsBetter", "MetricColumns", "MostMetrics", "Output",
-    "PanelMode", "PriorColumns", "RawCsv", "Reference", "Regression", "ScaleText", "StrictMode", "Target", "TaskText",
-    "Where",
+    "Bank", "Components", "Context", "Data", "Group", "Id", "Input", "LowerIsBetter", "MetricColumns", "MostMetrics",
+    "Output", "PanelMode", "PriorColumns", "Rater", "RawCsv", "Reference", "Regression", "ScaleText", "StrictMode",
+    "System", "Target", "TaskText", "Where",
     "reading", "text_or_file",
 ]  # fmt: skip
 
@@ -25,6 +25,11 @@ TaskText = Annotated[
 Output = Annotated[str | None, typer.Option(metavar="COL", help="Column with the text to judge.")]
 Input = Annotated[list[str] | None, typer.Option(metavar="COL", help="Column that the output answers.")]
 Reference = Annotated[list[str] | None, typer.Option(metavar="COL", help="Column with good outputs.")]
+Context = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column with what the output should rest on, such as a passage.")
+]
+System = Annotated[str | None, typer.Option(metavar="COL", help="Column that says which system wrote the output.")]
+Rater = Annotated[str | None, typer.Option(metavar="COL", help="Column that says who gave the rating.")]
 Id = Annotated[str | None, typer.Option(metavar="COL", help="Column with unique row ids.")]
 Group = Annotated[
     str | None, typer.Option(metavar="COL", help="Rows of one group never stand on both sides of a split.")
@@ -66,6 +71,9 @@ def reading(
     output: str | None,
     input: Sequence[str] | None,
     reference: Sequence[str] | None,
+    context: str | None,
+    system: str | None,
+    rater: str | None,
     id: str | None,
     group: str | None,
     where: Sequence[str] | None,
@@ -77,7 +85,8 @@ def reading(
     """The arguments of `read_table` that the options stand for."""
     return {
         "target": target, "task": text_or_file(task, "--task"), "output": output, "inputs": input or (),
-        "reference": reference or (), "id": id, "group": group, "where": where or (),
+        "reference": reference or (), "context": context, "system": system, "rater": rater, "id": id, "group": group,
+        "where": where or (),
         "metric_columns": metric_columns or (), "prior_columns": prior_columns or (), "scale": scale,
         "higher_is_better": False if lower_is_better else None,
     }  # fmt: skip

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from glob import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.datasets.cells import cell_number, cell_text
+from metricsmith.datasets.columns import SYNONYMS, normal_name
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError, nearest
 
 __all__ = ["Candidates", "match_columns", "read_scores"]
+
+# Words in the names of columns that people wrote. What they wrote is no candidate by accident.
+_PEOPLE = frozenset({"rater", "human", "annotator", "gold", "raters", "humans", "annotators", "golden"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,7 @@ class Candidates:
     prior : tuple of str
         Those that are declared to measure the target.
     notes : tuple of str
-        One line per pattern with the number of columns it matched.
+        One line per pattern with the number of columns it matched, and which it passed over.
     """
 
     names: tuple[str, ...] = ()
@@ -49,7 +55,8 @@ def match_columns(
         The table.
     metric_columns, prior_columns : sequence of str
         Case-sensitive glob patterns (``*``, ``?``, ``[abc]``, ``[!abc]``) or exact names. Prior columns
-        are candidates too.
+        are candidates too. A column whose name says that people wrote it (rater, human, annotator, gold) is
+        taken by its exact name only, never by a pattern.
     target : str, optional
         The rating column, which no pattern may match.
 
@@ -63,10 +70,15 @@ def match_columns(
     notes = []
     for option, patterns in options.items():
         for pattern in patterns:
-            names = [name for name in raw.columns if name == pattern or fnmatchcase(name, pattern)]
-            _check_match(raw, pattern, names, f"{option} (--{option.replace('_', '-')})", target)
+            exact = {name for name in raw.columns if pattern in (name, escape(name))}
+            fitting = [name for name in raw.columns if name in exact or fnmatchcase(name, pattern)]
+            names = [name for name in fitting if name in exact or name == target or not _by_people(name)]
+            over = [name for name in fitting if name not in names]
+            _check_match(raw, pattern, names, f"{option} (--{option.replace('_', '-')})", target, over)
             found[option].update(names)
-            notes.append(f"{option} pattern {pattern!r} matches {len(names)} of {len(raw.columns)} columns")
+            said = f"; {', '.join(map(repr, over))} passed over: people wrote it, and only its exact name takes it"
+            matched = f"{option} pattern {pattern!r} matches {len(names)} of {len(raw.columns)} columns"
+            notes.append(matched + (said if over else ""))
     every = found["metric_columns"] | found["prior_columns"]
     return Candidates(
         names=tuple(name for name in raw.columns if name in every),
@@ -99,7 +111,20 @@ def read_scores(raw: RawTable, names: Sequence[str]) -> dict[str, NDArray[np.flo
     return scores
 
 
-def _check_match(raw: RawTable, pattern: str, names: Sequence[str], option: str, target: str | None) -> None:
+def _by_people(name: str) -> bool:
+    normal = normal_name(name)
+    return normal in SYNONYMS["rater"] or not _PEOPLE.isdisjoint(re.split(r"[_\d]+", normal))
+
+
+def _check_match(
+    raw: RawTable, pattern: str, names: Sequence[str], option: str, target: str | None, over: Sequence[str]
+) -> None:
+    if not names and over:
+        raise OptionError(
+            f"{raw.name}: the pattern {pattern!r} of {option} matches only columns that people wrote "
+            f"({', '.join(over[:12])}{', ...' if len(over) > 12 else ''}), which a pattern never takes: give the exact "
+            f"name of each that is meant as a score"
+        )
     if not names:
         raise OptionError(
             f"{raw.name}: the pattern {pattern!r} of {option} matches none of the {len(raw.columns)} "

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
 
-__all__ = ["SYNONYMS", "Columns", "guess_notes", "need_column", "resolve_columns"]
+__all__ = ["SYNONYMS", "Columns", "fitting_columns", "guess_notes", "need_column", "normal_name", "resolve_columns"]
 
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "target": (
@@ -38,6 +38,14 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "group", "group_id", "source_id", "src_id", "prompt_id", "prompt_index", "input_id", "doc_id",
         "document_id", "article_id", "question_id", "query_id", "topic_id", "task_id", "item_group",
     ),
+    "system": (
+        "system", "system_id", "system_name", "sys", "model", "model_id", "model_name", "generator", "engine",
+    ),
+    "rater": (
+        "rater", "rater_id", "annotator", "annotator_id", "worker", "worker_id", "coder", "coder_id", "judge_id",
+        "reviewer", "reviewer_id", "evaluator", "evaluator_id", "assessor", "assessor_id", "rated_by", "annotated_by",
+        "labeler", "labeler_id", "labeller", "labeller_id",
+    ),
 }  # fmt: skip
 """Column names that stand for each role, the likeliest first, in lower case with underscores."""
 
@@ -46,9 +54,11 @@ _OPTIONS = {
     "output": "output=... (--output)",
     "input": "inputs=... (--input)",
     "reference": "reference=... (--reference)",
-    "context": "context=...",
+    "context": "context=... (--context)",
     "id": "id=... (--id)",
     "group": "group=... (--group)",
+    "system": "system=... (--system)",
+    "rater": "rater=... (--rater)",
 }
 
 
@@ -58,8 +68,8 @@ class Columns:
 
     Parameters
     ----------
-    target, output, context, id, group : str or None
-        None where the table has no such column.
+    target, output, context, id, group, system, rater : str or None
+        None where the table has no such column. `system` names what wrote an output, `rater` who rated it.
     inputs, references : tuple of str
         In the order given.
     guessed : frozenset of str
@@ -73,6 +83,8 @@ class Columns:
     context: str | None = None
     id: str | None = None
     group: str | None = None
+    system: str | None = None
+    rater: str | None = None
     guessed: frozenset[str] = frozenset()
 
     def texts(self) -> tuple[str, ...]:
@@ -81,7 +93,7 @@ class Columns:
 
     def used(self) -> tuple[str, ...]:
         """Every column that has a role, each once."""
-        single = [self.target, self.output, self.context, self.id, self.group]
+        single = [self.target, self.output, self.context, self.id, self.group, self.system, self.rater]
         return tuple(dict.fromkeys([name for name in single if name] + [*self.inputs, *self.references]))
 
 
@@ -123,7 +135,7 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
     guessed = set()
     for role in [role for role, names in chosen.items() if not names]:
         barred = used if role != "id" else used.union(chosen["group"])
-        fitting = [name for name in _fitting(raw, role) if name not in barred]
+        fitting = [name for name in fitting_columns(raw, role) if name not in barred]
         if fitting:
             chosen[role] = (fitting[0],)
             used.add(fitting[0])
@@ -135,7 +147,7 @@ def guess_notes(raw: RawTable, columns: Columns) -> tuple[str, ...]:
     """One line per column that was guessed from its name, with the unused ones that would have fitted."""
     notes = []
     for role, names in _by_role(columns).items():
-        fitting = _fitting(raw, role)
+        fitting = fitting_columns(raw, role)
         if role in columns.guessed and names[0] in fitting:
             others = [repr(name) for name in fitting if name not in columns.used()]
             hint = f"; {', '.join(others)} would fit too" if others else ""
@@ -162,6 +174,8 @@ def _by_role(columns: Columns) -> dict[str, tuple[str, ...]]:
         "context": (columns.context,) if columns.context else (),
         "id": (columns.id,) if columns.id else (),
         "group": (columns.group,) if columns.group else (),
+        "system": (columns.system,) if columns.system else (),
+        "rater": (columns.rater,) if columns.rater else (),
     }
 
 
@@ -175,6 +189,8 @@ def _from_roles(roles: dict[str, tuple[str, ...]], guessed: frozenset[str]) -> C
         context=first["context"],
         id=first["id"],
         group=first["group"],
+        system=first["system"],
+        rater=first["rater"],
         guessed=guessed,
     )
 
@@ -188,12 +204,19 @@ def _check_target(raw: RawTable, named: Columns) -> None:
         )
 
 
-def _fitting(raw: RawTable, role: str) -> list[str]:
+def fitting_columns(raw: RawTable, role: str) -> list[str]:
     """Columns whose name stands for `role`, the likeliest first."""
-    normal = {_normal(name): name for name in reversed(raw.columns)}
+    normal = {normal_name(name): name for name in reversed(raw.columns)}
     return [normal[synonym] for synonym in SYNONYMS[role] if synonym in normal]
 
 
-def _normal(name: str) -> str:
+def normal_name(name: str) -> str:
+    """The name as `SYNONYMS` writes names: in lower case with underscores.
+
+    Examples
+    --------
+    >>> normal_name("Gold Answer"), normal_name("modelOutput")
+    ('gold_answer', 'model_output')
+    """
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[\W_]+", "_", snake).strip("_").lower()

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["Table", "read_table"]
 
 # Names that a row already gives to something else, so that no rating can stand under them.
-_RESERVED = frozenset({"input", "output", "references", "context", "id", "group", "columns", "base", "self"})
+_RESERVED = frozenset(
+    {"input", "output", "references", "context", "id", "group", "own_group", "system", "rater", "columns"}
+    | {"base", "self"}
+)
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,9 @@ class Table:
         Description, name of the rating (empty if the table has none) and its scale.
     rows : list of dspy.Example, length n
         With ``output``, ``input``, ``references``, ``context`` where present, the labels ``id`` and
-        ``group``, the rating as float under the target's name where the row has one, and the candidate
-        columns' numbers under ``columns``.
+        ``group``, ``own_group`` where that was another before groups were joined (`labels.label_rows`), where the
+        table has such columns ``system`` and ``rater`` (a text, empty where the cell is blank), the rating as float
+        under the target's name where the row has one, and the candidate columns' numbers under ``columns``.
     ratings : float array, shape (n,)
         NaN where a row has no rating.
     columns : Columns
@@ -85,6 +89,16 @@ class Table:
         return [row["group"] for row in self.rows]
 
     @property
+    def systems(self) -> list[str]:
+        """What wrote each row's output, ``""`` where that is blank; an empty list without such a column."""
+        return [] if self.columns.system is None else [row["system"] for row in self.rows]
+
+    @property
+    def raters(self) -> list[str]:
+        """Who gave each row's rating, ``""`` where that is blank; an empty list without such a column."""
+        return [] if self.columns.rater is None else [row["rater"] for row in self.rows]
+
+    @property
     def texts(self) -> list[tuple[str, str]]:
         """Every row's input and output, empty where it has none: what `splits` compares."""
         return [(row.get("input", ""), row.get("output", "")) for row in self.rows]
@@ -115,6 +129,8 @@ def read_table(
     id: str | None = None,
     group: str | None = None,
     context: str | None = None,
+    system: str | None = None,
+    rater: str | None = None,
     where: str | Sequence[str] = (),
     metric_columns: str | Sequence[str] = (),
     prior_columns: str | Sequence[str] = (),
@@ -147,6 +163,9 @@ def read_table(
         Columns of gold outputs: a text, a list, or a list in JSON or Python text form.
     id, group, context : str, optional
         Further columns: see `labels.label_rows` for what happens without id or group.
+    system, rater : str, optional
+        Columns of what wrote the output and of who rated it. A guessed one is used where it has several values of
+        which one repeats.
     where : str or sequence of str
         ``COL=VALUE`` or ``COL!=VALUE``; all must hold.
     metric_columns, prior_columns : str or sequence of str
@@ -178,7 +197,7 @@ def read_table(
         notes.append(f"no column {target!r}: no row has a rating")
         target = None
     candidates = match_columns(raw, _many(metric_columns), _many(prior_columns), target)
-    named = Columns(target, output, _many(inputs), _many(reference), context, id, group)
+    named = Columns(target, output, _many(inputs), _many(reference), context, id, group, system, rater)
     columns = resolve_columns(raw, named, taken=candidates.names, guess_target=require_target)
     columns, refused = _usable_output(raw, columns, candidates)
     raw, rendered = render_conversations(raw, columns.texts())
@@ -304,6 +323,11 @@ def _rows(
     for index in range(len(raw)):
         cells = {name: raw.columns[name][index] for name in columns.used()}
         row_labels: dict[str, Any] = {"id": labels.ids[index], "group": labels.groups[index]}
+        if labels.sources[index] != labels.groups[index]:
+            row_labels["own_group"] = labels.sources[index]
+        for role, name in (("system", columns.system), ("rater", columns.rater)):
+            if name is not None:
+                row_labels[role] = cell_text(cells[name]).strip()
         if columns.target is not None and not math.isnan(ratings[index]):
             row_labels[columns.target] = float(ratings[index])
         if scores:

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 import dspy
 
 from metricsmith.bank.catalogue import MetricBank
+from metricsmith.datasets.splits import content_order
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.candidates import DEFAULT_POOL, Sources
@@ -171,7 +172,10 @@ class AutoMetrics:
         if not isinstance(task, Task):
             raise OptionError(f"AutoMetrics needs a task, not {task!r}: pass task=Task(description, target, scale)")
         rated, unrated = split_rated(trainset, task)
-        train, test = Rated.of(rated, task.target), Rated.of(split_rated(valset or (), task)[0], task.target)
+        sides = {"train": rated, "test": split_rated(valset or (), task)[0], "unrated": unrated}
+        places = {side: content_order(rows) for side, rows in sides.items()}
+        rows = {side: [sides[side][place] for place in order] for side, order in places.items()}
+        train, test = Rated.of(rows["train"], task.target), Rated.of(rows["test"], task.target)
         shared = shared_source(train, test)
         if shared:
             raise OptionError(f"{shared} stands in trainset and valset; keep rows of one source on one side")
@@ -185,7 +189,8 @@ class AutoMetrics:
         origin = f"{len(contents)} rows sha256:{content_hash(contents)} | scale {task.scale}"
         left_out = len(valset or ()) - len(test)
         notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
-        return evaluate(Sides(kind, train, test, unrated, (), origin, notes), task, self.options).metric
+        sides_in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places)
+        return evaluate(sides_in_order, task, self.options).metric
 
 
 def split_rated(rows: Sequence[dspy.Example], task: Task) -> tuple[list[dspy.Example], list[dspy.Example]]:
