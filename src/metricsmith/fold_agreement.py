@@ -124,13 +124,13 @@ def _folds(
 
 
 def _taus(folds: Sequence[Fold]) -> tuple[list[float], list[FloatArray], list[FloatArray]]:
-    """By fold tau-b, the influence of its groups on it, and, if all folds have few groups, tau-b without each."""
-    few = sum(np.unique(codes).size for _, _, codes in folds) < FEW_GROUPS
+    """By fold tau-b, the influence of its groups on it, and, unless it has many groups, tau-b without each."""
     taus, influences, without = [], [], []
     for x, y, codes in folds:
         taus.append(kendall_tau_b(x, y))
         influences.append(np.bincount(codes, kendall_tau_b_influence(x, y)))
-        groups = np.unique(codes)[:, None] if few else np.empty((0, 1))
+        groups = np.unique(codes)[:, None]
+        groups = groups if groups.size < FEW_GROUPS else groups[:0]
         without.append(batch_kendall_tau_b(np.where(codes == groups, math.nan, x), y))
     return taus, influences, without
 

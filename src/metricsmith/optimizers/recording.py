@@ -22,7 +22,7 @@ from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from metricsmith.records import Agreement, Judgement, Usage
 from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
-from metricsmith.resampling import MINIMUM_GROUPS
+from metricsmith.resampling import MINIMUM_GROUPS, FoldMean
 from metricsmith.scoring import tally
 
 __all__ = ["Evaluation", "missing_judges", "record_run"]
@@ -35,7 +35,9 @@ class Evaluation:
     """What was found out on rows that the fit has not seen, with the judgements and the cost of the folds.
 
     `held_out_predictions` are those of the training rows, each made while its row was held out
-    (cross-validation); empty otherwise. `fallen` says of the folds which judges they had to do without.
+    (cross-validation); empty otherwise. `own_taus` are the tau-b of the components alone, within folds. `differences`
+    are how far the metric's tau-b lies above that of each baseline. `fallen` says of the folds which judges they had
+    to do without, `notes` what else is worth knowing of them.
     """
 
     kind: str
@@ -48,6 +50,9 @@ class Evaluation:
     judgements: tuple[Judgement, ...] = ()
     usage: Usage = field(default_factory=Usage)
     fallen: tuple[str, ...] = ()
+    own_taus: Mapping[str, float] = field(default_factory=dict)
+    differences: Mapping[str, FoldMean] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def record_run(
@@ -111,6 +116,7 @@ def record_run(
         ),
         notes=(
             *notes,
+            *evaluation.notes,
             *induction.candidates.notes,
             *_panel_note(induction),
             *induction.fitted.notes,
@@ -194,7 +200,9 @@ def _components(induction: Induction, evaluation: Evaluation) -> tuple[Component
             weight=float(weight),
             direction="+" if weight >= 0 else "-",
             tau_train=kendall_tau_b(values[:cut, j], ratings),
-            tau_test=kendall_tau_b(values[cut:, j], test_ratings) if len(test_ratings) else math.nan,
+            tau_test=kendall_tau_b(values[cut:, j], test_ratings)
+            if len(test_ratings)
+            else evaluation.own_taus.get(metric.name, math.nan),
             missing=int(np.isnan(values[:, j]).sum()),
             card=metric.card,
             selected_share=evaluation.shares.get(metric.name, math.nan),
