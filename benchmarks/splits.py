@@ -175,10 +175,10 @@ def simulate(cells: Sequence[int], runs: int, truth_runs: int, seed: int, keep: 
 METHODS = (
     "t over folds",
     "groups left out",
-    "groups left out by fold, doubled",
+    "groups left out by fold and doubled",
     "influence as it is",
     "influence doubled",
-    "influence doubled, cautious",
+    "influence doubled and cautious",
 )
 
 
@@ -201,10 +201,10 @@ def intervals(one: FloatArray, k: int) -> dict[str, tuple[float, float, float]]:
     t = mean_interval(taus, test_to_train=1 / (k - 1))
     found = {
         "groups left out": ((groups - 1) * float(np.var(means)), groups - 1),
-        "groups left out by fold, doubled": (2 * stratified, groups - m),
+        "groups left out by fold and doubled": (2 * stratified, groups - m),
         "influence as it is": (plain, groups - m),
         "influence doubled": (2 * plain, groups - m),
-        "influence doubled, cautious": (2 * cautious, groups - m),
+        "influence doubled and cautious": (2 * cautious, groups - m),
     }
     ends = {"t over folds": (max(t.low, -1.0), min(t.high, 1.0), mean_test(taus, test_to_train=1 / (k - 1)))}
     return ends | {name: _on_z(mean, *pair) for name, pair in found.items()}

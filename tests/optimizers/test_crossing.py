@@ -68,7 +68,7 @@ def test_a_judge_that_memorises_its_ratings_is_worth_nothing_on_held_out_rows(mo
 
     def memorise(rows, task, counts, *, seed=0):
         known = "; ".join(f"{row.output.split()[0]} is {row['rating']:.0f}" for row in rows)
-        return Generated((GuidelineJudge(name="memory", measure="rating", guideline=known, scale=task.scale),))
+        return Generated((GuidelineJudge(name="memory", measure="rating", guideline=known, task="", scale=task.scale),))
 
     def answer(prompt):
         if "`axes`" in prompt:
