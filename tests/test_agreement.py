@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from metricsmith.agreement import agreement, agreement_over_folds
+from metricsmith.agreement import agreement, agreement_over_folds, paired_agreement
 from metricsmith.correlation import kendall_tau_b, pearson, spearman
 from metricsmith.errors import DataError
-from metricsmith.resampling import mean_interval, mean_test
+from metricsmith.records import Difference
+from metricsmith.resampling import correlation_interval, mean_interval, mean_test, repeated_interval
 
 NAN = math.nan
 STATISTICS = ("kendall_tau_b", "ci_low", "ci_high", "p_value", "pearson", "spearman")
@@ -172,3 +173,37 @@ def test_over_folds_needs_matching_folds():
         agreement_over_folds([], [])
     with pytest.raises(DataError, match="1 of ratings"):
         agreement_over_folds([[1, 2], [1, 2]], [[1, 2]])
+
+
+def test_a_difference_is_paired_on_the_rows_that_have_everything():
+    x, y, groups = related(60, 20)
+    z = y + np.random.default_rng(2).normal(size=60)
+    whole = paired_agreement(x, z, y, groups)
+    assert (whole.n, whole.groups) == (60, 20)
+    assert whole.kendall_tau_b == kendall_tau_b(x, y) - kendall_tau_b(z, y)
+    interval = repeated_interval(kendall_tau_b, [x], y, groups, against=[z])
+    assert (whole.ci_low, whole.ci_high) == pytest.approx((interval.low, interval.high))
+    x[3], z[5], y[8] = NAN, NAN, NAN
+    kept = [row for row in range(60) if row not in (3, 5, 8)]
+    assert paired_agreement(x, z, y, groups) == paired_agreement(x[kept], z[kept], y[kept], groups[kept])
+
+
+def test_two_predictions_that_err_together_differ_by_less_than_their_intervals_suggest():
+    x, y, groups = related(120, 40, strength=1.5)
+    close = x + 0.1 * np.random.default_rng(1).normal(size=120)
+    apart = paired_agreement(x, close, y, groups)
+    alone = correlation_interval(kendall_tau_b, x, y, groups)
+    assert apart.ci_high - apart.ci_low < (alone.high - alone.low) / 3
+    nothing = paired_agreement(x, 2 * x + 1, y, groups)
+    assert (nothing.kendall_tau_b, nothing.ci_low, nothing.ci_high) == (0, 0, 0)
+
+
+def test_without_one_of_the_two_there_is_no_difference():
+    x, y, groups = related(30, 10)
+    for first, second in ((x, np.ones(30)), (np.ones(30), x)):
+        found = paired_agreement(first, second, y, groups)
+        assert (found.n, found.groups) == (30, 10)
+        assert all(map(math.isnan, (found.kendall_tau_b, found.ci_low, found.ci_high)))
+    assert paired_agreement([], [], []) == Difference(0, 0, *[pytest.approx(NAN, nan_ok=True)] * 3)
+    with pytest.raises(DataError, match="not aligned"):
+        paired_agreement(x, x[1:], y)

@@ -14,14 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.correlation import batch_kendall_tau_b, complete_pairs, kendall_tau_b, pearson, spearman
 from metricsmith.errors import DataError
-from metricsmith.records import Agreement
-from metricsmith.resampling import Groups, correlation_interval, permutation_test
+from metricsmith.records import Agreement, Difference
+from metricsmith.resampling import Groups, correlation_interval, permutation_test, repeated_interval
+from metricsmith.resampling.draws import complete
 
 __all__ = [
     "agreement",
     "balanced_accuracy",
     "cohen_kappa",
     "f1",
+    "paired_agreement",
     "pairwise_accuracy",
     "quadratic_kappa",
 ]
@@ -73,6 +75,40 @@ def agreement(
     interval = correlation_interval(batch_kendall_tau_b, x, y, labels, batched=True)
     test = permutation_test(batch_kendall_tau_b, x, y, labels, permutations=resamples, seed=seed, batched=True)
     return Agreement(n, count, tau, interval.low, interval.high, test.p_value, pearson(x, y), spearman(x, y))
+
+
+def paired_agreement(
+    first: ArrayLike, second: ArrayLike, rating: ArrayLike, groups: Groups | None = None
+) -> Difference:
+    """Measure how much better the first prediction agrees with ratings than the second, on the rows that have both.
+
+    Parameters
+    ----------
+    first, second, rating : array_like, shape (n,)
+        On any scales. Rows that are NaN in any of the three are left out.
+    groups : sequence of hashable, length n, optional
+        Rows of one group are left out together; None makes every row its own group.
+
+    Returns
+    -------
+    Difference
+        The interval is that of `metricsmith.resampling.repeated_interval`; without ends where either tau-b is
+        undefined, or undefined without one of the groups, and with fewer than three groups.
+
+    Raises
+    ------
+    DataError
+        If lengths differ or a group label is missing.
+
+    Examples
+    --------
+    >>> round(paired_agreement([1, 2, 3, 4], [1, 2, 4, 3], [1, 2, 3, 4]).kendall_tau_b, 3)
+    0.333
+    """
+    (a, b, y), codes = complete([first, second, rating], groups)
+    gap = kendall_tau_b(a, y) - kendall_tau_b(b, y)
+    interval = repeated_interval(batch_kendall_tau_b, [a], y, codes, against=[b], batched=True)
+    return Difference(y.size, int(codes.max(initial=-1)) + 1, gap, interval.low, interval.high)
 
 
 def cohen_kappa(prediction: ArrayLike, rating: ArrayLike) -> float:

@@ -16,7 +16,7 @@ from metricsmith.correlation import (
     spearman,
 )
 from metricsmith.errors import DataError
-from metricsmith.records import Agreement
+from metricsmith.records import Agreement, Difference
 from metricsmith.resampling import FEW_GROUPS, FoldMean, Groups, fold_mean
 from metricsmith.resampling.draws import FloatArray, IntArray, complete
 
@@ -65,8 +65,7 @@ def agreement_over_folds(
     found = _fold_mean(*_taus(folds), folds)
     scored = [(x, y) for x, y, _ in folds if not math.isnan(kendall_tau_b(x, y))]
     correlations = (_defined_mean([statistic(*fold) for fold in scored]) for statistic in (pearson, spearman))
-    n, count = sum(x.size for x, _, _ in folds), sum(np.unique(codes).size for _, _, codes in folds)
-    return Agreement(n, count, found.value, found.low, found.high, found.p_value, *correlations)
+    return Agreement(*_sizes(folds), found.value, found.low, found.high, found.p_value, *correlations)
 
 
 def difference_over_folds(
@@ -74,7 +73,7 @@ def difference_over_folds(
     others: Sequence[ArrayLike],
     ratings: Sequence[ArrayLike],
     groups: Sequence[Groups] | None = None,
-) -> FoldMean:
+) -> Difference:
     """Compare two sets of held-out predictions by the mean over folds of the difference of their tau-b.
 
     Parameters
@@ -86,8 +85,9 @@ def difference_over_folds(
 
     Returns
     -------
-    FoldMean
+    Difference
         Positive where `predictions` agree better, in [-2, 2]; folds in which either tau-b is undefined are dropped.
+        Interval and its reasons to be absent as in `agreement_over_folds`.
 
     Raises
     ------
@@ -103,7 +103,8 @@ def difference_over_folds(
         [np.subtract(*pair) for pair in zip(*sides, strict=True)]
         for sides in zip(_taus(folds), _taus(rivals), strict=True)
     )
-    return _fold_mean(values, influences, without, folds, limit=2.0)
+    found = _fold_mean(values, influences, without, folds, limit=2.0)
+    return Difference(*_sizes(folds), found.value, found.low, found.high)
 
 
 def _folds(
@@ -121,6 +122,11 @@ def _folds(
         (x, y), codes = complete([prediction, rating], names)
         folds.append((x, y, codes))
     return folds
+
+
+def _sizes(folds: Sequence[Fold]) -> tuple[int, int]:
+    """Rows and groups over all folds."""
+    return sum(x.size for x, _, _ in folds), sum(np.unique(codes).size for _, _, codes in folds)
 
 
 def _taus(folds: Sequence[Fold]) -> tuple[list[float], list[FloatArray], list[FloatArray]]:

@@ -389,3 +389,24 @@ class Agreement:
     p_value: float = math.nan
     pearson: float = math.nan
     spearman: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much better one prediction agrees with the raters than another on the same rows.
+
+    Parameters
+    ----------
+    n, groups : int
+        Rows with the rating and both predictions, and how many groups they form.
+    kendall_tau_b : float
+        Tau-b of the first less that of the second, in [-2, 2]; NaN where either is undefined.
+    ci_low, ci_high : float
+        95 % interval: the difference is taken anew without each group.
+    """
+
+    n: int
+    groups: int
+    kendall_tau_b: float = math.nan
+    ci_low: float = math.nan
+    ci_high: float = math.nan

@@ -109,6 +109,12 @@ def test_baselines_stand_beside_it(done):
     }
     assert all(block.n == 27 for block in done.record.baselines.values())
     assert METRIC not in done.record.baselines
+    assert set(done.record.differences) == set(done.record.baselines)
+    for label, apart in done.record.differences.items():
+        assert (apart.n, apart.groups) == (27, done.record.test.groups)
+        gap = done.record.test.kendall_tau_b - done.record.baselines[label].kendall_tau_b
+        assert apart.kendall_tau_b == pytest.approx(gap)
+        assert apart.ci_low <= gap <= apart.ci_high
 
 
 def test_the_planted_column_is_chosen_and_stability_is_reported(done):

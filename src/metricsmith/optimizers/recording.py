@@ -20,9 +20,10 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.programs.induced import Explanation
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
-from metricsmith.records import Agreement, Judgement, Usage
+from metricsmith.records import Agreement, Difference, Judgement, Usage
 from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
-from metricsmith.resampling import MINIMUM_GROUPS, FoldMean
+from metricsmith.report.rivals import not_beaten
+from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import tally
 
 __all__ = ["Evaluation", "missing_judges", "record_run"]
@@ -51,7 +52,7 @@ class Evaluation:
     usage: Usage = field(default_factory=Usage)
     fallen: tuple[str, ...] = ()
     own_taus: Mapping[str, float] = field(default_factory=dict)
-    differences: Mapping[str, FoldMean] = field(default_factory=dict)
+    differences: Mapping[str, Difference] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -130,6 +131,7 @@ def record_run(
         learning=evaluation.learning,
         failures=tuple(_failures(judgements)),
         panel=_panel(induction),
+        differences=evaluation.differences,
     )
 
 
@@ -291,13 +293,8 @@ def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence
     failed = sum(not one.ok and one.status != "skipped" and one.metric not in dropped for one in judgements)
     if failed:
         warnings.append(f"{failed} model judgements failed; they count as missing, not as low.")
-    better = [
-        label
-        for label, block in evaluation.baselines.items()
-        if label != FULL and block.kendall_tau_b > test.kendall_tau_b and evaluation.kind != "train_only"
-    ]
-    if better:
-        warnings.append(f"On these held-out rows the metric does not beat: {', '.join(better)}.")
+    if evaluation.kind != "train_only":
+        warnings += not_beaten({name: apart for name, apart in evaluation.differences.items() if name != FULL})
     if induction.fitted.imputed:
         missing = [f"{name} {count}" for name, count in induction.fitted.imputed.items()]
         warnings.append(f"Missing or infinite training scores, which count as average: {', '.join(missing)}.")

@@ -13,7 +13,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.agreement import agreement
+from metricsmith.agreement import agreement, paired_agreement
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets.splits import Split
 from metricsmith.errors import DataError, ModelFailure
@@ -167,9 +167,10 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
     tested = len(sides.test) > 0
     rows, values = (sides.test, induction.other_values) if tested else (sides.train, induction.train_values)
     with stage("evaluating", options.progress):
+        predicted = predictions(induction, values, rows.rows)
         blocks = {
-            label: agreement(predicted, rows.ratings, rows.groups, seed=options.seed)
-            for label, predicted in predictions(induction, values, rows.rows).items()
+            label: agreement(numbers, rows.ratings, rows.groups, seed=options.seed)
+            for label, numbers in predicted.items()
         }
         own = blocks.pop(METRIC)
         return induction, Evaluation(
@@ -179,6 +180,10 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
             test_rows=sides.test,
             shares=selected_shares(induction, options.fit, options.seed),
             learning=learning_curve([Trial(induction, rows, values)], options.fit, options.seed) if tested else (),
+            differences={
+                label: paired_agreement(predicted[METRIC], predicted[label], rows.ratings, rows.groups)
+                for label in blocks
+            },
         )
 
 

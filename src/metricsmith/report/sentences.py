@@ -12,9 +12,10 @@ from statistics import median
 
 from metricsmith.records import Agreement, Scale
 from metricsmith.report.digest import Outlook
-from metricsmith.report.formats import MISSING, count, interval, one_line, p_value, percent, points, statistic
+from metricsmith.report.formats import MISSING, count, interval, p_value, percent, points, statistic
 from metricsmith.report.plots.reliability import Bin
 from metricsmith.report.record import Component, RunRecord
+from metricsmith.report.rivals import comparison, outdone
 from metricsmith.resampling import measured_coverage
 
 __all__ = [
@@ -133,16 +134,16 @@ def verdict(record: RunRecord) -> Verdict:
         return Verdict("unsure", sentence, tuple(filter(None, cautions)))
     figures = f"tau-b {_estimate(block)} {_where(record, block)}.{_coverage(record, block)}"
     doubts = tuple(filter(None, (_untested(record), *_doubts(block))))
-    outdone = tuple(filter(None, (_outdone(record),)))
+    rivals = tuple(filter(None, (outdone(record),)))
     if not record.tested:
-        return Verdict("unsure", f"Not tested on unseen outputs: {figures}", doubts + outdone)
+        return Verdict("unsure", f"Not tested on unseen outputs: {figures}", doubts + rivals)
     if doubts:
         sentence = f"No clear evidence that it ranks outputs like the raters do: {figures}"
-        return Verdict("unsure", sentence, doubts + outdone)
+        return Verdict("unsure", sentence, doubts + rivals)
     if block.kendall_tau_b < 0:
         caution = "It reverses the raters' order more often than chance would. Do not use it."
-        return Verdict("bad", f"Ranks outputs against the raters: {figures}", (caution, *outdone))
-    return Verdict("good", f"Ranks outputs like the raters do more often than chance: {figures}", outdone)
+        return Verdict("bad", f"Ranks outputs against the raters: {figures}", (caution, *rivals))
+    return Verdict("good", f"Ranks outputs like the raters do more often than chance: {figures}", rivals)
 
 
 def _estimate(block: Agreement) -> str:
@@ -290,35 +291,6 @@ def panel(record: RunRecord) -> str:
         f"{count(round(tokens.single))} ({tokens.single / tokens.joint:.1f} times as many). Both are estimates at "
         "four characters a token, answers not counted."
     )
-
-
-def comparison(record: RunRecord) -> str:
-    """The strongest baseline beside the metric; empty if there is none to compare."""
-    own, best = record.headline.kendall_tau_b, _best_baseline(record)
-    if best is None or not math.isfinite(own):
-        return ""
-    name, tau = best
-    gap = own - tau
-    side = "above" if gap > 0 else "below"
-    place = "level with" if f"{abs(gap):.2f}" == "0.00" else f"{statistic(abs(gap), 2)} {side}"
-    return (
-        f"On the same rows the induced metric stands {place} the strongest baseline "
-        f"({name}, {statistic(tau, 2)}). A gap smaller than the intervals may be luck."
-    )
-
-
-def _best_baseline(record: RunRecord) -> tuple[str, float] | None:
-    """The strongest; baselines carry the sign that they have on the training rows."""
-    rivals = {name: block.kendall_tau_b for name, block in record.baselines.items() if name != record.unabridged}
-    known = [(one_line(name), tau) for name, tau in rivals.items() if math.isfinite(tau)]
-    return max(known, key=lambda item: item[1], default=None)
-
-
-def _outdone(record: RunRecord) -> str:
-    best = _best_baseline(record)
-    if best is None or best[1] < record.headline.kendall_tau_b:
-        return ""
-    return f"A baseline does at least as well on the same rows: {best[0]}, tau-b {statistic(best[1], 2)}."
 
 
 def prospect(outlook: Sequence[Outlook]) -> str:

@@ -36,7 +36,7 @@ from metricsmith.resampling.permutation import (
     permutation_p_value,
     permutation_test,
 )
-from metricsmith.resampling.repetitions import repeated_bootstrap, repeated_mean, repeated_permutation_test
+from metricsmith.resampling.repetitions import repeated_interval, repeated_mean, repeated_permutation_test
 
 __all__ = [
     "FEWEST_GROUPS",
@@ -62,7 +62,7 @@ __all__ = [
     "permutation_null",
     "permutation_p_value",
     "permutation_test",
-    "repeated_bootstrap",
+    "repeated_interval",
     "repeated_mean",
     "repeated_permutation_test",
     "resampled_rows",
