@@ -268,10 +268,15 @@ def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence
             "No held-out rows: every figure here comes from the rows that the metric was fitted to, "
             "and says nothing about new ones."
         )
-    elif test.groups < MINIMUM_GROUPS:
+    elif evaluation.kind == "cv" and math.isnan(test.ci_low) and math.isfinite(test.kendall_tau_b):
+        warnings.append(
+            f"{test.n} rows of {test.groups} groups are too few for an interval or a p-value of this cross-validation: "
+            "rate more groups, name a finer group column, or take three folds (--cv 3)."
+        )
+    elif evaluation.kind != "cv" and test.groups < MINIMUM_GROUPS:
         warnings.append(
             f"{test.groups} held-out {'group is' if test.groups == 1 else 'groups are'} too few for an interval or a "
-            "p-value that means anything: cross-validate (--cv 5, cv=5), or name a finer group column."
+            "p-value that means anything: cross-validate (--split cv), or name a finer group column."
         )
     elif math.isnan(test.kendall_tau_b):
         warnings.append("On held-out rows the agreement is undefined: predictions or ratings do not vary there.")
