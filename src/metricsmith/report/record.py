@@ -146,6 +146,8 @@ class RunRecord:
         is no rival: it costs every candidate.
     synthetic : str
         Non-empty for synthetic data: the sentence that says so, shown wherever the results show.
+    split : str
+        How rows were set aside for the test, and why so, in a sentence; empty where nothing was to be decided.
     panel : PanelTokens, optional
         Where the generated judges were asked together.
     probe : ProbeRecord, optional
@@ -177,6 +179,7 @@ class RunRecord:
     unabridged: str = ""
     synthetic: str = ""
     title: str = "Induced metric"
+    split: str = ""
     panel: PanelTokens | None = None
     probe: ProbeRecord | None = None
     differences: Mapping[str, Difference] = field(default_factory=dict)
@@ -205,6 +208,7 @@ class RunRecord:
             "task": asdict(self.task),
             "signature": self.signature,
             "evaluation": self.evaluation,
+            "split": self.split,
             "rows": dict(self.rows),
             "components": [
                 {key: value for key, value in asdict(component).items() if key != "card"}
