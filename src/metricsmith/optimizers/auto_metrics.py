@@ -53,6 +53,9 @@ class AutoMetrics:
     columns, prior_columns : sequence of str
         Scores that the rows bring along under ``columns``, and those among them declared to measure the
         target.
+    allow_columns : sequence of str
+        Those among `columns` that are taken although they are the target under another name, alone or together with
+        others; without it such columns are a `DataError`, and near copies the first warning of the report.
     metrics : MetricBank, optional
         A bank other than the default one.
     recommender : Recommender, optional
@@ -88,6 +91,7 @@ class AutoMetrics:
         generators: Mapping[str, int] | None = None,
         columns: Sequence[str] = (),
         prior_columns: Sequence[str] = (),
+        allow_columns: Sequence[str] = (),
         metrics: MetricBank | None = None,
         recommender: Recommender | None = None,
         lm: Any = None,
@@ -106,6 +110,7 @@ class AutoMetrics:
                 bank=bank,
                 columns=tuple(columns),
                 prior_columns=tuple(prior_columns),
+                allow_columns=tuple(allow_columns),
                 generators=dict(DEFAULT_POOL if generators is None else generators),
                 metrics=metrics,
                 k=k,
@@ -161,7 +166,8 @@ class AutoMetrics:
         OptionError
             If there is no task, or a group, input or output stands on both sides.
         DataError
-            If there are fewer than two rated training rows, or their ratings are constant.
+            If there are fewer than two rated training rows, their ratings are constant, or a column is the target
+            under another name.
         NeedsError
             If judges are asked for and there is no model.
         ModelFailure
@@ -189,7 +195,8 @@ class AutoMetrics:
         origin = f"{len(contents)} rows sha256:{content_hash(contents)} | scale {task.scale}"
         left_out = len(valset or ()) - len(test)
         notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
-        sides_in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places)
+        first = self.options.sources.check_columns([*train.rows, *test.rows], task.target)
+        sides_in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places, first)
         return evaluate(sides_in_order, task, self.options).metric
 
 

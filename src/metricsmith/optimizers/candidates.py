@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,6 +13,7 @@ import dspy
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.bank.column import ColumnMetric
+from metricsmith.datasets.target_copies import check_copies
 from metricsmith.errors import MetricsmithError, ModelFailure, NeedsError, OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.optimizers.generation import (
@@ -56,6 +58,8 @@ class Sources:
         Columns of numbers that the rows bring along.
     prior_columns : collection of str
         Those among `columns` that are declared to measure the target, more being better.
+    allow_columns : collection of str
+        Those among `columns` that are taken although they order the rows just as the ratings do.
     generators : mapping of str to int
         Judge family to number of judges.
     metrics : MetricBank, optional
@@ -70,6 +74,7 @@ class Sources:
     bank: str = "auto"
     columns: Sequence[str] = ()
     prior_columns: Collection[str] = ()
+    allow_columns: Collection[str] = ()
     generators: Mapping[str, int] = field(default_factory=lambda: dict(DEFAULT_POOL))
     metrics: MetricBank | None = None
     k: int = 30
@@ -88,6 +93,30 @@ class Sources:
         stray = set(self.prior_columns) - set(self.columns)
         if stray:
             raise OptionError(f"prior column {sorted(stray)[0]!r} is not among the metric columns; add it there")
+
+    def check_columns(self, rows: Sequence[dspy.Example], target: str) -> tuple[str, ...]:
+        """Warnings about columns that agree with the ratings as copies do (`target_copies.check_copies`).
+
+        Raises
+        ------
+        OptionError
+            If a column is allowed that is no candidate.
+        DataError
+            If a column, or several together, are the target under another name, and not allowed.
+        """
+        for name in self.allow_columns:
+            if name not in self.columns:
+                raise OptionError(
+                    f"allow_columns (--allow-column) names {name!r}{nearest(name, self.columns)}, which is no "
+                    f"candidate column; there are {', '.join(self.columns) or 'none'}: name one of them"
+                )
+        cells = [row.get("columns") or {} for row in rows]
+        values = {
+            name: [value if isinstance(value := own.get(name), int | float) else math.nan for own in cells]
+            for name in self.columns
+        }
+        ratings = [float(row[target]) for row in rows]
+        return check_copies(values, ratings, target=target, allowed=self.allow_columns, prior=self.prior_columns)
 
     def resolve(self, rated: int, has_lm: bool, has_text: bool) -> Plan:
         """Decide what is used for `rated` training rows.

@@ -86,6 +86,8 @@ class Sides:
     places : mapping of str to int array
         Of each side (``train``, ``test``, ``unrated``) the places at which its rows were given, for the report: rows
         stand in the order of their contents (`splits.content_order`), so that nothing depends on that of the file.
+    warnings : sequence of str
+        What speaks against the data; the first warnings of the report.
     """
 
     kind: str
@@ -96,6 +98,7 @@ class Sides:
     origin: str = ""
     notes: Sequence[str] = field(default=())
     places: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
+    warnings: Sequence[str] = field(default=())
     split: str = ""
 
 
@@ -133,6 +136,7 @@ def _evaluate(sides: Sides, task: Task, options: Options) -> Induced:
         seconds=time.perf_counter() - started,
         seed=options.seed,
         notes=sides.notes,
+        first=sides.warnings,
         unrated_usage=unrated.usage,
         unrated_fallen=unrated.dropped.values(),
     )
