@@ -330,17 +330,18 @@ def _range(values: Sequence[float]) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
+    return "–" if math.isnan(value) else f"{100 * value:.1f}"
 
 
 def details(results: Results) -> list[str]:
     """The library's own method, cell by cell."""
-    columns = list(dict.fromkeys((cell.correlation, cell.rows) for cell in results))
+    columns = sorted({(cell.correlation, cell.rows) for cell in results}, key=lambda at: (at[0], ROWS.index(at[1])))
     heads = [f"{rows}{f' ({rho:g})' if rho else ''}" for rho, rows in columns]
     lines = [f"| groups | truth | {' | '.join(heads)} |", "|---:|---|" + "---:|" * len(columns)]
     for g, truth in dict.fromkeys((cell.groups, cell.truth) for cell in results):
-        found = (next(iter(results[Cell(g, truth, rho, rows)].values())) for rho, rows in columns)
-        lines.append(f"| {g} | {truth} | {' | '.join(map(_percent, found))} |")
+        found = (results.get(Cell(g, truth, rho, rows)) for rho, rows in columns)
+        numbers = (math.nan if methods is None else next(iter(methods.values())) for methods in found)
+        lines.append(f"| {g} | {truth} | {' | '.join(map(_percent, numbers))} |")
     return lines
 
 
