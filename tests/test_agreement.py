@@ -11,7 +11,7 @@ from metricsmith.agreement import agreement, paired_agreement
 from metricsmith.correlation import kendall_tau_b, pearson, spearman
 from metricsmith.errors import DataError
 from metricsmith.records import Difference
-from metricsmith.resampling import correlation_interval, mean_interval, mean_test, repeated_interval
+from metricsmith.resampling import correlation_interval, repeated_interval
 
 NAN = math.nan
 STATISTICS = ("kendall_tau_b", "ci_low", "ci_high", "p_value", "pearson", "spearman")

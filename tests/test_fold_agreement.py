@@ -97,7 +97,7 @@ def test_too_few_rows_or_ratings_besides_the_commonest_have_no_interval(rows, do
 def test_skewed_ratings_get_the_more_cautious_interval():
     random = np.random.default_rng(0)
     x = random.normal(size=(2, 40))
-    even, skewed = ((random.permuted(np.tile(np.arange(40) < down, (2, 1)), axis=1) for down in (20, 8)))
+    even, skewed = (random.permuted(np.tile(np.arange(40) < down, (2, 1)), axis=1) for down in (20, 8))
     groups = [np.arange(40) % 5] * 2
     for ratings, power in ((even, 1), (skewed, 2)):
         pulls = [np.bincount(groups[0], kendall_tau_b_influence(a, b)) for a, b in zip(x, ratings, strict=True)]

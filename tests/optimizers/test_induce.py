@@ -127,9 +127,7 @@ def test_the_planted_column_is_chosen_and_stability_is_reported(done):
 
 
 def test_the_same_seed_gives_the_same_and_another_splits_otherwise(done):
-    again, other = (
-        induce(table(unrated=4), optimizer(n=4, seed=seed), split="holdout") for seed in (0, 1)
-    )
+    again, other = (induce(table(unrated=4), optimizer(n=4, seed=seed), split="holdout") for seed in (0, 1))
     assert again.metric.fingerprint() == done.metric.fingerprint()
     assert again.record.test == done.record.test
     assert {r.id for r in other.record.data if r.split == "test"} != {

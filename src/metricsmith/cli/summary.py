@@ -45,7 +45,9 @@ def _tested(record: RunRecord) -> str:
     """How it was tested, for the first line."""
     words = {"holdout": "held-out rows", "file": "rows of their own", "cv": "rows held out in turn (cross-validation)"}
     test = record.test
-    said = f", tested on {test.n} {words[record.evaluation]} of {test.groups} groups" if record.tested else ", not tested"
+    said = (
+        f", tested on {test.n} {words[record.evaluation]} of {test.groups} groups" if record.tested else ", not tested"
+    )
     return f"{said}. {record.split}" if record.split else said
 
 

@@ -73,8 +73,12 @@ def _components(record: RunRecord) -> list[str]:
         for item in record.components
     ]
     head = ("component", "kind", "weight", "direction", "tau-b train", "tau-b test", "missing", "again")
-    prose = [escape(record.combiner), sentences.fidelity(record), sentences.stability(record.components),
-             sentences.alone(record)]
+    prose = [
+        escape(record.combiner),
+        sentences.fidelity(record),
+        sentences.stability(record.components),
+        sentences.alone(record),
+    ]
     return [
         "## What was induced", "",
         *table(head, rows, right_from=4), "",
