@@ -121,7 +121,8 @@ def test_the_learning_curve_is_seeded():
     train, others = rows([2] * 12), rows([3] * 6, seed=1)
     done = induction(train, others)
     curves = [
-        learning_curve([Trial(done, Rated.of(others, "rating"), done.other_values)], FitOptions(), seed) for seed in (0, 0, 1)
+        learning_curve([Trial(done, Rated.of(others, "rating"), done.other_values)], FitOptions(), seed)
+        for seed in (0, 0, 1)
     ]
     assert curves[0] == curves[1] != curves[2]
 

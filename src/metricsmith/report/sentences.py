@@ -56,7 +56,8 @@ GLOSSARY = (
     (
         "p",
         "is how often chance alone would take the agreement this far from 0, either way: shuffled ratings, kept "
-        "together by group, or under cross-validation the t-test that goes with the interval. Small is good, .05 is the usual bar.",
+        "together by group, or under cross-validation the t-test that goes with the interval. Small is good, .05 is "
+        "the usual bar.",
     ),
     (
         "Group",

@@ -232,7 +232,7 @@ def correlation_interval(
     check_level(level)
     columns, codes = complete([x, y], groups)
     estimate = float(statistic(*columns)) if columns[0].size else math.nan
-    parts = left_out(statistic, columns, codes, batched) if not math.isnan(estimate) else []
+    parts = np.empty(0) if math.isnan(estimate) else left_out(statistic, columns, codes, batched)
     return jackknife_interval(estimate, parts, level=level, bounds=(-1.0, 1.0))
 
 
