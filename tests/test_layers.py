@@ -17,8 +17,8 @@ LAYERS = (
     {"reward"},
     {"resampling", "correlation"},
     {
-        "aggregation", "regression", "agreement", "rating_model", "meta_evaluation", "mqm", "rater_agreement",
-        "validity", "ceiling",
+        "aggregation", "regression", "agreement", "fold_agreement", "rating_model", "meta_evaluation", "mqm",
+        "rater_agreement", "validity", "ceiling",
     },
     {"bank", "signatures", "datasets", "report"},
     {"store"},

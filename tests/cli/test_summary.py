@@ -19,7 +19,7 @@ def test_few_groups_are_remarked_on_after_the_intervals(groups, evaluation, said
     record = SimpleNamespace(
         title="Induced metric", components=(), tested=True, evaluation=evaluation, headline=test, test=test,
         train=train, baselines={}, usage={}, probe=None, raters=None, new_systems=None, warnings=(), synthetic="",
-        signature="signature",
+        signature="signature", split="",
     )  # fmt: skip
     lines = summary(SimpleNamespace(record=record), Path("out")).splitlines()
     assert f"({test.n} rows, {groups} groups)" in lines[1]

@@ -14,6 +14,7 @@ from metricsmith.datasets.table import read_table
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.candidates import Candidates, Sources
+from metricsmith.optimizers.evaluation import Trial
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induce import induce
 from metricsmith.optimizers.induction import Options, induct
@@ -52,8 +53,13 @@ def fitted(train, test, **changes):
     return induct(Rated.of(train, "rating"), test, TASK, options), Rated.of(test, "rating")
 
 
+def trial(train, test):
+    induction, held = fitted(train, test)
+    return Trial(induction, held, induction.other_values)
+
+
 def figures(train, test):
-    return new_systems([fitted(train, test)], FitOptions())
+    return new_systems([trial(train, test)], FitOptions())
 
 
 def test_no_pair_is_ranked_by_a_fit_that_saw_a_system_of_it():
@@ -104,7 +110,7 @@ def test_levels_of_the_rated_systems_do_not_pass_for_agreement_on_new_ones():
     shared = kendall_tau_b(
         induction.metric.predict(induction.other_values[:, induction.fitted.positions]), test.ratings
     )
-    found = new_systems([(induction, test)], FitOptions())
+    found = new_systems([Trial(induction, test, induction.other_values)], FitOptions())
     assert shared > 0.3
     assert found.kendall_tau_b < 0.1
     assert found.ci_low < 0 < found.ci_high
@@ -161,13 +167,18 @@ class Judges(Candidates):
 
 
 def test_judges_that_learned_from_all_systems_are_counted():
-    induction, test = fitted(rows(16, 6, 0, signal=1.0), rows(10, 6, 1, signal=1.0))
-    name = induction.fitted.small.names[0]
+    one = trial(rows(16, 6, 0, signal=1.0), rows(10, 6, 1, signal=1.0))
+    name = one.induction.fitted.small.names[0]
     judges = Judges((Scripted(name=name),), frozenset({name}))
-    induction = replace(induction, candidates=judges)
-    assert new_systems([(induction, test)], FitOptions()).judges == 1
-    halves = [(induction, test), (induction, test)]
-    assert "cross-validation" in new_systems(halves, FitOptions()).withheld
+    assert new_systems([replace(one, induction=replace(one.induction, candidates=judges))], FitOptions()).judges == 1
+
+
+def test_where_a_fold_judged_its_rows_by_what_it_kept_nothing_is_refitted():
+    one = trial(rows(16, 6, 0), rows(10, 6, 1))
+    halves = [replace(one, known=frozenset(one.induction.fitted.positions)), one]
+    assert new_systems(halves, FitOptions()).withheld.startswith("under cross-validation held-out rows are judged")
+    whole = replace(one, known=frozenset(range(12)))
+    assert new_systems([whole], FitOptions()) == new_systems([one], FitOptions())
 
 
 @pytest.mark.parametrize("options", [{"fraction": 0.4}, {"cv": 3}])

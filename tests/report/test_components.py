@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from types import SimpleNamespace
 
 import pytest
 
-from metricsmith.report.components import Loss, loss, suppressors
+from metricsmith.records import Difference
+from metricsmith.report.components import loss, suppressors
 
 
 def component(name, weight, tau):
@@ -15,19 +15,19 @@ def component(name, weight, tau):
 
 
 def test_a_loss_is_said_with_its_rows_and_its_interval():
-    assert loss(Loss(0.0123, -0.01, 0.035, 90)) == (
+    assert loss(Difference(90, 30, -0.0123, -0.035, 0.01)) == (
         "On the same 90 held-out rows the small metric loses .012 of tau-b against the full model "
         "(95\u00a0% interval −.010 to .035)."
     )
 
 
 def test_a_gain_is_called_one_and_no_interval_is_invented():
-    assert "gains .020 of tau-b" in loss(Loss(-0.02, n=60))
-    assert "interval" not in loss(Loss(-0.02, n=60))
-    assert "(95\u00a0% interval −.010 to .050)" in loss(Loss(-0.02, -0.05, 0.01, 60))
+    assert "gains .020 of tau-b" in loss(Difference(60, 20, 0.02))
+    assert "interval" not in loss(Difference(60, 20, 0.02))
+    assert "(95\u00a0% interval −.010 to .050)" in loss(Difference(60, 20, 0.02, -0.01, 0.05))
 
 
-@pytest.mark.parametrize("found", [None, Loss(math.nan)])
+@pytest.mark.parametrize("found", [None, Difference(0, 0)])
 def test_without_a_difference_nothing_is_said(found):
     assert loss(found) == ""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import dspy
@@ -11,15 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b
-from metricsmith.optimizers.fitting import FULL, FitOptions, Fitted, fit
+from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
 from metricsmith.optimizers.induction import Induction
 from metricsmith.optimizers.rated import Rated
-from metricsmith.report.components import Loss
 from metricsmith.report.record import LearningPoint
-from metricsmith.resampling import repeated_interval, resampled_rows
+from metricsmith.resampling import resampled_rows
 
 __all__ = [
-    "METRIC", "best_column", "best_single", "filled", "learning_curve", "lost", "predictions", "refit",
+    "METRIC", "Trial", "best_column", "best_single", "filled", "learning_curve", "predictions", "refit",
     "selected_shares",
 ]  # fmt: skip
 
@@ -29,7 +29,23 @@ REFITS = 40  # bootstrap refits for the share in which a component is chosen
 DRAWS = 5  # seeded draws of training groups per point of the learning curve
 
 
-def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Example]) -> dict[str, FloatArray]:
+@dataclass(frozen=True)
+class Trial:
+    """An induction and rows that test it.
+
+    `values`, shape (n, m), are the candidate scores of the n rows of `test`. `known` are the places of the candidates
+    that were computed there; None: all.
+    """
+
+    induction: Induction
+    test: Rated
+    values: FloatArray
+    known: Collection[int] | None = None
+
+
+def predictions(
+    induction: Induction, values: FloatArray, rows: Sequence[dspy.Example], known: Collection[int] | None = None
+) -> dict[str, FloatArray]:
     """Predict rows by the induced metric and by every baseline.
 
     Parameters
@@ -40,6 +56,8 @@ def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Ex
         Candidate scores of the n rows to predict.
     rows : sequence of dspy.Example
         The same rows, for their length.
+    known : collection of int, optional
+        Places of the candidates that were computed; baselines that need others are left out.
 
     Returns
     -------
@@ -51,7 +69,8 @@ def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Ex
     fitted, train = induction.fitted, induction.train
     result = {METRIC: induction.metric.predict(values[:, fitted.positions])}
     for label, model in fitted.rivals.items():
-        result[label] = model.predict(values)
+        if known is None or set(model.combination.indices) <= set(known):
+            result[label] = model.predict(values)
     single = best_single(induction)
     if single is not None:
         place, sign = single
@@ -120,77 +139,56 @@ def selected_shares(induction: Induction, options: FitOptions, seed: int) -> dic
     return {name: count / done if done else float("nan") for name, count in counts.items()}
 
 
-def lost(predicted: Sequence[Mapping[str, FloatArray]], tests: Sequence[Rated]) -> Loss | None:
-    """Returns what the induced metric loses against the full model that it abridges, on rows that neither has seen.
-
-    Parameters
-    ----------
-    predicted : sequence of mapping of str to float array, shape (n,)
-        Of each part of the test rows, as `predictions` gives them.
-    tests : sequence of Rated
-        The same rows. Predictions of several parts come from different fits: the loss is the mean over the parts, and
-        has no interval.
-
-    Returns
-    -------
-    Loss or None
-        None if there is no full model beside the metric.
-    """
-    if not all(FULL in part for part in predicted):
-        return None
-    parts = [np.stack([part[FULL], part[METRIC], held.ratings]) for part, held in zip(predicted, tests, strict=True)]
-    parts = [np.where(np.isfinite(part).all(axis=0), part, np.nan) for part in parts]
-    differences = np.array([kendall_tau_b(full, y) - kendall_tau_b(small, y) for full, small, y in parts])
-    defined = differences[np.isfinite(differences)]
-    value, ends = float(defined.mean()) if defined.size else math.nan, (math.nan, math.nan)
-    if len(parts) == 1:
-        full, small, ratings = parts[0]
-        interval = repeated_interval(
-            batch_kendall_tau_b, [full], ratings, tests[0].groups, against=[small], between=False, batched=True
-        )
-        ends = interval.low, interval.high
-    return Loss(value, *ends, n=int(sum(np.isfinite(part[0]).sum() for part in parts)))
-
-
-def refit(induction: Induction, rows: NDArray[Any], options: FitOptions) -> Fitted:
-    """Fit the same candidates on some of the training rows."""
-    candidates = induction.candidates
+def refit(
+    induction: Induction, rows: NDArray[Any], options: FitOptions, known: Collection[int] | None = None
+) -> Fitted:
+    """Fit the same candidates, or those of them that are known, on some of the training rows."""
+    candidates, names = induction.candidates, induction.table.names
+    values, unrated = induction.train_values[rows], induction.unrated_values
+    if known is not None:
+        hidden = [place for place in range(len(names)) if place not in known]
+        values, unrated = values.copy(), unrated.copy()
+        values[:, hidden] = math.nan  # a column without a value is constant and never chosen
+        unrated[:, hidden] = math.nan
     return fit(
-        induction.train_values[rows],
+        values,
         induction.train.ratings[rows],
-        induction.table.names,
+        names,
         declared=candidates.declared,
         judged=candidates.judged,
         higher_is_better=induction.metric.task.scale.higher_is_better,
         options=options,
-        unrated=induction.unrated_values,
+        unrated=unrated,
         rivals=False,
     )
 
 
-def learning_curve(
-    induction: Induction, test: Rated, test_values: FloatArray, options: FitOptions, seed: int
-) -> tuple[LearningPoint, ...]:
+def learning_curve(trials: Sequence[Trial], options: FitOptions, seed: int) -> tuple[LearningPoint, ...]:
     """Held-out tau-b against the number of training rows: whole groups, a quarter at a time, seeded draws.
 
-    Candidates stay as they are; only the combination is fitted anew. Empty with fewer than eight groups.
+    Candidates stay as they are; only the combination is fitted anew. Of several trials (the folds of a
+    cross-validation) each draw counts by its mean over those in which tau-b is defined. Empty where a trial has fewer
+    than six training groups, or a single one fewer than eight.
     """
-    random = np.random.default_rng(seed)
-    groups = np.array(induction.train.groups)
-    names = list(dict.fromkeys(induction.train.groups))
-    if len(names) < 8:
+    groups = [np.array(trial.induction.train.groups) for trial in trials]
+    names = [list(dict.fromkeys(trial.induction.train.groups)) for trial in trials]
+    if min(map(len, names), default=0) < (8 if len(trials) == 1 else 6):
         return ()
+    random = np.random.default_rng(seed)
     points = []
     for quarter in (1, 2, 3, 4):
-        taus, sizes = [], []
+        draws, sizes = [], []
         for _ in range(DRAWS if quarter < 4 else 1):
-            kept = random.permutation(names)[: len(names) * quarter // 4]
-            rows = np.flatnonzero(np.isin(groups, kept))
-            if np.ptp(induction.train.ratings[rows]) == 0:
-                continue
-            fitted = refit(induction, rows, options)
-            taus.append(kendall_tau_b(fitted.small.predict(test_values[:, fitted.positions]), test.ratings))
-            sizes.append(len(rows))
-        if taus and np.isfinite(taus).all():
-            points.append(LearningPoint(round(float(np.mean(sizes))), float(np.mean(taus)), min(taus), max(taus)))
+            taus = []
+            for trial, labels, own in zip(trials, groups, names, strict=True):
+                rows = np.flatnonzero(np.isin(labels, random.permutation(own)[: len(own) * quarter // 4]))
+                if np.ptp(trial.induction.train.ratings[rows]) == 0:
+                    continue
+                fitted = refit(trial.induction, rows, options, trial.known)
+                taus.append(kendall_tau_b(fitted.small.predict(trial.values[:, fitted.positions]), trial.test.ratings))
+                sizes.append(len(rows))
+            if taus:
+                draws.append(float(np.nanmean(taus)) if np.isfinite(taus).any() else math.nan)
+        if draws and np.isfinite(draws).all():
+            points.append(LearningPoint(round(float(np.mean(sizes))), float(np.mean(draws)), min(draws), max(draws)))
     return tuple(points)

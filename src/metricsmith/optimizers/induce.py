@@ -5,13 +5,14 @@ from __future__ import annotations
 import glob
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
-from metricsmith.datasets.splits import Split, content_order, folds, holdout
+from metricsmith.datasets.splits import Split, content_order, effective_groups, folds, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -20,22 +21,25 @@ from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.probing.run import Prober
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
+from metricsmith.optimizers.splitting import FRACTION, check_split, fold_count, settled
 from metricsmith.optimizers.twins import twin_note
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.store import Store
 
-__all__ = ["Induced", "configure", "induce", "plan", "with_probe"]
+__all__ = ["Induced", "configure", "induce", "plan", "split_line", "with_probe"]
 
 
 def induce(
     table: Table,
     optimizer: AutoMetrics | None = None,
     *,
-    fraction: float = 0.3,
+    fraction: float | None = None,
     test: Table | None = None,
     cv: int | None = None,
+    split: str = "auto",
+    most_requests: int | None = None,
     prober: Prober | None = None,
 ) -> Induced:
     """Induce a metric from a table and evaluate it on rows that the fit has not seen.
@@ -46,20 +50,27 @@ def induce(
         Read by `read_table`; its candidate columns join the optimizer's.
     optimizer : AutoMetrics, optional
         By default ``AutoMetrics()``.
-    fraction : float
+    fraction : float, optional
         Share of the rated rows to hold out, by group; 0 evaluates on the training rows, with a warning.
     test : Table, optional
         Test rows of their own, instead of a fraction.
     cv : int, optional
         Grouped cross-validation instead: generation, retrieval and fit are repeated inside each of this
         many folds, ``test`` is the mean over folds, and the metric is fitted on all rated rows.
+    split : str
+        What is done where none of these three is given. ``holdout``: .3 of the rows are held out. ``cv``:
+        cross-validation, in five folds where they have four groups each and no model is asked, else in three.
+        ``auto``: a hold-out where it leaves 15 groups or more, else cross-validation, as long as it takes at most
+        five times the requests.
+    most_requests : int, optional
+        A number of requests beyond which ``auto`` does not cross-validate.
     prober : Prober, optional
         Changes outputs of the table on purpose and shows in the report what the metric makes of them (`with_probe`).
 
     Raises
     ------
     OptionError
-        If `cv` and `test` are both given, or the table has no target.
+        If `cv` and `test` are both given, or `split` contradicts one of them, or the table has no target.
     DataError
         If there are too few groups.
     NeedsError, ModelFailure
@@ -68,7 +79,7 @@ def induce(
     if not isinstance(table, Table):
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     options, task = configure(table, optimizer or AutoMetrics())
-    done = evaluate(_sides(table, options, task, fraction, test, cv), task, options)
+    done = evaluate(_chosen(table, options, task, fraction, test, cv, split, most_requests), task, options)
     done.metric.record = replace(done.record, raters=(table if test is None else test).rater_ceiling())
     done = replace(done, record=done.metric.record)
     done.metric.settings.values["reading"] = _reading(table, done.metric)
@@ -120,16 +131,18 @@ def plan(
     table: Table,
     optimizer: AutoMetrics,
     *,
-    fraction: float = 0.3,
+    fraction: float | None = None,
     test: Table | None = None,
     cv: int | None = None,
+    split: str = "auto",
+    most_requests: int | None = None,
     prober: Prober | None = None,
 ) -> str:
     """Say what `induce` would do and what it would ask of the model; asks nothing."""
     options, task = configure(table, optimizer)
     if isinstance(options.store, str | PathLike) and Path(options.store).exists():
         Store(options.store, read_only=True).close()  # the run would find out too, but later
-    sides = _sides(table, options, task, fraction, test, cv)
+    sides = _chosen(table, options, task, fraction, test, cv, split, most_requests)
     chosen, usage = options.plan(sides.train), estimate_run(sides, task, options)
     cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
     judges = sum(options.sources.generators.values()) if chosen.generated else 0
@@ -141,6 +154,7 @@ def plan(
         [
             f"rows: {len(sides.train)} train, {len(sides.test)} test, {len(sides.unrated)} unrated",
             f"source: {sides.origin}",
+            *([sides.split] if sides.split else []),
             f"candidates: {judges} generated judges{together}, {'the' if chosen.existing else 'no'} bank metrics, "
             f"{len(options.sources.columns)} columns; retrieval keeps at most {options.sources.k} judges and metrics",
             *chosen.notes,
@@ -165,9 +179,48 @@ def configure(table: Table, optimizer: AutoMetrics) -> tuple[Options, Task]:
     return replace(optimizer.options, sources=replace(sources, columns=columns, prior_columns=prior)), task
 
 
-def _sides(table: Table, options: Options, task: Task, fraction: float, test: Table | None, cv: int | None) -> Sides:
-    if cv is not None and test is not None:
-        raise OptionError("--cv and a test file exclude each other: cross-validation tests on every row")
+def split_line(
+    table: Table,
+    optimizer: AutoMetrics,
+    *,
+    fraction: float | None = None,
+    test: Table | None = None,
+    cv: int | None = None,
+    split: str = "auto",
+    most_requests: int | None = None,
+) -> str:
+    """How `induce` with the same options would set rows aside, and why so; empty where nothing is to be decided."""
+    options, task = configure(table, optimizer)
+    return _chosen(table, options, task, fraction, test, cv, split, most_requests).split
+
+
+def _chosen(
+    table: Table,
+    options: Options,
+    task: Task,
+    fraction: float | None,
+    test: Table | None,
+    cv: int | None,
+    split: str,
+    most_requests: int | None,
+) -> Sides:
+    """The sides that are asked for; where none are, those that `split` stands for."""
+    check_split(split, fraction=fraction, test=test is not None, cv=cv)
+    if not (fraction is None and test is None and cv is None):
+        return _sides(table, options, task, fraction, test, cv)
+    part = table.subset(table.rated())
+    groups = len(set(effective_groups(part.groups, part.texts).tolist()))
+    asks = options.model is not None and options.plan(Rated.of(part.rows, task.target)).generated
+    crossed = partial(_sides, table, options, task, None, None, fold_count(groups, asks))
+    if split == "cv":
+        return crossed()
+    held = _sides(table, options, task, FRACTION, None, None)
+    return held if split == "holdout" else settled(held, crossed, task, options, most_requests)
+
+
+def _sides(
+    table: Table, options: Options, task: Task, fraction: float | None, test: Table | None, cv: int | None
+) -> Sides:
     order = content_order(table.rows, task.target)
     places, apart = order[~np.isnan(table.ratings[order])], order[np.isnan(table.ratings[order])]
     part = table.subset(places)
@@ -191,9 +244,9 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
             )
     elif fraction:
         kind, how = "holdout", f"{fraction:g} held out by group"
-        split = holdout(part.groups, part.texts, fraction=fraction, seed=options.seed, ratings=part.ratings)
-        train, held = rated.take(split.train), rated.take(split.test)
-        given |= {"train": places[split.train], "test": places[split.test]}
+        two = holdout(part.groups, part.texts, fraction=fraction, seed=options.seed, ratings=part.ratings)
+        train, held = rated.take(two.train), rated.take(two.test)
+        given |= {"train": places[two.train], "test": places[two.test]}
     columns = ", ".join(table.columns.used())
     origin = (
         f"data {PurePath(table.name).name} sha256:{table.checksum}, {len(table)} rows, columns {columns}, "

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import DataError
-from metricsmith.optimizers.evaluation import refit
+from metricsmith.optimizers.evaluation import Trial, refit
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Induction
 from metricsmith.optimizers.rated import Rated
@@ -110,15 +110,15 @@ def leave_systems_out(folds: Sequence[HeldOut], *, most: int = MOST_BLOCKS) -> S
     return SystemsLeftOut(whole.value, by_group, by_system, by_cell, refitted)
 
 
-def new_systems(parts: Sequence[tuple[Induction, Rated]], options: FitOptions) -> NewSystems | None:
+def new_systems(trials: Sequence[Trial], options: FitOptions) -> NewSystems | None:
     """The figures for new systems and inside systems.
 
     Candidates and their values stay as they are; only the combination is fitted anew without some systems.
 
     Parameters
     ----------
-    parts : sequence of (Induction, Rated)
-        Each fit with the rows that it is tested on: one for a held-out side, one for each fold of a cross-validation.
+    trials : sequence of Trial
+        One for a held-out side, one for each fold of a cross-validation.
     options : FitOptions
 
     Returns
@@ -126,7 +126,7 @@ def new_systems(parts: Sequence[tuple[Induction, Rated]], options: FitOptions) -
     NewSystems or None
         None where no held-out row with a prediction names its system (the label ``system``).
     """
-    sides = [_Side.of(induction, rows) for induction, rows in parts]
+    sides = [_Side.of(trial) for trial in trials]
     names = sorted({name for side in sides for name in side.systems})
     if not names:
         return None
@@ -134,10 +134,13 @@ def new_systems(parts: Sequence[tuple[Induction, Rated]], options: FitOptions) -
     folds = [side.held_out(names, groups, options) for side in sides]
     block = replace(
         _inside(folds, [side.predicted for side in sides]),
-        judges=max(len(part.candidates.judged.intersection(part.fitted.small.names)) for part, _ in parts),
-        unnamed=sum(len(rows) for _, rows in parts) - sum(len(side.rows) for side in sides),
+        judges=max(
+            len(one.candidates.judged.intersection(one.fitted.small.names))
+            for one in (trial.induction for trial in trials)
+        ),
+        unnamed=sum(len(trial.test) for trial in trials) - sum(len(side.rows) for side in sides),
     )
-    reason = _against(folds, any(induction.candidates.costly for induction, _ in parts))
+    reason = _against(folds, all(trial.known is None or len(trial.known) == trial.values.shape[1] for trial in trials))
     if reason:
         return replace(block, withheld=reason)
     try:
@@ -160,11 +163,11 @@ class _Side:
     predicted: FloatArray
 
     @classmethod
-    def of(cls, induction: Induction, rows: Rated) -> _Side:
-        values = induction.other_values
-        predicted = induction.metric.predict(values[:, induction.fitted.positions])
+    def of(cls, trial: Trial) -> _Side:
+        induction, rows = trial.induction, trial.test
+        predicted = induction.metric.predict(trial.values[:, induction.fitted.positions])
         kept = [place for place, row in enumerate(rows.rows) if row.get("system") and np.isfinite(predicted[place])]
-        return cls(induction, rows.take(kept), values[kept], predicted[kept])
+        return cls(induction, rows.take(kept), trial.values[kept], predicted[kept])
 
     @property
     def systems(self) -> list[str]:
@@ -200,7 +203,7 @@ def _inside(folds: Sequence[HeldOut], predicted: Sequence[FloatArray]) -> NewSys
     )
 
 
-def _against(folds: Sequence[HeldOut], costly: bool) -> str:
+def _against(folds: Sequence[HeldOut], whole: bool) -> str:
     """Why there can be no figure for new systems; empty if there can."""
     systems, groups, _, _ = _joined(folds)
     number = np.unique(systems).size
@@ -210,7 +213,7 @@ def _against(folds: Sequence[HeldOut], costly: bool) -> str:
     shares = np.unique(met[:, 0], return_counts=True)[1] > 1
     if shares.mean() < 0.5:
         return f"only {shares.sum()} of {shares.size} held-out groups have rows of two systems or more"
-    if costly and len(folds) > 1:
+    if not whole:
         return (
             "under cross-validation held-out rows are judged by what their fold kept, so that nothing can be refitted"
         )

@@ -4,32 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+from metricsmith.records import Difference
 from metricsmith.report.formats import count, interval, one_line, statistic
 
-__all__ = ["Loss", "loss", "suppressors"]
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """What the small metric loses against the full model on the same held-out rows.
-
-    Parameters
-    ----------
-    kendall_tau_b : float
-        Tau-b of the full model minus that of the small metric, in [-2, 2]; NaN if undefined.
-    ci_low, ci_high : float
-        95 % interval of this difference, by leaving out groups; NaN where there is none.
-    n : int
-        Rows that both predict.
-    """
-
-    kendall_tau_b: float
-    ci_low: float = math.nan
-    ci_high: float = math.nan
-    n: int = 0
+__all__ = ["loss", "suppressors"]
 
 
 class Weighted(Protocol):
@@ -48,12 +28,12 @@ class Weighted(Protocol):
         """Tau-b of the component alone on the training rows."""
 
 
-def loss(found: Loss | None) -> str:
-    """The difference to the full model on held-out rows; empty where none was measured."""
+def loss(found: Difference | None) -> str:
+    """The difference of the small metric from the full model on held-out rows; empty where none was measured."""
     if found is None or not math.isfinite(found.kendall_tau_b):
         return ""
-    lost = found.kendall_tau_b >= 0
-    low, high = (found.ci_low, found.ci_high) if lost else (-found.ci_high, -found.ci_low)
+    lost = found.kendall_tau_b <= 0
+    low, high = (-found.ci_high, -found.ci_low) if lost else (found.ci_low, found.ci_high)
     ends = f" (95\u00a0% interval {interval(low, high)})" if math.isfinite(low) and math.isfinite(high) else ""
     return (
         f"On the same {count(found.n, 'held-out row')} the small metric {'loses' if lost else 'gains'} "

@@ -13,7 +13,6 @@ from typing import Any
 
 from metricsmith.ceiling import RaterCeiling
 from metricsmith.records import Agreement, Difference, MetricCard, Task, Usage
-from metricsmith.report.components import Loss
 from metricsmith.report.plain import jsonable
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.report.systems import NewSystems
@@ -148,10 +147,10 @@ class RunRecord:
         is no rival: it costs every candidate.
     synthetic : str
         Non-empty for synthetic data: the sentence that says so, shown wherever the results show.
+    split : str
+        How rows were set aside for the test, and why so, in a sentence; empty where nothing was to be decided.
     panel : PanelTokens, optional
         Where the generated judges were asked together.
-    loss : Loss, optional
-        What the metric loses against the full model that it abridges, on held-out rows.
     probe : ProbeRecord, optional
         What the metric makes of outputs that were changed on purpose.
     raters : RaterCeiling, optional
@@ -183,12 +182,12 @@ class RunRecord:
     unabridged: str = ""
     synthetic: str = ""
     title: str = "Induced metric"
+    split: str = ""
     panel: PanelTokens | None = None
     probe: ProbeRecord | None = None
     raters: RaterCeiling | None = None
     differences: Mapping[str, Difference] = field(default_factory=dict)
     new_systems: NewSystems | None = None
-    loss: Loss | None = None
 
     @property
     def tested(self) -> bool:
@@ -213,6 +212,7 @@ class RunRecord:
             "task": asdict(self.task),
             "signature": self.signature,
             "evaluation": self.evaluation,
+            "split": self.split,
             "rows": dict(self.rows),
             "components": [
                 {key: value for key, value in asdict(component).items() if key != "card"}
@@ -233,8 +233,6 @@ class RunRecord:
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
-        if self.loss is not None:
-            content["loss"] = asdict(self.loss)
         if self.panel is not None:
             content["panel"] = asdict(self.panel)
         if self.probe is not None:

@@ -26,7 +26,8 @@ def comparison(record: RunRecord) -> str:
     said = f"On the same rows the induced metric stands {place} the strongest baseline ({name}, {statistic(tau, 2)})"
     if apart is None:
         return f"{said}. A gap smaller than the intervals may be luck."
-    return " ".join(filter(None, (f"{said}; {_certainty(apart)}.", few_groups_apart(apart.groups))))
+    few = "" if record.evaluation == "cv" else few_groups_apart(apart.groups)
+    return " ".join(filter(None, (f"{said}; {_certainty(apart)}.", few)))
 
 
 def outdone(record: RunRecord) -> str:

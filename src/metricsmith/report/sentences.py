@@ -26,6 +26,7 @@ __all__ = [
     "KINDS",
     "STATUSES",
     "Verdict",
+    "alone",
     "comparison",
     "direction",
     "few_groups",
@@ -48,14 +49,16 @@ GLOSSARY = (
     (
         "95\u00a0% interval",
         "holds the values of tau-b that fit these rows: from leaving out whole groups in turn, or under "
-        "cross-validation from how the folds differ. If it includes 0, these rows cannot tell the metric from chance. "
+        "cross-validation from how far the groups of each fold move it, widened since the fits of the folds learned "
+        "from each other's ratings. If it includes 0, these rows cannot tell the metric from chance. "
         "It speaks of new sources of the same systems; outputs of systems that were not rated here have a figure of "
         "their own where rows name their system, and otherwise expect less.",
     ),
     (
         "p",
         "is how often chance alone would take the agreement this far from 0, either way: shuffled ratings, kept "
-        "together by group, or under cross-validation a t-test over folds. Small is good, .05 is the usual bar.",
+        "together by group, or under cross-validation the t-test that goes with the interval. Small is good, .05 is "
+        "the usual bar.",
     ),
     (
         "Group",
@@ -71,8 +74,8 @@ GLOSSARY = (
 EVALUATIONS = {
     "holdout": "Whole groups were set aside before anything was generated, chosen or fitted.",
     "file": "The test rows came from a set of their own and were never fitted on.",
-    "cv": "Grouped cross-validation: each row was predicted by a fit that had not seen its group. "
-    "The saved metric is fitted on all rated rows.",
+    "cv": "Grouped cross-validation: each row was predicted by a fit that had not seen its group, and tau-b is the "
+    "mean over folds. The saved metric is fitted on all rated rows.",
     "train_only": "No rows were set aside: metric and figures come from the same rows.",
 }
 
@@ -209,11 +212,11 @@ def _untested(record: RunRecord) -> str:
 def _doubts(block: Agreement) -> list[str]:
     doubts = []
     if not math.isfinite(block.p_value):
-        doubts.append("There is no p-value: too few rows or groups to shuffle.")
+        doubts.append("There is no p-value: too few rows, groups or different ratings for one.")
     elif block.p_value > 0.05:
         doubts.append(f"{_p(block.p_value)} is above .05: chance alone gives agreement like this too often.")
     if not (math.isfinite(block.ci_low) and math.isfinite(block.ci_high)):
-        doubts.append("There is no interval: too few rows or groups, or one group decides alone.")
+        doubts.append("There is no interval: too few rows, groups or different ratings, or one group decides alone.")
     elif block.ci_low <= 0 <= block.ci_high:
         doubts.append("The interval includes 0: more rated groups are needed before relying on the metric.")
     return doubts
@@ -265,6 +268,16 @@ def stability(components: Iterable[Component]) -> str:
     )
 
 
+def alone(record: RunRecord) -> str:
+    """What tau-b of a component alone means under cross-validation; empty otherwise."""
+    if record.evaluation != "cv" or not record.tested:
+        return ""
+    told = "The tau-b of a component alone, on held-out rows, is its mean within folds."
+    if not any("model" in component.card.cost for component in record.components):
+        return told
+    return f"{told} Judges made from ratings had seen those of all rows here, so theirs may be too high."
+
+
 def fidelity(record: RunRecord) -> str:
     """How close the small model is to the full one, and how many predictions leave the scale."""
     sentences = []
@@ -273,7 +286,10 @@ def fidelity(record: RunRecord) -> str:
             f"These few components stand in for all candidates: their predictions correlate "
             f"{statistic(record.fidelity)} with those of the full model on the rows they were chosen on."
         )
-    sentences += [components.loss(record.loss), components.suppressors(record.components, record.rows.get("train", 0))]
+    sentences += [
+        components.loss(record.differences.get(record.unabridged) if record.tested else None),
+        components.suppressors(record.components, record.rows.get("train", 0)),
+    ]
     if record.clipped_share > 0:
         sentences.append(
             f"{percent(record.clipped_share)} of the predictions lie outside the scale; "
