@@ -79,7 +79,7 @@ def induce(
     if not isinstance(table, Table):
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     options, task = configure(table, optimizer or AutoMetrics())
-    done = evaluate(_sides(table, options, task, fraction, test, cv, split, most_requests), task, options)
+    done = evaluate(_chosen(table, options, task, fraction, test, cv, split, most_requests), task, options)
     done.metric.settings.values["reading"] = _reading(table, done.metric)
     return done if prober is None else with_probe(done, table, optimizer or AutoMetrics(), prober)
 
@@ -140,7 +140,7 @@ def plan(
     options, task = configure(table, optimizer)
     if isinstance(options.store, str | PathLike) and Path(options.store).exists():
         Store(options.store, read_only=True).close()  # the run would find out too, but later
-    sides = _sides(table, options, task, fraction, test, cv, split, most_requests)
+    sides = _chosen(table, options, task, fraction, test, cv, split, most_requests)
     chosen, usage = options.plan(sides.train), estimate_run(sides, task, options)
     cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
     judges = sum(options.sources.generators.values()) if chosen.generated else 0
@@ -177,33 +177,48 @@ def configure(table: Table, optimizer: AutoMetrics) -> tuple[Options, Task]:
     return replace(optimizer.options, sources=replace(sources, columns=columns, prior_columns=prior)), task
 
 
-def split_line(table: Table, optimizer: AutoMetrics, **options: Any) -> str:
+def split_line(
+    table: Table,
+    optimizer: AutoMetrics,
+    *,
+    fraction: float | None = None,
+    test: Table | None = None,
+    cv: int | None = None,
+    split: str = "auto",
+    most_requests: int | None = None,
+) -> str:
     """How `induce` with the same options would set rows aside, and why so; empty where nothing is to be decided."""
-    settings, task = configure(table, optimizer)
-    names = ("fraction", "test", "cv")
-    sides = _sides(table, settings, task, *map(options.get, names), options.get("split", "auto"))
-    return sides.split
+    options, task = configure(table, optimizer)
+    return _chosen(table, options, task, fraction, test, cv, split, most_requests).split
 
 
-def _sides(
+def _chosen(
     table: Table,
     options: Options,
     task: Task,
     fraction: float | None,
     test: Table | None,
     cv: int | None,
-    split: str = "auto",
-    most_requests: int | None = None,
+    split: str,
+    most_requests: int | None,
 ) -> Sides:
+    """The sides that are asked for; where none are, those that `split` stands for."""
     check_split(split, fraction=fraction, test=test is not None, cv=cv)
-    if fraction is None and test is None and cv is None:
-        held = partial(_sides, table, options, task, FRACTION, None, None)
-        part = table.subset(table.rated())
-        groups = len(set(effective_groups(part.groups, part.texts).tolist()))
-        folded = partial(_sides, table, options, task, None, None, fold_count(groups, _asks(part, task, options)))
-        if split == "auto":
-            return settled(held(), folded, task, options, most_requests)
-        return held() if split == "holdout" else folded()
+    if not (fraction is None and test is None and cv is None):
+        return _sides(table, options, task, fraction, test, cv)
+    part = table.subset(table.rated())
+    groups = len(set(effective_groups(part.groups, part.texts).tolist()))
+    asks = options.model is not None and options.plan(Rated.of(part.rows, task.target)).generated
+    crossed = partial(_sides, table, options, task, None, None, fold_count(groups, asks))
+    if split == "cv":
+        return crossed()
+    held = _sides(table, options, task, FRACTION, None, None)
+    return held if split == "holdout" else settled(held, crossed, task, options, most_requests)
+
+
+def _sides(
+    table: Table, options: Options, task: Task, fraction: float | None, test: Table | None, cv: int | None
+) -> Sides:
     order = content_order(table.rows)
     places, apart = order[~np.isnan(table.ratings[order])], order[np.isnan(table.ratings[order])]
     part = table.subset(places)
@@ -239,11 +254,6 @@ def _sides(
     pairs = [(rated.take(one.train).rows, rated.take(one.test).rows) for one in parts] or [(train.rows, held.rows)]
     notes = tuple(filter(None, (*table.notes, twin_note(pairs))))
     return Sides(kind, train, held, table.subset(apart).rows, parts, origin, notes, given, first)
-
-
-def _asks(part: Table, task: Task, options: Options) -> bool:
-    """Whether judges are made for these rated rows."""
-    return options.model is not None and options.plan(Rated.of(part.rows, task.target)).generated
 
 
 def _named_groups(table: Table, rated: Rated) -> Rated:
