@@ -99,9 +99,11 @@ def difference_over_folds(
         for one, other, rated in zip(predictions, others, ratings, strict=True)
     ]
     folds, rivals = _folds(predictions, shared, groups), _folds(others, shared, groups)
-    values, influences, without = (
-        [np.subtract(*pair) for pair in zip(*sides, strict=True)]
-        for sides in zip(_taus(folds), _taus(rivals), strict=True)
+    first, second = _taus(folds), _taus(rivals)
+    values = [one - other for one, other in zip(first[0], second[0], strict=True)]
+    influences, without = (
+        [one - other for one, other in zip(*sides, strict=True)]
+        for sides in ((first[1], second[1]), (first[2], second[2]))
     )
     found = _fold_mean(values, influences, without, folds, limit=2.0)
     return Difference(*_sizes(folds), found.value, found.low, found.high)
@@ -131,10 +133,10 @@ def _sizes(folds: Sequence[Fold]) -> tuple[int, int]:
 
 def _taus(folds: Sequence[Fold]) -> tuple[list[float], list[FloatArray], list[FloatArray]]:
     """By fold tau-b, the influence of its groups on it, and, unless it has many groups, tau-b without each."""
-    taus, influences, without = [], [], []
+    taus, influences, without = list[float](), list[FloatArray](), list[FloatArray]()
     for x, y, codes in folds:
         taus.append(kendall_tau_b(x, y))
-        influences.append(np.bincount(codes, kendall_tau_b_influence(x, y)))
+        influences.append(np.bincount(codes, kendall_tau_b_influence(x, y)).astype(float))
         groups = np.unique(codes)[:, None]
         groups = groups if groups.size < FEW_GROUPS else groups[:0]
         without.append(batch_kendall_tau_b(np.where(codes == groups, math.nan, x), y))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import dspy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,7 +51,7 @@ def remembering(options: Options) -> Iterator[Options]:
 
 
 def cross_validated(
-    rated: Rated, folds: Sequence[Split], unrated: Sequence[object], task: Task, options: Options
+    rated: Rated, folds: Sequence[Split], unrated: Sequence[dspy.Example], task: Task, options: Options
 ) -> tuple[Induction, Evaluation]:
     """Repeat the whole pass inside every fold; the metric itself is fitted on all rows.
 
@@ -71,7 +72,7 @@ def cross_validated(
     ratings, groups = [one.test.ratings for one in trials], [one.test.groups for one in trials]
     held = {label: [predicted[label] for predicted in by_fold] for label in shared}
     blocks = {label: agreement_over_folds(predicted, ratings, groups) for label, predicted in held.items()}
-    induction = induct(rated, [], task, options, unrated)  # type: ignore[arg-type]
+    induction = induct(rated, [], task, options, unrated)
     held_out = np.full(len(rated), np.nan)
     values, own = induction.components.run(), dict[str, float]()
     for fold, predicted in zip(folds, held[METRIC], strict=True):

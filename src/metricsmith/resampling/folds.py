@@ -117,12 +117,12 @@ def fold_mean(
     numbers = np.asarray(values, dtype=float)
     if numbers.ndim != 1 or len(influences) != numbers.size or (without and len(without) != numbers.size):
         raise DataError(f"{numbers.size} values and {len(influences)} influences: give one of each for every fold")
-    counted = np.flatnonzero(~np.isnan(numbers))
-    folds, dropped = counted.size, numbers.size - counted.size
+    counted = np.flatnonzero(~np.isnan(numbers)).tolist()
+    folds, dropped = len(counted), numbers.size - len(counted)
     if not folds:
         return FoldMean(math.nan, dropped=dropped)
     mean = math.fsum(numbers[counted]) / folds
-    pulls = [np.asarray(influences[fold], dtype=float) for fold in counted]
+    pulls: list[FloatArray] = [np.asarray(influences[fold], dtype=float) for fold in counted]
     groups, smallest = sum(pull.size for pull in pulls), min(pull.size for pull in pulls)
     if groups >= FEW_GROUPS and smallest > 1:
         variance, freedom = _by_influence(pulls, 2 if skewed else 1), groups - folds
