@@ -209,7 +209,8 @@ def _named_groups(table: Table, rated: Rated) -> Rated:
     """The rows without the groups that nobody named: row numbers mean nothing in another file."""
     if table.columns.group is not None:
         return rated
-    return replace(rated, rows=[row.without(*({"group", "own_group"} & set(row))) for row in rated.rows])
+    names = ("group", "own_group")
+    return replace(rated, rows=[row.without(*(name for name in names if name in row)) for row in rated.rows])
 
 
 def _reading(table: Table, metric: InducedMetric) -> dict[str, Any]:
