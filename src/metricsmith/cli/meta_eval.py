@@ -81,7 +81,7 @@ def meta_eval(
         given = {"scores": scores, "gold": gold, **({"--documents": documents} if documents else {})}
         check_apart([out / name for name in META_EVALUATION_FILES], "--out", given)
     tasks_by_name(task or (), decimals=decimals)
-    check_tests(swap, tests)
+    exchanged, made = check_tests(swap, tests)
     costs = None if weights is None else MQMWeights.named(weights)
     read = read_score_matrices(
         scores, gold, metrics=metric or (), target=target, weights=costs,
@@ -96,7 +96,7 @@ def meta_eval(
 
         record = meta_evaluate(
             read.metrics, read.gold, systems=read.systems, raters=read.raters, documents=read.documents,
-            tasks=task or (), decimals=decimals, resamples=resamples, seed=seed, swap=swap, tests=tests,
+            tasks=task or (), decimals=decimals, resamples=resamples, seed=seed, swap=exchanged, tests=made,
             target=read.target, sources=read.sources, notes=read.notes, tested=tested,
         )  # fmt: skip
     if out is not None:

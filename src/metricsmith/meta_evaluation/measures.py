@@ -28,7 +28,7 @@ from metricsmith.meta_evaluation.systems import (
     system_pairwise_accuracy,
 )
 from metricsmith.resampling import PermutationTest
-from metricsmith.resampling.permutation import Swapped
+from metricsmith.resampling.permutation import Exchange, Swapped
 
 __all__ = [
     "MEASURES", "SegmentAccuracy", "SegmentCorrelation", "SoftSystemAccuracy", "SystemAccuracy", "SystemCorrelation",
@@ -43,7 +43,7 @@ POOLED = {
     "pearson": jackknife.pooled_pearson,
     "spearman": rank_jackknife.pooled_spearman,
 }
-EXCHANGED = {
+EXCHANGED: Mapping[tuple[str, str], Exchange] = {
     ("kendall_tau_b", "none"): exchanged_correlations.pooled_kendall,
     ("pearson", "none"): exchange.pooled_pearson,
     ("spearman", "none"): exchanged_correlations.pooled_spearman,

@@ -181,13 +181,16 @@ def average_over_tasks(
     }
 
 
-def check_tests(swap: str, tests: str | None) -> None:
-    """Raise an `OptionError` unless both have a meaning for `rank_table`."""
-    for what, chosen, known in (("swap", swap, ("pairs", "scores")), ("tests", tests, ("all", "deciding"))):
-        if chosen not in known and not (what == "tests" and chosen is None):
+def check_tests(swap: str, tests: str | None) -> tuple[Swap, Tests | None]:
+    """Both, if they have a meaning for `rank_table`; else an `OptionError`."""
+    swaps: tuple[Swap, ...] = ("pairs", "scores")
+    kinds: tuple[Tests, ...] = ("all", "deciding")
+    for what, chosen, known in (("swap", swap, swaps), ("tests", "all" if tests is None else tests, kinds)):
+        if chosen not in known:
             raise OptionError(
-                f"unknown {what}={chosen!r} (--{what}){nearest(str(chosen), known)}; allowed are {' and '.join(known)}"
+                f"unknown {what}={chosen!r} (--{what}){nearest(chosen, known)}; allowed are {' and '.join(known)}"
             )
+    return swaps[swaps.index(swap)], None if tests is None else kinds[kinds.index(tests)]
 
 
 def _clusters(
