@@ -52,7 +52,8 @@ def hanna(file: Path, criterion: str) -> Table:
     """Scores of 72 automatic metrics and 120 judge columns; 20 of these measure the criterion."""
     return read_table(
         file, target=criterion, where="system!=Human", group="prompt_index",
-        metric_columns=("* Ξ*", "* ¤*", "SUPERT-Golden ΞΔ", "BLANC-Golden ΞΔ", "* [RCES][EHMUGX] [1-4]"), prior_columns=f"* {CRITERIA[criterion]} [1-4]",
+        metric_columns=("* Ξ*", "* ¤*", "SUPERT-Golden ΞΔ", "BLANC-Golden ΞΔ", "* [RCES][EHMUGX] [1-4]"),
+        prior_columns=f"* {CRITERIA[criterion]} [1-4]",
     )  # fmt: skip
 
 
