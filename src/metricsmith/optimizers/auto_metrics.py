@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -11,9 +12,11 @@ import dspy
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
+from metricsmith.optimizers.apart import set_apart
 from metricsmith.optimizers.candidates import DEFAULT_POOL, Sources
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.own import own_metrics
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Sides, evaluate
 from metricsmith.programs.induced import InducedMetric
@@ -52,8 +55,12 @@ class AutoMetrics:
     columns, prior_columns : sequence of str
         Scores that the rows bring along under ``columns``, and those among them declared to measure the
         target.
-    metrics : MetricBank, optional
-        A bank other than the default one.
+    metrics : MetricBank or sequence, optional
+        A bank other than the default one; or your own candidates: judges of any family, tuned ones, panels, functions
+        ``(example, pred)``, names of bank metrics such as ``"rouge1_f"``, whole banks, induced metrics. These are
+        always candidates, whatever the number of rows and whatever retrieval keeps (`k` counts the others). Judges
+        count as declared to measure the target, like generated ones. A judge that has learned from rated rows is
+        neither weighed by these nor tested on them. Functions see neither the rating nor what it follows from.
     recommender : Recommender, optional
         By default BM25, then the language model's ranking where there is one.
     lm : dspy.LM, optional
@@ -87,7 +94,7 @@ class AutoMetrics:
         generators: Mapping[str, int] | None = None,
         columns: Sequence[str] = (),
         prior_columns: Sequence[str] = (),
-        metrics: MetricBank | None = None,
+        metrics: MetricBank | Sequence[Any] | None = None,
         recommender: Recommender | None = None,
         lm: Any = None,
         concurrency: Literal["auto"] | int | Concurrency = "auto",
@@ -99,6 +106,7 @@ class AutoMetrics:
         panel: bool = False,
         seed: int = 0,
     ) -> None:
+        bank_of_metrics, own = own_metrics(metrics)
         self.task = task
         self.options = Options(
             sources=Sources(
@@ -106,7 +114,8 @@ class AutoMetrics:
                 columns=tuple(columns),
                 prior_columns=tuple(prior_columns),
                 generators=dict(DEFAULT_POOL if generators is None else generators),
-                metrics=metrics,
+                metrics=bank_of_metrics,
+                own=own,
                 k=k,
                 generated_only_below=generated_only_below,
                 panel=panel,
@@ -185,7 +194,10 @@ class AutoMetrics:
         origin = f"{len(contents)} rows sha256:{content_hash(contents)} | scale {task.scale}"
         left_out = len(valset or ()) - len(test)
         notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
-        return evaluate(Sides(kind, train, test, unrated, (), origin, notes), task, self.options).metric
+        given = Sides(kind, train, test, unrated, (), origin, notes)
+        sides, own = set_apart(self.options.sources.own, train, lambda _: given)
+        options = replace(self.options, sources=replace(self.options.sources, own=own))
+        return evaluate(sides, task, options).metric
 
 
 def split_rated(rows: Sequence[dspy.Example], task: Task) -> tuple[list[dspy.Example], list[dspy.Example]]:

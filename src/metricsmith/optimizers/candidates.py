@@ -24,9 +24,12 @@ from metricsmith.optimizers.generation import (
     generate,
 )
 from metricsmith.optimizers.learning_judges import LEARNED, learn
+from metricsmith.optimizers.own import hidden_fields, named_apart
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.panel import Panel, PanelMember
+from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
@@ -60,6 +63,8 @@ class Sources:
         Judge family to number of judges.
     metrics : MetricBank, optional
         The bank; None takes the whole default one.
+    own : sequence of Metric
+        The caller's own (`metricsmith.optimizers.own`): always candidates, and not counted in `k`.
     k : int
         How many metrics (cards) retrieval keeps.
     generated_only_below : int
@@ -72,6 +77,7 @@ class Sources:
     prior_columns: Collection[str] = ()
     generators: Mapping[str, int] = field(default_factory=lambda: dict(DEFAULT_POOL))
     metrics: MetricBank | None = None
+    own: Sequence[Metric] = ()
     k: int = 30
     generated_only_below: int = GENERATED_ONLY_BELOW
     panel: bool = False
@@ -104,6 +110,10 @@ class Sources:
         if not has_text:
             if self.bank in {"generated", "existing", "all"}:
                 raise NeedsError(f"bank={self.bank!r} needs output text, which the rows do not have")
+            if reader := next((metric.name for metric in self.own if metric.card.kind != "column"), ""):
+                raise NeedsError(
+                    f"your metric {reader!r} needs output text, which the rows do not have: name its column"
+                )
             return Plan(False, False, ())
         if self.bank != "auto":
             return Plan(self.bank in {"existing", "all"}, self.bank in {"generated", "all"}, ())
@@ -131,9 +141,9 @@ class Plan:
 class Candidates:
     """The predictors to compute.
 
-    `declared` names those that measure the target by declaration, more being better: generated judges and
-    prior columns. `judged` names the generated ones. `made` says how many of these there were before retrieval, and
-    `lacks` which others could not be made.
+    `declared` names those that measure the target by declaration, more being better: judges, generated or the
+    caller's, and prior columns. `judged` names the judges. `made` says how many there were before retrieval, and
+    `lacks` which others could not be made. `own` names the caller's metrics.
     """
 
     metrics: tuple[Metric, ...]
@@ -142,6 +152,7 @@ class Candidates:
     usage: Usage = field(default_factory=Usage)
     made: int = 0
     lacks: tuple[Lack, ...] = ()
+    own: frozenset[str] = frozenset()
 
     @property
     def not_made(self) -> str:
@@ -159,7 +170,7 @@ class Candidates:
 
     @property
     def judged(self) -> frozenset[str]:
-        """Names of the generated judges, alone or on a panel."""
+        """Names of the judges, alone, on a panel or repeated."""
         return frozenset(metric.name for metric in self.metrics if _is_judge(metric))
 
     @property
@@ -190,8 +201,8 @@ def gather(
 ) -> Candidates:
     """Generate judges, find usable bank metrics, and let the recommender keep the `k` most promising.
 
-    Columns are always kept: they are already paid for. A judge that cannot be made is lacking, and the others go on;
-    with `strict` it ends everything.
+    Columns are always kept, for they are already paid for, and so are the caller's own metrics. A judge that cannot be
+    made is lacking, and the others go on; with `strict` it ends everything.
 
     Raises
     ------
@@ -201,33 +212,41 @@ def gather(
     made = _generated(rows, task, sources.generators, seed, strict) if plan.generated else Generated()
     notes, judges = [*plan.notes, *dict.fromkeys(made.notes)], made.judges
     bank: list[BankMetric] = []
+    whole, given = sources.metrics or default_bank(), {one.name for one in sources.own if isinstance(one, BankMetric)}
     if plan.existing:
-        usable, unusable = (sources.metrics or default_bank()).usable(rows)
-        bank = [metric.fit(rows) for metric in usable if metric.name not in sources.columns]
+        usable, unusable = whole.usable(rows)
+        bank = [metric.fit(rows) for metric in usable if metric.name not in {*given, *sources.columns}]
         notes += _left_out(unusable)
         notes += [
             f"the column {m.name!r} stands in for the bank metric of that name"
             for m in usable
             if m.name in sources.columns
         ]
-    _name_apart(judges, {*sources.columns, *(metric.name for metric in bank)})
+    own, taken = list[Metric](), {*sources.columns, *(metric.name for metric in bank)}
+    if sources.own:
+        # names of bank metrics that are no candidates now are taken too: a function has one name at any number of rows
+        taken |= {metric.name for metric in whole.metrics()} - given
+        own, said = named_apart(sources.own, taken, rows, hidden_fields(rows, task))
+        notes += said
+    _name_apart(judges, taken)
     chosen, recommended_notes, recommended_usage = _retrieve([*judges, *bank], task, sources.k, recommender)
     if sources.panel:
         chosen = _seated(chosen, task)
-    metrics = (*map(ColumnMetric, sources.columns), *chosen)
+    metrics = (*map(ColumnMetric, sources.columns), *own, *chosen)
     if not metrics and made.lacks:
         raise ModelFailure(f"no candidate metric is left; {'; '.join(made.notes)}", usage=made.usage)
     if not metrics:
         raise OptionError("there is no candidate metric: give output text, --metric-columns, or another --bank")
-    declared = {metric.name for metric in chosen if _is_judge(metric) and metric.output.higher_is_better}
+    declared = {metric.name for metric in metrics if _is_judge(metric) and metric.output.higher_is_better}
     declared |= set(sources.prior_columns)
     return Candidates(
         metrics,
         frozenset(declared),
         (*notes, *recommended_notes),
         made.usage + recommended_usage,
-        len(judges),
+        len(judges) + sum(metric.card.cost == "model" for metric in own),
         made.lacks,
+        frozenset(metric.name for metric in own),
     )
 
 
@@ -250,7 +269,8 @@ def _generated(
 
 
 def _is_judge(metric: Metric) -> bool:
-    return isinstance(metric, Judge | PanelMember)
+    repeated = isinstance(metric, Repeated) and _is_judge(metric.judge)
+    return repeated or isinstance(metric, Judge | PanelMember | DnAEval)
 
 
 def _seated(chosen: Sequence[Metric], task: Task) -> list[Metric]:

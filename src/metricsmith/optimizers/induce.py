@@ -10,10 +10,12 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metricsmith.datasets.splits import Split, folds, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError
+from metricsmith.optimizers.apart import set_apart
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.induction import Options
@@ -67,7 +69,8 @@ def induce(
     if not isinstance(table, Table):
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     options, task = configure(table, optimizer or AutoMetrics())
-    done = evaluate(_sides(table, options, task, fraction, test, cv), task, options)
+    sides, options = _apart(table, options, task, fraction, test, cv)
+    done = evaluate(sides, task, options)
     done.metric.settings.values["reading"] = _reading(table, done.metric)
     return done if prober is None else with_probe(done, table, optimizer or AutoMetrics(), prober)
 
@@ -126,7 +129,7 @@ def plan(
     options, task = configure(table, optimizer)
     if isinstance(options.store, str | PathLike) and Path(options.store).exists():
         Store(options.store, read_only=True).close()  # the run would find out too, but later
-    sides = _sides(table, options, task, fraction, test, cv)
+    sides, options = _apart(table, options, task, fraction, test, cv)
     chosen, usage = options.plan(sides.train), estimate_run(sides, task, options)
     cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
     judges = sum(options.sources.generators.values()) if chosen.generated else 0
@@ -160,6 +163,27 @@ def configure(table: Table, optimizer: AutoMetrics) -> tuple[Options, Task]:
     if not task.target:
         raise OptionError("the table has no rating column: name one with target=... (--target)")
     return replace(optimizer.options, sources=replace(sources, columns=columns, prior_columns=prior)), task
+
+
+def _apart(
+    table: Table, options: Options, task: Task, fraction: float, test: Table | None, cv: int | None
+) -> tuple[Sides, Options]:
+    """The sides, and the options with those of the caller's own metrics that can be weighed on them.
+
+    Rows from which these have learned are set apart before the others are divided, and then join the learning side.
+    """
+    places = table.rated()
+
+    def divide(learned: NDArray[np.bool_]) -> Sides:
+        if not learned.any():
+            return _sides(table, options, task, fraction, test, cv)
+        rest = table.subset(np.setdiff1d(np.arange(len(table)), places[learned]))
+        more = Rated.of(table.subset(places[learned]).rows, task.target)
+        return _sides(rest, options, task, fraction, test, cv).with_learning(more)
+
+    rated = Rated.of(table.subset(places).rows, task.target)
+    sides, own = set_apart(options.sources.own, rated, divide)
+    return sides, replace(options, sources=replace(options.sources, own=own))
 
 
 def _sides(table: Table, options: Options, task: Task, fraction: float, test: Table | None, cv: int | None) -> Sides:

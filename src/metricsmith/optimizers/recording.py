@@ -193,7 +193,7 @@ def _components(induction: Induction, evaluation: Evaluation) -> tuple[Component
             kind=metric.card.kind,
             weight=float(weight),
             direction="+" if weight >= 0 else "-",
-            tau_train=kendall_tau_b(values[:cut, j], ratings),
+            tau_train=kendall_tau_b(induction.train_values[:, induction.fitted.positions[j]], ratings),
             tau_test=kendall_tau_b(values[cut:, j], test_ratings) if len(test_ratings) else math.nan,
             missing=int(np.isnan(values[:, j]).sum()),
             card=metric.card,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 
@@ -89,6 +89,13 @@ class Sides:
     folds: Sequence[Split] = ()
     origin: str = ""
     notes: Sequence[str] = field(default=())
+
+    def with_learning(self, more: Rated) -> Sides:
+        """The same with further rows, which are learned from in every fold and tested on in none."""
+        places = np.arange(len(self.train), len(self.train) + len(more))
+        folds = [Split(np.concatenate([fold.train, places]), fold.test) for fold in self.folds]
+        origin = f"{self.origin} | {len(more)} further rows learned from and never tested on"
+        return replace(self, train=self.train + more, folds=folds, origin=origin)
 
 
 def evaluate(sides: Sides, task: Task, options: Options) -> Induced:

@@ -270,8 +270,11 @@ class InducedMetric(DSPyCallable, Saved):
         return f"InducedMetric({self.task.target} from {names or 'its mean alone'})"
 
     def fingerprint(self) -> str:
-        """A hash of components, weights and scale."""
-        parts = [component.fingerprint() for component in self.components]
+        """A hash of components, weights and scale; of a function's name, whose code no file holds."""
+        parts = [
+            content_hash(component.to_state()) if component.card.kind == "callable" else component.fingerprint()
+            for component in self.components
+        ]
         return content_hash("induced", parts, self.settings.combination, self.settings.task)
 
     def to_state(self) -> dict[str, Any]:
