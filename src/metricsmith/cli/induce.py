@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from metricsmith.cli.endings import interruptible, tell
 from metricsmith.cli.limits import Bounds, StoreFile, concurrency
+from metricsmith.cli.metric_file import own_metrics
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.summary import summary
@@ -24,6 +26,7 @@ from metricsmith.cli.table import (
     MetricColumns,
     MostMetrics,
     Output,
+    OwnJudges,
     PanelMode,
     PriorColumns,
     Rater,
@@ -65,6 +68,7 @@ def induce(
     regression: Regression = "auto",
     n: Components = None,
     k: MostMetrics = 30,
+    judge: OwnJudges = None,
     panel: PanelMode = False,
     strict: StrictMode = False,
     lm: Model = None,
@@ -98,16 +102,20 @@ def induce(
     from metricsmith.optimizers.probing.run import Prober
     from metricsmith.programs.asked_scale import asked_note
 
+    model = language_model(lm, api_base)
     optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, regression=regression, panel=panel, strict=strict, lm=language_model(lm, api_base),
-        seed=seed, progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
+        metrics=own_metrics(judge, model), bank=bank, k=k, n=n, regression=regression, panel=panel, strict=strict,
+        lm=model, seed=seed, progress=not quiet and not as_json, store=store,
+        concurrency=concurrency(bounds, None, None),
     )  # fmt: skip
     prober = Prober(progress=not quiet and not as_json, seed=seed) if probe else None
     if test is not None and cv is not None:
         raise OptionError("--cv and --test exclude each other: cross-validation tests on every row")
     if not dry_run:
         check_writable(out, "--out", folder=True)
-        check_apart([out / name for name in FILES], "--out", {"table": data, "test table": test, "store": store})
+        inputs = {"table": data, "test table": test, "store": store}
+        inputs |= {f"judge {number}": path for number, path in enumerate(judge or (), 1)}
+        check_apart([out / name for name in FILES], "--out", inputs)
     if store is not None:
         check_writable(store, "--store", folder=False)
     options = reading(
@@ -125,6 +133,8 @@ def induce(
     if dry_run:
         say(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober))
         return
+    if quiet:
+        logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
     with interruptible(store):
         done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv)
     done.write(out, raw_csv=raw_csv)

@@ -12,8 +12,8 @@ from metricsmith.errors import DataError
 
 __all__ = [
     "Bank", "Components", "Context", "Data", "Group", "Id", "Input", "LowerIsBetter", "MetricColumns", "MostMetrics",
-    "Output", "PanelMode", "PriorColumns", "Rater", "RawCsv", "Reference", "Regression", "ScaleText", "StrictMode",
-    "System", "Target", "TaskText", "Where",
+    "Output", "OwnJudges", "PanelMode", "PriorColumns", "Rater", "RawCsv", "Reference", "Regression", "ScaleText",
+    "StrictMode", "System", "Target", "TaskText", "Where",
     "reading", "text_or_file",
 ]  # fmt: skip
 
@@ -55,6 +55,10 @@ Components = Annotated[int | None, typer.Option("--n", help="How many components
 MostMetrics = Annotated[int, typer.Option("--k", help="How many metrics retrieval keeps.")]
 StrictMode = Annotated[
     bool, typer.Option("--strict", help="Stop where a judge cannot be made or fails too often, instead of a warning.")
+]
+OwnJudges = Annotated[
+    list[Path] | None,
+    typer.Option("--judge", metavar="FILE.json", help="A saved judge or metric as a candidate of your own."),
 ]
 PanelMode = Annotated[
     bool, typer.Option("--panel", help="Ask all generated judges in one request a row, which is cheaper.")

@@ -40,11 +40,13 @@ def set_apart(
     Returns
     -------
     Sides
-        Test rows of a file of their own that a metric has learned from are left out. The notes say so, and which
-        metrics are left out since too few of their learning rows, or of the test rows, are new to them.
+        Test rows of a file of their own that a metric has learned from are left out, and the notes say so. Warnings
+        say which metrics do not tell what they learned from, and which are left out since too few of the rows to learn
+        from, or of those to test on, are new to them.
     tuple of Metric
     """
-    kept, notes = list(own), [note for metric in own if (note := _unstated(metric))]
+    kept, notes = list(own), list[str]()
+    warnings = [warning for metric in own if (warning := _unstated(metric))]
     while True:
         learned = _any_learned(kept, rated)
         if learned.any() and (why := _too_few(rated, learned)):
@@ -55,7 +57,7 @@ def set_apart(
         if not out:
             break
         kept = [metric for metric in kept if all(metric is not one for one, _ in out)]
-        notes += [f"your metric {metric.name!r} is left out: {why}" for metric, why in out]
+        warnings += [f"Your metric {metric.name!r} is left out: {why}." for metric, why in out]
     if learned.any():
         notes.append(
             f"{int(learned.sum())} rated rows are learned from and never tested on: your metrics have learned from "
@@ -66,7 +68,7 @@ def set_apart(
         if known.any():
             sides = replace(sides, test=sides.test.take(np.flatnonzero(~known)))
             notes.append(f"{int(known.sum())} test rows are left out: your metrics have learned from their groups")
-    return replace(sides, notes=(*sides.notes, *notes)), tuple(kept)
+    return replace(sides, notes=(*sides.notes, *notes), warnings=(*sides.warnings, *warnings)), tuple(kept)
 
 
 def _any_learned(metrics: Sequence[Metric], rated: Rated) -> BoolArray:
@@ -78,8 +80,8 @@ def _unstated(metric: Metric) -> str:
     if learned_from(metric) or not has_learned(metric):
         return ""
     return (
-        f"your metric {metric.name!r} has learned from rated rows and does not say which: if they are among these, "
-        "its weight and every figure are too good; tune it again with this version, or on other rows"
+        f"Your metric {metric.name!r} has learned from rated rows and does not say which: if they are among these, its "
+        "weight and every figure are too good. Tune it again with this version, or on other rows."
     )
 
 

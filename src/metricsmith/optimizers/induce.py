@@ -136,14 +136,17 @@ def plan(
     seated = sum(
         count for name, count in options.sources.generators.items() if name in GENERATORS and GENERATORS[name].on_panels
     )
+    own = f", {len(options.sources.own)} of your own" if options.sources.own else ""
     together = f" ({seated} of them asked together)" if options.sources.panel and judges else ""
     return "\n".join(
         [
             f"rows: {len(sides.train)} train, {len(sides.test)} test, {len(sides.unrated)} unrated",
             f"source: {sides.origin}",
             f"candidates: {judges} generated judges{together}, {'the' if chosen.existing else 'no'} bank metrics, "
-            f"{len(options.sources.columns)} columns; retrieval keeps at most {options.sources.k} judges and metrics",
+            f"{len(options.sources.columns)} columns{own}; retrieval keeps at most {options.sources.k} judges and "
+            "metrics",
             *chosen.notes,
+            *sides.warnings,
             f"requests: {usage.requests}, prompt tokens: {usage.prompt_tokens}, completion tokens: "
             f"{usage.completion_tokens} ({cost}; estimates, retries not counted"
             + ("" if options.store is None else ", nor what the store holds already: that shows only with the judges")

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.correlation import kendall_tau_b
-from metricsmith.errors import OptionError
+from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Asker, Metric
 from metricsmith.optimizers.rated import Rated
+from metricsmith.programs.kinds import check_state
 from metricsmith.programs.learned import learned_from, row_hash
 from metricsmith.records import Task
 from metricsmith.scoring.callables import CallableMetric
@@ -70,6 +71,10 @@ def _metrics_of(one: Any, place: str) -> Sequence[Metric]:
     metric = as_metric(one)
     if isinstance(metric, CallableMetric) and metric.name == "<lambda>":
         raise OptionError(f"{place} is a lambda, which has no name to be saved under: CallableMetric(f, name='...')")
+    try:
+        check_state(metric.to_state())  # found out now, and not when all has been paid for
+    except StateError as problem:
+        raise OptionError(f"{place}={one!r:.60} cannot be kept in a metric file: {problem}") from problem
     return [metric]
 
 

@@ -223,7 +223,7 @@ def _rows(
                 group=str(row.get("group", "")),
                 split=split,
                 rating=None if split == "unrated" else float(row[target]),
-                prediction=held_out[number] if held_out else explanation.prediction.raw,
+                prediction=_number(held_out[number]) if held_out else explanation.prediction.raw,
                 output=str(row.get("output") or ""),
                 input=str(row.get("input") or ""),
                 values={part.name: part.judgement.raw for part in explanation.parts},
@@ -232,6 +232,10 @@ def _rows(
             )
         )
     return records
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _contributions(explanation: Explanation) -> dict[str, float]:

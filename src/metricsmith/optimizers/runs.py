@@ -27,6 +27,7 @@ from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Judgement, Task, Usage
 from metricsmith.report.record import RunRecord
 from metricsmith.report.write import write_reports
+from metricsmith.scoring import estimate as estimate_scoring
 from metricsmith.scoring import score
 from metricsmith.store import Store
 from metricsmith.version import __version__
@@ -80,6 +81,8 @@ class Sides:
         Where the rows come from and how they were split, for the signature line.
     notes : sequence of str
         What was guessed or left out when they were read.
+    warnings : sequence of str
+        What a reader of the figures must know of how the rows were divided.
     """
 
     kind: str
@@ -89,6 +92,7 @@ class Sides:
     folds: Sequence[Split] = ()
     origin: str = ""
     notes: Sequence[str] = field(default=())
+    warnings: Sequence[str] = field(default=())
 
     def with_learning(self, more: Rated) -> Sides:
         """The same with further rows, which are learned from in every fold and tested on in none."""
@@ -130,6 +134,7 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
         unrated_usage=unrated.usage,
         unrated_fallen=unrated.dropped.values(),
     )
+    metric.record = replace(metric.record, warnings=(*metric.record.warnings, *sides.warnings))
     return Induced(metric, metric.record)
 
 
@@ -140,13 +145,25 @@ def estimate_run(sides: Sides, task: Task, options: Options) -> Usage:
     bank = (options.sources.metrics or default_bank()).usable(sides.train.rows)[0] if plan.existing else []
     cards = sum(counts.values(), len({metric.card.name for metric in bank}))
     ranked = options.model is not None and options.recommender is None and cards > options.sources.k
+    own = _own_requests(sides, options)
     if not ranked and not counts:
-        return Usage()
+        return own
     passes = len(sides.folds) + 1
     judged = len(sides.train) * passes + len(sides.test) + len(sides.unrated)
     learned = passes * learn_bound(sides.train.rows, task, learned_counts(counts), seed=options.seed)
     load = Load(passes, judged, cards if ranked else 0, options.sources.panel, learned)
-    return estimate(sides.train.rows, task, counts, load, getattr(options.model, "model", ""))
+    return own + estimate(sides.train.rows, task, counts, load, getattr(options.model, "model", ""))
+
+
+def _own_requests(sides: Sides, options: Options) -> Usage:
+    """What the caller's own judges ask, which are the same in every fold; a store answers all folds but the first."""
+    judges = [metric for metric in options.sources.own if "model" in metric.card.needs]
+    if not judges:
+        return Usage()
+    passes = 1 if options.store is not None else len(sides.folds) + 1
+    with options.asking():
+        one = estimate_scoring(judges, [*sides.train.rows, *sides.test.rows], store=options.store)
+        return sum([one] * passes, estimate_scoring(judges, sides.unrated, store=options.store))
 
 
 def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:

@@ -111,8 +111,9 @@ class CallableMetric(DSPyCallable):
 
     def _judge(self, row: dspy.Example, run: int) -> Judgement:
         started = time.perf_counter()
+        blind = [name for name in self.hidden if name in row]
         if self.hidden:
-            row = row.without(*(name for name in self.hidden if name in row))
+            row = row.without(*blind)
             if "columns" in row:
                 row["columns"] = {name: one for name, one in row["columns"].items() if name not in self.hidden}
         try:
@@ -123,8 +124,8 @@ class CallableMetric(DSPyCallable):
             return self._failed(Status.TRANSPORT, _one_line(problem), run)
         except Exception as problem:  # the caller's own code, of which one bad row must not cost all the others
             said = f"the function {self._name} raised {type(problem).__name__}: {_one_line(problem)}"
-            blind = f"; hidden from it are {', '.join(self.hidden)}" if self.hidden else ""
-            return self._failed(Status.UNPARSABLE, said + blind, run)
+            unseen = f"; hidden from it: {', '.join(blind)}" if blind else ""
+            return self._failed(Status.UNPARSABLE, said + unseen, run)
         return self._judgement(answer, run, time.perf_counter() - started)
 
     def _judgement(self, answer: Any, run: int, seconds: float) -> Judgement:
