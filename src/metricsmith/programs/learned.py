@@ -57,5 +57,9 @@ def has_learned(metric: Metric) -> bool:
     """
     states = [part for _, part in state_parts(metric.to_state())]
     modules = [part["state"] for part in states if "state" in part]
-    shown = any(module["judge"]["demos"] or "map" in module["settings"] for module in modules)
+    # an MQM annotator's worked example, its first, is ours
+    shown = any(
+        len(module["judge"]["demos"]) > bool(module["settings"].get("worked_example")) or "map" in module["settings"]
+        for module in modules
+    )
     return bool(shown or metric.card.instruction or any(part["kind"] == "induced" for part in states))

@@ -78,10 +78,11 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None) -> An
             f"the name alone: hand over the code in Python, metric = metricsmith.load({str(path)!r}, "
             f"functions={{{line}}}), and score there, metric.judge_batch(rows)"
         )
-    for name in given:
+    for name, function in given.items():
         if name not in named:
             rests = f"rests on {', '.join(named)}" if named else "rests on no function"
             raise OptionError(f"functions has {name!r}{nearest(name, named)}, but {path} {rests}; leave it out")
+        CallableMetric.of(function)
     try:
         return _built(content, "", given)
     except StateError as problem:

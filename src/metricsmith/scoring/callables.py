@@ -71,6 +71,11 @@ class CallableMetric(DSPyCallable):
         self.hidden = tuple(sorted(hidden))
         self.storable = version is not None
 
+    @classmethod
+    def of(cls, function: Any) -> CallableMetric:
+        """The function as a metric, if it is none yet."""
+        return function if isinstance(function, cls) else cls(function)
+
     def among(self, name: str, hidden: Collection[str]) -> CallableMetric:
         """The same function under this name, without sight of these fields."""
         output = replace(self._output, name=name)
@@ -158,11 +163,9 @@ class CallableMetric(DSPyCallable):
     @classmethod
     def from_state(cls, state: Mapping[str, Any], function: Callable[..., Any]) -> CallableMetric:
         """Build a metric from `to_state`'s result and the function that it stands for."""
-        own = function if isinstance(function, cls) else None
-        return cls(
-            own.function if own else function, name=state["name"], output=Output(state["name"], **state["output"]),
-            version=own.version if own else None, hidden=state["hidden"],
-        )  # fmt: skip
+        own, name = cls.of(function), state["name"]
+        output = Output(name, **state["output"])
+        return cls(own.function, name=name, output=output, version=own.version, hidden=state["hidden"])
 
 
 def _check_signature(function: Any) -> None:
