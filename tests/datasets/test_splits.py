@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.datasets.splits import effective_groups, folds, holdout
+from metricsmith.datasets.splits import content_order, effective_groups, folds, holdout
 from metricsmith.errors import DataError, OptionError
+from metricsmith.metric import make_row
 
 GROUPS = st.lists(st.integers(0, 12).map(str), min_size=4, max_size=60).filter(lambda groups: len(set(groups)) > 3)
 
@@ -32,6 +35,14 @@ def test_merging_chains_through_groups():
 def test_groups_that_share_two_texts_merge_once():
     # Each group is the first to show one of the two texts, so the second merge meets merged groups.
     assert effective_groups(["a", "b", "b", "a"], ["1", "1", "2", "2"]).tolist() == [0, 0, 0, 0]
+
+
+EIGHT = "one two three four five six seven eight"
+
+
+def test_equal_outputs_of_eight_words_join_groups_under_different_inputs():
+    texts = [("q", EIGHT), ("r", EIGHT.replace(" ", "  ")), ("s", EIGHT[:-6]), ("t", EIGHT[:-6])]
+    assert effective_groups(["a", "b", "c", "d"], texts).tolist() == [0, 0, 1, 2]
 
 
 @pytest.mark.parametrize("empty", ["", None, ("", "")])
@@ -146,3 +157,41 @@ def test_fewer_groups_than_folds_are_refused():
 def test_one_fold_is_no_cross_validation():
     with pytest.raises(OptionError, match="1 folds are not possible"):
         folds(["a", "b"], 1)
+
+
+def shuffled(order, *columns):
+    return [[column[place] for place in order] for column in columns]
+
+
+@pytest.mark.parametrize("order_seed", range(8))
+def test_the_same_rows_in_any_order_give_the_same_sides(order_seed):
+    # Groups are row numbers, as where nothing is known of the rows: they are others in every order.
+    texts = [(f"q{row % 17}", f"answer {row}") for row in range(60)]
+    ratings = [row * 7 % 5 for row in range(60)]
+    order = np.random.default_rng(order_seed).permutation(60)
+    texts_then, ratings_then = shuffled(order, texts, ratings)
+    numbers = [str(row) for row in range(60)]
+    split, then = holdout(numbers, texts, ratings=ratings), holdout(numbers, texts_then, ratings=ratings_then)
+    assert {texts[row] for row in split.test} == {texts_then[row] for row in then.test}
+    parts, parts_then = folds(numbers, 4, 1, texts), folds(numbers, 4, 1, texts_then)
+    for part, part_then in zip(parts, parts_then, strict=True):
+        assert {texts[row] for row in part.test} == {texts_then[row] for row in part_then.test}
+
+
+def test_without_texts_the_names_of_the_groups_decide():
+    groups = [f"g{row % 9}" for row in range(30)]
+    split, then = holdout(groups), holdout(groups[::-1])
+    assert {groups[row] for row in split.test} == {groups[::-1][row] for row in then.test}
+
+
+def test_rows_of_equal_content_are_ordered_by_the_company_of_their_groups():
+    # "x" stands in one group with "y" and in another with "z"; names and places of both change with the order.
+    texts, company = ["x", "y", "x", "z", "w"], ["y", "y", "z", "z", "w"]
+    seen = set()
+    for order in permutations(range(5)):
+        outputs, groups = shuffled(order, texts, company)
+        names = {group: str(number) for number, group in enumerate(dict.fromkeys(groups))}
+        pairs = enumerate(zip(outputs, groups, strict=True))
+        rows = [make_row(output, id=str(number), group=names[group]) for number, (output, group) in pairs]
+        seen.add(tuple((outputs[place], groups[place]) for place in content_order(rows)))
+    assert len(seen) == 1

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
 
-__all__ = ["SYNONYMS", "Columns", "guess_notes", "need_column", "normal_name", "resolve_columns"]
+__all__ = ["SYNONYMS", "Columns", "fitting_columns", "guess_notes", "need_column", "normal_name", "resolve_columns"]
 
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "target": (
@@ -135,7 +135,7 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
     guessed = set()
     for role in [role for role, names in chosen.items() if not names]:
         barred = used if role != "id" else used.union(chosen["group"])
-        fitting = [name for name in _fitting(raw, role) if name not in barred]
+        fitting = [name for name in fitting_columns(raw, role) if name not in barred]
         if fitting:
             chosen[role] = (fitting[0],)
             used.add(fitting[0])
@@ -147,7 +147,7 @@ def guess_notes(raw: RawTable, columns: Columns) -> tuple[str, ...]:
     """One line per column that was guessed from its name, with the unused ones that would have fitted."""
     notes = []
     for role, names in _by_role(columns).items():
-        fitting = _fitting(raw, role)
+        fitting = fitting_columns(raw, role)
         if role in columns.guessed and names[0] in fitting:
             others = [repr(name) for name in fitting if name not in columns.used()]
             hint = f"; {', '.join(others)} would fit too" if others else ""
@@ -204,7 +204,7 @@ def _check_target(raw: RawTable, named: Columns) -> None:
         )
 
 
-def _fitting(raw: RawTable, role: str) -> list[str]:
+def fitting_columns(raw: RawTable, role: str) -> list[str]:
     """Columns whose name stands for `role`, the likeliest first."""
     normal = {normal_name(name): name for name in reversed(raw.columns)}
     return [normal[synonym] for synonym in SYNONYMS[role] if synonym in normal]

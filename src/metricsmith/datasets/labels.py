@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from metricsmith.datasets.cells import cell_text
-from metricsmith.datasets.columns import Columns
+from metricsmith.datasets.columns import Columns, fitting_columns
+from metricsmith.datasets.parts import connected_parts, instructions, long_output
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError
 
@@ -23,15 +27,20 @@ class Labels:
     ids : tuple of str, shape (n rows,)
         Unique.
     groups : tuple of str, shape (n rows,)
-        Rows of one group share a source and never sit on both sides of a split.
+        Rows of one group share a source, an id, an input or a long output, directly or over other rows, and never
+        sit on both sides of a split.
+    sources : tuple of str, shape (n rows,)
+        The row's own source, before groups that share something were joined.
     columns : Columns
-        With the id and group columns that are really used.
+        With the id and group columns that are really used. An id column that repeats says which rows are about the
+        same; it is the group column where there is no other.
     notes : tuple of str
         How ids and groups came about, where no one named them.
     """
 
     ids: tuple[str, ...]
     groups: tuple[str, ...]
+    sources: tuple[str, ...]
     columns: Columns
     notes: tuple[str, ...]
 
@@ -40,9 +49,10 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
     """Give every row an id and a group.
 
     The id is the named column; else the guessed one if its values are unique; else the row number.
-    The group is the named column; else the guessed one if it has several values of which one repeats;
-    else a guessed id column each of whose two or more values covers several rows; else the input text
-    where inputs repeat; else each row is its own group.
+    Groups are the connected parts of the rows that share a cell of the group column (named, or guessed if it has
+    several values of which one repeats), an id, an input, or an output of eight words or more. An id or input
+    shared by more than a third of the outputs is an instruction and joins nothing; instead of an input that is one,
+    a column whose name says that it holds the sources may group the rows.
 
     Parameters
     ----------
@@ -56,12 +66,105 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
     Raises
     ------
     DataError
-        If a named id column has a blank or duplicate cell, or a named group column a blank one.
+        If a named id column has a blank cell, or a duplicate one though no column says who rated, or a named group
+        column a blank one.
     """
-    columns, ids, id_notes = _ids(raw, columns)
-    columns, groups, group_notes = _groups(raw, columns, ids, inputs)
+    columns, ids, items, id_notes = _ids(raw, columns)
+    columns, group_notes = _group_column(raw, columns)
     columns, people_notes = _usable(raw, columns)
-    return Labels(ids, groups, columns, (*id_notes, *group_notes, *people_notes))
+    shared = _Shared.of(raw, columns, items, inputs)
+    columns, shared_notes = shared.instead(raw, columns)
+    groups, sources, part_notes = shared.groups(raw, columns, ids)
+    if items and not _repeats(shared.items):
+        columns = replace(columns, id=None, guessed=columns.guessed - {"id"})
+    elif items and columns.group is None:
+        columns = replace(columns, group=columns.id, guessed=columns.guessed | {"group"})
+    notes = (*id_notes, *group_notes, *shared_notes, *part_notes, *people_notes)
+    return Labels(ids, groups, sources, columns, notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What rows may have in common, None where that joins nothing, and the instructions among it."""
+
+    items: tuple[str | None, ...]
+    inputs: tuple[str | None, ...]
+    outputs: tuple[Hashable, ...]
+    told: dict[str, dict[str, int]]
+
+    @classmethod
+    def of(cls, raw: RawTable, columns: Columns, items: tuple[str, ...], inputs: Sequence[str]) -> _Shared:
+        texts = {"id": items or ("",) * len(raw), "input": tuple(" ".join(text.split()) for text in inputs)}
+        named = [_texts(raw, name) for name in (columns.group, columns.system, columns.output) if name is not None]
+        places = tuple(range(len(raw))) if columns.output is None else (0,) * len(raw)
+        outputs = tuple(zip(*texts.values(), *named, places, strict=True))
+        told = {role: instructions(values, outputs) for role, values in texts.items()}
+        kept = {
+            role: tuple(value if value and value not in told[role] else None for value in values)
+            for role, values in texts.items()
+        }
+        return cls(kept["id"], kept["input"], outputs, told)
+
+    def instead(self, raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
+        """Let a column group the rows where an input or an id is an instruction, and say so."""
+        lines = []
+        for role, told in self.told.items():
+            for value, count in told.items():
+                lines.append(
+                    f"the {role} {value[:60]!r} stands with {count} of {len(set(self.outputs))} outputs: it is an "
+                    "instruction, not a source, and joins no rows"
+                )
+        if not lines or columns.group is not None:
+            return columns, tuple(lines)
+        parting = [name for name in raw.columns if name not in _kept_apart(columns) and self._parts(raw, name)]
+        known = [name for role in ("input", "context") for name in fitting_columns(raw, role) if name in parting]
+        if known:
+            columns = replace(columns, group=known[0], guessed=columns.guessed | {"group"})
+            return columns, (*lines, f"{known[0]!r} groups the rows instead (name another with group=... (--group))")
+        hint = f"{parting[0]!r} would group them: name it" if parting else "name the column that holds the sources"
+        return columns, (*lines, f"if rows share sources, {hint} with group=... (--group)")
+
+    def _parts(self, raw: RawTable, column: str) -> bool:
+        """True for a column of texts with two rows or more a value on average, none of them an instruction."""
+        values = _texts(raw, column)
+        texts = all(isinstance(cell, str) and value for cell, value in zip(raw.columns[column], values, strict=True))
+        return texts and 3 <= len(set(values)) <= len(raw) / 2 and not instructions(values, self.outputs)
+
+    def groups(
+        self, raw: RawTable, columns: Columns, ids: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Every row's group and source, and a line on how groups came about where nobody could know."""
+        names = {text: f"input {place}" for place, text in enumerate(dict.fromkeys(filter(None, self.inputs)), 1)}
+        again = {text for text, count in Counter(self.inputs).items() if text and count > 1}
+        alone = [f"row {own}" for own in ids] if _repeats(self.items) else ids  # a row number may be an id as well
+        by_input = [names[text] if text in again else own for text, own in zip(self.inputs, alone, strict=True)]
+        sources = tuple(by_input)
+        if columns.group is not None:
+            sources = _texts(raw, columns.group)
+        elif _repeats(self.items):
+            sources = tuple(item or other for item, other in zip(self.items, by_input, strict=True))
+        long = tuple(map(long_output, _texts(raw, columns.output))) if columns.output else (None,) * len(raw)
+        part = connected_parts(sources, self.items, self.inputs, long)
+        labels: dict[int, str] = {}
+        for number, source in sorted(zip(part.tolist(), sources, strict=True)):
+            labels.setdefault(number, source)
+        groups = tuple(labels[number] for number in part.tolist())
+        return groups, sources, self._said(columns, sources, long, part)
+
+    def _said(
+        self, columns: Columns, sources: Sequence[str], long: Sequence[str | None], part: NDArray[np.intp]
+    ) -> tuple[str, ...]:
+        parts = int(part.max()) + 1
+        joining = {"id": self.items, "input": self.inputs, "output of eight words or more": long}
+        by = [f"the same {what}" for what, values in joining.items() if _repeats(values)]
+        if columns.group is not None:
+            if parts == len(set(sources)):
+                return ()
+            groups = f"the {len(set(sources))} groups of {columns.group!r} count as {parts}"
+            return (f"{groups}: rows with {' or '.join(by)} stay together",)
+        if not by:
+            return ("no group column and no repeated input: each row is its own group",)
+        return (f"no group column: rows with {' or '.join(by)} form a group ({parts} groups)",)
 
 
 def _usable(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
@@ -74,54 +177,57 @@ def _usable(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
             notes.append(
                 f"the guessed {role} column {column!r} has {len(values)} values over {len(raw)} rows and is not used"
             )
-            columns = replace(columns, guessed=columns.guessed - {role}, **{role: None})
+            columns = replace(columns, guessed=columns.guessed - {role})
+            columns = replace(columns, system=None) if role == "system" else replace(columns, rater=None)
     return columns, tuple(notes)
 
 
-def _ids(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...], tuple[str, ...]]:
+def _ids(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The ids, and the cells of an id column that repeats and therefore says what rows rate."""
     numbers = tuple(str(number) for number in raw.numbers)
     if columns.id is None:
-        return columns, numbers, ("no id column: row numbers are the ids",)
+        return columns, numbers, (), ("no id column: row numbers are the ids",)
     ids = _texts(raw, columns.id)
+    unique = all(ids) and len(set(ids)) == len(ids)
     if "id" not in columns.guessed:
         _check_filled(raw, columns.id, ids, "id")
-        _check_unique(raw, columns.id, ids)
-        return columns, ids, ()
-    if all(ids) and len(set(ids)) == len(ids):
-        return columns, ids, ()
+        if columns.rater is None:
+            _check_unique(raw, columns.id, ids)
+    if unique:
+        return columns, ids, (), ()
     counts = Counter(ids)
     why = f"has {len(counts)} values over {len(ids)} rows" if all(ids) else "has blank cells"
-    note = f"the guessed id column {columns.id!r} {why} and is not used: row numbers are the ids"
-    becomes_group = columns.group is None and all(ids) and len(counts) > 1 and min(counts.values()) > 1
-    if becomes_group:
-        note += f"; its values partition the rows, so {columns.id!r} is the group"
-    guessed = columns.guessed - {"id"} | ({"group"} if becomes_group else set())
-    group = columns.id if becomes_group else columns.group
-    return replace(columns, id=None, group=group, guessed=guessed), numbers, (note,)
+    word = "guessed id" if "id" in columns.guessed else "id"
+    note = f"the {word} column {columns.id!r} {why}: row numbers are the ids"
+    return columns, numbers, ids, (note,)
 
 
-def _groups(
-    raw: RawTable, columns: Columns, ids: tuple[str, ...], inputs: Sequence[str]
-) -> tuple[Columns, tuple[str, ...], tuple[str, ...]]:
-    notes: tuple[str, ...] = ()
-    if columns.group is not None:
-        groups = _texts(raw, columns.group)
-        if "group" not in columns.guessed:
-            _check_filled(raw, columns.group, groups, "group")
-            return columns, groups, ()
-        if all(groups) and 1 < len(set(groups)) < len(groups):
-            return columns, groups, ()
-        notes = (
-            f"the guessed group column {columns.group!r} has {len(set(groups))} values over {len(groups)} "
-            f"rows"
-            f"{'' if all(groups) else ', some of them blank,'} and is not used",
-        )
-        columns = replace(columns, group=None, guessed=columns.guessed - {"group"})
-    distinct = {text: f"input {place}" for place, text in enumerate(dict.fromkeys(inputs), 1)}
-    if 1 < len(distinct) < len(inputs) and all(inputs):
-        note = f"no group column: rows with the same input form a group ({len(distinct)} groups)"
-        return columns, tuple(distinct[text] for text in inputs), (*notes, note)
-    return columns, ids, (*notes, "no group column and no repeated input: each row is its own group")
+def _repeats(values: Sequence[str | None]) -> bool:
+    known = [value for value in values if value is not None]
+    return len(set(known)) < len(known)
+
+
+def _group_column(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
+    """Without a guessed group column that groups nothing."""
+    if columns.group is None:
+        return columns, ()
+    groups = _texts(raw, columns.group)
+    if "group" not in columns.guessed:
+        _check_filled(raw, columns.group, groups, "group")
+        return columns, ()
+    if all(groups) and 1 < len(set(groups)) < len(groups):
+        return columns, ()
+    note = (
+        f"the guessed group column {columns.group!r} has {len(set(groups))} values over {len(groups)} rows"
+        f"{'' if all(groups) else ', some of them blank,'} and is not used"
+    )
+    return replace(columns, group=None, guessed=columns.guessed - {"group"}), (note,)
+
+
+def _kept_apart(columns: Columns) -> set[str | None]:
+    """Columns that can be no sources."""
+    single = {columns.target, columns.output, columns.id, columns.system, columns.rater}
+    return {*single, *columns.inputs, *columns.references}
 
 
 def _texts(raw: RawTable, column: str) -> tuple[str, ...]:

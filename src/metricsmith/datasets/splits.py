@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.datasets.parts import connected_parts, long_output
 from metricsmith.errors import DataError, OptionError
+from metricsmith.metric import content_hash
 
-__all__ = ["Split", "effective_groups", "folds", "holdout"]
+__all__ = ["Split", "content_order", "effective_groups", "folds", "holdout"]
 
 # With two sides and a rating that few groups vary in, a handful of redraws is enough or none will do.
 _REDRAWS = 100
+_LABELS = frozenset({"id", "group", "own_group"})
 
 
 @dataclass(frozen=True)
@@ -25,17 +29,18 @@ class Split:
 
 
 def effective_groups(groups: Sequence[str], texts: Sequence[Hashable] | None = None) -> NDArray[np.intp]:
-    """Number the groups, merging those that share a row with identical texts.
+    """Number the groups, merging those that share a row with identical texts, or an output of eight words or more.
 
-    Where each row is its own group, the same output to the same input would otherwise sit on both sides.
+    Where each row is its own group, the same output to the same input would otherwise sit on both sides; and nobody
+    hits upon the same eight words by chance, whatever the input. Equal shorter outputs ("yes") are no leak.
 
     Parameters
     ----------
     groups : sequence of str, shape (n,)
         Every row's group.
     texts : sequence of hashable, shape (n,), optional
-        Every row's texts, usually (input, output). Rows without any text (empty, None, or a tuple of
-        these) are never identical. None merges nothing.
+        Every row's texts, usually (input, output); of a tuple the last is the output. Rows without any text (empty,
+        None, or a tuple of these) are never identical. None merges nothing.
 
     Returns
     -------
@@ -56,20 +61,41 @@ def effective_groups(groups: Sequence[str], texts: Sequence[Hashable] | None = N
         raise OptionError(
             f"{len(groups)} groups and {len(texts)} texts; there must be one of each per row: pass lists of one length"
         )
-    parent: dict[str, str] = {group: group for group in groups}
+    if texts is None:
+        return connected_parts(groups)
+    known = [text if (any(text) if isinstance(text, tuple) else text) else None for text in texts]
+    outputs = [text[-1] if isinstance(text, tuple) else None for text in texts]
+    return connected_parts(groups, known, [long_output(text) if isinstance(text, str) else None for text in outputs])
 
-    def root(group: str) -> str:
-        while parent[group] != group:
-            parent[group] = parent[parent[group]]
-            group = parent[group]
-        return group
 
-    holder: dict[Hashable, str] = {}
-    for group, text in zip(groups, texts if texts is not None else [], strict=False):
-        if any(text) if isinstance(text, tuple) else text:
-            parent[root(group)] = root(holder.setdefault(text, group))
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(root(group), len(numbers)) for group in groups], dtype=np.intp)
+def content_order(rows: Sequence[Any]) -> NDArray[np.intp]:
+    """The places of rows in an order that follows from their contents and not from the order in which they came.
+
+    What depends on the order of rows (draws by a seed, examples that are shown, ties, the last digits of a sum) is
+    then the same for the same rows in any order. The order has no meaning and no trend in it.
+
+    Parameters
+    ----------
+    rows : sequence of dspy.Example, length n
+        All fields count but ``id``, ``group`` and ``own_group``, which may be numbers of rows: rows of equal content go
+        by the contents of their groups, and by their ids last of all.
+
+    Returns
+    -------
+    int array, shape (n,)
+        A permutation.
+    """
+    contents, members = [], dict[str, list[str]]()
+    for row in rows:
+        fields = {name: value for name, value in row.toDict().items() if name not in _LABELS}
+        contents.append(content_hash(fields))
+        members.setdefault(str(row.get("group")), []).append(contents[-1])
+    within = {group: content_hash(sorted(own)) for group, own in members.items()}
+    keys = [
+        (content, within[str(row.get("group"))], str(row.get("group")), str(row.get("id")))
+        for content, row in zip(contents, rows, strict=True)
+    ]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
 
 
 def holdout(
@@ -82,8 +108,9 @@ def holdout(
 ) -> Split:
     """Hold out whole groups for testing.
 
-    Groups are visited in a seeded order; each goes to the test side if that brings the number of test
-    rows closer to ``fraction * n``. At least one group stays on either side.
+    Groups are visited in an order that their contents and the seed decide, not the order of the rows; each goes to
+    the test side if that brings the number of test rows closer to ``fraction * n``. At least one group stays on
+    either side.
 
     Parameters
     ----------
@@ -94,8 +121,8 @@ def holdout(
     seed : int
         Decides the order.
     ratings : sequence of float, shape (n,), optional
-        If given, orders are redrawn (up to 100 times, seeded) until the ratings vary on both sides; that
-        is all the stratification there is.
+        Part of a group's contents. If given, orders are redrawn (up to 100 times, seeded) until the ratings vary on
+        both sides; that is all the stratification there is.
 
     Returns
     -------
@@ -113,7 +140,7 @@ def holdout(
             f"test fraction {fraction!r} is not possible; it must be above 0 and below 1: 0.3 holds out 30 "
             f"% of the rows"
         )
-    numbers = effective_groups(groups, texts)
+    numbers = _numbered(groups, texts, ratings)
     sizes = np.bincount(numbers)
     _check_groups(len(sizes), 2, "a held-out test")
     rng = np.random.default_rng(seed)
@@ -135,8 +162,8 @@ def folds(
 ) -> tuple[Split, ...]:
     """Cut the rows into `k` folds of whole groups, about equal in rows; each is the test side once.
 
-    Groups are taken from the largest to the smallest, equal ones in a seeded order, each into the fold
-    that has the fewest rows.
+    Groups are taken from the largest to the smallest, equal ones in an order that their contents and the seed
+    decide, each into the fold that has the fewest rows.
 
     Parameters
     ----------
@@ -162,7 +189,7 @@ def folds(
     """
     if k < 2:
         raise OptionError(f"{k} folds are not possible; at least 2 are needed: 5 is usual (--cv 5)")
-    numbers = effective_groups(groups, texts)
+    numbers = _numbered(groups, texts, ratings)
     sizes = np.bincount(numbers)
     _check_groups(len(sizes), k, f"{k} folds")
     rng = np.random.default_rng(seed)
@@ -172,6 +199,25 @@ def folds(
             break
         splits = _one_folding(numbers, sizes, k, rng)
     return splits
+
+
+def _numbered(
+    groups: Sequence[str],
+    texts: Sequence[Hashable] | None,
+    ratings: Sequence[float] | NDArray[np.float64] | None,
+) -> NDArray[np.intp]:
+    """Effective groups, numbered in an order that follows from the texts and ratings of their rows.
+
+    Without texts the names of the groups stand for them. Groups of equal content stay in order of appearance.
+    """
+    numbers = effective_groups(groups, texts)
+    known = np.zeros(len(numbers)) if ratings is None else np.asarray(ratings, dtype=float)
+    rows = [content_hash(*row) for row in zip(groups if texts is None else texts, known.tolist(), strict=True)]
+    members: list[list[str]] = [[] for _ in range(int(numbers.max(initial=-1)) + 1)]
+    for number, row in zip(numbers.tolist(), rows, strict=True):
+        members[number].append(row)
+    order = sorted(range(len(members)), key=lambda number: content_hash(sorted(members[number])))
+    return np.argsort(order)[numbers]
 
 
 def _one_holdout(

@@ -31,7 +31,8 @@ __all__ = ["Table", "read_table"]
 
 # Names that a row already gives to something else, so that no rating can stand under them.
 _RESERVED = frozenset(
-    {"input", "output", "references", "context", "id", "group", "system", "rater", "columns", "base", "self"}
+    {"input", "output", "references", "context", "id", "group", "own_group", "system", "rater", "columns"}
+    | {"base", "self"}
 )
 
 
@@ -45,9 +46,9 @@ class Table:
         Description, name of the rating (empty if the table has none) and its scale.
     rows : list of dspy.Example, length n
         With ``output``, ``input``, ``references``, ``context`` where present, the labels ``id`` and
-        ``group``, where the table has such columns ``system`` and ``rater`` (a text, empty where the cell is blank),
-        the rating as float under the target's name where the row has one, and the candidate columns' numbers
-        under ``columns``.
+        ``group``, ``own_group`` where that was another before groups were joined (`labels.label_rows`), where the
+        table has such columns ``system`` and ``rater`` (a text, empty where the cell is blank), the rating as float
+        under the target's name where the row has one, and the candidate columns' numbers under ``columns``.
     ratings : float array, shape (n,)
         NaN where a row has no rating.
     columns : Columns
@@ -322,6 +323,8 @@ def _rows(
     for index in range(len(raw)):
         cells = {name: raw.columns[name][index] for name in columns.used()}
         row_labels: dict[str, Any] = {"id": labels.ids[index], "group": labels.groups[index]}
+        if labels.sources[index] != labels.groups[index]:
+            row_labels["own_group"] = labels.sources[index]
         for role, name in (("system", columns.system), ("rater", columns.rater)):
             if name is not None:
                 row_labels[role] = cell_text(cells[name]).strip()

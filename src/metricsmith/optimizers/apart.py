@@ -66,7 +66,9 @@ def set_apart(
     if sides.kind == "file":
         known = _any_learned(kept, sides.test)
         if known.any():
-            sides = replace(sides, test=sides.test.take(np.flatnonzero(~known)))
+            new = np.flatnonzero(~known)
+            given = {**sides.places, "test": sides.places["test"][new]} if "test" in sides.places else {}
+            sides = replace(sides, test=sides.test.take(new), places=given)
             notes.append(f"{int(known.sum())} test rows are left out: your metrics have learned from their groups")
     return replace(sides, notes=(*sides.notes, *notes), warnings=(*sides.warnings, *warnings)), tuple(kept)
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import dspy
 
 from metricsmith.bank.catalogue import MetricBank
+from metricsmith.datasets.splits import content_order
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.apart import set_apart
@@ -180,7 +181,10 @@ class AutoMetrics:
         if not isinstance(task, Task):
             raise OptionError(f"AutoMetrics needs a task, not {task!r}: pass task=Task(description, target, scale)")
         rated, unrated = split_rated(trainset, task)
-        train, test = Rated.of(rated, task.target), Rated.of(split_rated(valset or (), task)[0], task.target)
+        given = {"train": rated, "test": split_rated(valset or (), task)[0], "unrated": unrated}
+        places = {side: content_order(rows) for side, rows in given.items()}
+        rows = {side: [given[side][place] for place in order] for side, order in places.items()}
+        train, test = Rated.of(rows["train"], task.target), Rated.of(rows["test"], task.target)
         shared = shared_source(train, test)
         if shared:
             raise OptionError(f"{shared} stands in trainset and valset; keep rows of one source on one side")
@@ -194,8 +198,8 @@ class AutoMetrics:
         origin = f"{len(contents)} rows sha256:{content_hash(contents)} | scale {task.scale}"
         left_out = len(valset or ()) - len(test)
         notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
-        given = Sides(kind, train, test, unrated, (), origin, notes)
-        sides, own = set_apart(self.options.sources.own, train, lambda _: given)
+        in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places=places)
+        sides, own = set_apart(self.options.sources.own, train, lambda _: in_order)
         options = replace(self.options, sources=replace(self.options.sources, own=own))
         return evaluate(sides, task, options).metric
 

@@ -135,7 +135,7 @@ def learning_curve(
     """
     random = np.random.default_rng(seed)
     groups = np.array(induction.train.groups)
-    names = np.unique(groups)
+    names = list(dict.fromkeys(induction.train.groups))
     if len(names) < 8:
         return ()
     points = []

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.splits import Split, folds, holdout
+from metricsmith.datasets.splits import Split, content_order, folds, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.optimizers.apart import set_apart
@@ -89,7 +89,7 @@ def with_probe(done: Induced, table: Table, optimizer: AutoMetrics, prober: Prob
         concurrency=options.concurrency if prober.concurrency == "auto" else prober.concurrency,
     )
     try:
-        found = own.probe(done.metric, table.rows, task)
+        found = own.probe(done.metric, table.subset(content_order(table.rows)).rows, task)
     except ModelFailure as problem:
         warnings = (*done.record.warnings, f"there is no probe, since the model failed: {problem}")
         record = replace(done.record, warnings=warnings)
@@ -175,16 +175,20 @@ def _apart(
 
     Rows from which these have learned are set apart before the others are divided, and then join the learning side.
     """
-    places = table.rated()
+    order = content_order(table.rows)
+    places = order[~np.isnan(table.ratings[order])]
+    rated = Rated.of(table.subset(places).rows, task.target)
 
     def divide(learned: NDArray[np.bool_]) -> Sides:
         if not learned.any():
             return _sides(table, options, task, fraction, test, cv)
-        rest = table.subset(np.setdiff1d(np.arange(len(table)), places[learned]))
-        more = Rated.of(table.subset(places[learned]).rows, task.target)
-        return _sides(rest, options, task, fraction, test, cv).with_learning(more)
+        rest = np.setdiff1d(np.arange(len(table)), places[learned])
+        sides = _sides(table.subset(rest), options, task, fraction, test, cv)
+        own = ("train", "unrated", *(["test"] if test is None else []))
+        given = {**sides.places, **{side: rest[sides.places[side]] for side in own}}
+        given["train"] = np.concatenate([given["train"], places[learned]])
+        return replace(sides.with_learning(rated.take(np.flatnonzero(learned))), places=given)
 
-    rated = Rated.of(table.subset(places).rows, task.target)
     sides, own = set_apart(options.sources.own, rated, divide)
     return sides, replace(options, sources=replace(options.sources, own=own))
 
@@ -192,9 +196,11 @@ def _apart(
 def _sides(table: Table, options: Options, task: Task, fraction: float, test: Table | None, cv: int | None) -> Sides:
     if cv is not None and test is not None:
         raise OptionError("--cv and a test file exclude each other: cross-validation tests on every row")
-    part = table.subset(table.rated())
+    order = content_order(table.rows)
+    places, apart = order[~np.isnan(table.ratings[order])], order[np.isnan(table.ratings[order])]
+    part = table.subset(places)
     rated, none = Rated.of(part.rows, task.target), Rated.of([], task.target)
-    unrated = table.subset(np.flatnonzero(np.isnan(table.ratings))).rows
+    given = {"train": places, "test": places[:0], "unrated": apart}
     kind, how, train, held = "train_only", "no test rows", rated, none
     parts: tuple[Split, ...] = ()
     if cv is not None:
@@ -202,7 +208,9 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
         parts = folds(part.groups, cv, options.seed, part.texts, ratings=part.ratings)
     elif test is not None:
         kind, how = "file", f"test {PurePath(test.name).name} sha256:{test.checksum}"
-        held = Rated.of(test.subset(test.rated()).rows, task.target)
+        order = content_order(test.rows)
+        given["test"] = order[~np.isnan(test.ratings[order])]
+        held = Rated.of(test.subset(given["test"]).rows, task.target)
         shared = shared_source(_named_groups(table, rated), _named_groups(test, held))
         if shared:
             raise OptionError(
@@ -213,19 +221,20 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
         kind, how = "holdout", f"{fraction:g} held out by group"
         split = holdout(part.groups, part.texts, fraction=fraction, seed=options.seed, ratings=part.ratings)
         train, held = rated.take(split.train), rated.take(split.test)
+        given |= {"train": places[split.train], "test": places[split.test]}
     columns = ", ".join(table.columns.used())
     origin = (
         f"data {PurePath(table.name).name} sha256:{table.checksum}, {len(table)} rows, columns {columns}, "
         f"scale {task.scale} | {how}"
     )
-    return Sides(kind, train, held, unrated, parts, origin, table.notes)
+    return Sides(kind, train, held, table.subset(apart).rows, parts, origin, table.notes, given)
 
 
 def _named_groups(table: Table, rated: Rated) -> Rated:
     """The rows without the groups that nobody named: row numbers mean nothing in another file."""
     if table.columns.group is not None:
         return rated
-    return replace(rated, rows=[row.without("group") for row in rated.rows])
+    return replace(rated, rows=[row.without("group", "own_group") for row in rated.rows])
 
 
 def _reading(table: Table, metric: InducedMetric) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import dspy
 import numpy as np
+from numpy.typing import NDArray
 
 from metricsmith.agreement import agreement, agreement_over_folds
 from metricsmith.bank.catalogue import default_bank
@@ -20,7 +21,7 @@ from metricsmith.optimizers.estimate import Load, estimate
 from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.induction import Induction, Options, induct
 from metricsmith.optimizers.learning_judges import learn_bound
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.rated import Rated, in_given_order
 from metricsmith.optimizers.recording import Evaluation, missing_judges, record_run
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
@@ -81,6 +82,9 @@ class Sides:
         Where the rows come from and how they were split, for the signature line.
     notes : sequence of str
         What was guessed or left out when they were read.
+    places : mapping of str to int array
+        Of each side (``train``, ``test``, ``unrated``) the places at which its rows were given, for the report: rows
+        stand in the order of their contents (`splits.content_order`), so that nothing depends on that of the file.
     warnings : sequence of str
         What a reader of the figures must know of how the rows were divided.
     """
@@ -92,6 +96,7 @@ class Sides:
     folds: Sequence[Split] = ()
     origin: str = ""
     notes: Sequence[str] = field(default=())
+    places: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
     warnings: Sequence[str] = field(default=())
 
     def with_learning(self, more: Rated) -> Sides:
@@ -121,7 +126,7 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
         if options.strict or stopped.table is None or len(stopped.table.dropped) < len(metric.components):
             raise
         unrated = stopped.table  # no component can judge these rows: the metric is made all the same
-    metric.record = record_run(
+    record = record_run(
         induction,
         evaluation,
         sides.unrated,
@@ -134,7 +139,8 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
         unrated_usage=unrated.usage,
         unrated_fallen=unrated.dropped.values(),
     )
-    metric.record = replace(metric.record, warnings=(*metric.record.warnings, *sides.warnings))
+    warnings = (*record.warnings, *sides.warnings)
+    metric.record = replace(record, warnings=warnings, data=in_given_order(record.data, sides.places))
     return Induced(metric, metric.record)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.remembered import remembered
-from metricsmith.datasets.splits import holdout
+from metricsmith.datasets.splits import content_order, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric
@@ -149,6 +149,7 @@ def divide(table: Table, task: Task, *, fraction: float, validation: float, seed
             "and together below 1; the paper takes 0.3 and 0.2"
         )
     part = table.subset(table.rated())
+    part = part.subset(content_order(part.rows))
     if len(set(part.groups)) < 3:
         raise DataError(
             f"the rated rows form {len(set(part.groups))} groups; training, validation and test need one each at "
