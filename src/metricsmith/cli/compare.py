@@ -13,6 +13,7 @@ from metricsmith.cli.limits import Bounds, StoreFile, concurrency
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.table import (
+    AllowColumns,
     Bank,
     Components,
     Context,
@@ -65,6 +66,7 @@ def compare(
     where: Where = None,
     metric_columns: MetricColumns = None,
     prior_columns: PriorColumns = None,
+    allow_column: AllowColumns = None,
     scale: ScaleText = None,
     lower_is_better: LowerIsBetter = False,
     methods: Annotated[
@@ -108,6 +110,7 @@ def compare(
     optimizer = AutoMetrics(
         bank=bank, k=k, n=n, regression=regression, panel=panel, lm=model, seed=seed,
         progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
+        allow_columns=tuple(allow_column or ()),
     )  # fmt: skip
     if not dry_run:
         check_writable(out, "--out", folder=True)

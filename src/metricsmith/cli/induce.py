@@ -15,6 +15,7 @@ from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.summary import summary
 from metricsmith.cli.table import (
+    AllowColumns,
     Bank,
     Components,
     Context,
@@ -64,6 +65,7 @@ def induce(
     where: Where = None,
     metric_columns: MetricColumns = None,
     prior_columns: PriorColumns = None,
+    allow_column: AllowColumns = None,
     bank: Bank = "auto",
     regression: Regression = "auto",
     n: Components = None,
@@ -107,6 +109,7 @@ def induce(
         metrics=own_metrics(judge, model), bank=bank, k=k, n=n, regression=regression, panel=panel, strict=strict,
         lm=model, seed=seed, progress=not quiet and not as_json, store=store,
         concurrency=concurrency(bounds, None, None),
+        allow_columns=tuple(allow_column or ()),
     )  # fmt: skip
     prober = Prober(progress=not quiet and not as_json, seed=seed) if probe else None
     if test is not None and cv is not None:

@@ -11,9 +11,9 @@ import typer
 from metricsmith.errors import DataError
 
 __all__ = [
-    "Bank", "Components", "Context", "Data", "Group", "Id", "Input", "LowerIsBetter", "MetricColumns", "MostMetrics",
-    "Output", "OwnJudges", "PanelMode", "PriorColumns", "Rater", "RawCsv", "Reference", "Regression", "ScaleText",
-    "StrictMode", "System", "Target", "TaskText", "Where",
+    "AllowColumns", "Bank", "Components", "Context", "Data", "Group", "Id", "Input", "LowerIsBetter", "MetricColumns",
+    "MostMetrics", "Output", "OwnJudges", "PanelMode", "PriorColumns", "Rater", "RawCsv", "Reference", "Regression",
+    "ScaleText", "StrictMode", "System", "Target", "TaskText", "Where",
     "reading", "text_or_file",
 ]  # fmt: skip
 
@@ -42,6 +42,10 @@ MetricColumns = Annotated[
 ]
 PriorColumns = Annotated[
     list[str] | None, typer.Option(metavar="PATTERN", help="Those that measure the target itself.")
+]
+AllowColumns = Annotated[
+    list[str] | None,
+    typer.Option("--allow-column", metavar="NAME", help="Candidate to keep though it orders rows as the rating does."),
 ]
 ScaleText = Annotated[
     str | None, typer.Option("--scale", metavar="LOW:HIGH[:STEP]", help="The rating scale; by default inferred.")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from metricsmith.datasets.guards import Guard
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
 
@@ -32,7 +33,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "ground_truth", "target_text", "expected", "expected_output", "expected_answer",
         "reference_answer", "ideal", "human_answer",
     ),
-    "context": ("context", "contexts", "passage", "background", "evidence", "retrieved_context"),
+    "context": ("context", "contexts", "passage", "background", "retrieved_context"),
     "id": ("id", "row_id", "uid", "uuid", "example_id", "item_id", "sample_id", "instance_id", "record_id"),
     "group": (
         "group", "group_id", "source_id", "src_id", "prompt_id", "prompt_index", "input_id", "doc_id",
@@ -48,6 +49,8 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 """Column names that stand for each role, the likeliest first, in lower case with underscores."""
+
+_UNSURE = {"evidence": ("context", "it may be a source, or what a rater remarked")}
 
 _OPTIONS = {
     "target": "target=... (--target)",
@@ -74,6 +77,8 @@ class Columns:
         In the order given.
     guessed : frozenset of str
         The roles (keys of `SYNONYMS`) that were guessed from column names.
+    refused : tuple of str
+        One line for each column whose name says a role and whose cells speak against it (`guards.Guard`).
     """
 
     target: str | None = None
@@ -86,6 +91,7 @@ class Columns:
     system: str | None = None
     rater: str | None = None
     guessed: frozenset[str] = frozenset()
+    refused: tuple[str, ...] = ()
 
     def texts(self) -> tuple[str, ...]:
         """The columns whose cells are shown to a metric, each once: output, inputs, references and context."""
@@ -98,7 +104,9 @@ class Columns:
 
 
 def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (), guess_target: bool = True) -> Columns:
-    """Check the named columns and guess the others from their names.
+    """Check the named columns and guess the others from their names, as far as their cells allow.
+
+    A column of numbers, of rating words, or of few categories that go with the rating is never guessed as a text.
 
     Parameters
     ----------
@@ -132,31 +140,51 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
     _check_target(raw, named)
     # The column that groups the rows may be a text as well (all versions of one source), but is no id.
     used = {*taken, *(name for role, names in chosen.items() if role != "group" for name in names)}
-    guessed = set()
+    guessed, refused = set(), list[str]()
+    guard: Guard | None = None
+    sources = [*chosen["group"], *(name for role in ("group", "id", "input") for name in fitting_columns(raw, role))]
     for role in [role for role, names in chosen.items() if not names]:
         barred = used if role != "id" else used.union(chosen["group"])
-        fitting = [name for name in fitting_columns(raw, role) if name not in barred]
-        if fitting:
-            chosen[role] = (fitting[0],)
-            used.add(fitting[0])
-            guessed.add(role)
-    return _from_roles(chosen, frozenset(guessed))
+        for name in [name for name in fitting_columns(raw, role) if name not in barred]:
+            guard = guard or Guard.of(raw, next(iter(chosen.get("target", ())), None))
+            objection = guard.objection(role, name, sources)
+            if not objection:
+                chosen[role] = (name,)
+                used.add(name)
+                guessed.add(role)
+                break
+            refused.append(_refusal(role, name, objection))
+    for name in raw.columns:
+        role, doubt = _UNSURE.get(normal_name(name), ("", ""))
+        if role and not chosen[role] and name not in used:
+            refused.append(_refusal(role, name, doubt))
+    return _from_roles(chosen, frozenset(guessed), tuple(refused))
+
+
+def _refusal(role: str, name: str, why: str) -> str:
+    option, _, flag = _OPTIONS[role].partition("=... ")
+    return (
+        f"{name!r} is not guessed as the {role}: {why} (if it is the {role}, add {option}={name!r} {flag[:-1]} {name}))"
+    )
 
 
 def guess_notes(raw: RawTable, columns: Columns) -> tuple[str, ...]:
     """One line per column that was guessed from its name, with the unused ones that would have fitted."""
-    notes = []
+    notes, refused = [], {line.split(" is not guessed")[0] for line in columns.refused}
     for role, names in _by_role(columns).items():
         fitting = fitting_columns(raw, role)
         if role in columns.guessed and names[0] in fitting:
-            others = [repr(name) for name in fitting if name not in columns.used()]
+            others = [repr(name) for name in fitting if name not in columns.used() and repr(name) not in refused]
             hint = f"; {', '.join(others)} would fit too" if others else ""
             notes.append(f"{role} column guessed: {names[0]!r}{hint} (name it with {_OPTIONS[role]})")
-    return tuple(notes)
+    return (*notes, *columns.refused)
 
 
-def need_column(raw: RawTable, role: str) -> DataError:
-    """The error for a role that no column was named for and none could be guessed."""
+def need_column(raw: RawTable, role: str, refused: Sequence[str] = ()) -> DataError:
+    """The error for a role that no column was named for and none could be guessed, with what was `refused`."""
+    own = [line for line in refused if f"as the {role}:" in line]
+    if own:
+        return DataError(f"{raw.name}: no {role} column was named, and none could be guessed: {'; '.join(own)}")
     return DataError(
         f"{raw.name}: no {role} column was named and none of the columns ({', '.join(list(raw.columns)[:20])}"
         f"{', ...' if len(raw.columns) > 20 else ''}) has a name that says so; recognised names are "
@@ -179,7 +207,7 @@ def _by_role(columns: Columns) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _from_roles(roles: dict[str, tuple[str, ...]], guessed: frozenset[str]) -> Columns:
+def _from_roles(roles: dict[str, tuple[str, ...]], guessed: frozenset[str], refused: tuple[str, ...]) -> Columns:
     first = {role: names[0] if names else None for role, names in roles.items()}
     return Columns(
         target=first.get("target"),
@@ -192,6 +220,7 @@ def _from_roles(roles: dict[str, tuple[str, ...]], guessed: frozenset[str]) -> C
         system=first["system"],
         rater=first["rater"],
         guessed=guessed,
+        refused=refused,
     )
 
 

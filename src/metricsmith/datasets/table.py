@@ -241,7 +241,7 @@ def _usable_output(raw: RawTable, columns: Columns, candidates: Candidates) -> t
     """Check the output texts; without candidate columns they are what there is to judge."""
     if columns.output is None:
         if not candidates.names:
-            raise need_column(raw, "output")
+            raise need_column(raw, "output", columns.refused)
         return columns, ("no output column: only the candidate columns are read",)
     empty = [index for index, cell in enumerate(raw.columns[columns.output]) if is_blank(cell)]
     if not empty:

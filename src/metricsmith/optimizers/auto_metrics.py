@@ -56,6 +56,10 @@ class AutoMetrics:
     columns, prior_columns : sequence of str
         Scores that the rows bring along under ``columns``, and those among them declared to measure the
         target.
+    allow_columns : sequence of str
+        Those among `columns` and your own functions that are taken although they are the target under another name,
+        alone or together with others; without it these are a `DataError`, and near copies the first warning of the
+        report.
     metrics : MetricBank or sequence, optional
         A bank other than the default one; or your own candidates: judges of any family, tuned ones, panels, functions
         ``(example, pred)``, names of bank metrics such as ``"rouge1_f"``, whole banks, induced metrics. These are
@@ -95,6 +99,7 @@ class AutoMetrics:
         generators: Mapping[str, int] | None = None,
         columns: Sequence[str] = (),
         prior_columns: Sequence[str] = (),
+        allow_columns: Sequence[str] = (),
         metrics: MetricBank | Sequence[Any] | None = None,
         recommender: Recommender | None = None,
         lm: Any = None,
@@ -114,6 +119,7 @@ class AutoMetrics:
                 bank=bank,
                 columns=tuple(columns),
                 prior_columns=tuple(prior_columns),
+                allow_columns=tuple(allow_columns),
                 generators=dict(DEFAULT_POOL if generators is None else generators),
                 metrics=bank_of_metrics,
                 own=own,
@@ -170,7 +176,8 @@ class AutoMetrics:
         OptionError
             If there is no task, or a group, input or output stands on both sides.
         DataError
-            If there are fewer than two rated training rows, or their ratings are constant.
+            If there are fewer than two rated training rows, their ratings are constant, or a column is the target
+            under another name.
         NeedsError
             If judges are asked for and there is no model.
         ModelFailure
@@ -198,7 +205,8 @@ class AutoMetrics:
         origin = f"{len(contents)} rows sha256:{content_hash(contents)} | scale {task.scale}"
         left_out = len(valset or ()) - len(test)
         notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
-        in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places=places)
+        first = self.options.sources.check_columns([*train.rows, *test.rows], task.target)
+        in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places, first)
         sides, own = set_apart(self.options.sources.own, train, lambda _: in_order)
         options = replace(self.options, sources=replace(self.options.sources, own=own))
         return evaluate(sides, task, options).metric

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from textwrap import shorten
 
 import dspy
+import numpy as np
+from numpy.typing import NDArray
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.bank.column import ColumnMetric
+from metricsmith.datasets.target_copies import check_copies
 from metricsmith.errors import MetricsmithError, ModelFailure, NeedsError, OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.optimizers.generation import (
@@ -35,6 +39,7 @@ from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import MetricCard, Status, Task, Usage
+from metricsmith.scoring import ScoreTable
 
 __all__ = ["BANKS", "DEFAULT_POOL", "FAMILIES", "Candidates", "Sources", "card_key", "gather", "pool_cards"]
 
@@ -59,6 +64,8 @@ class Sources:
         Columns of numbers that the rows bring along.
     prior_columns : collection of str
         Those among `columns` that are declared to measure the target, more being better.
+    allow_columns : collection of str
+        Those among `columns` and own functions that are taken although they order the rows just as the ratings do.
     generators : mapping of str to int
         Judge family to number of judges.
     metrics : MetricBank, optional
@@ -75,6 +82,7 @@ class Sources:
     bank: str = "auto"
     columns: Sequence[str] = ()
     prior_columns: Collection[str] = ()
+    allow_columns: Collection[str] = ()
     generators: Mapping[str, int] = field(default_factory=lambda: dict(DEFAULT_POOL))
     metrics: MetricBank | None = None
     own: Sequence[Metric] = ()
@@ -94,6 +102,49 @@ class Sources:
         stray = set(self.prior_columns) - set(self.columns)
         if stray:
             raise OptionError(f"prior column {sorted(stray)[0]!r} is not among the metric columns; add it there")
+
+    def check_functions(self, table: ScoreTable, ratings: NDArray[np.float64], target: str) -> tuple[str, ...]:
+        """`check_columns` for what functions made of the n rated rows that come first in `table`, beside the columns.
+
+        Raises
+        ------
+        DataError
+            If one is the target under another name, alone or together with columns, and not allowed.
+        """
+        kinds = {metric.name: metric.card.kind for metric in table.metrics}
+        if "callable" not in kinds.values():
+            return ()
+        values = {
+            name: column
+            for name, column in zip(table.names, table.run()[: len(ratings)].T, strict=True)
+            if kinds[name] in ("callable", "column")
+        }
+        return check_copies(values, ratings, target=target, allowed=self.allow_columns, prior=self.prior_columns)
+
+    def check_columns(self, rows: Sequence[dspy.Example], target: str) -> tuple[str, ...]:
+        """Warnings about columns that agree with the ratings as copies do (`target_copies.check_copies`).
+
+        Raises
+        ------
+        OptionError
+            If a column is allowed that is no candidate.
+        DataError
+            If a column, or several together, are the target under another name, and not allowed.
+        """
+        for name in self.allow_columns:
+            known = [*self.columns, *(metric.name for metric in self.own if metric.card.kind == "callable")]
+            if name not in known:
+                raise OptionError(
+                    f"allow_columns (--allow-column) names {name!r}{nearest(name, known)}, which is no "
+                    f"candidate column; there are {', '.join(known) or 'none'}: name one of them"
+                )
+        cells = [row.get("columns") or {} for row in rows]
+        values = {
+            name: [value if isinstance(value := own.get(name), int | float) else math.nan for own in cells]
+            for name in self.columns
+        }
+        ratings = [float(row[target]) for row in rows]
+        return check_copies(values, ratings, target=target, allowed=self.allow_columns, prior=self.prior_columns)
 
     def resolve(self, rated: int, has_lm: bool, has_text: bool) -> Plan:
         """Decide what is used for `rated` training rows.

@@ -22,6 +22,7 @@ from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.probing.run import Prober
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
+from metricsmith.optimizers.twins import twin_note
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task
 from metricsmith.report.probe.record import ProbeRecord
@@ -227,7 +228,10 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
         f"data {PurePath(table.name).name} sha256:{table.checksum}, {len(table)} rows, columns {columns}, "
         f"scale {task.scale} | {how}"
     )
-    return Sides(kind, train, held, table.subset(apart).rows, parts, origin, table.notes, given)
+    first = options.sources.check_columns(part.rows, task.target)
+    pairs = [(rated.take(one.train).rows, rated.take(one.test).rows) for one in parts] or [(train.rows, held.rows)]
+    notes = tuple(filter(None, (*table.notes, twin_note(pairs))))
+    return Sides(kind, train, held, table.subset(apart).rows, parts, origin, notes, given, first)
 
 
 def _named_groups(table: Table, rated: Rated) -> Rated:

@@ -133,6 +133,7 @@ class Induction:
     fitted: Fitted
     metric: InducedMetric
     learned: NDArray[np.bool_]
+    warnings: tuple[str, ...] = ()
 
     @property
     def train_values(self) -> FloatArray:
@@ -194,6 +195,7 @@ def induct(
         from_learning(metric, train) if metric.name in candidates.own else np.zeros(len(train), dtype=bool)
         for metric in table.metrics
     ]
+    warnings = options.sources.check_functions(table, train.ratings, task.target)
     mask = np.array(learned, dtype=bool).reshape(len(table.metrics), len(train)).T
     with stage("fitting", options.progress):
         fitted = fit(
@@ -218,4 +220,4 @@ def induct(
         metric.made_with = {"model": str(options.model.model)}
     mark_learned(metric, train.rows)
     metric.settings.values["best"] = metric.best_contributions(components.run()[: len(train)])
-    return Induction(train, candidates, scored, table, extra.run(), fitted, metric, mask)
+    return Induction(train, candidates, scored, table, extra.run(), fitted, metric, mask, warnings)

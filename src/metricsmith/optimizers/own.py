@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.correlation import kendall_tau_b
+from metricsmith.datasets.combinations import combinations_of
 from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Asker, Metric
 from metricsmith.optimizers.rated import Rated
@@ -133,18 +134,24 @@ def hidden_fields(rows: Sequence[dspy.Example], task: Task) -> frozenset[str]:
     """The fields of rated rows that no function among the candidates sees.
 
     The rating, what is said of raters, and every other label from which the rating follows: one with a tau-b above
-    .95 in either direction, or with as many values as there are ratings, each of which stands for one of them.
+    .95 in either direction, several whose mean, sum or median it is (`combinations_of`), and one with as many values as
+    there are ratings, each of which stands for one of them.
     """
     ratings = np.array([float(row[task.target]) for row in rows])
     hidden = {task.target, *RATERS}
+    numbers: dict[str, list[float]] = {}
     for name in {name for row in rows for name in row.toDict()} - SEEN - hidden:
         values = [row.get(name) for row in rows]
         if all(isinstance(value, int | float) for value in values):
             same = abs(kendall_tau_b(np.array(values, dtype=float), ratings)) > SAME
+            numbers |= {} if same or len(set(values)) == 1 else {name: values}
         else:
             pairs = {(str(value), rating) for value, rating in zip(values, ratings.tolist(), strict=True)}
             same = len({value for value, _ in pairs}) == len(set(ratings.tolist())) == len(pairs) < len(rows)
         hidden |= {name} if same else set()
+    if len(numbers) > 1 and np.ptp(ratings) > 0:
+        made = combinations_of(list(numbers), np.array(list(numbers.values()), dtype=float), ratings)
+        hidden |= {name for one in made for name in one.names}
     return frozenset(hidden)
 
 

@@ -61,10 +61,11 @@ def record_run(
     seconds: float,
     seed: int,
     notes: Sequence[str] = (),
+    first: Sequence[str] = (),
     unrated_usage: Usage = NOTHING,
     unrated_fallen: Iterable[str] = (),
 ) -> RunRecord:
-    """Put the record together."""
+    """Put the record together; `first` are its first warnings."""
     train = induction.train
     explanations = induction.metric.combine(induction.components)
     judgements = [
@@ -103,6 +104,8 @@ def record_run(
         judgements=tally(judgements),
         usage=_usage(usage, estimated, seconds),
         warnings=(
+            *first,
+            *induction.warnings,
             *_majority(induction),
             *_warnings(induction, evaluation, judgements),
             *missing_judges(induction),

@@ -86,7 +86,7 @@ class Sides:
         Of each side (``train``, ``test``, ``unrated``) the places at which its rows were given, for the report: rows
         stand in the order of their contents (`splits.content_order`), so that nothing depends on that of the file.
     warnings : sequence of str
-        What a reader of the figures must know of how the rows were divided.
+        What speaks against the data; the first warnings of the report.
     """
 
     kind: str
@@ -136,11 +136,11 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
         seconds=time.perf_counter() - started,
         seed=options.seed,
         notes=sides.notes,
+        first=sides.warnings,
         unrated_usage=unrated.usage,
         unrated_fallen=unrated.dropped.values(),
     )
-    warnings = (*record.warnings, *sides.warnings)
-    metric.record = replace(record, warnings=warnings, data=in_given_order(record.data, sides.places))
+    metric.record = replace(record, data=in_given_order(record.data, sides.places))
     return Induced(metric, metric.record)
 
 

@@ -351,7 +351,7 @@ def _notes(bench: _Bench) -> list[str]:
 
 
 def _warnings(setting: Setting, lines: Sequence[MethodResult]) -> list[str]:
-    warnings = []
+    warnings = [*setting.warnings]
     groups = len(set(setting.test.groups))
     if groups < 2 * MINIMUM_GROUPS:
         what = "too few for a test that could find anything" if groups < 6 else "few: intervals and tests are rough"

@@ -50,6 +50,8 @@ class Setting:
         What the raters were told; may be empty.
     dimensions : int
         How many DnA-Eval judges by.
+    warnings : tuple of str
+        What speaks against the data.
     """
 
     task: Task
@@ -57,6 +59,7 @@ class Setting:
     options: Options
     guideline: str = ""
     dimensions: int = 3
+    warnings: tuple[str, ...] = ()
 
     @cached_property
     def learned(self) -> Rated:
@@ -119,9 +122,11 @@ def prepare(
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
     bank = remembered(options.sources.metrics or default_bank())
     options = replace(options, sources=replace(options.sources, metrics=bank))
+    rated = table.subset(table.rated())
+    warnings = options.sources.check_columns(rated.rows, task.target)
     parts = divide(table, task, fraction=fraction, validation=validation, seed=options.seed)
     check_learnable(parts.train.ratings)
-    return Setting(task, parts, options, guideline, dimensions)
+    return Setting(task, parts, options, guideline, dimensions, warnings)
 
 
 def divide(table: Table, task: Task, *, fraction: float, validation: float, seed: int) -> Parts:
