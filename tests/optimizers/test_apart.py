@@ -70,24 +70,20 @@ def test_what_a_judge_knows_by_heart_buys_it_no_weight():
     """It knows 27 of 60 ratings by heart, or their opposites: the same is learned from both."""
     shown = [row for row in ROWS if int(row.group[1:]) < 9]
     turned = [row.copy(rating=6 - row["rating"]) for row in shown]
-    judges = {
-        "right": memory(shown),
-        "wrong": memory(turned),
-        "silent": memory(shown),
-        "silent and wrong": memory(turned),
-    }
-    for name in ("silent", "silent and wrong"):
-        judges[name].made_with = {}
+    judges = {"right": memory(shown), "wrong": memory(turned)}
+    for name in ("right", "wrong"):
+        judges[f"silent, {name}"] = judges[name].deepcopy()
+        judges[f"silent, {name}"].made_with = {}
     train, done = Rated.of(ROWS, "rating"), {}
     for name, judge in judges.items():
         sources = Sources(bank="none", own=(judge,), columns=["good"])
         done[name] = induct(train, [], TASK, Options(sources=sources))
     place = done["right"].table.names.index("memory")
     np.testing.assert_array_equal(np.isnan(done["right"].train_values[:, place]), np.arange(60) < 27)
-    assert np.isfinite(done["silent"].train_values).all()
+    assert np.isfinite(done["silent, right"].train_values).all()
     full = {name: one.fitted.rivals["PriorRidge, all candidates"].combination for name, one in done.items()}
     assert full["right"].weights == full["wrong"].weights
-    assert full["silent"].weights != full["silent and wrong"].weights
+    assert full["silent, right"].weights != full["silent, wrong"].weights
 
 
 def test_a_component_shows_its_tau_on_rows_that_are_new_to_it():

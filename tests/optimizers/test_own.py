@@ -10,7 +10,7 @@ import pytest
 from metricsmith.bank import rouge
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.bank.column import ColumnMetric
-from metricsmith.errors import ModelFailure, NeedsError, OptionError
+from metricsmith.errors import DataError, ModelFailure, NeedsError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.candidates import Sources, gather
@@ -166,6 +166,56 @@ def test_a_function_that_reads_the_rating_raises_and_is_dropped_with_the_reason(
     ) in metric.record.warnings
     with pytest.raises(ModelFailure, match=r"the function cheats raised KeyError: 'rating'.* no metric is left"):
         AutoMetrics(TASK, metrics=[cheats], bank="none").compile(ROWS)
+
+
+def reads(name):
+    def function(example, pred):
+        return example[name]
+
+    function.__name__ = f"reads_{name}"
+    return function
+
+
+def test_labels_that_make_up_the_rating_are_hidden_and_others_are_read():
+    rows = labelled(first=lambda row: len(row.output) % 5, easy=lambda row: len(row.input) % 3)
+    rows = [row.copy(second=2 * row["rating"] - row["first"]) for row in rows]  # the rating is the mean of the two
+    assert hidden_fields(rows, TASK) >= {"first", "second"}
+    assert "easy" not in hidden_fields(rows, TASK)
+    metric = AutoMetrics(TASK, metrics=[reads("first"), reads("easy"), lost], bank="none", fidelity=1.0).compile(rows)
+    assert {component.name for component in metric.components} == {"reads_easy", "lost"}
+    assert any("reads_first raised KeyError" in warning for warning in metric.record.warnings)
+
+
+def starred(count=36):
+    """Rows with ratings from 1 to 5, of which the output has as many words."""
+    return [
+        make_row("word " * (1 + number % 5), input=f"Question {number}", group=f"g{number}", rating=1.0 + number % 5)
+        for number in range(count)
+    ]
+
+
+def test_a_functions_numbers_stop_the_run_where_they_are_the_rating_unless_that_is_allowed():
+    with pytest.raises(DataError, match="candidate column 'words' puts the rows in the order of 'rating', ties includ"):
+        AutoMetrics(TASK, metrics=[words, lost], bank="none").compile(starred())
+    allowed = AutoMetrics(TASK, metrics=[words], bank="none", allow_columns=["words"]).compile(starred())
+    assert [component.name for component in allowed.components] == ["words"]
+    with pytest.raises(OptionError, match=r"names 'word' \(did you mean 'words'\?\)"):
+        AutoMetrics(TASK, metrics=[words], bank="none", allow_columns=["word"]).compile(starred())
+    few = AutoMetrics(TASK, metrics=[words], bank="none").compile(starred(12))
+    assert "agree with 'rating' as only copies of it do (tau-b): 'words' (+1.000)" in few.record.warnings[0]
+
+
+def test_a_function_and_a_column_stop_the_run_where_both_make_up_the_rating():
+    rows = [row.copy(columns={"rest": 2 * row["rating"] - len(row.output.split())}) for row in ROWS]
+    with pytest.raises(DataError, match="'rest', 'words' make up 'rating': it is, row by row, their mean"):
+        AutoMetrics(TASK, metrics=[words], columns=["rest"], bank="none").compile(rows)
+
+
+def test_judges_of_ones_own_are_never_stopped():
+    judge, rows = memory(), starred()
+    judge.judge.demos = memory(rows).judge.demos
+    metric = AutoMetrics(TASK, metrics=[judge], bank="none").compile(rows)
+    assert [component.name for component in metric.components] == ["memory"]
 
 
 def test_a_function_stays_blind_when_the_metric_is_used(tmp_path):
