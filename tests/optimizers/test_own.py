@@ -117,6 +117,12 @@ def test_names_that_are_taken_get_a_number_at_any_number_of_rows():
     assert pool(["rouge1_f"], bank="none", columns=["rouge1_f"]).metrics == (ColumnMetric("rouge1_f"),)
 
 
+def test_what_cannot_be_renamed_keeps_its_name_wherever_it_stands():
+    judge = criterion()
+    candidates = pool([judge, Panel([judge, criterion("Order")])], bank="none")
+    assert [metric.name for metric in candidates.metrics] == ["plain_words_2", "plain_words", "order"]
+
+
 def test_two_metrics_of_one_name_that_cannot_be_renamed_are_refused():
     with pytest.raises(OptionError, match="two candidates are called 'induced', and a InducedMetric cannot be renamed"):
         pool([induced([criterion()]), induced([criterion("Order")])], bank="none")

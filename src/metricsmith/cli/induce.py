@@ -10,7 +10,7 @@ import typer
 
 from metricsmith.cli.endings import interruptible, tell
 from metricsmith.cli.limits import Bounds, StoreFile, concurrency
-from metricsmith.cli.metric_file import own_metrics
+from metricsmith.cli.metric_file import judge_files, own_metrics
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.summary import summary
@@ -116,8 +116,7 @@ def induce(
         raise OptionError("--cv and --test exclude each other: cross-validation tests on every row")
     if not dry_run:
         check_writable(out, "--out", folder=True)
-        inputs = {"table": data, "test table": test, "store": store}
-        inputs |= {f"judge {number}": path for number, path in enumerate(judge or (), 1)}
+        inputs = {"table": data, "test table": test, "store": store, **judge_files(judge)}
         check_apart([out / name for name in FILES], "--out", inputs)
     if store is not None:
         check_writable(store, "--store", folder=False)

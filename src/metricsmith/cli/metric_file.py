@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from metricsmith.programs.induced import InducedMetric
 
 __all__ = [
-    "Data", "Id", "Input", "MetricFile", "Output", "Reference", "Where", "any_metric", "induced_metric", "model_for",
-    "own_metrics", "rows_for",
+    "Data", "Id", "Input", "MetricFile", "Output", "Reference", "Where", "any_metric", "induced_metric", "judge_files",
+    "model_for", "own_metrics", "rows_for",
 ]  # fmt: skip
 
 MetricFile = Annotated[Path, typer.Argument(metavar="METRIC.json", help="Written by `metricsmith induce`.")]
@@ -106,6 +106,11 @@ def own_metrics(paths: Sequence[Path] | None, model: Any) -> list[Any] | None:
             raise OptionError(f"--judge {path} asks a language model: name one with --lm MODEL")
         _compare_models(metric, model)
     return own or None
+
+
+def judge_files(paths: Sequence[Path] | None) -> dict[str, Path]:
+    """The files of ``--judge`` by what they are to the caller, none of which is written over."""
+    return {f"judge {number}": path for number, path in enumerate(paths or (), 1)}
 
 
 def _compare_models(metric: Any, model: Any) -> None:

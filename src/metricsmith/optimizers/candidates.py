@@ -9,8 +9,6 @@ from functools import partial
 from textwrap import shorten
 
 import dspy
-import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
@@ -39,7 +37,6 @@ from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import MetricCard, Status, Task, Usage
-from metricsmith.scoring import ScoreTable
 
 __all__ = ["BANKS", "DEFAULT_POOL", "FAMILIES", "Candidates", "Sources", "card_key", "gather", "pool_cards"]
 
@@ -102,24 +99,6 @@ class Sources:
         stray = set(self.prior_columns) - set(self.columns)
         if stray:
             raise OptionError(f"prior column {sorted(stray)[0]!r} is not among the metric columns; add it there")
-
-    def check_functions(self, table: ScoreTable, ratings: NDArray[np.float64], target: str) -> tuple[str, ...]:
-        """`check_columns` for what functions made of the n rated rows that come first in `table`, beside the columns.
-
-        Raises
-        ------
-        DataError
-            If one is the target under another name, alone or together with columns, and not allowed.
-        """
-        kinds = {metric.name: metric.card.kind for metric in table.metrics}
-        if "callable" not in kinds.values():
-            return ()
-        values = {
-            name: column
-            for name, column in zip(table.names, table.run()[: len(ratings)].T, strict=True)
-            if kinds[name] in ("callable", "column")
-        }
-        return check_copies(values, ratings, target=target, allowed=self.allow_columns, prior=self.prior_columns)
 
     def check_columns(self, rows: Sequence[dspy.Example], target: str) -> tuple[str, ...]:
         """Warnings about columns that agree with the ratings as copies do (`target_copies.check_copies`).
@@ -260,25 +239,9 @@ def gather(
     ModelFailure
         If the model refuses to work, no request for judges reached it, or no candidate is left.
     """
+    bank, own, taken, said = _existing(rows, task, sources, plan)  # whatever is wrong with these ends it unpaid
     made = _generated(rows, task, sources.generators, seed, strict) if plan.generated else Generated()
-    notes, judges = [*plan.notes, *dict.fromkeys(made.notes)], made.judges
-    bank: list[BankMetric] = []
-    whole, given = sources.metrics or default_bank(), {one.name for one in sources.own if isinstance(one, BankMetric)}
-    if plan.existing:
-        usable, unusable = whole.usable(rows)
-        bank = [metric.fit(rows) for metric in usable if metric.name not in {*given, *sources.columns}]
-        notes += _left_out(unusable)
-        notes += [
-            f"the column {m.name!r} stands in for the bank metric of that name"
-            for m in usable
-            if m.name in sources.columns
-        ]
-    own, taken = list[Metric](), {*sources.columns, *(metric.name for metric in bank)}
-    if sources.own:
-        # names of bank metrics that are no candidates now are taken too: a function has one name at any number of rows
-        taken |= {metric.name for metric in whole.metrics()} - given
-        own, said = named_apart(sources.own, taken, rows, hidden_fields(rows, task))
-        notes += said
+    notes, judges = [*plan.notes, *dict.fromkeys(made.notes), *said], made.judges
     _name_apart(judges, taken)
     chosen, recommended_notes, recommended_usage = _retrieve([*judges, *bank], task, sources.k, recommender)
     if sources.panel:
@@ -299,6 +262,30 @@ def gather(
         made.lacks,
         frozenset(metric.name for metric in own),
     )
+
+
+def _existing(
+    rows: Sequence[dspy.Example], task: Task, sources: Sources, plan: Plan
+) -> tuple[list[BankMetric], list[Metric], set[str], list[str]]:
+    """Bank metrics to choose from, the caller's own metrics, the names of both and of columns, and notes."""
+    whole, given = sources.metrics or default_bank(), {one.name for one in sources.own if isinstance(one, BankMetric)}
+    bank, own, notes = list[BankMetric](), list[Metric](), list[str]()
+    if plan.existing:
+        usable, unusable = whole.usable(rows)
+        bank = [metric.fit(rows) for metric in usable if metric.name not in {*given, *sources.columns}]
+        notes += _left_out(unusable)
+        notes += [
+            f"the column {m.name!r} stands in for the bank metric of that name"
+            for m in usable
+            if m.name in sources.columns
+        ]
+    taken = {*sources.columns, *(metric.name for metric in bank)}
+    if sources.own:
+        # names of bank metrics that are no candidates now are taken too: a function has one name at any number of rows
+        taken |= {metric.name for metric in whole.metrics()} - given
+        own, said = named_apart(sources.own, taken, rows, hidden_fields(rows, task))
+        notes += said
+    return bank, own, taken, notes
 
 
 def _generated(

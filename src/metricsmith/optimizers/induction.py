@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from metricsmith.errors import OptionError
 from metricsmith.optimizers.candidates import Candidates, Plan, Sources, gather
 from metricsmith.optimizers.fitting import FitOptions, Fitted, check_learnable, fit
-from metricsmith.optimizers.own import from_learning
+from metricsmith.optimizers.own import check_functions, from_learning
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
@@ -195,7 +195,10 @@ def induct(
         from_learning(metric, train) if metric.name in candidates.own else np.zeros(len(train), dtype=bool)
         for metric in table.metrics
     ]
-    warnings = options.sources.check_functions(table, train.ratings, task.target)
+    sources = options.sources
+    warnings = check_functions(
+        table, train.ratings, task.target, allowed=sources.allow_columns, prior=sources.prior_columns
+    )
     mask = np.array(learned, dtype=bool).reshape(len(table.metrics), len(train)).T
     with stage("fitting", options.progress):
         fitted = fit(

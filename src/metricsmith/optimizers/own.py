@@ -16,21 +16,24 @@ from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.combinations import combinations_of
+from metricsmith.datasets.target_copies import check_copies
 from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Asker, Metric
 from metricsmith.optimizers.rated import Rated
 from metricsmith.programs.kinds import check_state
 from metricsmith.programs.learned import learned_from, row_hash
 from metricsmith.records import Task
+from metricsmith.scoring import ScoreTable
 from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.plan import as_metric
 
-__all__ = ["from_learning", "hidden_fields", "named_apart", "own_metrics"]
+__all__ = ["check_functions", "from_learning", "hidden_fields", "named_apart", "own_metrics"]
 
 BoolArray = NDArray[np.bool_]
 ALLOWED = "judges and other metrics, functions of (example, pred), names such as 'rouge1_f', or banks"
 SEEN = frozenset({"input", "output", "references", "context", "id", "group", "system", "columns"})  # by any function
 RATERS = frozenset({"rater", "raters", "ratings", "reason", "reasons"})  # by none: who rated, what, and why
+_NUMBERS = ("callable", "column")  # kinds of candidates that could be the rating itself
 SAME = 0.95  # absolute tau-b with the rating from which a field is hidden from functions
 
 
@@ -92,9 +95,9 @@ def named_apart(
     OptionError
         If a name is taken and the metric cannot have another.
     """
-    metrics: list[Metric] = []
+    named: dict[int, Metric] = {}
     notes: list[str] = []
-    for metric in own:
+    for place, metric in sorted(enumerate(own), key=lambda one: _can_be_renamed(one[1])):
         if isinstance(metric, BankMetric):
             unusable = dict(MetricBank((metric.family,)).usable(rows)[1])
             if metric.name in unusable:
@@ -110,8 +113,15 @@ def named_apart(
         taken.add(name)
         if name != metric.name:
             notes.append(f"your metric {metric.name!r} is called {name!r} here: something else has its name")
-        metrics.append(_called(metric, name, hidden))
-    return metrics, notes
+        named[place] = _called(metric, name, hidden)
+    return [named[place] for place in sorted(named)], notes
+
+
+def _can_be_renamed(metric: Metric) -> bool:
+    """False for what has its name from a bank, a panel or a table, and for an induced metric."""
+    settings = getattr(getattr(metric, "settings", None), "values", {})
+    of_panel = hasattr(getattr(metric, "asker", None), "members")
+    return isinstance(metric, CallableMetric) or ("name" in settings and not of_panel)
 
 
 def _called(metric: Metric, name: str, hidden: Collection[str]) -> Metric:
@@ -119,8 +129,7 @@ def _called(metric: Metric, name: str, hidden: Collection[str]) -> Metric:
         return metric.among(name, hidden)
     if name == metric.name:
         return metric
-    settings = getattr(metric, "settings", None)
-    if "name" not in getattr(settings, "values", {}) or hasattr(getattr(metric, "asker", None), "members"):
+    if not _can_be_renamed(metric):
         raise OptionError(
             f"two candidates are called {metric.name!r}, and a {type(metric).__name__} cannot be renamed: rename the "
             "other one, or leave one out"
@@ -153,6 +162,24 @@ def hidden_fields(rows: Sequence[dspy.Example], task: Task) -> frozenset[str]:
         made = combinations_of(list(numbers), np.array(list(numbers.values()), dtype=float), ratings)
         hidden |= {name for one in made for name in one.names}
     return frozenset(hidden)
+
+
+def check_functions(
+    table: ScoreTable, ratings: NDArray[np.float64], target: str, *, allowed: Collection[str], prior: Collection[str]
+) -> tuple[str, ...]:
+    """`check_copies` for what functions made of the n rated rows that come first in `table`, beside its columns.
+
+    Raises
+    ------
+    DataError
+        If a function is the target under another name, alone or together with others, and not allowed.
+    """
+    kinds = [metric.card.kind for metric in table.metrics]
+    if "callable" not in kinds:
+        return ()
+    values = dict(zip(table.names, table.run()[: len(ratings)].T, strict=True))
+    columns = {name: values[name] for name, kind in zip(table.names, kinds, strict=True) if kind in _NUMBERS}
+    return check_copies(columns, ratings, target=target, allowed=allowed, prior=prior)
 
 
 def from_learning(metric: Metric, rated: Rated) -> BoolArray:

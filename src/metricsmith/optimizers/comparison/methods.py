@@ -177,7 +177,8 @@ def _estimated(setting: Setting, judge: Metric) -> Usage:
 
 
 def _autometrics_requests(setting: Setting) -> Usage:
-    return estimate_run(Sides("holdout", setting.learned, setting.test), setting.task, setting.options)
+    options = replace(setting.options, store=None)  # which other seeds find without their answers
+    return estimate_run(Sides("holdout", setting.learned, setting.test), setting.task, options)
 
 
 def _needs_existing(setting: Setting) -> str:
