@@ -1,0 +1,77 @@
+"""Plain `metricsmith induce FILE --target COL` on the shapes of table that people bring."""
+
+from __future__ import annotations
+
+import pytest
+
+from brought import BROUGHT, SORRY, write_brought
+from metricsmith.optimizers import induce as module
+
+
+@pytest.fixture(params=list(BROUGHT))
+def brought(request, run, tmp_path, monkeypatch):
+    """A table, the record of a plain run on it, and what stood on standard error."""
+    made, own = [], write_brought(request.param, tmp_path)
+    real = module.induce
+    monkeypatch.setattr(module, "induce", lambda *given, **options: made.append(real(*given, **options)) or made[-1])
+    code, _, err = run("induce", own.path, "--target", own.target, "--out", tmp_path / "out")
+    assert code == 0, err
+    return own, made[0].record, err
+
+
+def test_no_source_and_no_long_output_stands_on_both_sides(brought):
+    own, record, _ = brought
+    sides = {"train": set(), "test": set()}
+    for row in record.data:
+        sides[row.split] |= {own.sources[row.input, row.output], row.output}
+    assert all(sides.values())
+    assert SORRY in sides["train"] | sides["test"]
+    shared = sides["train"] & sides["test"]
+    assert [what for what in shared if what in own.sources.values() or len(what.split()) >= 8] == []
+
+
+def test_a_gold_column_that_is_the_rating_reaches_no_metric(run, tmp_path):
+    own = write_brought("gold_column", tmp_path)
+    code, _, err = run("induce", own.path, "--target", own.target, "--out", tmp_path / "out", "--dry-run")
+    assert code == 0
+    assert "note: 'gold' is not guessed as the reference: it holds numbers" in err
+    assert "reference column guessed" not in err
+
+
+def test_raters_that_make_up_the_rating_are_no_candidates_unless_all_are_allowed(run, tmp_path):
+    own = write_brought("averaged_ratings", tmp_path)
+    basics = ["induce", own.path, "--target", own.target, "--bank", "none", "--out", tmp_path / "out"]
+    code, _, err = run(*basics, "--metric-columns", "rater_*")
+    assert code == 2
+    assert "matches only columns that people wrote (rater_1, rater_2, rater_3)" in err
+    named = [part for number in (1, 2, 3) for part in ("--metric-columns", f"rater_{number}")]
+    code, _, err = run(*basics, *named)
+    assert code == 2
+    assert "candidate columns 'rater_1', 'rater_2', 'rater_3' make up 'human_rating'" in err
+    assert "row by row, their mean" in err
+    assert not (tmp_path / "out").exists()
+    compared = ["compare", *basics[1:-2], *named, "--out", tmp_path / "compared", "--dry-run"]
+    assert run(*compared)[::2] == (2, err)
+    allowed = [part for number in (1, 2, 3) for part in ("--allow-column", f"rater_{number}")]
+    assert run(*basics, *named, *allowed)[0] == 0
+    code, _, err = run(*basics, *named, "--allow-column", "rater_4")
+    assert code == 2
+    assert "names 'rater_4' (did you mean 'rater_" in err
+
+
+def test_a_column_that_nearly_is_the_rating_is_the_first_warning(run, tmp_path):
+    path, lines = tmp_path / "thumbs.csv", []
+    for row in range(40):
+        liked = int(row % 3 > 0)
+        lines.append(f"answer {row},{liked},{liked if row else 1 - liked},{row % 7}")
+    path.write_text("\n".join(["answer,thumbs,copied,other", *lines]) + "\n")
+    options = ["--target", "thumbs", "--bank", "none", "--metric-columns", "copied", "--metric-columns", "other"]
+    code, out, err = run("induce", path, *options, "--out", tmp_path / "out")
+    assert code == 0, err
+    # One row of 40 is turned round: with 26 to 14 against 27 to 13 rows, tau-b is .944 and no warning; its twin is 1.
+    assert "as only copies" not in out
+    path.write_text(path.read_text("utf-8").replace("answer 0,0,1,", "answer 0,0,0,"))
+    code, out, err = run("induce", path, *options, "--out", tmp_path / "out")
+    assert code == 0, err
+    first = next(line for line in out.splitlines() if line.startswith("warning: "))
+    assert "These columns agree with 'thumbs' as only copies of it do (tau-b): 'copied' (+1.000)." in first
