@@ -45,7 +45,6 @@ def test_without_it_the_error_has_the_line_of_python(saved):
     ("functions", "error", "message"),
     [
         ({"word": words}, NeedsError, "rests on the Python function words"),
-        ({"words": words, "word": words}, OptionError, "functions has 'word' (did you mean 'words'?), but"),
         ({"words": lambda example: 1}, OptionError, "cannot be called as (example, pred)"),
         ([words], OptionError, "must be a mapping, such as functions={'name': function}"),
     ],
@@ -55,10 +54,10 @@ def test_functions_that_do_not_fit_the_file_are_refused(saved, functions, error,
         load(saved, functions=functions)
 
 
-def test_a_metric_without_functions_takes_none(tmp_path):
+def test_functions_that_are_no_components_do_no_harm(saved, tmp_path):
+    assert load(saved, functions={"words": words, "other": words}).components[0].function is words
     criterion().save(tmp_path / "judge.json")
-    with pytest.raises(OptionError, match="rests on no function; leave it out"):
-        load(tmp_path / "judge.json", functions={"words": words})
+    assert load(tmp_path / "judge.json", functions={"words": words}).to_state() == criterion().to_state()
 
 
 def test_a_function_is_found_wherever_it_stands_in_a_file(tmp_path):

@@ -74,7 +74,10 @@ def set_apart(
 
 
 def _any_learned(metrics: Sequence[Metric], rated: Rated) -> BoolArray:
-    return np.any([np.zeros(len(rated), dtype=bool), *(from_learning(metric, rated) for metric in metrics)], axis=0)
+    learned = np.zeros(len(rated), dtype=bool)
+    for metric in metrics:
+        learned |= from_learning(metric, rated)
+    return learned
 
 
 def _unstated(metric: Metric) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
-from metricsmith.errors import NeedsError, OptionError, StateError, nearest
+from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -50,7 +50,7 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None) -> An
         A JSON file, or a folder with a ``metric.json``.
     functions : mapping of str to callable, optional
         The functions among the metric's components, by the names that the file has for them: a file holds no code,
-        and nothing is imported for it.
+        and nothing is imported for it. Others than these are not used.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None) -> An
     NeedsError
         If the metric rests on a function that `functions` lacks; the message has the line of Python to write.
     OptionError
-        If `functions` has a name that the file has not, or something that is no function of (example, pred).
+        If `functions` is no mapping, or has something that is no function of (example, pred).
     """
     content, given = read_state(path), NONE if functions is None else functions
     named = list(dict.fromkeys(part["name"] for _, part in state_parts(content) if part["kind"] == "callable"))
@@ -78,10 +78,7 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None) -> An
             f"the name alone: hand over the code in Python, metric = metricsmith.load({str(path)!r}, "
             f"functions={{{line}}}), and score there, metric.judge_batch(rows)"
         )
-    for name, function in given.items():
-        if name not in named:
-            rests = f"rests on {', '.join(named)}" if named else "rests on no function"
-            raise OptionError(f"functions has {name!r}{nearest(name, named)}, but {path} {rests}; leave it out")
+    for function in given.values():
         CallableMetric.of(function)
     try:
         return _built(content, "", given)
