@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
+from paired_intervals import DIFFERENCE_METHODS, LEVELS, PAIRS, difference_intervals, normals
 from rival_intervals import (
     TAILS,
     Ends,
@@ -31,10 +31,11 @@ from rival_intervals import (
     bootstraps,
     drawn,
     students,
+    sums_by_group,
     wilson,
 )  # fmt: skip
 from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtr, stdtrit
 
 from metricsmith.correlation import batch_kendall_tau_b
 from metricsmith.resampling import group_mean_interval, permutation_test, share_interval
@@ -90,14 +91,14 @@ class Cell:
 
 
 def cells(truths: Iterable[Truth], groups: Sequence[int] = GROUPS) -> list[Cell]:
-    """Every combination; with one row a group an intraclass correlation means nothing."""
+    """Every combination; with one row a group an intraclass correlation means nothing, and three rows have no tau-b."""
     return [
         Cell(g, truth, correlation, rows)
         for g in groups
         for truth in truths
         for correlation in CORRELATIONS
         for rows in ROWS
-        if not (rows == "1" and correlation)
+        if not (rows == "1" and (correlation or g < 5))
     ]
 
 
@@ -159,6 +160,24 @@ def taus(cell: Cell, replications: int, seed: int) -> dict[str, float]:
     return {name: count / replications for name, count in held.items()}
 
 
+def differences(cell: Cell, replications: int, seed: int) -> dict[str, float]:
+    """Coverage by method for the difference of two tau-b on the same rows, where the library's has ends; else last."""
+    random, pair = cell.random("difference", seed), PAIRS[str(cell.truth)]
+    first, second = (correlation_for(tau, tuple(pair.cuts.tolist())) for tau in pair.taus)
+    ends = []
+    for _ in range(replications):
+        codes = labels(cell.sizes(random, 1)[0])
+        x, z, y = math.sqrt(cell.correlation) * normals((first, second), cell.groups, random)[:, codes] + math.sqrt(
+            1 - cell.correlation
+        ) * normals((first, second), codes.size, random)
+        found = difference_intervals(x, z, np.searchsorted(pair.cuts, y), codes, random)
+        ends.append([found[name] for name in DIFFERENCE_METHODS])
+    low, high = np.moveaxis(np.array(ends), 2, 0)
+    there, truth = np.isfinite(low[:, 0]), pair.taus[0] - pair.taus[1]
+    held = ((low <= truth) & (truth <= high))[there].mean(axis=0) if there.any() else [math.nan] * low.shape[1]
+    return dict(zip(DIFFERENCE_METHODS, map(float, held), strict=True)) | {"no interval": float(1 - there.mean())}
+
+
 def rejections(cell: Cell, replications: int, seed: int) -> dict[str, float]:
     """How often the permutation test rejects at .05 although prediction and rating are unrelated."""
     random = cell.random("test", seed)
@@ -186,14 +205,14 @@ def _ends(intervals: Sequence[object]) -> Ends:
     return tuple(np.array([getattr(found, end) for found in intervals]) for end in ("low", "high"))  # type: ignore[return-value]
 
 
-CUTS = ndtri([0.1, 0.25, 0.5, 0.8])
+CUTS = LEVELS
 """Where a normal number becomes the next rating: 10, 15, 25, 30 and 20 % of ratings."""
 
 
-def true_tau_b(correlation: float) -> float:
-    """Tau-b of the population in which `CUTS` make ratings of a normal number that correlates so with another."""
+def true_tau_b(correlation: float, cuts: FloatArray = CUTS) -> float:
+    """Tau-b of the population in which `cuts` make ratings of a normal number that correlates so with another."""
     x = np.linspace(-8, 8, 4001)
-    edges = np.concatenate([[-math.inf], CUTS, [math.inf]])
+    edges = np.concatenate([[-math.inf], cuts, [math.inf]])
     within = np.diff(ndtr((edges[:, None] - correlation * x) / math.sqrt(1 - correlation**2)), axis=0)
     mass = within * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi) * (x[1] - x[0])
     below, rating = mass.cumsum(axis=1) - mass / 2, mass.sum(axis=1)
@@ -203,9 +222,9 @@ def true_tau_b(correlation: float) -> float:
 
 
 @cache
-def correlation_for(tau: float) -> float:
+def correlation_for(tau: float, cuts: tuple[float, ...] = tuple(CUTS.tolist())) -> float:
     """The normal correlation at which `true_tau_b` is `tau`."""
-    return 0.0 if tau == 0 else float(brentq(lambda r: true_tau_b(r) - tau, 0, 0.999))
+    return 0.0 if tau == 0 else float(brentq(lambda r: true_tau_b(r, np.array(cuts)) - tau, 0, 0.999))
 
 
 def pairs(cell: Cell, random: np.random.Generator) -> tuple[FloatArray, IntArray, IntArray]:
@@ -227,13 +246,8 @@ def tau_intervals(
 ) -> dict[str, tuple[float, float]]:
     """Intervals of tau-b from sums over pairs of groups; rows are sorted by group."""
     g = int(codes[-1]) + 1
-    starts = np.searchsorted(codes, np.arange(g))
-
-    def by_group(signs: NDArray[np.int8]) -> FloatArray:
-        return np.add.reduceat(np.add.reduceat(signs, starts, 0, dtype=float), starts, 1, dtype=float)
-
     sx, sy = (np.sign(side[:, None] - side).astype(np.int8) for side in (x, y))
-    tables = [by_group(signs) for signs in (sx * sy, np.abs(sx), np.abs(sy))]
+    tables = [sums_by_group(signs, codes) for signs in (sx * sy, np.abs(sx), np.abs(sy))]
     times = np.vstack([np.ones(g), drawn(g, random)])
     sides = [times @ table for table in tables]
     totals = [(times * side).sum(axis=1) for side in sides]
@@ -283,6 +297,7 @@ STUDIES: dict[str, tuple[Simulation, tuple[Truth, ...]]] = {
     "share": (shares, SHARES),
     "mean": (means, tuple(POPULATIONS)),
     "tau": (taus, TAUS),
+    "difference": (differences, tuple(PAIRS)),
     "test": (rejections, (0.0,)),
 }
 
@@ -315,17 +330,18 @@ def _range(values: Sequence[float]) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
+    return "–" if math.isnan(value) else f"{100 * value:.1f}"
 
 
 def details(results: Results) -> list[str]:
     """The library's own method, cell by cell."""
-    columns = list(dict.fromkeys((cell.correlation, cell.rows) for cell in results))
+    columns = sorted({(cell.correlation, cell.rows) for cell in results}, key=lambda at: (at[0], ROWS.index(at[1])))
     heads = [f"{rows}{f' ({rho:g})' if rho else ''}" for rho, rows in columns]
     lines = [f"| groups | truth | {' | '.join(heads)} |", "|---:|---|" + "---:|" * len(columns)]
     for g, truth in dict.fromkeys((cell.groups, cell.truth) for cell in results):
-        found = (next(iter(results[Cell(g, truth, rho, rows)].values())) for rho, rows in columns)
-        lines.append(f"| {g} | {truth} | {' | '.join(map(_percent, found))} |")
+        found = (results.get(Cell(g, truth, rho, rows)) for rho, rows in columns)
+        numbers = (math.nan if methods is None else next(iter(methods.values())) for methods in found)
+        lines.append(f"| {g} | {truth} | {' | '.join(map(_percent, numbers))} |")
     return lines
 
 

@@ -76,6 +76,12 @@ def drawn(g: int, random: np.random.Generator) -> FloatArray:
     return random.multinomial(g, np.full(g, 1 / g), size=DRAWS).astype(float)
 
 
+def sums_by_group(signs: NDArray[np.int8], codes: IntArray) -> FloatArray:
+    """Sums of a table of pairs of rows over pairs of groups, shape (g, g); rows are sorted by group."""
+    starts = np.searchsorted(codes, np.arange(int(codes[-1]) + 1))
+    return np.add.reduceat(np.add.reduceat(signs, starts, 0, dtype=float), starts, 1, dtype=float)
+
+
 def bca_levels(away: FloatArray, jackknife: FloatArray) -> FloatArray:
     """The quantiles that BCa takes, from draws less the estimate; Efron (1987)."""
     below = np.mean(away < 0) + np.mean(away == 0) / 2

@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from metricsmith.agreement import agreement, agreement_over_folds
+from metricsmith.agreement import agreement, paired_agreement
 from metricsmith.correlation import kendall_tau_b, pearson, spearman
 from metricsmith.errors import DataError
-from metricsmith.resampling import mean_interval, mean_test
+from metricsmith.records import Difference
+from metricsmith.resampling import correlation_interval, repeated_interval
 
 NAN = math.nan
 STATISTICS = ("kendall_tau_b", "ci_low", "ci_high", "p_value", "pearson", "spearman")
@@ -105,70 +106,35 @@ def test_misaligned_arrays_are_an_error():
         agreement([1, 2, 3], [1, 2, 3], ["a", "b"])
 
 
-def folds(count=4, strength=0.7):
-    parts = [related(30, 6, seed, strength) for seed in range(count)]
-    return [x for x, _, _ in parts], [y for _, y, _ in parts], [groups for _, _, groups in parts]
+def test_a_difference_is_paired_on_the_rows_that_have_everything():
+    x, y, groups = related(60, 20)
+    z = y + np.random.default_rng(2).normal(size=60)
+    whole = paired_agreement(x, z, y, groups)
+    assert (whole.n, whole.groups) == (60, 20)
+    assert whole.kendall_tau_b == kendall_tau_b(x, y) - kendall_tau_b(z, y)
+    interval = repeated_interval(kendall_tau_b, [x], y, groups, against=[z])
+    assert (whole.ci_low, whole.ci_high) == pytest.approx((interval.low, interval.high))
+    x[3], z[5], y[8] = NAN, NAN, NAN
+    kept = [row for row in range(60) if row not in (3, 5, 8)]
+    assert paired_agreement(x, z, y, groups) == paired_agreement(x[kept], z[kept], y[kept], groups[kept])
 
 
-def test_over_folds_is_the_mean_with_the_corrected_t_interval():
-    x, y, groups = folds()
-    block = agreement_over_folds(x, y, groups)
-    taus = [kendall_tau_b(*fold) for fold in zip(x, y, strict=True)]
-    interval = mean_interval(taus, test_to_train=1 / 3)
-    assert (block.n, block.groups) == (120, 24)
-    assert block.kendall_tau_b == pytest.approx(np.mean(taus))
-    assert (block.ci_low, block.ci_high) == pytest.approx((interval.low, interval.high))
-    assert block.pearson == pytest.approx(np.mean([pearson(*fold) for fold in zip(x, y, strict=True)]))
-    assert block.p_value == mean_test(taus, test_to_train=1 / 3)
+def test_two_predictions_that_err_together_differ_by_less_than_their_intervals_suggest():
+    x, y, groups = related(120, 40, strength=1.5)
+    close = x + 0.1 * np.random.default_rng(1).normal(size=120)
+    apart = paired_agreement(x, close, y, groups)
+    alone = correlation_interval(kendall_tau_b, x, y, groups)
+    assert apart.ci_high - apart.ci_low < (alone.high - alone.low) / 3
+    nothing = paired_agreement(x, 2 * x + 1, y, groups)
+    assert (nothing.kendall_tau_b, nothing.ci_low, nothing.ci_high) == (0, 0, 0)
 
 
-def test_over_folds_finds_a_strong_association():
-    assert agreement_over_folds(*folds(8, strength=0.9)).p_value < 0.01
-
-
-def test_over_folds_never_ranks_across_folds():
-    """Each fold's predictions on a scale of its own: the same block."""
-    x, y, groups = folds()
-    shifted = [fold * (place + 1) + 100 * place for place, fold in enumerate(x)]
-    block = agreement_over_folds(x, y, groups)
-    moved = agreement_over_folds(shifted, y, groups)
-    assert moved.kendall_tau_b == pytest.approx(block.kendall_tau_b)
-    assert moved.pearson == pytest.approx(block.pearson)
-
-
-def test_over_folds_finds_nothing_where_nothing_is():
-    block = agreement_over_folds(*folds(strength=0))
-    assert block.p_value > 0.05
-    assert block.ci_low < 0 < block.ci_high
-
-
-def test_over_folds_leaves_undefined_folds_out():
-    x, y, groups = folds()
-    constant = [*x, np.ones(5)], [*y, np.arange(5)], [*groups, np.arange(5)]
-    block = agreement_over_folds(*constant)
-    without = agreement_over_folds(x, y, groups)
-    assert block.n == without.n + 5
-    assert block.kendall_tau_b == without.kendall_tau_b
-    assert 0 < block.p_value < 0.1
-
-
-def test_over_folds_interval_stays_inside_the_range_and_needs_two_folds():
-    x, y, _ = folds(2)
-    block = agreement_over_folds(x, y)
-    assert block.ci_high == 1.0
-    single = agreement_over_folds(x[:1], y[:1])
-    assert single.kendall_tau_b == kendall_tau_b(x[0], y[0])
-    assert math.isnan(single.ci_low)
-
-
-def test_over_folds_without_any_defined_fold_is_nan():
-    block = agreement_over_folds([[1, 1], [2]], [[1, 2], [1]])
-    assert (block.n, block.groups) == (3, 3)
-    assert is_undefined(block)
-
-
-def test_over_folds_needs_matching_folds():
-    with pytest.raises(DataError, match="0 folds"):
-        agreement_over_folds([], [])
-    with pytest.raises(DataError, match="1 of ratings"):
-        agreement_over_folds([[1, 2], [1, 2]], [[1, 2]])
+def test_without_one_of_the_two_there_is_no_difference():
+    x, y, groups = related(30, 10)
+    for first, second in ((x, np.ones(30)), (np.ones(30), x)):
+        found = paired_agreement(first, second, y, groups)
+        assert (found.n, found.groups) == (30, 10)
+        assert all(map(math.isnan, (found.kendall_tau_b, found.ci_low, found.ci_high)))
+    assert paired_agreement([], [], []) == Difference(0, 0, *[pytest.approx(NAN, nan_ok=True)] * 3)
+    with pytest.raises(DataError, match="not aligned"):
+        paired_agreement(x, x[1:], y)

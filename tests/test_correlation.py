@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from metricsmith import correlation
 from metricsmith.correlation import (
     batch_kendall_tau_b,
     batch_pearson,
@@ -17,6 +18,7 @@ from metricsmith.correlation import (
     complete_pairs,
     grouped_correlation,
     kendall_tau_b,
+    kendall_tau_b_influence,
     midranks,
     pearson,
     spearman,
@@ -203,3 +205,31 @@ def test_the_same_order_is_exactly_one(n):
 
 def test_the_docstring_example_holds():
     assert kendall_tau_b([1, 2, 3], [1, 3, 2]) == 1 / 3
+
+
+def test_the_influence_of_a_row_by_hand():
+    # With weight w on the first row: (2 w - 1) / (2 w + 1), whose derivative at 1 is (2 * 3 - 1 * 2) / 9.
+    assert kendall_tau_b_influence([1, 2, 3], [1, 3, 2]) == pytest.approx([4 / 9, -2 / 9, -2 / 9])
+
+
+@given(pairs)
+@some
+def test_influences_add_up_to_nothing_and_are_the_slope_of_tau_b(pair):
+    x, y = pair
+    influence = kendall_tau_b_influence(x, y)
+    if math.isnan(kendall_tau_b(x, y)):
+        assert np.isnan(influence).all()
+        return
+    assert influence.sum() == pytest.approx(0, abs=1e-9)
+    # A row given twice among 200 copies of each has weight 1.005: tied copies of a row change nothing else.
+    step, many = 1 / 200, np.repeat(np.arange(x.size), 200)
+    more = np.append(many, 0)
+    slope = (kendall_tau_b(x[more], y[more]) - kendall_tau_b(x[many], y[many])) / step
+    assert slope == pytest.approx(influence[0], abs=0.02)
+
+
+def test_influences_do_not_depend_on_the_size_of_the_blocks(monkeypatch):
+    x, y = np.random.default_rng(0).integers(0, 6, size=(2, 50))
+    whole = kendall_tau_b_influence(x, y)
+    monkeypatch.setattr(correlation, "_BLOCK", 120)
+    assert np.array_equal(kendall_tau_b_influence(x, y), whole)

@@ -6,7 +6,6 @@ Nothing here computes; nothing here imports more than the standard library.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -14,7 +13,8 @@ from typing import Any
 from metricsmith.errors import OptionError
 
 __all__ = [
-    "FAILURES", "Agreement", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage",
+    "FAILURES", "Agreement", "Difference", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task",
+    "Usage",
 ]  # fmt: skip
 
 
@@ -330,8 +330,12 @@ class MetricCard:
 
     def to_markdown(self) -> str:
         """The card as a Markdown section."""
-        lines = [f"## {self.name}", "", self.summary, ""]
-        lines += _table(self.outputs)
+        lines = [f"## {self.name}", "", self.summary, "", "| output | range | better | meaning |", f"|{4 * ' --- |'}"]
+        for output in self.outputs:
+            low = "-inf" if output.low is None else f"{output.low:g}"
+            high = "inf" if output.high is None else f"{output.high:g}"
+            better = "higher" if output.higher_is_better else "lower"
+            lines += [f"| `{output.name}` | {low} to {high} | {better} | {output.description} |"]
         facts = [
             ("Formula", self.formula),
             ("Needs", ", ".join(self.needs) or "the output only"),
@@ -343,7 +347,7 @@ class MetricCard:
             ("Instruction before tuning", " ".join(self.instruction_before.split())),
             ("Instruction after tuning", " ".join(self.instruction.split())),
         ]
-        lines += [f"- **{label}**: {text}" for label, text in facts if text]
+        lines += ["", *(f"- **{label}**: {text}" for label, text in facts if text)]
         sections = [
             ("Domains", self.domains), ("Tasks", self.tasks), ("Best for", self.best_for),
             ("Not for", self.not_for), ("Known limits", self.limits), ("Failure cases", self.failure_cases),
@@ -351,16 +355,6 @@ class MetricCard:
         ]  # fmt: skip
         lines += [f"- **{label}**: {'; '.join(items)}" for label, items in sections if items]
         return "\n".join(lines) + "\n"
-
-
-def _table(outputs: Iterable[Output]) -> list[str]:
-    rows = ["| output | range | better | meaning |", "| --- | --- | --- | --- |"]
-    for output in outputs:
-        low = "-inf" if output.low is None else f"{output.low:g}"
-        high = "inf" if output.high is None else f"{output.high:g}"
-        better = "higher" if output.higher_is_better else "lower"
-        rows.append(f"| `{output.name}` | {low} to {high} | {better} | {output.description} |")
-    return [*rows, ""]
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,3 +383,18 @@ class Agreement:
     p_value: float = math.nan
     pearson: float = math.nan
     spearman: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much better one prediction agrees with the raters than another on the same rows.
+
+    `n` rows of so many `groups` have a rating and both predictions. `kendall_tau_b` is tau-b of the first less that of
+    the second, in [-2, 2], with its 95 % interval; NaN where undefined.
+    """
+
+    n: int
+    groups: int
+    kendall_tau_b: float = math.nan
+    ci_low: float = math.nan
+    ci_high: float = math.nan

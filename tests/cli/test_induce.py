@@ -21,8 +21,9 @@ def test_options_of_the_fit_reach_the_report(induced):
 
 def test_options_of_the_table_reach_the_report(induced):
     report, _, err = induced(
-        "--where", "kind=odd", "--scale", "0:10", "--group", "bundle", "--prior-columns", "good", "--task", "Be plain."
-    )
+        "--where", "kind=odd", "--scale", "0:10", "--group", "bundle", "--prior-columns", "good", "--task", "Be plain.",
+        "--split", "holdout",
+    )  # fmt: skip
     assert report["rows"]["rated"] == 30
     assert "30 of 60 rows fulfil kind=odd" in err
     assert (report["task"]["scale"]["low"], report["task"]["scale"]["high"]) == (0, 10)
@@ -121,7 +122,7 @@ def speechless(_):
 def test_judges_that_cannot_be_made_are_a_warning_and_with_strict_the_end(run, own, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     arguments = ["--target", "rating", "--output", "rewrite", "--input", "notice", "--bank", "all"]
-    arguments += ["--metric-columns", "good", "--out", tmp_path / "out"]
+    arguments += ["--metric-columns", "good", "--out", tmp_path / "out", "--split", "holdout"]
     with serve(speechless) as server:
         model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
         code, out, err = run("induce", own, *arguments, *model)

@@ -18,7 +18,7 @@ def test_few_groups_are_remarked_on_after_the_intervals(groups, evaluation, said
     test, train = Agreement(72, groups, *list(_figures(BLOCK))), Agreement(90, 40, *list(_figures(BLOCK)))
     record = SimpleNamespace(
         title="Induced metric", components=(), tested=True, evaluation=evaluation, headline=test, test=test,
-        train=train, baselines={}, usage={}, probe=None, warnings=(), synthetic="", signature="signature",
+        train=train, baselines={}, usage={}, probe=None, warnings=(), synthetic="", signature="signature", split="",
     )  # fmt: skip
     lines = summary(SimpleNamespace(record=record), Path("out")).splitlines()
     assert f"({test.n} rows, {groups} groups)" in lines[1]

@@ -8,7 +8,7 @@ import pytest
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.metric import make_row
 from metricsmith.optimizers.candidates import Sources
-from metricsmith.optimizers.evaluation import METRIC, best_single, learning_curve, predictions, selected_shares
+from metricsmith.optimizers.evaluation import METRIC, Trial, best_single, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.rated import Rated
@@ -97,7 +97,7 @@ def test_the_learning_curve_draws_whole_groups_and_ends_at_the_fit_itself():
     # 2 + 28 j / 5; a quarter of the rows, 9, is none of those. Four groups hold 4 or 32, six 6 or 34.
     train, others = rows([1, 1, 1, 29, 1, 1, 1, 1]), rows([3] * 6, seed=1)
     done = induction(train, others)
-    points = learning_curve(done, Rated.of(others, "rating"), done.other_values, FitOptions(), 0)
+    points = learning_curve([Trial(done, Rated.of(others, "rating"), done.other_values)], FitOptions(), 0)
     assert len(points) == 4
     for point, least in zip(points[:3], (2, 4, 6), strict=True):
         assert point.rows in {round(least + 28 * j / 5) for j in range(6)}
@@ -112,7 +112,7 @@ def test_the_learning_curve_keeps_the_ratings_direction():
     # Few rows and a prior: if "bad" were taken to rise with the rating, the last point would leave the fit.
     train, others = rows([1] * 8, sign=-1), rows([1] * 30, seed=1, sign=-1)
     done = induction(train, others, ERRORS, prior=("weak", "junk0"))
-    (*_, last) = learning_curve(done, Rated.of(others, "rating"), done.other_values, FitOptions(), 0)
+    (*_, last) = learning_curve([Trial(done, Rated.of(others, "rating"), done.other_values)], FitOptions(), 0)
     held_out = predictions(done, done.other_values, others)[METRIC]
     assert last.kendall_tau_b == kendall_tau_b(held_out, [row["rating"] for row in others])
 
@@ -121,7 +121,8 @@ def test_the_learning_curve_is_seeded():
     train, others = rows([2] * 12), rows([3] * 6, seed=1)
     done = induction(train, others)
     curves = [
-        learning_curve(done, Rated.of(others, "rating"), done.other_values, FitOptions(), seed) for seed in (0, 0, 1)
+        learning_curve([Trial(done, Rated.of(others, "rating"), done.other_values)], FitOptions(), seed)
+        for seed in (0, 0, 1)
     ]
     assert curves[0] == curves[1] != curves[2]
 
@@ -131,7 +132,7 @@ def test_a_learning_curve_takes_eight_groups(groups, points):
     train, others = rows([3] * groups), rows([3] * 6, seed=1)
     done = induction(train, others)
     test = Rated.of(others, "rating")
-    assert len(learning_curve(done, test, done.other_values, FitOptions(), 0)) == points
+    assert len(learning_curve([Trial(done, test, done.other_values)], FitOptions(), 0)) == points
 
 
 def test_a_candidate_with_a_few_values_cannot_be_the_best_single_one_by_luck():
@@ -178,6 +179,6 @@ def test_refits_see_the_unrated_rows_that_the_fit_saw():
     names = list(train[0]["columns"])
     options = Options(sources=Sources(bank="none", columns=names))
     done = induct(Rated.of(train, "rating"), test, TASK, options, unrated)
-    points = learning_curve(done, Rated.of(test, "rating"), done.other_values, options.fit, 0)
+    points = learning_curve([Trial(done, Rated.of(test, "rating"), done.other_values)], options.fit, 0)
     whole = kendall_tau_b(predictions(done, done.other_values, test)[METRIC], [row["rating"] for row in test])
     assert points[-1].kendall_tau_b == pytest.approx(whole)

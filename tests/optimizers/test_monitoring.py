@@ -35,9 +35,10 @@ def words(count, but=()):
 
 
 def capped(row, pred, trace=None):
-    """Follows the reward up to four words, and falls from there on."""
+    """Follows the reward up to four words, and falls from there on, by .01 more or less in every other group."""
     count = len(pred.output.split())
-    return min(count, 4) / 10 - max(0, count - 4) / 20
+    wobble = 0.01 * (-1) ** int(row.get("group", "g0")[1:])
+    return min(count, 4) / 10 - (max(0, count - 4) / 20 + wobble if count > 4 else 0)
 
 
 def watched(**options):
@@ -54,7 +55,20 @@ def test_the_gap_is_what_the_reward_rose_beyond_the_reference():
     assert (middle.reward_change, middle.gap) == pytest.approx((0.2, 0.0))
     assert (end.reward, end.reference, end.reward_change, end.gap) == pytest.approx((0.6, 0.3, 0.4, 0.3))
     assert end.over_optimised
-    assert (end.low, end.high, end.rows) == pytest.approx((0.3, 0.3, 8))
+    # Four groups of two rows lie .01 above or below .3: sums depart by .02, the squared error is 4/3 * 4 * .02^2 / 8^2,
+    # Student's t with 3 degrees of freedom is 3.182, and there is no skewness.
+    half = 3.18245 * math.sqrt(4 / 3 * 4 * 0.02**2) / 8
+    assert (end.low, end.high, end.rows) == pytest.approx((0.3 - half, 0.3 + half, 8))
+
+
+def test_gaps_that_are_all_alike_on_a_few_rows_prove_nothing():
+    monitor = RewardMonitor(reward(), ROWS, reference=lambda row, pred: 0.5)
+    monitor.observe(words(2))
+    monitor.observe(words(6))
+    first, last = monitor.gaps()
+    assert (first.low, first.high) == (0, 0)  # a step has no distance to itself, and that is no estimate
+    assert last.gap == pytest.approx(0.4)
+    assert -2 < last.low < 0 < last.high < 2
 
 
 def test_a_constant_difference_in_level_is_no_gap():
@@ -70,7 +84,7 @@ def test_the_program_to_keep_is_the_one_with_the_best_reference():
     monitor = watched()
     assert monitor.best().label == "4 words"
     assert monitor.report() == (
-        "By step 60 the reward changed by +.40 and the reference by +.10: a gap of +.30 (.30 to .30). "
+        "By step 60 the reward changed by +.40 and the reference by +.10: a gap of +.30 (.28 to .32). "
         "From step 60 on the reward rises beyond what the reference bears out; the reference is highest at step 40."
     )
 
@@ -88,7 +102,7 @@ def test_rows_without_both_numbers_are_left_out_everywhere():
     assert monitor.gaps()[1].reward_change == pytest.approx(0.2)
 
 
-def test_the_interval_resamples_groups_and_not_rows():
+def test_the_interval_stands_on_groups_and_not_on_rows():
     def by_group(row, pred):
         return capped(row, pred) - (0.2 if row.group in ("g0", "g1") and len(pred.output.split()) == 6 else 0.0)
 
@@ -102,7 +116,7 @@ def test_the_interval_resamples_groups_and_not_rows():
         monitor.observe(words(6))
         found.append(monitor.gaps()[1])
     grouped, single = found
-    # Half of the groups have a gap of .3, half of .5; four draws of groups scatter more than eight of rows.
+    # Half of the groups have a gap of .3, half of .5; the mean of four groups is less sure than that of eight rows.
     assert grouped.gap == single.gap == pytest.approx(0.4)
     assert grouped.high - grouped.low > 1.2 * (single.high - single.low)
 
@@ -136,7 +150,9 @@ def test_peoples_ratings_are_the_reference_of_exactly_the_rated_rows():
     assert [gap.rows for gap in monitor.gaps()] == [0, 0]
     assert monitor.report().startswith("Nothing to compare yet")
     # Everything gets 2 of 1 to 5, which is .25: the reward's rise of .4 is all gap.
-    monitor.rate({item.id: 2 for item in monitor.to_rate()})
+    items = monitor.to_rate()
+    long = [item.id for item in items if len(item.output.split()) == 6]
+    monitor.rate({item.id: 2 for item in items} | dict(zip(long, (1.96, 1.98, 2.02, 2.04), strict=True)))
     last = monitor.gaps()[1]
     assert (last.rows, last.reference, last.gap) == pytest.approx((4, 0.25, 0.4))
     assert last.over_optimised

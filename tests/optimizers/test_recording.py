@@ -17,7 +17,7 @@ from metricsmith.optimizers.fitting import FULL, FitOptions
 from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.recording import Evaluation, record_run
-from metricsmith.records import Agreement, Judgement, Scale, Status, Task, Usage
+from metricsmith.records import Agreement, Difference, Judgement, Scale, Status, Task, Usage
 
 TASK = Task("Rewrite.", "rating", Scale(1, 5))
 GOOD = Agreement(30, 12, 0.6, 0.4, 0.8, 0.01, 0.6, 0.6)
@@ -87,23 +87,36 @@ def test_evidence_at_the_bar_is_not_called_weak(induction, changes):
     assert record(induction, test=replace(GOOD, **changes)).warnings == ()
 
 
-def test_baselines_that_are_better_are_named_and_the_full_model_is_no_rival(induction):
-    blocks = {
-        "short": replace(GOOD, kendall_tau_b=0.61),
-        "equal": GOOD,
-        "worse": replace(GOOD, kendall_tau_b=0.5),
-        "undefined": replace(GOOD, kendall_tau_b=math.nan),
-        FULL: replace(GOOD, kendall_tau_b=0.9),
+def test_baselines_are_named_by_what_the_interval_of_the_difference_says_and_the_full_model_is_no_rival(induction):
+    apart = {
+        "worse": Difference(20, 12, 0.2, 0.1, 0.3),
+        "short": Difference(20, 12, -0.1, -0.2, -0.01),
+        "ahead": Difference(20, 12, 0.06, -0.02, 0.13),
+        "behind": Difference(20, 12, -0.05, -0.13, 0.03),
+        "rests": Difference(20, 12, 0.3),
+        "undefined": Difference(20, 12),
+        FULL: Difference(20, 12, -0.2, -0.3, -0.1),
     }
-    (warning,) = record(induction, baselines=blocks).warnings
-    assert warning == "On these held-out rows the metric does not beat: short."
+    blocks = {label: replace(GOOD, kendall_tau_b=0.6 - one.kendall_tau_b) for label, one in apart.items()}
+    done = record(induction, baselines=blocks, differences=apart)
+    assert done.warnings == (
+        "On these held-out rows the metric does worse than: short (−.10, 95 % −.20 to −.01).",
+        "These held-out rows do not show that the metric beats: ahead (+.06, 95 % −.02 to .13), "
+        "behind (−.05, 95 % −.13 to .03), rests (+.30, no interval).",
+    )
+    assert done.differences == apart
+    # without differences (cross-validation has none yet) nothing is claimed
+    assert record(induction, baselines=blocks).warnings == ()
 
 
 def test_without_held_out_rows_the_first_warning_says_so_and_no_baseline_is_compared():
     better = {"short": replace(GOOD, kendall_tau_b=0.9)}
     nothing = Agreement(0, 0)
     none = Rated.of([], "rating")
-    done = record(inducted(test=[]), test=nothing, kind="train_only", baselines=better, test_rows=none)
+    apart = {"short": Difference(20, 12, -0.3, -0.4, -0.2)}
+    done = record(
+        inducted(test=[]), test=nothing, kind="train_only", baselines=better, test_rows=none, differences=apart
+    )
     (warning,) = done.warnings
     assert warning.startswith("No held-out rows")
 

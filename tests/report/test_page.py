@@ -149,7 +149,7 @@ def test_undefined_numbers_are_dashes_with_their_reason(make_record, read):
     assert "inf" not in re.findall(r"[a-z]+", page.text.lower())
     assert "Length: 1 row with both a rating and a prediction; two are the least." in page.text
     assert "No verdict: tau-b is undefined on 1 unseen row" in page.text
-    assert "The interval is undefined" in page.text
+    assert "These rows are too few for an interval" in page.text
 
 
 def test_without_a_test_the_page_says_so_and_promises_nothing(make_record, read):

@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from metricsmith.correlation import batch_kendall_tau_b, batch_pearson, kendall_tau_b, pearson
 from metricsmith.errors import DataError, OptionError
-from metricsmith.resampling import correlation_interval, group_mean_interval, share_interval, wilson_interval
+from metricsmith.resampling import (
+    correlation_interval,
+    group_mean_interval,
+    jackknife_interval,
+    share_interval,
+    wilson_interval,
+)
 
 NAN = math.nan
 LEVELS = st.sampled_from([0.8, 0.95, 0.99])
@@ -233,3 +240,15 @@ def test_where_a_correlation_has_no_interval():
         correlation_interval(kendall_tau_b, [1, 2, 3], [1, 2, 3], ["a", None, "b"])
     with pytest.raises(OptionError, match="level 2"):
         correlation_interval(kendall_tau_b, [1, 2, 3], [1, 2, 3], level=2)
+
+
+def test_added_variances_have_satterthwaites_degrees_of_freedom():
+    parts = [10, 8, 10, 12, 10]
+    spread = 4 * float(np.var(parts))  # (g - 1) times the variance
+    assert spread == pytest.approx(6.4)
+    found = jackknife_interval(10, parts, added=[(3.6, 1)])
+    freedom = 10**2 / (6.4**2 / 4 + 3.6**2 / 1)
+    half = t.ppf(0.975, freedom) * math.sqrt(10)
+    assert ends(found) == pytest.approx((10 - half, 10 + half))
+    assert ends(jackknife_interval(10, parts, added=[(0.0, 3)])) == pytest.approx(ends(jackknife_interval(10, parts)))
+    assert ends(jackknife_interval(0.5, [0.5] * 4, bounds=(-1, 1))) == (0.5, 0.5)  # exactly, not through the scale

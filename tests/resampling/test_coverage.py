@@ -10,7 +10,7 @@ import pytest
 from benchmark import loaded
 from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.errors import OptionError
-from metricsmith.resampling import correlation_interval, measured_coverage
+from metricsmith.resampling import correlation_interval, measured_coverage, repeated_interval
 from metricsmith.resampling.coverage import MEASURED
 
 REPLICATIONS = 400
@@ -29,11 +29,12 @@ def test_the_nearest_smaller_number_of_groups_counts(kind):
     ]  # fmt: skip
     assert measured_coverage(kind, 30) is None
     assert measured_coverage(kind, 1000) is None
-    assert math.isnan(measured_coverage(kind, 4))
+    assert measured_coverage(kind, 4) == pytest.approx(table.get(3, math.nan), nan_ok=True)
+    assert math.isnan(measured_coverage(kind, 2))
 
 
 def test_an_unknown_kind_is_an_error_that_names_the_known_ones():
-    with pytest.raises(OptionError, match="'median': choose one of share, mean, tau"):
+    with pytest.raises(OptionError, match="'median': choose one of share, mean, tau, difference"):
         measured_coverage("median", 10)
 
 
@@ -46,6 +47,8 @@ LOWEST = {
     ("mean", 10): ("skewed (ninth power of a uniform number)", 0.0, "1"),
     ("mean", 18): ("drops: 10 % -.2, 50 % 0, rest up to 1", 0.6, "1-11"),
     ("tau", 5): (0.0, 0.0, "1"),
+    ("difference", 3): ("thumbs: .5, .2", 0.3, "1-11"),
+    ("difference", 10): ("thumbs: .5, .2", 0.6, "1-11"),
 }
 
 
@@ -58,7 +61,10 @@ def test_the_table_holds_in_a_fresh_simulation_of_its_worst_data(benchmark, kind
     assert covered == pytest.approx(expected, abs=3.5 * math.sqrt(expected * (1 - expected) / REPLICATIONS))
 
 
-@pytest.mark.parametrize(("kind", "truth"), [("share", 0.95), ("mean", "70 % zeros, rest up to 1"), ("tau", 0.3)])
+@pytest.mark.parametrize(
+    ("kind", "truth"),
+    [("share", 0.95), ("mean", "70 % zeros, rest up to 1"), ("tau", 0.3), ("difference", "levels: .5, .2")],
+)
 def test_thirty_groups_are_enough(benchmark, kind, truth):
     """Intervals cover 93 to 97 % within three Monte Carlo errors; the percentile bootstrap does not, for shares."""
     simulate, _ = benchmark.STUDIES[kind]
@@ -82,6 +88,24 @@ def test_the_benchmark_computes_the_interval_of_the_library(benchmark, rows):
         found = correlation_interval(batch_kendall_tau_b, x, y, codes, batched=True)
         twin = benchmark.tau_intervals(x, y, codes, random)["correlation_interval"]
         assert twin == pytest.approx((found.low, found.high))
+
+
+@pytest.mark.parametrize("truth", ["levels: .5, .2", "thumbs: .3, .3"])
+def test_the_benchmark_computes_the_paired_interval_of_the_library(benchmark, truth):
+    random, pair = np.random.default_rng(0), benchmark.PAIRS[truth]
+    codes = benchmark.labels(np.array([1, 4, 6, 2, 3, 5, 9, 7]))
+    for _ in range(5):
+        x, z, y = benchmark.normals((0.6, 0.4), codes.size, random)
+        y = np.searchsorted(pair.cuts, y)
+        found = repeated_interval(batch_kendall_tau_b, [x], y, codes, against=[z], batched=True)
+        twin = benchmark.difference_intervals(x, z, y, codes, random)["repeated_interval"]
+        assert twin == pytest.approx((found.low, found.high))
+
+
+def test_the_two_predictions_of_the_benchmark_err_together(benchmark):
+    x, z, y = benchmark.normals((0.6, 0.3), 200_000, np.random.default_rng(0))
+    missed = np.corrcoef(x - 0.6 * y, z - 0.3 * y)[0, 1]
+    assert (np.corrcoef(x, y)[0, 1], np.corrcoef(z, y)[0, 1], missed) == pytest.approx((0.6, 0.3, 0.5), abs=0.01)
 
 
 def test_the_benchmarks_bootstraps_agree_with_scipys(benchmark):

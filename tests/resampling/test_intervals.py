@@ -144,6 +144,12 @@ def test_mean_interval_by_hand():
     assert interval.undefined == 1
 
 
+def test_the_mean_interval_is_cut_to_its_bounds():
+    assert mean_interval([-1, 1], bounds=(-1, 1)) == mean_interval([-1, 1, 0], bounds=(-1, 1))
+    wide, cut = mean_interval([0.9, 0.7]), mean_interval([0.9, 0.7], bounds=(-1, 1))
+    assert (cut.low, cut.high) == (wide.low, 1)
+
+
 def test_overlapping_training_rows_widen_the_mean_interval():
     # 5 folds: variance s2 (1/5 + 1/4) for s2 / 5
     plain, corrected = mean_interval(range(5)), mean_interval(range(5), test_to_train=1 / 4)

@@ -349,6 +349,15 @@ def scripted(prompt: str) -> dict[str, Any]:
     return {"reasoning": f"Mean word length {length:.1f}.", "score": str(min(5, max(1, round(level))))}
 
 
+def own_axes(prompt: str) -> dict[str, Any]:
+    """As `scripted`, but other rows give other criteria, as a model's would."""
+    found = scripted(prompt)
+    if "axes" in found:
+        mark = hashlib.sha256(prompt.encode()).hexdigest()[:6]
+        found["axes"] = [{**axis, "name": f"{axis['name']} {mark}"} for axis in found["axes"]]
+    return found
+
+
 def _fenced(prompt: str, name: str) -> str:
     """The text of the last field of that name, without its marks."""
     return prompt.rsplit(f"[[ ## {name} ## ]]", 1)[-1].split("»\n", 1)[-1].split("\n«end")[0]

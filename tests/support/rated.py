@@ -13,8 +13,8 @@ from planted import TASK, planted_rows
 __all__ = ["as_table", "rated_table"]
 
 
-def rated_table(sources: int = 20, task: str = TASK.description, **changes: Any) -> Table:
-    rows = planted_rows(sources=sources)
+def rated_table(sources: int = 20, task: str = TASK.description, versions: int = 3, **changes: Any) -> Table:
+    rows = planted_rows(sources=sources, versions=versions)
     frame = pd.DataFrame(
         {
             "id": [row.id for row in rows],

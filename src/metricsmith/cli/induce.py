@@ -82,6 +82,10 @@ def induce(
         typer.Option(metavar="FILE|FRACTION", help="Test rows: a file like DATA, or a share to hold out (0.3)."),
     ] = None,
     cv: Annotated[int | None, typer.Option(metavar="K", help="Grouped K-fold cross-validation instead.")] = None,
+    split: Annotated[
+        str,
+        typer.Option(metavar="auto|holdout|cv", help="auto: hold out if that leaves 15 groups, else cross-validate."),
+    ] = "auto",
     scale: ScaleText = None,
     lower_is_better: LowerIsBetter = False,
     probe: Annotated[
@@ -100,7 +104,7 @@ def induce(
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.induce import induce as run
-    from metricsmith.optimizers.induce import plan, with_probe
+    from metricsmith.optimizers.induce import plan, split_line, with_probe
     from metricsmith.optimizers.probing.run import Prober
     from metricsmith.programs.asked_scale import asked_note
 
@@ -132,13 +136,17 @@ def induce(
     if not quiet and not as_json:
         for note in (*table.notes, *([said] if said else [])):
             say(f"note: {note}", err=True)
+    sides: dict[str, Any] = {"fraction": fraction, "test": test_table, "cv": cv, "split": split}
     if dry_run:
-        say(plan(table, optimizer, fraction=fraction, test=test_table, cv=cv, prober=prober))
+        say(plan(table, optimizer, **sides, prober=prober))
         return
     if quiet:
         logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
+    line = "" if quiet or as_json else split_line(table, optimizer, **sides)
+    if line:
+        say(f"note: {line}", err=True)
     with interruptible(store):
-        done = run(table, optimizer, fraction=fraction, test=test_table, cv=cv)
+        done = run(table, optimizer, **sides)
     done.write(out, raw_csv=raw_csv)
     if prober is not None:
         with interruptible(store):
@@ -147,16 +155,16 @@ def induce(
     tell(done.record, lambda: summary(done, out), as_json=as_json, quiet=quiet)
 
 
-def _test_side(test: str | None, options: dict[str, Any]) -> tuple[float, Any]:
-    """A fraction to hold out, or a table of its own."""
+def _test_side(test: str | None, options: dict[str, Any]) -> tuple[float | None, Any]:
+    """A fraction to hold out, or a table of its own; neither where nothing is said."""
     from metricsmith.datasets.table import read_table
 
     if test is None:
-        return 0.3, None
+        return None, None
     try:
         fraction = float(test)
     except ValueError:
-        return 0.0, read_table(test, **{**options, "min_rated": 2})
+        return None, read_table(test, **{**options, "min_rated": 2})
     if not 0 <= fraction < 1:
         raise OptionError(f"--test {test} must be a file, or a share from 0 (no test) to below 1, such as 0.3")
     return fraction, None

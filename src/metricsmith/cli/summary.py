@@ -26,10 +26,10 @@ def summary(done: Induced, out: Path) -> str:
     side = "held-out rows" if record.tested else "training rows only"
     blocks = {f"induced metric, {side}": record.headline, **record.baselines}
     lines = [
-        f"{record.title}: {len(record.components)} components",
+        f"{record.title}: {len(record.components)} components{_tested(record)}",
         *_components(record.components),
         *_agreements(blocks),
-        *few_groups(jackknifed(record)),
+        *([] if record.evaluation == "cv" else few_groups(jackknifed(record))),
         *_costs(record.usage),
         *_probe(record),
         *(f"warning: {warning}" for warning in record.warnings),
@@ -39,6 +39,16 @@ def summary(done: Induced, out: Path) -> str:
         record.signature,
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _tested(record: RunRecord) -> str:
+    """How it was tested, for the first line."""
+    words = {"holdout": "held-out rows", "file": "rows of their own", "cv": "rows held out in turn (cross-validation)"}
+    test = record.test
+    said = (
+        f", tested on {test.n} {words[record.evaluation]} of {test.groups} groups" if record.tested else ", not tested"
+    )
+    return f"{said}. {record.split}" if record.split else said
 
 
 def _probe(record: RunRecord) -> list[str]:

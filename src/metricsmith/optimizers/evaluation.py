@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import dspy
@@ -16,7 +18,9 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.report.record import LearningPoint
 from metricsmith.resampling import resampled_rows
 
-__all__ = ["METRIC", "best_column", "best_single", "filled", "learning_curve", "predictions", "selected_shares"]
+__all__ = [
+    "METRIC", "Trial", "best_column", "best_single", "filled", "learning_curve", "predictions", "selected_shares",
+]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
 METRIC = "induced metric"
@@ -24,7 +28,23 @@ REFITS = 40  # bootstrap refits for the share in which a component is chosen
 DRAWS = 5  # seeded draws of training groups per point of the learning curve
 
 
-def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Example]) -> dict[str, FloatArray]:
+@dataclass(frozen=True)
+class Trial:
+    """An induction and rows that test it.
+
+    `values`, shape (n, m), are the candidate scores of the n rows of `test`. `known` are the places of the candidates
+    that were computed there; None: all.
+    """
+
+    induction: Induction
+    test: Rated
+    values: FloatArray
+    known: Collection[int] | None = None
+
+
+def predictions(
+    induction: Induction, values: FloatArray, rows: Sequence[dspy.Example], known: Collection[int] | None = None
+) -> dict[str, FloatArray]:
     """Predict rows by the induced metric and by every baseline.
 
     Parameters
@@ -35,6 +55,8 @@ def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Ex
         Candidate scores of the n rows to predict.
     rows : sequence of dspy.Example
         The same rows, for their length.
+    known : collection of int, optional
+        Places of the candidates that were computed; baselines that need others are left out.
 
     Returns
     -------
@@ -46,7 +68,8 @@ def predictions(induction: Induction, values: FloatArray, rows: Sequence[dspy.Ex
     fitted, train = induction.fitted, induction.train
     result = {METRIC: induction.metric.predict(values[:, fitted.positions])}
     for label, model in fitted.rivals.items():
-        result[label] = model.predict(values)
+        if known is None or set(model.combination.indices) <= set(known):
+            result[label] = model.predict(values)
     single = best_single(induction)
     if single is not None:
         place, sign = single
@@ -110,45 +133,56 @@ def selected_shares(induction: Induction, options: FitOptions, seed: int) -> dic
     return {name: count / done if done else float("nan") for name, count in counts.items()}
 
 
-def _refit(induction: Induction, rows: NDArray[Any], options: FitOptions) -> Fitted:
-    """Fit the same candidates on some of the training rows."""
-    candidates = induction.candidates
+def _refit(
+    induction: Induction, rows: NDArray[Any], options: FitOptions, known: Collection[int] | None = None
+) -> Fitted:
+    """Fit the same candidates, or those of them that are known, on some of the training rows."""
+    candidates, names = induction.candidates, induction.table.names
+    values, unrated = induction.train_values[rows], induction.unrated_values
+    if known is not None:
+        hidden = [place for place in range(len(names)) if place not in known]
+        values, unrated = values.copy(), unrated.copy()
+        values[:, hidden] = math.nan  # a column without a value is constant and never chosen
+        unrated[:, hidden] = math.nan
     return fit(
-        induction.train_values[rows],
+        values,
         induction.train.ratings[rows],
-        induction.table.names,
+        names,
         declared=candidates.declared,
         judged=candidates.judged,
         higher_is_better=induction.metric.task.scale.higher_is_better,
         options=options,
-        unrated=induction.unrated_values,
+        unrated=unrated,
         rivals=False,
     )
 
 
-def learning_curve(
-    induction: Induction, test: Rated, test_values: FloatArray, options: FitOptions, seed: int
-) -> tuple[LearningPoint, ...]:
+def learning_curve(trials: Sequence[Trial], options: FitOptions, seed: int) -> tuple[LearningPoint, ...]:
     """Held-out tau-b against the number of training rows: whole groups, a quarter at a time, seeded draws.
 
-    Candidates stay as they are; only the combination is fitted anew. Empty with fewer than eight groups.
+    Candidates stay as they are; only the combination is fitted anew. Of several trials (the folds of a
+    cross-validation) each draw counts by its mean over those in which tau-b is defined. Empty where a trial has fewer
+    than six training groups, or a single one fewer than eight.
     """
-    random = np.random.default_rng(seed)
-    groups = np.array(induction.train.groups)
-    names = list(dict.fromkeys(induction.train.groups))
-    if len(names) < 8:
+    groups = [np.array(trial.induction.train.groups) for trial in trials]
+    names = [list(dict.fromkeys(trial.induction.train.groups)) for trial in trials]
+    if min(map(len, names)) < (8 if len(trials) == 1 else 6):
         return ()
+    random = np.random.default_rng(seed)
     points = []
     for quarter in (1, 2, 3, 4):
-        taus, sizes = [], []
+        draws, sizes = [], []
         for _ in range(DRAWS if quarter < 4 else 1):
-            kept = random.permutation(names)[: len(names) * quarter // 4]
-            rows = np.flatnonzero(np.isin(groups, kept))
-            if np.ptp(induction.train.ratings[rows]) == 0:
-                continue
-            fitted = _refit(induction, rows, options)
-            taus.append(kendall_tau_b(fitted.small.predict(test_values[:, fitted.positions]), test.ratings))
-            sizes.append(len(rows))
-        if taus and np.isfinite(taus).all():
-            points.append(LearningPoint(round(float(np.mean(sizes))), float(np.mean(taus)), min(taus), max(taus)))
+            taus = []
+            for trial, labels, own in zip(trials, groups, names, strict=True):
+                rows = np.flatnonzero(np.isin(labels, random.permutation(own)[: len(own) * quarter // 4]))
+                if np.ptp(trial.induction.train.ratings[rows]) == 0:
+                    continue
+                fitted = _refit(trial.induction, rows, options, trial.known)
+                taus.append(kendall_tau_b(fitted.small.predict(trial.values[:, fitted.positions]), trial.test.ratings))
+                sizes.append(len(rows))
+            if taus:
+                draws.append(float(np.nanmean(taus)) if np.isfinite(taus).any() else math.nan)
+        if draws and np.isfinite(draws).all():
+            points.append(LearningPoint(round(float(np.mean(sizes))), float(np.mean(draws)), min(draws), max(draws)))
     return tuple(points)

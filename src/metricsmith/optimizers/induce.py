@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.splits import Split, content_order, folds, holdout
+from metricsmith.datasets.splits import Split, content_order, effective_groups, folds, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.optimizers.apart import set_apart
@@ -22,22 +23,25 @@ from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.probing.run import Prober
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
+from metricsmith.optimizers.splitting import FRACTION, check_split, fold_count, settled
 from metricsmith.optimizers.twins import twin_note
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.store import Store
 
-__all__ = ["Induced", "configure", "induce", "plan", "with_probe"]
+__all__ = ["Induced", "configure", "induce", "plan", "split_line", "with_probe"]
 
 
 def induce(
     table: Table,
     optimizer: AutoMetrics | None = None,
     *,
-    fraction: float = 0.3,
+    fraction: float | None = None,
     test: Table | None = None,
     cv: int | None = None,
+    split: str = "auto",
+    most_requests: int | None = None,
     prober: Prober | None = None,
 ) -> Induced:
     """Induce a metric from a table and evaluate it on rows that the fit has not seen.
@@ -48,20 +52,27 @@ def induce(
         Read by `read_table`; its candidate columns join the optimizer's.
     optimizer : AutoMetrics, optional
         By default ``AutoMetrics()``.
-    fraction : float
+    fraction : float, optional
         Share of the rated rows to hold out, by group; 0 evaluates on the training rows, with a warning.
     test : Table, optional
         Test rows of their own, instead of a fraction.
     cv : int, optional
         Grouped cross-validation instead: generation, retrieval and fit are repeated inside each of this
         many folds, ``test`` is the mean over folds, and the metric is fitted on all rated rows.
+    split : str
+        What is done where none of these three is given. ``holdout``: .3 of the rows are held out. ``cv``:
+        cross-validation, in five folds where they have four groups each and no model is asked, else in three.
+        ``auto``: a hold-out where it leaves 15 groups or more, else cross-validation, as long as it takes at most
+        five times the requests.
+    most_requests : int, optional
+        A number of requests beyond which ``auto`` does not cross-validate.
     prober : Prober, optional
         Changes outputs of the table on purpose and shows in the report what the metric makes of them (`with_probe`).
 
     Raises
     ------
     OptionError
-        If `cv` and `test` are both given, or the table has no target.
+        If `cv` and `test` are both given, or `split` contradicts one of them, or the table has no target.
     DataError
         If there are too few groups.
     NeedsError, ModelFailure
@@ -70,7 +81,7 @@ def induce(
     if not isinstance(table, Table):
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     options, task = configure(table, optimizer or AutoMetrics())
-    sides, options = _apart(table, options, task, fraction, test, cv)
+    sides, options = _apart(table, options, task, fraction, test, cv, split, most_requests)
     done = evaluate(sides, task, options)
     done.metric.settings.values["reading"] = _reading(table, done.metric)
     return done if prober is None else with_probe(done, table, optimizer or AutoMetrics(), prober)
@@ -121,16 +132,18 @@ def plan(
     table: Table,
     optimizer: AutoMetrics,
     *,
-    fraction: float = 0.3,
+    fraction: float | None = None,
     test: Table | None = None,
     cv: int | None = None,
+    split: str = "auto",
+    most_requests: int | None = None,
     prober: Prober | None = None,
 ) -> str:
     """Say what `induce` would do and what it would ask of the model; asks nothing."""
     options, task = configure(table, optimizer)
     if isinstance(options.store, str | PathLike) and Path(options.store).exists():
         Store(options.store, read_only=True).close()  # the run would find out too, but later
-    sides, options = _apart(table, options, task, fraction, test, cv)
+    sides, options = _apart(table, options, task, fraction, test, cv, split, most_requests)
     chosen, usage = options.plan(sides.train), estimate_run(sides, task, options)
     cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
     judges = sum(options.sources.generators.values()) if chosen.generated else 0
@@ -143,6 +156,7 @@ def plan(
         [
             f"rows: {len(sides.train)} train, {len(sides.test)} test, {len(sides.unrated)} unrated",
             f"source: {sides.origin}",
+            *([sides.split] if sides.split else []),
             f"candidates: {judges} generated judges{together}, {'the' if chosen.existing else 'no'} bank metrics, "
             f"{len(options.sources.columns)} columns{own}; retrieval keeps at most {options.sources.k} judges and "
             "metrics",
@@ -170,7 +184,7 @@ def configure(table: Table, optimizer: AutoMetrics) -> tuple[Options, Task]:
 
 
 def _apart(
-    table: Table, options: Options, task: Task, fraction: float, test: Table | None, cv: int | None
+    table: Table, options: Options, task: Task, fraction: float | None, test: Table | None, *how: Any
 ) -> tuple[Sides, Options]:
     """The sides, and the options with those of the caller's own metrics that can be weighed on them.
 
@@ -182,9 +196,9 @@ def _apart(
 
     def divide(learned: NDArray[np.bool_]) -> Sides:
         if not learned.any():
-            return _sides(table, options, task, fraction, test, cv)
+            return _sides(table, options, task, fraction, test, *how)
         rest = np.setdiff1d(np.arange(len(table)), places[learned])
-        sides = _sides(table.subset(rest), options, task, fraction, test, cv)
+        sides = _sides(table.subset(rest), options, task, fraction, test, *how)
         own = ("train", "unrated", *(["test"] if test is None else []))
         given = {**sides.places, **{side: rest[sides.places[side]] for side in own}}
         given["train"] = np.concatenate([given["train"], places[learned]])
@@ -194,9 +208,33 @@ def _apart(
     return sides, replace(options, sources=replace(options.sources, own=own))
 
 
-def _sides(table: Table, options: Options, task: Task, fraction: float, test: Table | None, cv: int | None) -> Sides:
-    if cv is not None and test is not None:
-        raise OptionError("--cv and a test file exclude each other: cross-validation tests on every row")
+def split_line(table: Table, optimizer: AutoMetrics, **options: Any) -> str:
+    """How `induce` with the same options would set rows aside, and why so; empty where nothing is to be decided."""
+    settings, task = configure(table, optimizer)
+    names = ("fraction", "test", "cv")
+    sides, _ = _apart(table, settings, task, *map(options.get, names), options.get("split", "auto"))
+    return sides.split
+
+
+def _sides(
+    table: Table,
+    options: Options,
+    task: Task,
+    fraction: float | None,
+    test: Table | None,
+    cv: int | None,
+    split: str = "auto",
+    most_requests: int | None = None,
+) -> Sides:
+    check_split(split, fraction=fraction, test=test is not None, cv=cv)
+    if fraction is None and test is None and cv is None:
+        held = partial(_sides, table, options, task, FRACTION, None, None)
+        part = table.subset(table.rated())
+        groups = len(set(effective_groups(part.groups, part.texts).tolist()))
+        folded = partial(_sides, table, options, task, None, None, fold_count(groups, _asks(part, task, options)))
+        if split == "auto":
+            return settled(held(), folded, task, options, most_requests)
+        return held() if split == "holdout" else folded()
     order = content_order(table.rows)
     places, apart = order[~np.isnan(table.ratings[order])], order[np.isnan(table.ratings[order])]
     part = table.subset(places)
@@ -220,9 +258,9 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
             )
     elif fraction:
         kind, how = "holdout", f"{fraction:g} held out by group"
-        split = holdout(part.groups, part.texts, fraction=fraction, seed=options.seed, ratings=part.ratings)
-        train, held = rated.take(split.train), rated.take(split.test)
-        given |= {"train": places[split.train], "test": places[split.test]}
+        two = holdout(part.groups, part.texts, fraction=fraction, seed=options.seed, ratings=part.ratings)
+        train, held = rated.take(two.train), rated.take(two.test)
+        given |= {"train": places[two.train], "test": places[two.test]}
     columns = ", ".join(table.columns.used())
     origin = (
         f"data {PurePath(table.name).name} sha256:{table.checksum}, {len(table)} rows, columns {columns}, "
@@ -232,6 +270,11 @@ def _sides(table: Table, options: Options, task: Task, fraction: float, test: Ta
     pairs = [(rated.take(one.train).rows, rated.take(one.test).rows) for one in parts] or [(train.rows, held.rows)]
     notes = tuple(filter(None, (*table.notes, twin_note(pairs))))
     return Sides(kind, train, held, table.subset(apart).rows, parts, origin, notes, given, first)
+
+
+def _asks(part: Table, task: Task, options: Options) -> bool:
+    """Whether judges are made for these rated rows."""
+    return options.model is not None and options.plan(Rated.of(part.rows, task.target)).generated
 
 
 def _named_groups(table: Table, rated: Rated) -> Rated:

@@ -22,7 +22,7 @@ from metricsmith.records import Scale
 from metricsmith.report.assets import standalone
 from metricsmith.report.gap import Gap, gap_verdict, plot_gaps, render_gap_page
 from metricsmith.report.write import replace_file
-from metricsmith.resampling import group_bootstrap
+from metricsmith.resampling import group_mean_interval
 from metricsmith.reward import Reward
 
 __all__ = ["MonitoredStep", "RewardMonitor"]
@@ -77,7 +77,7 @@ class RewardMonitor:
     sample : int, optional
         How many rows are shown to people, the same ones for every program; by default all.
     seed : int
-        Draws the sample and the resamples.
+        Draws the sample.
     level : float
         Of the intervals.
     num_threads : int, optional
@@ -205,7 +205,8 @@ class RewardMonitor:
         """Each step against the first, on the rows where both have reward and reference.
 
         The gap is the mean over rows of ``(reward - first reward) - (reference - first reference)``: a constant
-        difference in level between the two says nothing and cancels. Its interval resamples groups of rows.
+        difference in level between the two says nothing and cancels. Its interval is `group_mean_interval`, that of the
+        first step nothing but its 0.
         """
         if not self.steps:
             return []
@@ -257,10 +258,11 @@ class RewardMonitor:
         changes = (now - first)[:, both]
         gaps = changes[0] - changes[1]
         groups = [self._group(place) for place in np.flatnonzero(both).tolist()]
-        interval = group_bootstrap(np.mean, [gaps], groups, seed=self.seed, level=self.level)
+        interval = group_mean_interval(gaps, groups, level=self.level, bounds=(-2.0, 2.0))
+        low, high = (0.0, 0.0) if step is self.steps[0] else (interval.low, interval.high)
         return Gap(
             step.at, step.label, float(reward), float(reference), float(changes[0].mean()), float(gaps.mean()),
-            interval.low, interval.high, tau, int(both.sum()),
+            low, high, tau, int(both.sum()),
         )  # fmt: skip
 
     def _numbers(self, step: MonitoredStep) -> np.ndarray[Any, np.dtype[np.float64]]:

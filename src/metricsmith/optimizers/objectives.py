@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa
-from metricsmith.correlation import kendall_tau_b, pearson, spearman
+from metricsmith.correlation import (
+    batch_kendall_tau_b,
+    batch_pearson,
+    batch_spearman,
+    kendall_tau_b,
+    pearson,
+    spearman,
+)
 from metricsmith.errors import OptionError, nearest
 
 __all__ = ["OBJECTIVES", "Case", "Measure", "Objective", "mean_of", "objective"]
@@ -90,6 +97,10 @@ class Objective:
         Credit from which a row may become a demonstration; with `labels` the judge must hit the raters' number.
     chance : float
         What a judge without any skill gets; stands in where the judge before tuning has no statistic.
+    bounds : (float, float), optional
+        The least and the largest value of `statistic`, for its intervals; None where they are not known.
+    batch : callable, optional
+        `statistic` along the last axis, leaving out rows that are NaN: many at once are computed faster.
     """
 
     name: str
@@ -100,6 +111,8 @@ class Objective:
     graded: bool = False
     success_at: float = 0.75
     chance: float = 0.0
+    bounds: tuple[float, float] | None = (-1.0, 1.0)
+    batch: Callable[..., Any] | None = None
 
 
 def concordance(case: Case) -> float:
@@ -185,14 +198,14 @@ def _rarity(ratings: FloatArray, label: float) -> float:
 OBJECTIVES: Mapping[str, Objective] = {
     goal.name: goal
     for goal in (
-        Objective("kendall_tau_b", kendall_tau_b, concordance, peers=True),
-        Objective("spearman", spearman, rank_product, peers=True, success_at=0.6),
-        Objective("pearson", pearson, score_product, peers=True, success_at=0.55),
-        Objective("pairwise_accuracy", pairwise_accuracy, concordance, peers=True, chance=0.5),
+        Objective("kendall_tau_b", kendall_tau_b, concordance, peers=True, batch=batch_kendall_tau_b),
+        Objective("spearman", spearman, rank_product, peers=True, success_at=0.6, batch=batch_spearman),
+        Objective("pearson", pearson, score_product, peers=True, success_at=0.55, batch=batch_pearson),
+        Objective("pairwise_accuracy", pairwise_accuracy, concordance, peers=True, chance=0.5, bounds=(0.0, 1.0)),
         Objective("kappa", cohen_kappa, agreement_beyond_chance, labels=True),
         Objective("quadratic_kappa", quadratic_kappa, closeness, labels=True, graded=True),
-        Objective("balanced_accuracy", balanced_accuracy, balanced_hit, labels=True),
-        Objective("f1", f1, f1_gain, labels=True),
+        Objective("balanced_accuracy", balanced_accuracy, balanced_hit, labels=True, bounds=(0.0, 1.0)),
+        Objective("f1", f1, f1_gain, labels=True, bounds=(0.0, 1.0)),
     )
 }
 
@@ -216,7 +229,9 @@ def objective(goal: str | Statistic | Objective) -> Objective:
     if isinstance(goal, str) and goal in OBJECTIVES:
         return OBJECTIVES[goal]
     if callable(goal):
-        return Objective(getattr(goal, "__name__", type(goal).__name__), goal, _with_peers(goal), peers=True)
+        return Objective(
+            getattr(goal, "__name__", type(goal).__name__), goal, _with_peers(goal), peers=True, bounds=None
+        )
     known = ", ".join(OBJECTIVES)
     hint = nearest(goal, OBJECTIVES) if isinstance(goal, str) else ""
     raise OptionError(f"objective={goal!r}{hint} must be one of {known}, or a function of (predictions, ratings)")
@@ -224,7 +239,7 @@ def objective(goal: str | Statistic | Objective) -> Objective:
 
 def mean_of(name: str) -> Objective:
     """The plain mean of what a metric gives each row; the ratings are the metric's affair."""
-    return Objective(name, lambda values, _: float(np.mean(values)), lambda case: case.value)
+    return Objective(name, lambda values, _: float(np.mean(values)), lambda case: case.value, bounds=None)
 
 
 def _with_peers(statistic: Statistic) -> Callable[[Case], float]:

@@ -20,8 +20,9 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.programs.induced import Explanation
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
-from metricsmith.records import Agreement, Judgement, Usage
+from metricsmith.records import Agreement, Difference, Judgement, Usage
 from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
+from metricsmith.report.rivals import not_beaten
 from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import tally
 
@@ -35,7 +36,9 @@ class Evaluation:
     """What was found out on rows that the fit has not seen, with the judgements and the cost of the folds.
 
     `held_out_predictions` are those of the training rows, each made while its row was held out
-    (cross-validation); empty otherwise. `fallen` says of the folds which judges they had to do without.
+    (cross-validation); empty otherwise. `own_taus` are the tau-b of the components alone, within folds. `differences`
+    are how far the metric's tau-b lies above that of each baseline. `fallen` says of the folds which judges they had
+    to do without, `notes` what else is worth knowing of them.
     """
 
     kind: str
@@ -48,6 +51,9 @@ class Evaluation:
     judgements: tuple[Judgement, ...] = ()
     usage: Usage = field(default_factory=Usage)
     fallen: tuple[str, ...] = ()
+    own_taus: Mapping[str, float] = field(default_factory=dict)
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def record_run(
@@ -114,6 +120,7 @@ def record_run(
         ),
         notes=(
             *notes,
+            *evaluation.notes,
             *induction.candidates.notes,
             *_panel_note(induction),
             *induction.fitted.notes,
@@ -127,6 +134,7 @@ def record_run(
         learning=evaluation.learning,
         failures=tuple(_failures(judgements)),
         panel=_panel(induction),
+        differences=evaluation.differences,
     )
 
 
@@ -197,7 +205,9 @@ def _components(induction: Induction, evaluation: Evaluation) -> tuple[Component
             weight=float(weight),
             direction="+" if weight >= 0 else "-",
             tau_train=kendall_tau_b(induction.train_values[:, induction.fitted.positions[j]], ratings),
-            tau_test=kendall_tau_b(values[cut:, j], test_ratings) if len(test_ratings) else math.nan,
+            tau_test=kendall_tau_b(values[cut:, j], test_ratings)
+            if len(test_ratings)
+            else evaluation.own_taus.get(metric.name, math.nan),
             missing=int(np.isnan(values[:, j]).sum()),
             card=metric.card,
             selected_share=evaluation.shares.get(metric.name, math.nan),
@@ -265,10 +275,15 @@ def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence
             "No held-out rows: every figure here comes from the rows that the metric was fitted to, "
             "and says nothing about new ones."
         )
-    elif test.groups < MINIMUM_GROUPS:
+    elif evaluation.kind == "cv" and math.isnan(test.ci_low) and math.isfinite(test.kendall_tau_b):
+        warnings.append(
+            f"{test.n} rows of {test.groups} groups are too few for an interval or a p-value of this cross-validation: "
+            "rate more groups, name a finer group column, or take three folds (--cv 3)."
+        )
+    elif evaluation.kind != "cv" and test.groups < MINIMUM_GROUPS:
         warnings.append(
             f"{test.groups} held-out {'group is' if test.groups == 1 else 'groups are'} too few for an interval or a "
-            "p-value that means anything: cross-validate (--cv 5, cv=5), or name a finer group column."
+            "p-value that means anything: cross-validate (--split cv), or name a finer group column."
         )
     elif math.isnan(test.kendall_tau_b):
         warnings.append("On held-out rows the agreement is undefined: predictions or ratings do not vary there.")
@@ -290,13 +305,8 @@ def _warnings(induction: Induction, evaluation: Evaluation, judgements: Sequence
     failed = sum(not one.ok and one.status != "skipped" and one.metric not in dropped for one in judgements)
     if failed:
         warnings.append(f"{failed} model judgements failed; they count as missing, not as low.")
-    better = [
-        label
-        for label, block in evaluation.baselines.items()
-        if label != FULL and block.kendall_tau_b > test.kendall_tau_b and evaluation.kind != "train_only"
-    ]
-    if better:
-        warnings.append(f"On these held-out rows the metric does not beat: {', '.join(better)}.")
+    if evaluation.kind != "train_only":
+        warnings += not_beaten({name: apart for name, apart in evaluation.differences.items() if name != FULL})
     if induction.fitted.imputed:
         missing = [f"{name} {count}" for name, count in induction.fitted.imputed.items()]
         warnings.append(f"Missing or infinite training scores, which count as average: {', '.join(missing)}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -12,20 +13,19 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.agreement import agreement, agreement_over_folds
+from metricsmith.agreement import agreement, paired_agreement
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets.splits import Split
 from metricsmith.errors import DataError, ModelFailure
-from metricsmith.optimizers.candidates import learned_counts
+from metricsmith.optimizers.crossing import KEPT, cross_validated, judged_rows, learned_bound, remembering
 from metricsmith.optimizers.estimate import Load, estimate
-from metricsmith.optimizers.evaluation import METRIC, learning_curve, predictions, selected_shares
+from metricsmith.optimizers.evaluation import METRIC, Trial, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.induction import Induction, Options, induct
-from metricsmith.optimizers.learning_judges import learn_bound
 from metricsmith.optimizers.rated import Rated, in_given_order
-from metricsmith.optimizers.recording import Evaluation, missing_judges, record_run
+from metricsmith.optimizers.recording import Evaluation, record_run
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
-from metricsmith.records import Judgement, Task, Usage
+from metricsmith.records import Task, Usage
 from metricsmith.report.record import RunRecord
 from metricsmith.report.write import write_reports
 from metricsmith.scoring import estimate as estimate_scoring
@@ -82,6 +82,8 @@ class Sides:
         Where the rows come from and how they were split, for the signature line.
     notes : sequence of str
         What was guessed or left out when they were read.
+    split : str
+        How rows were set aside, and why so, in a sentence.
     places : mapping of str to int array
         Of each side (``train``, ``test``, ``unrated``) the places at which its rows were given, for the report: rows
         stand in the order of their contents (`splits.content_order`), so that nothing depends on that of the file.
@@ -98,6 +100,7 @@ class Sides:
     notes: Sequence[str] = field(default=())
     places: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
     warnings: Sequence[str] = field(default=())
+    split: str = ""
 
     def with_learning(self, more: Rated) -> Sides:
         """The same with further rows, which are learned from in every fold and tested on in none."""
@@ -109,11 +112,16 @@ class Sides:
 
 def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     """Induce a metric and find out how far it agrees with raters whom the fit has not seen."""
+    with remembering(options) if sides.folds else nullcontext(options) as own:
+        return _evaluate(sides, task, own)
+
+
+def _evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     started = time.perf_counter()
     if options.store is not None and not isinstance(options.store, Store):
         Store(options.store).close()  # one that cannot be used is found out before anything is paid for
     if sides.folds:
-        induction, evaluation = _cross_validated(sides, task, options)
+        induction, evaluation = cross_validated(sides.train, sides.folds, sides.unrated, task, options)
     else:
         induction, evaluation = _held_out(sides, task, options)
     metric = induction.metric
@@ -140,12 +148,16 @@ def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
         unrated_usage=unrated.usage,
         unrated_fallen=unrated.dropped.values(),
     )
-    metric.record = replace(record, data=in_given_order(record.data, sides.places))
+    metric.record = replace(record, data=in_given_order(record.data, sides.places), split=sides.split)
     return Induced(metric, metric.record)
 
 
-def estimate_run(sides: Sides, task: Task, options: Options) -> Usage:
-    """What the run will ask of the language model; nothing if nothing is generated or ranked."""
+def estimate_run(sides: Sides, task: Task, options: Options, kept: float = KEPT) -> Usage:
+    """What the run will ask of the language model; nothing if nothing is generated or ranked.
+
+    `kept` is the share of the judges that a fold of a cross-validation is taken to need on its held-out rows; 1 gives
+    a bound.
+    """
     plan = options.plan(sides.train)
     counts: Mapping[str, int] = options.sources.generators if plan.generated else {}
     bank = (options.sources.metrics or default_bank()).usable(sides.train.rows)[0] if plan.existing else []
@@ -155,21 +167,22 @@ def estimate_run(sides: Sides, task: Task, options: Options) -> Usage:
     if not ranked and not counts:
         return own
     passes = len(sides.folds) + 1
-    judged = len(sides.train) * passes + len(sides.test) + len(sides.unrated)
-    learned = passes * learn_bound(sides.train.rows, task, learned_counts(counts), seed=options.seed)
+    share = 1.0 if options.sources.panel else kept  # one request carries the whole panel
+    judged = judged_rows(len(sides.train), sides.folds, share) + len(sides.test) + len(sides.unrated)
+    learned = learned_bound(sides.train, sides.folds, task, counts, options.seed)
     load = Load(passes, judged, cards if ranked else 0, options.sources.panel, learned)
     return own + estimate(sides.train.rows, task, counts, load, getattr(options.model, "model", ""))
 
 
 def _own_requests(sides: Sides, options: Options) -> Usage:
-    """What the caller's own judges ask, which are the same in every fold; a store answers all folds but the first."""
+    """What the caller's own judges ask: once a row, since they are the same in every fold, which all share a store."""
     judges = [metric for metric in options.sources.own if "model" in metric.card.needs]
     if not judges:
         return Usage()
-    passes = 1 if options.store is not None else len(sides.folds) + 1
+    passes = 1 if options.store is not None or options.model is not None else len(sides.folds) + 1
     with options.asking():
-        one = estimate_scoring(judges, [*sides.train.rows, *sides.test.rows], store=options.store)
-        return sum([one] * passes, estimate_scoring(judges, sides.unrated, store=options.store))
+        one = estimate_scoring(judges, [*sides.train.rows, *sides.test.rows])
+        return sum([one] * passes, estimate_scoring(judges, sides.unrated))
 
 
 def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:
@@ -178,9 +191,10 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
     tested = len(sides.test) > 0
     rows, values = (sides.test, induction.other_values) if tested else (sides.train, induction.train_values)
     with stage("evaluating", options.progress):
+        predicted = predictions(induction, values, rows.rows)
         blocks = {
-            label: agreement(predicted, rows.ratings, rows.groups, seed=options.seed)
-            for label, predicted in predictions(induction, values, rows.rows).items()
+            label: agreement(numbers, rows.ratings, rows.groups, seed=options.seed)
+            for label, numbers in predicted.items()
         }
         own = blocks.pop(METRIC)
         return induction, Evaluation(
@@ -189,49 +203,12 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
             baselines=blocks,
             test_rows=sides.test,
             shares=selected_shares(induction, options.fit, options.seed),
-            learning=learning_curve(induction, sides.test, values, options.fit, options.seed) if tested else (),
+            learning=learning_curve([Trial(induction, rows, values)], options.fit, options.seed) if tested else (),
+            differences={
+                label: paired_agreement(predicted[METRIC], predicted[label], rows.ratings, rows.groups)
+                for label in blocks
+            },
         )
-
-
-def _cross_validated(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:
-    """Repeat the whole pass inside every fold; the metric itself is fitted on all rows."""
-    rated, by_fold = sides.train, []
-    plan = options.plan(rated)  # one procedure for all folds: the one that makes the saved metric
-    judgements: list[Judgement] = []
-    usage, fallen = Usage(), list[str]()
-    for fold in sides.folds:
-        held = rated.take(fold.test)
-        part = induct(rated.take(fold.train), held.rows, task, options, plan=plan)
-        by_fold.append(predictions(part, part.other_values, held.rows))
-        judgements += part.scored.flat()
-        usage += part.candidates.usage + part.scored.usage
-        number = len(by_fold)
-        fallen += [f"Fold {number}: {line}" for line in missing_judges(part)]
-    tests = [rated.take(fold.test) for fold in sides.folds]
-    blocks = {
-        label: agreement_over_folds(
-            [predicted[label] for predicted in by_fold],
-            [held.ratings for held in tests],
-            [held.groups for held in tests],
-        )
-        for label in by_fold[0]
-        if all(label in predicted for predicted in by_fold)
-    }
-    induction = induct(rated, [], task, options, sides.unrated)
-    held_out = np.full(len(rated), np.nan)
-    for fold, predicted in zip(sides.folds, by_fold, strict=True):
-        held_out[fold.test] = predicted[METRIC]
-    return induction, Evaluation(
-        kind=sides.kind,
-        test=blocks.pop(METRIC),
-        baselines=blocks,
-        test_rows=rated.take([]),
-        held_out_predictions=tuple(held_out.tolist()),
-        shares=selected_shares(induction, options.fit, options.seed),
-        judgements=tuple(judgements),
-        usage=usage,
-        fallen=tuple(fallen),
-    )
 
 
 def _signature(induction: Induction, options: Options, origin: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from metricsmith.records import Agreement, MetricCard, Usage
@@ -101,10 +101,11 @@ def rated_rows(record: RunRecord) -> list[tuple[RowRecord, float, float]]:
 
 
 def reliability_bins(record: RunRecord) -> list[Bin]:
-    """The held-out rows in bins by prediction; empty if nothing was held out."""
+    """The held-out rows in bins by prediction, intervals cut to the scale; empty if nothing was held out."""
     held_out = [item for item in rated_rows(record) if record.tested and record.held_out(item[0])]
     predictions, ratings = [item[2] for item in held_out], [item[1] for item in held_out]
-    return bins(predictions, ratings, [item[0].group for item in held_out])
+    scale, found = record.task.scale, bins(predictions, ratings, [item[0].group for item in held_out])
+    return [replace(part, ci_low=max(part.ci_low, scale.low), ci_high=min(part.ci_high, scale.high)) for part in found]
 
 
 def disagreements(record: RunRecord, most: int = 8) -> list[Disagreement]:

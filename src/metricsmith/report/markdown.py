@@ -51,7 +51,8 @@ def _head(record: RunRecord) -> list[str]:
     evaluation = sentences.EVALUATIONS.get(record.evaluation, "")
     words = {"rated": "rated", "train": "train", "test": "test", "unrated": "without a rating"}
     counts = [f"{count(record.rows.get(key))} {word}" for key, word in words.items()]
-    return [*lines, f"{evaluation} Rows: {', '.join(counts)}.", ""]
+    division = f"{escape(record.split)} " if record.split else ""
+    return [*lines, f"{division}{evaluation} Rows: {', '.join(counts)}.", ""]
 
 
 def _components(record: RunRecord) -> list[str]:
@@ -72,7 +73,12 @@ def _components(record: RunRecord) -> list[str]:
         for item in record.components
     ]
     head = ("component", "kind", "weight", "direction", "tau-b train", "tau-b test", "missing", "again")
-    prose = [escape(record.combiner), sentences.fidelity(record), sentences.stability(record.components)]
+    prose = [
+        escape(record.combiner),
+        sentences.fidelity(record),
+        sentences.stability(record.components),
+        sentences.alone(record),
+    ]
     return [
         "## What was induced", "",
         *table(head, rows, right_from=4), "",
@@ -113,7 +119,7 @@ def _probe(record: RunRecord) -> list[str]:
 
 
 def _outlook(record: RunRecord) -> list[str]:
-    prospects = digest.outlook(record.headline) if record.tested and record.evaluation != "cv" else []
+    prospects = digest.outlook(record.headline) if record.tested else []
     lines = [sentences.prospect(prospects), ""] if prospects else []
     lines += [
         f"- fitted on {count(point.rows, 'row')}: tau-b {statistic(point.kendall_tau_b, 2)} "

@@ -49,7 +49,7 @@ def render_html(record: RunRecord) -> str:
         bins=digest.reliability_bins(record),
         beyond=beyond(_points(record), record.task.scale),
         disagreements=digest.disagreements(record),
-        outlook=digest.outlook(record.headline) if record.tested and record.evaluation != "cv" else [],
+        outlook=digest.outlook(record.headline) if record.tested else [],
         cards=digest.cards(record),
         costs=digest.costs(record),
         undefined=sentences.undefined_reasons(_blocks(record)),

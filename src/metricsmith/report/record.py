@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from metricsmith.records import Agreement, MetricCard, Task, Usage
+from metricsmith.records import Agreement, Difference, MetricCard, Task, Usage
 from metricsmith.report.plain import jsonable
 from metricsmith.report.probe.record import ProbeRecord
 
@@ -145,10 +145,14 @@ class RunRecord:
         is no rival: it costs every candidate.
     synthetic : str
         Non-empty for synthetic data: the sentence that says so, shown wherever the results show.
+    split : str
+        How rows were set aside for the test, and why so, in a sentence; empty where nothing was to be decided.
     panel : PanelTokens, optional
         Where the generated judges were asked together.
     probe : ProbeRecord, optional
         What the metric makes of outputs that were changed on purpose.
+    differences : mapping of str to Difference
+        By baseline: how much better the metric agrees with the raters, on the rows that both predict.
     """
 
     task: Task
@@ -172,8 +176,10 @@ class RunRecord:
     unabridged: str = ""
     synthetic: str = ""
     title: str = "Induced metric"
+    split: str = ""
     panel: PanelTokens | None = None
     probe: ProbeRecord | None = None
+    differences: Mapping[str, Difference] = field(default_factory=dict)
 
     @property
     def tested(self) -> bool:
@@ -198,6 +204,7 @@ class RunRecord:
             "task": asdict(self.task),
             "signature": self.signature,
             "evaluation": self.evaluation,
+            "split": self.split,
             "rows": dict(self.rows),
             "components": [
                 {key: value for key, value in asdict(component).items() if key != "card"}
@@ -206,6 +213,7 @@ class RunRecord:
             "train": asdict(self.train),
             "test": asdict(self.test),
             "baselines": {name: asdict(block) for name, block in self.baselines.items()},
+            "differences": {name: asdict(apart) for name, apart in self.differences.items()},
             "unabridged": self.unabridged,
             "combiner": self.combiner,
             "fidelity": self.fidelity,

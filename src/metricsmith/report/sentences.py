@@ -12,9 +12,10 @@ from statistics import median
 
 from metricsmith.records import Agreement, Scale
 from metricsmith.report.digest import Outlook
-from metricsmith.report.formats import MISSING, count, interval, one_line, p_value, percent, points, statistic
+from metricsmith.report.formats import MISSING, count, interval, p_value, percent, points, statistic
 from metricsmith.report.plots.reliability import Bin
 from metricsmith.report.record import Component, RunRecord
+from metricsmith.report.rivals import comparison, outdone
 from metricsmith.resampling import measured_coverage
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "KINDS",
     "STATUSES",
     "Verdict",
+    "alone",
     "comparison",
     "direction",
     "few_groups",
@@ -45,13 +47,15 @@ GLOSSARY = (
     (
         "95\u00a0% interval",
         "holds the values of tau-b that fit these rows: from leaving out whole groups in turn, or under "
-        "cross-validation from how the folds differ. If it includes 0, these rows cannot tell the metric from chance. "
+        "cross-validation from how far the groups of each fold move it, widened since the fits of the folds learned "
+        "from each other's ratings. If it includes 0, these rows cannot tell the metric from chance. "
         "It speaks of new sources; for outputs of systems that were not rated here, expect less.",
     ),
     (
         "p",
         "is how often chance alone would take the agreement this far from 0, either way: shuffled ratings, kept "
-        "together by group, or under cross-validation a t-test over folds. Small is good, .05 is the usual bar.",
+        "together by group, or under cross-validation the t-test that goes with the interval. Small is good, .05 is "
+        "the usual bar.",
     ),
     (
         "Group",
@@ -67,8 +71,8 @@ GLOSSARY = (
 EVALUATIONS = {
     "holdout": "Whole groups were set aside before anything was generated, chosen or fitted.",
     "file": "The test rows came from a set of their own and were never fitted on.",
-    "cv": "Grouped cross-validation: each row was predicted by a fit that had not seen its group. "
-    "The saved metric is fitted on all rated rows.",
+    "cv": "Grouped cross-validation: each row was predicted by a fit that had not seen its group, and tau-b is the "
+    "mean over folds. The saved metric is fitted on all rated rows.",
     "train_only": "No rows were set aside: metric and figures come from the same rows.",
 }
 
@@ -133,16 +137,16 @@ def verdict(record: RunRecord) -> Verdict:
         return Verdict("unsure", sentence, tuple(filter(None, cautions)))
     figures = f"tau-b {_estimate(block)} {_where(record, block)}.{_coverage(record, block)}"
     doubts = tuple(filter(None, (_untested(record), *_doubts(block))))
-    outdone = tuple(filter(None, (_outdone(record),)))
+    rivals = tuple(filter(None, (outdone(record),)))
     if not record.tested:
-        return Verdict("unsure", f"Not tested on unseen outputs: {figures}", doubts + outdone)
+        return Verdict("unsure", f"Not tested on unseen outputs: {figures}", doubts + rivals)
     if doubts:
         sentence = f"No clear evidence that it ranks outputs like the raters do: {figures}"
-        return Verdict("unsure", sentence, doubts + outdone)
+        return Verdict("unsure", sentence, doubts + rivals)
     if block.kendall_tau_b < 0:
         caution = "It reverses the raters' order more often than chance would. Do not use it."
-        return Verdict("bad", f"Ranks outputs against the raters: {figures}", (caution, *outdone))
-    return Verdict("good", f"Ranks outputs like the raters do more often than chance: {figures}", outdone)
+        return Verdict("bad", f"Ranks outputs against the raters: {figures}", (caution, *rivals))
+    return Verdict("good", f"Ranks outputs like the raters do more often than chance: {figures}", rivals)
 
 
 def _estimate(block: Agreement) -> str:
@@ -205,11 +209,11 @@ def _untested(record: RunRecord) -> str:
 def _doubts(block: Agreement) -> list[str]:
     doubts = []
     if not math.isfinite(block.p_value):
-        doubts.append("There is no p-value: too few rows or groups to shuffle.")
+        doubts.append("There is no p-value: too few rows, groups or different ratings for one.")
     elif block.p_value > 0.05:
         doubts.append(f"{_p(block.p_value)} is above .05: chance alone gives agreement like this too often.")
     if not (math.isfinite(block.ci_low) and math.isfinite(block.ci_high)):
-        doubts.append("There is no interval: too few rows or groups, or one group decides alone.")
+        doubts.append("There is no interval: too few rows, groups or different ratings, or one group decides alone.")
     elif block.ci_low <= 0 <= block.ci_high:
         doubts.append("The interval includes 0: more rated groups are needed before relying on the metric.")
     return doubts
@@ -261,6 +265,16 @@ def stability(components: Iterable[Component]) -> str:
     )
 
 
+def alone(record: RunRecord) -> str:
+    """What tau-b of a component alone means under cross-validation; empty otherwise."""
+    if record.evaluation != "cv" or not record.tested:
+        return ""
+    told = "The tau-b of a component alone, on held-out rows, is its mean within folds."
+    if not any("model" in component.card.cost for component in record.components):
+        return told
+    return f"{told} Judges made from ratings had seen those of all rows here, so theirs may be too high."
+
+
 def fidelity(record: RunRecord) -> str:
     """How close the small model is to the full one, and how many predictions leave the scale."""
     sentences = []
@@ -290,35 +304,6 @@ def panel(record: RunRecord) -> str:
         f"{count(round(tokens.single))} ({tokens.single / tokens.joint:.1f} times as many). Both are estimates at "
         "four characters a token, answers not counted."
     )
-
-
-def comparison(record: RunRecord) -> str:
-    """The strongest baseline beside the metric; empty if there is none to compare."""
-    own, best = record.headline.kendall_tau_b, _best_baseline(record)
-    if best is None or not math.isfinite(own):
-        return ""
-    name, tau = best
-    gap = own - tau
-    side = "above" if gap > 0 else "below"
-    place = "level with" if f"{abs(gap):.2f}" == "0.00" else f"{statistic(abs(gap), 2)} {side}"
-    return (
-        f"On the same rows the induced metric stands {place} the strongest baseline "
-        f"({name}, {statistic(tau, 2)}). A gap smaller than the intervals may be luck."
-    )
-
-
-def _best_baseline(record: RunRecord) -> tuple[str, float] | None:
-    """The strongest; baselines carry the sign that they have on the training rows."""
-    rivals = {name: block.kendall_tau_b for name, block in record.baselines.items() if name != record.unabridged}
-    known = [(one_line(name), tau) for name, tau in rivals.items() if math.isfinite(tau)]
-    return max(known, key=lambda item: item[1], default=None)
-
-
-def _outdone(record: RunRecord) -> str:
-    best = _best_baseline(record)
-    if best is None or best[1] < record.headline.kendall_tau_b:
-        return ""
-    return f"A baseline does at least as well on the same rows: {best[0]}, tau-b {statistic(best[1], 2)}."
 
 
 def prospect(outlook: Sequence[Outlook]) -> str:

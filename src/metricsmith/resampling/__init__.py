@@ -19,6 +19,7 @@ from metricsmith.resampling.clusters import (
 )
 from metricsmith.resampling.coverage import measured_coverage
 from metricsmith.resampling.draws import Groups, Statistic, resampled_rows
+from metricsmith.resampling.folds import FEW_GROUPS, FEWEST_GROUPS, FoldMean, fold_mean
 from metricsmith.resampling.intervals import (
     Interval,
     group_bootstrap,
@@ -35,17 +36,21 @@ from metricsmith.resampling.permutation import (
     permutation_p_value,
     permutation_test,
 )
-from metricsmith.resampling.repetitions import repeated_bootstrap, repeated_mean, repeated_permutation_test
+from metricsmith.resampling.repetitions import repeated_interval, repeated_mean, repeated_permutation_test
 
 __all__ = [
+    "FEWEST_GROUPS",
+    "FEW_GROUPS",
     "MINIMUM_GROUPS",
     "MOST_REPLICATES",
+    "FoldMean",
     "Groups",
     "Interval",
     "PermutationTest",
     "Statistic",
     "benjamini_hochberg",
     "correlation_interval",
+    "fold_mean",
     "group_bootstrap",
     "group_mean_interval",
     "holm",
@@ -57,7 +62,7 @@ __all__ = [
     "permutation_null",
     "permutation_p_value",
     "permutation_test",
-    "repeated_bootstrap",
+    "repeated_interval",
     "repeated_mean",
     "repeated_permutation_test",
     "resampled_rows",

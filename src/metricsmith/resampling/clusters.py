@@ -6,6 +6,7 @@ Each was chosen by simulation from several candidates: docs/coverage.md, remade 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +26,7 @@ from metricsmith.resampling.intervals import Interval, wilson_interval
 
 __all__ = [
     "MOST_REPLICATES", "correlation_interval", "design_effect", "group_mean_interval", "jackknife_interval",
-    "share_interval",
+    "left_out", "share_interval",
 ]  # fmt: skip
 
 CAUTION = 0.25
@@ -230,16 +231,37 @@ def correlation_interval(
     (1921), for the scale, on which the spread depends little on the correlation.
     """
     check_level(level)
-    (a, b), codes = complete([x, y], groups)
-    g = min(np.unique(codes).size, MOST_REPLICATES)
-    estimate = float(statistic(a, b)) if g > 2 else math.nan
-    if math.isnan(estimate):
-        return Interval(math.nan, math.nan, level)
-    parts: list[float] = []
-    for count in chunks(g, a.size):
-        kept = [np.flatnonzero(codes % g != part) for part in range(len(parts), len(parts) + count)]
-        parts.extend(evaluate_rows(statistic, [a, b], kept, batched).tolist())
+    columns, codes = complete([x, y], groups)
+    estimate = float(statistic(*columns)) if columns[0].size else math.nan
+    parts = np.empty(0) if math.isnan(estimate) else left_out(statistic, columns, codes, batched)
     return jackknife_interval(estimate, parts, level=level, bounds=(-1.0, 1.0))
+
+
+def left_out(statistic: Statistic, columns: Sequence[FloatArray], codes: IntArray, batched: bool) -> FloatArray:
+    """Returns the statistic without each group in turn, or without several at a time beyond `MOST_REPLICATES` groups.
+
+    Parameters
+    ----------
+    statistic : callable
+        ``statistic(*columns)``.
+    columns : sequence of float arrays, each of shape (n,)
+        Without NaN.
+    codes : int array, shape (n,)
+        The group of each row, numbered from 0.
+    batched : bool
+        Whether `statistic` works along the last axis and leaves NaN rows out.
+
+    Returns
+    -------
+    ndarray, shape (g,)
+        Empty with fewer than three groups.
+    """
+    g = min(int(codes.max(initial=-1)) + 1, MOST_REPLICATES)
+    parts: list[float] = []
+    for count in chunks(g if g > 2 else 0, codes.size):
+        kept = [np.flatnonzero(codes % g != part) for part in range(len(parts), len(parts) + count)]
+        parts.extend(evaluate_rows(statistic, columns, kept, batched).tolist())
+    return np.array(parts)
 
 
 def jackknife_interval(
@@ -248,6 +270,7 @@ def jackknife_interval(
     *,
     level: float = 0.95,
     bounds: tuple[float, float] | None = None,
+    added: Sequence[tuple[float, int]] = (),
 ) -> Interval:
     """Interval of a statistic from its values without each group in turn: Student's t with g - 1 degrees of freedom.
 
@@ -261,6 +284,9 @@ def jackknife_interval(
     bounds : (float, float), optional
         The least and the largest value possible. With them the interval is taken on Fisher's z scale of the values
         brought to [-1, 1] (for (0, 1) half the log odds), and does not leave them.
+    added : sequence of (float, int)
+        Variances that leaving out groups does not see (such as that of repetitions), each with its degrees of
+        freedom. They are added to that of the groups; the degrees of freedom of the sum are Satterthwaite's.
 
     Returns
     -------
@@ -272,6 +298,10 @@ def jackknife_interval(
     ------
     OptionError
         If `level` is out of range or `bounds` are not in order.
+
+    References
+    ----------
+    Satterthwaite (1946), "An approximate distribution of estimates of variance components".
     """
     from scipy.special import stdtrit
 
@@ -282,12 +312,16 @@ def jackknife_interval(
     g, undefined = parts.size, int(np.count_nonzero(np.isnan(parts)))
     if g < 3 or undefined or math.isnan(estimate):
         return Interval(math.nan, math.nan, level, g - undefined if g > 2 else 0, undefined)
-    half = float(stdtrit(g - 1, (1 + level) / 2)) * math.sqrt((g - 1) * float(np.var(parts)))
+    terms = [((g - 1) * float(np.var(parts)), g - 1), *added]
+    variance = math.fsum(term for term, _ in terms)
+    spread = math.fsum(term**2 / freedom for term, freedom in terms)
+    freedom = variance**2 / spread if added and spread > 0 else g - 1
+    half = float(stdtrit(freedom, (1 + level) / 2)) * math.sqrt(variance)
     if bounds is None:
         return Interval(estimate - half, estimate + half, level, g)
     centre, reach = (bounds[0] + bounds[1]) / 2, (bounds[1] - bounds[0]) / 2
     place = (estimate - centre) / reach
-    if abs(place) >= 1:
+    if abs(place) >= 1 or half == 0:
         return Interval(estimate, estimate, level, g)
     z, half = math.atanh(place), half / (reach * (1 - place**2))
     return Interval(centre + reach * math.tanh(z - half), centre + reach * math.tanh(z + half), level, g)

@@ -171,7 +171,13 @@ def mean_test(values: ArrayLike, *, test_to_train: float = 0.0) -> float:
     return float(2 * stdtr(m - 1, -abs(mean) / error))
 
 
-def mean_interval(values: ArrayLike, *, level: float = 0.95, test_to_train: float = 0.0) -> Interval:
+def mean_interval(
+    values: ArrayLike,
+    *,
+    level: float = 0.95,
+    test_to_train: float = 0.0,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+) -> Interval:
     """Student's t interval of a mean, widened for values whose training rows overlap.
 
     The variance of the mean of m values is taken as ``s^2 (1/m + test_to_train)``.
@@ -184,6 +190,8 @@ def mean_interval(values: ArrayLike, *, level: float = 0.95, test_to_train: floa
     test_to_train : float
         0 for independent values. For values from cross-validation, rows tested over rows trained on:
         ``1 / (k - 1)`` for k folds.
+    bounds : (float, float)
+        The least and the largest value possible; the interval does not leave them.
 
     References
     ----------
@@ -197,7 +205,7 @@ def mean_interval(values: ArrayLike, *, level: float = 0.95, test_to_train: floa
     if m < 2:
         return Interval(math.nan, math.nan, level, 0, undefined)
     half = float(stdtrit(m - 1, (1 + level) / 2)) * error
-    return Interval(mean - half, mean + half, level, 0, undefined)
+    return Interval(max(mean - half, bounds[0]), min(mean + half, bounds[1]), level, 0, undefined)
 
 
 def _mean_error(values: ArrayLike, test_to_train: float) -> tuple[float, float, int]:

@@ -13,25 +13,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError
+from metricsmith.resampling.clusters import jackknife_interval, left_out
 from metricsmith.resampling.draws import (
     FloatArray,
     Groups,
     IntArray,
     Statistic,
-    aligned,
     check_draws,
     check_level,
     chunks,
     complete,
-    draw_rows,
     evaluate,
-    evaluate_rows,
     members_by_group,
 )
-from metricsmith.resampling.intervals import Interval, percentile_interval
+from metricsmith.resampling.intervals import Interval
 from metricsmith.resampling.permutation import PermutationTest, permutation_p_value, standardized
 
-__all__ = ["repeated_bootstrap", "repeated_mean", "repeated_permutation_test"]
+__all__ = ["repeated_interval", "repeated_mean", "repeated_permutation_test"]
 
 
 def repeated_mean(statistic: Statistic, predictions: ArrayLike, rating: ArrayLike) -> float:
@@ -47,69 +45,79 @@ def repeated_mean(statistic: Statistic, predictions: ArrayLike, rating: ArrayLik
     return float(_defined_mean(np.array([statistic(x, y) for x in _repetitions(predictions, y.size)])))
 
 
-def repeated_bootstrap(
+def repeated_interval(
     statistic: Statistic,
     predictions: ArrayLike,
     rating: ArrayLike,
     groups: Groups | None = None,
     *,
     against: ArrayLike | None = None,
-    redraw: bool = True,
-    resamples: int = 1000,
+    between: bool = True,
     level: float = 0.95,
-    seed: int = 0,
     batched: bool = False,
 ) -> Interval:
-    """Percentile interval of `repeated_mean` when groups and, if asked for, repetitions are drawn again.
+    """Interval of `repeated_mean` of a correlation, or of the difference of two, by leaving out each group in turn.
 
-    Each draw takes as many whole groups as there are, with replacement, and the same rows in all repetitions. With
-    `redraw` it also takes as many repetitions as there are, with replacement. Few repetitions drawn with
-    replacement vary less than new ones would: the part that they add is too small by the factor (s - 1) / s in
-    variance, .8 for five.
+    A group is left out of all repetitions, and of both predictions, at once; Student's t on Fisher's z scale
+    (`metricsmith.resampling.jackknife_interval`). With `between` the interval is for new repetitions too: the variance
+    of the mean of s repetitions, their own over s, is added with s - 1 degrees of freedom. It is a little too wide
+    then, for the part of that variance which belongs to single rows is in the variance of the groups already.
 
     Parameters
     ----------
     statistic : callable
+        ``statistic(x, y)`` in [-1, 1].
     predictions : array_like, shape (s, n)
     rating : array_like, shape (n,)
     groups : sequence of hashable, length n, optional
     against : array_like, shape (t, n), optional
-        Repetitions of another prediction: the interval is that of the difference of the two means, on the rows that
-        have every prediction. Rows are drawn for both together, repetitions for each by itself.
-    redraw : bool
-        False keeps the repetitions as they are: the interval speaks of rows alone.
-    resamples, level, seed, batched
-        As in `group_bootstrap`.
+        Repetitions of another prediction of the same rows: the interval is that of the first mean minus the second,
+        in [-2, 2].
+    between : bool
+        False keeps the repetitions as they are: the interval speaks of rows alone. One repetition says nothing of
+        others, so that nothing is added for it.
+    level, batched
+        As in `metricsmith.resampling.correlation_interval`.
 
     Returns
     -------
     Interval
-        NaN ends with fewer than two groups or when no draw is defined.
+        Of the rows that have every prediction. Repetitions without a statistic on these are left out. NaN ends with
+        fewer than three groups, where no repetition has a statistic, or where one of them has none without one of the
+        groups.
 
     Raises
     ------
     DataError
         If shapes do not fit or a group label is missing.
     OptionError
-        If `resamples` or `level` is out of range.
+        If `level` is out of range.
     """
-    check_draws(resamples)
     check_level(level)
     y = np.asarray(rating, dtype=float)
-    sides = [_repetitions(predictions, y.size)]
-    if against is not None:
-        sides.append(_repetitions(against, y.size))
-        stacked, y, codes = _complete(sides, y, groups)
-        sides = [stacked[: len(sides[0])], stacked[len(sides[0]) :]]
-    else:
-        codes = aligned([y], groups)[1]
-    members = members_by_group(codes)
-    if len(members) < 2:
-        return Interval(math.nan, math.nan, level, 0, 0)
-    random = np.random.default_rng(seed)
-    drawn = [rows for picks in chunks(resamples, y.size) for rows in draw_rows(members, picks, random)]
-    means = [_drawn_means(statistic, side, y, drawn, random if redraw else None, batched) for side in sides]
-    return percentile_interval(means[0] - means[1] if len(means) == 2 else means[0], level)
+    sides = [_repetitions(side, y.size) for side in ([predictions] if against is None else [predictions, against])]
+    stacked, y, codes = _complete(sides, y, groups)
+    estimates, parts, added = list[float](), list[FloatArray](), list[tuple[float, int]]()
+    for rows in (stacked[: len(sides[0])], stacked[len(sides[0]) :])[: len(sides)]:
+        values = np.array([statistic(row, y) for row in rows], dtype=float)
+        kept, values = rows[~np.isnan(values)], values[~np.isnan(values)]
+        if not values.size:
+            return Interval(math.nan, math.nan, level)
+        without = list[FloatArray]()
+        for k, same in enumerate(_multiplicities(kept)):
+            without.append(without[same] if same < k else left_out(statistic, [kept[k], y], codes, batched))
+        estimates.append(float(values.mean()))
+        parts.append(np.mean(without, axis=0))
+        if between and values.size > 1:
+            added.append((float(values.var(ddof=1)) / values.size, values.size - 1))
+    reach = float(len(sides))
+    return jackknife_interval(
+        estimates[0] - sum(estimates[1:]),
+        parts[0] - sum(parts[1:]),
+        level=level,
+        bounds=(-reach, reach),
+        added=added,
+    )
 
 
 def repeated_permutation_test(
@@ -187,31 +195,6 @@ def _complete(
     """All repetitions stacked, the ratings and the group numbers, on the rows that have everything."""
     columns, codes = complete([*np.vstack(sides), rating], groups)
     return np.array(columns[:-1]), columns[-1], codes
-
-
-def _drawn_means(
-    statistic: Statistic,
-    predictions: FloatArray,
-    rating: FloatArray,
-    drawn: Sequence[IntArray],
-    random: np.random.Generator | None,
-    batched: bool,
-) -> FloatArray:
-    """The mean over repetitions for each drawn set of rows; `random` draws the repetitions, None keeps them."""
-    values = np.empty((len(predictions), len(drawn)))
-    for k, same in enumerate(_multiplicities(predictions)):
-        if same < k:
-            values[k] = values[same]
-            continue
-        start = 0
-        for picks in chunks(len(drawn), rating.size):
-            rows = drawn[start : start + picks]
-            values[k, start : start + picks] = evaluate_rows(statistic, [predictions[k], rating], rows, batched)
-            start += picks
-    if random is None:
-        return _defined_mean(values)
-    picked = random.integers(len(values), size=values.shape)
-    return _defined_mean(np.take_along_axis(values, picked, axis=0))
 
 
 def _multiplicities(predictions: FloatArray) -> list[int]:

@@ -8,9 +8,10 @@ from dataclasses import replace
 import dspy
 import numpy as np
 import pytest
-from scipy.stats import kendalltau
+from scipy.stats import kendalltau, t
 
 from loopback import scripted, serve
+from metricsmith.agreement import agreement
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, ModelFailure, OptionError
@@ -296,8 +297,31 @@ def test_seeds_that_differ_widen_the_interval_over_both_and_not_the_one_over_row
 
     line = against(predict, seeds=4)
     assert (line.over_rows.low, line.over_rows.high) == (0.5, 0.5)  # (1 + 1 + 1 - 1) / 4, whatever the rows
-    assert line.over_both.low <= 0.0
-    assert line.over_both.high == 1.0
+    # taus -1, 1, 1, 1 have the variance 1, their mean 1/4 with 3 degrees of freedom; on Fisher's scale over 1 - .5^2
+    half = t.ppf(0.975, 3) * 0.5 / 0.75
+    ends = (math.tanh(math.atanh(0.5) - half), math.tanh(math.atanh(0.5) + half))
+    assert (line.over_both.low, line.over_both.high) == pytest.approx(ends)
+    # over seeds: .5 -+ 3.18 * .5 would leave [-1, 1] at both ends
+    assert (line.over_seeds.low, line.over_seeds.high) == (-1.0, 1.0)
+
+
+def test_one_run_of_a_method_has_the_figures_of_the_induction_report():
+    """`induce` measures by `agreement`: on the same rows both say the same, three held-out groups or many."""
+    sides = []
+
+    def predict(setting, seed):
+        sides.append(setting.test)
+        return Predicted(setting.test.ratings + np.random.default_rng(3).normal(0, 2, len(setting.test)))
+
+    for fraction, groups in ((0.3, 6), (0.15, 3)):
+        line = against(predict, seeds=1, fraction=fraction)
+        test = sides.pop()
+        guess = test.ratings + np.random.default_rng(3).normal(0, 2, len(test))
+        block = agreement(guess, test.ratings, test.groups)
+        assert (line.tau, line.n, line.groups) == (block.kendall_tau_b, block.n, block.groups)
+        assert line.groups == groups
+        assert (line.over_rows.low, line.over_rows.high) == (block.ci_low, block.ci_high)
+        assert (line.over_both.low, line.over_both.high) == (block.ci_low, block.ci_high)
 
 
 def test_taus_agree_with_scipy():

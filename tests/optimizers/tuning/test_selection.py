@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from metricsmith.correlation import kendall_tau_b
+from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.optimizers.objectives import OBJECTIVES, mean_of
 from metricsmith.optimizers.tuning.selection import choose
+from metricsmith.resampling import correlation_interval
 
 TAU = OBJECTIVES["kendall_tau_b"]
 RATINGS = np.tile(np.arange(1.0, 6.0), 8)
@@ -30,6 +31,10 @@ def test_a_much_better_candidate_wins():
     assert best.gain == pytest.approx(1 - kendall_tau_b(NOISE["0"], RATINGS))
     assert best.low <= best.statistic <= best.high
     assert "it replaces the judge" in found.verdict
+    # 1 without any group too: there is no luck in the statistic, and what there is in the gain belongs to the judge.
+    assert found.after.statistic == pytest.approx(1.0)
+    assert 0 < found.after.gain < best.gain
+    assert f"about {found.after.gain:+.3f} is to be expected on other rows" in found.verdict
 
 
 def test_an_equal_candidate_leaves_the_judge():
@@ -85,15 +90,15 @@ def test_a_judge_without_a_statistic_is_beaten_from_chance_on():
     assert not chosen(np.full(40, 3.0), flat=np.full(40, 4.0)).replaced
 
 
-def test_rows_of_one_group_are_resampled_together():
-    # Four groups of ten rows that gain 1, 1, -1 and 0: mean .25, standard deviation .829 over groups, so that the
-    # error of the mean is .829 / 2 = .415; forty rows by themselves would have .829 / 6.3 = .131, and it would win.
+def test_rows_of_one_group_are_left_out_together():
+    # Four groups of ten rows that gain 1, 1, -1 and 0: mean .25, variance 2.75 / 3 over groups, so that the error of
+    # the mean is the root of 2.75 / 12 = .479; forty rows by themselves would have .133, and it would win.
     gains = np.repeat([1.0, 1.0, -1.0, 0.0], 10)
     groups = np.repeat(list("abcd"), 10).tolist()
     found = choose(mean_of("gain"), ("before", np.zeros(40)), {"after": gains}, RATINGS, groups)
     (best,) = found.finalists
     assert best.gain == 0.25
-    assert best.standard_error == pytest.approx(0.415, rel=0.1)
+    assert best.standard_error == pytest.approx(math.sqrt(2.75 / 12))
     assert best.low < -0.4 < 0.8 < best.high
     assert not found.replaced
 
@@ -104,7 +109,7 @@ def test_without_candidates_the_judge_stays():
     assert "no candidate" in found.verdict
 
 
-def test_resamples_without_a_statistic_do_not_hide_the_optimism():
+def test_few_rows_without_many_ratings_do_not_hide_the_optimism():
     ratings = np.array([0.0, 1.0] * 4)
     groups = [str(row) for row in range(8)]
     random = np.random.default_rng(3)
@@ -115,3 +120,36 @@ def test_resamples_without_a_statistic_do_not_hide_the_optimism():
         assert found.optimism > 0
         wins += found.replaced
     assert wins <= 12
+
+
+def test_the_interval_is_that_of_leaving_out_groups():
+    values = RATINGS + RANDOM.normal(0, 2, 40)
+    (best,) = chosen(NOISE["0"], noisy=values).finalists
+    interval = correlation_interval(batch_kendall_tau_b, values, RATINGS, GROUPS, batched=True)
+    assert (best.low, best.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_the_figure_of_a_noise_that_was_chosen_is_corrected_to_about_nothing():
+    """Eight candidates of noise: those that replace the judge read .22 on these rows, and 0 on any others."""
+    random = np.random.default_rng(8)
+    seen, corrected = [], []
+    for _ in range(100):
+        pool = {str(number): random.permutation(RATINGS) for number in range(9)}
+        found = choose(TAU, ("before", pool.pop("0")), pool, RATINGS, GROUPS)
+        if found.after is None:
+            continue
+        best = found.finalists[0]
+        assert found.after.name == best.name == found.chosen
+        assert 0 <= found.after.gain < best.gain
+        assert found.after.low < found.after.statistic < found.after.high
+        seen.append(best.statistic)
+        corrected.append(found.after.statistic)
+    assert len(seen) >= 5
+    assert np.mean(seen) > 0.15
+    assert abs(np.mean(corrected)) < 0.06
+
+
+def test_with_two_groups_nobody_is_replaced():
+    found = choose(TAU, ("before", NOISE["0"]), {"good": RATINGS}, RATINGS, ["a"] * 20 + ["b"] * 20)
+    assert math.isnan(found.finalists[0].standard_error)
+    assert (found.replaced, found.optimism) == (False, math.inf)

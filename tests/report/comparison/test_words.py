@@ -52,6 +52,8 @@ def test_cells_follow_the_columns():
     assert words.cells(full(), full().method("autometrics"))[3] == "reference"
     assert words.cells(full(), full().method("judge"))[0] == "–"
     assert words.cells(full(), line("one", 0.1, over_seeds=Interval(math.nan, math.nan)))[0] == ".100"
+    assert words.cells(full(), line("wide", -0.103, over_seeds=Interval(-1.0, 1.0)))[0] == "−.103 (−1.00 to 1.00)"
+    assert words.cells(full(), line("perfect", 1.0, over_seeds=Interval(1.0, 1.0)))[0] == "1.000 ± .000"
 
 
 def test_methods_stand_by_whether_they_ask_a_model_and_only_those_that_were_run():
@@ -79,6 +81,14 @@ def test_the_verdict_claims_no_more_than_the_tests_support(lines, tone, says):
     verdict = words.verdict(record(*lines))
     assert verdict.tone == tone
     assert says in verdict.sentence
+
+
+def test_a_lead_over_the_reference_stands_with_its_interval():
+    first = line("a", 0.5, 0.2, difference=-0.2, difference_interval=Interval(-0.42, 0.04))
+    assert (
+        "Autometrics is .200 (95 % −.04 to .42) behind, which could"
+        in words.verdict(record(first, line("autometrics", 0.3))).sentence
+    )
 
 
 def test_without_a_reference_there_is_no_claim_about_one():

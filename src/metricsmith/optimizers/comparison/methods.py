@@ -177,8 +177,7 @@ def _estimated(setting: Setting, judge: Metric) -> Usage:
 
 
 def _autometrics_requests(setting: Setting) -> Usage:
-    options = replace(setting.options, store=None)  # which other seeds find without their answers
-    return estimate_run(Sides("holdout", setting.learned, setting.test), setting.task, options)
+    return estimate_run(Sides("holdout", setting.learned, setting.test), setting.task, setting.options)
 
 
 def _needs_existing(setting: Setting) -> str:

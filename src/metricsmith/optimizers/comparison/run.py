@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -11,27 +10,20 @@ from pathlib import PurePath
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.comparison.figures import against, common_rows, measured
 from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS, METHODS, REFERENCE, Method, Predicted
 from metricsmith.optimizers.comparison.setting import Setting, prepare
 from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.asked_scale import asked_note, asked_scale
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
-from metricsmith.resampling import (
-    MINIMUM_GROUPS,
-    holm,
-    mean_interval,
-    repeated_bootstrap,
-    repeated_mean,
-    repeated_permutation_test,
-)
+from metricsmith.report.rivals import few_groups_apart
+from metricsmith.resampling import MINIMUM_GROUPS, holm
 from metricsmith.scoring.models import check_sampling
 from metricsmith.store import Store
 from metricsmith.version import __version__
@@ -257,74 +249,19 @@ def _check_shape(method: Method, result: Predicted, n: int) -> None:
 def _lines(bench: _Bench, predicted: Mapping[str, Sequence[Predicted]]) -> tuple[MethodResult, ...]:
     """One line for each method, Holm's correction last, for it needs all p-values."""
     test, seed = bench.setting.test, bench.options.seed
-    values = {key: np.array([result.values for result in results]) for key, results in predicted.items()}
+    values = common_rows({key: np.array([result.values for result in results]) for key, results in predicted.items()})
     lines = []
     for key, method in bench.methods.items():
         asks = bool(bench.bounds.get(key, Usage()).requests) or "language model" in bench.lacking[key]
         if bench.lacking[key]:
             lines.append(MethodResult(key, method.label, asks, bench.lacking[key]))
             continue
-        line = _measured(MethodResult(key, method.label, asks), predicted[key], values[key], test, seed)
+        line = measured(MethodResult(key, method.label, asks), predicted[key], values[key], test)
         if REFERENCE in values and key != REFERENCE:
-            line = _against(line, values[REFERENCE], values[key], test, seed)
+            line = against(line, values[REFERENCE], values[key], test, seed)
         lines.append(line)
     adjusted = holm([line.p_value for line in lines])
     return tuple(replace(line, p_adjusted=float(p)) for line, p in zip(lines, adjusted, strict=True))
-
-
-def _measured(
-    line: MethodResult, results: Sequence[Predicted], values: FloatArray, test: Rated, seed: int
-) -> MethodResult:
-    """Agreement of one method with the raters, over seeds and rows."""
-    taus = [kendall_tau_b(prediction, test.ratings) for prediction in values]
-    present = ~np.isnan(values).any(axis=0)
-    intervals = [
-        repeated_bootstrap(
-            batch_kendall_tau_b, values, test.ratings, test.groups, redraw=redraw, seed=seed, batched=True
-        )
-        for redraw in (False, True)
-    ]
-    counts: Counter[str] = Counter()
-    for result in results:
-        counts.update(result.judgements)
-    return replace(
-        line,
-        taus=tuple(taus),
-        tau=repeated_mean(kendall_tau_b, values, test.ratings),
-        n=int(present.sum()),
-        groups=len({test.groups[row] for row in np.flatnonzero(present)}),
-        over_seeds=mean_interval(taus),
-        over_rows=intervals[0],
-        over_both=intervals[1],
-        judgements=dict(counts),
-        usage=sum((result.usage for result in results), Usage()),
-        remarks=tuple(_remarks(results, values, taus, test)),
-    )
-
-
-def _against(line: MethodResult, reference: FloatArray, values: FloatArray, test: Rated, seed: int) -> MethodResult:
-    """How far the reference method is ahead, on the rows that have every prediction of both."""
-    arguments = (reference, values, test.ratings, test.groups)
-    found = repeated_permutation_test(batch_kendall_tau_b, *arguments, seed=seed, batched=True)
-    interval = repeated_bootstrap(
-        batch_kendall_tau_b, reference, test.ratings, test.groups, against=values, seed=seed, batched=True
-    )
-    return replace(line, difference=found.observed, difference_interval=interval, p_value=found.p_value)
-
-
-def _remarks(results: Sequence[Predicted], values: FloatArray, taus: Sequence[float], test: Rated) -> list[str]:
-    remarks = list(dict.fromkeys(result.remark for result in results if result.remark))
-    if len(remarks) > 1:
-        remarks = [f"repetition {number}: {result.remark}" for number, result in enumerate(results, 1)]
-    undefined = int(np.isnan(taus).sum())
-    if undefined:
-        constant = sum(np.unique(row[~np.isnan(row)]).size < 2 for row in values)
-        why = f"the predictions are constant in {constant}" if constant else "too few rows have a prediction"
-        remarks.append(f"tau-b is undefined in {undefined} of {len(taus)} seeds, which are left out: {why}")
-    missing = int(np.isnan(values).any(axis=0).sum())
-    if missing:
-        remarks.append(f"{missing} of {len(test)} test rows lack a prediction in some seed")
-    return remarks
 
 
 def _counts(setting: Setting, table: Table) -> dict[str, int]:
@@ -340,6 +277,8 @@ def _counts(setting: Setting, table: Table) -> dict[str, int]:
 
 def _notes(bench: _Bench) -> list[str]:
     notes = ["scores of existing metrics are computed once; the first method that needs them bears their time"]
+    if REFERENCE in bench.available and len(bench.available) > 1:
+        notes += filter(None, [few_groups_apart(len(set(bench.setting.test.groups)))])
     if "guideline_judge" in bench.available and not bench.setting.guideline.strip():
         notes.append("no guideline was given: the task's description stands in for it")
     task = bench.setting.task

@@ -58,16 +58,23 @@ class Tuning:
 
     @property
     def chosen(self) -> Finalist:
-        """The judge that came back, on the selection rows."""
-        selection = self.selection
-        return selection.finalists[0] if selection.replaced else selection.before
+        """The judge that came back; where it was chosen by the selection rows, its figures are corrected for that."""
+        return self.selection.after or self.selection.before
+
+    @property
+    def _correction(self) -> str:
+        """The words behind a corrected figure; empty for an uncorrected one."""
+        if self.selection.after is None:
+            return ""
+        seen = self.selection.finalists[0].statistic
+        return f", corrected for having been chosen by these rows, on which it reads {seen:.3f}"
 
     def __str__(self) -> str:
         before, chosen = self.selection.before, self.chosen
         lines = [
             f"{self.method} for {self.objective}: {self.learned} rows to learn from, {self.selected} to select by",
             f"before {_figures(before)}",
-            f"{'after' if self.replaced else 'unchanged'} {_figures(chosen)}",
+            f"{'after' if self.replaced else 'unchanged'} {_figures(chosen)}{self._correction}",
             self.selection.verdict,
             f"requests: at most {self.bound}, sent {self.usage.requests}",
         ]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.optimizers.objectives import Objective
-from metricsmith.resampling import resampled_rows
+from metricsmith.resampling import jackknife_interval
+from metricsmith.resampling.clusters import left_out
+from metricsmith.resampling.draws import aligned
 
 __all__ = ["Finalist", "Selection", "choose"]
 
 FloatArray = NDArray[np.float64]
-RESAMPLES = 400
+DRAWS = 2000
+SHARES = np.linspace(0, 1, 21)
+LEAST_WINS = 20  # draws with a winner from which its luck can be averaged
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,11 @@ class Finalist:
     statistic : float
         NaN where it is undefined, as for a judge that gives one number throughout.
     low, high : float
-        95 % interval (group bootstrap, percentiles).
+        95 % interval by leaving out groups: `metricsmith.resampling.jackknife_interval`.
     gain : float
         Statistic minus that of the judge before tuning, or minus chance where that has none.
     standard_error : float
-        Of the gain, by resampling groups; NaN where it is undefined.
+        Of the gain, by leaving out groups; NaN with fewer than three.
     """
 
     name: str
@@ -54,15 +58,19 @@ class Selection:
     finalists : tuple of Finalist
         Candidates that judged every selection row without a failure, best first.
     optimism : float
-        By how much the best of so many noisy gains is too high on average (bootstrap of the largest gain).
+        By how much the best of so many noisy gains is too high on average, were all candidates equal.
     chosen : str
         The winner's name, or that of the judge as it was.
+    after : Finalist, optional
+        The winner with statistic, interval and gain as they are to be expected on other rows: corrected for its having
+        been chosen by these. None where the judge is unchanged.
     """
 
     before: Finalist
     finalists: tuple[Finalist, ...]
     optimism: float
     chosen: str
+    after: Finalist | None = None
 
     @property
     def replaced(self) -> bool:
@@ -83,7 +91,9 @@ class Selection:
             f"the best of {len(self.finalists)} candidates gains {best.gain:+.3f}, {kept:+.3f} after "
             f"{self.optimism:.3f} for being the best of so many; standard error {best.standard_error:.3f}"
         )
-        return f"{sums}: it replaces the judge" if self.replaced else f"{sums}: not enough, the judge is unchanged"
+        if self.after is None:
+            return f"{sums}: not enough, the judge is unchanged"
+        return f"{sums}: it replaces the judge, and about {self.after.gain:+.3f} is to be expected on other rows"
 
 
 def choose(
@@ -107,41 +117,83 @@ def choose(
         statistic.
     ratings : float array, shape (n,)
     groups : sequence of str, length n
-        Drawn as a whole.
+        Left out as a whole.
     seed : int
 
     Returns
     -------
     Selection
+
+    Notes
+    -----
+    The statistics without each group in turn have a covariance; normal draws from it stand for the luck that all
+    candidates have together. Their largest is the optimism. The winner's luck is its mean over the draws in which some
+    candidate wins, with true gains such that winners have on average the gain that is seen: a share of the gains seen,
+    found on a grid from 0 (all is luck) to 1. docs/tuning.md has the simulation.
     """
     kept = np.isfinite(before[1])
-    labels = [group for group, keep in zip(groups, kept, strict=True) if keep]
     y, columns = ratings[kept], {before[0]: before[1][kept]}
     columns |= {name: values[kept] for name, values in candidates.items() if np.isfinite(values[kept]).all()}
+    codes = np.unique(aligned([ratings], groups)[1][kept], return_inverse=True)[1]
+    statistic, batched = objective.batch or objective.statistic, objective.batch is not None
+    parts = {name: left_out(statistic, [values, y], codes, batched) for name, values in columns.items()}
+    apart = {name: _departures(values, objective.chance) for name, values in parts.items()}
     base = _defined(objective.statistic(columns[before[0]], y), objective)
-    draws = resampled_rows(labels, RESAMPLES, seed) if labels else []
-    resampled = {
-        name: np.array([objective.statistic(values[rows], y[rows]) for rows in draws])
-        for name, values in columns.items()
-    }
-    start = np.where(np.isnan(resampled[before[0]]), objective.chance, resampled[before[0]])
-    found = {}
-    for name, values in columns.items():
-        own, statistic = resampled[name], objective.statistic(values, y)
-        low, high = np.nanquantile(own, [0.025, 0.975]) if np.isfinite(own).any() else (math.nan, math.nan)
-        error = float(np.nanstd(own - start, ddof=1)) if np.isfinite(own).sum() > 1 else math.nan
-        found[name] = Finalist(name, statistic, float(low), float(high), statistic - base, error)
-    original = found.pop(before[0])
-    before_tuning = Finalist(original.name, original.statistic, original.low, original.high, 0.0, 0.0)
-    finalists = sorted((one for one in found.values() if one.gain == one.gain), key=lambda one: -one.gain)
+
+    def finalist(name: str, less: float = 0.0, gain: float | None = None) -> Finalist:
+        """With its statistic less this much, and the gain that is left; by default as they are seen."""
+        value = objective.statistic(columns[name], y) - less
+        interval = jackknife_interval(value, parts[name], bounds=objective.bounds)
+        error = float(np.sqrt(((apart[name] - apart[before[0]]) ** 2).sum())) if parts[name].size else math.nan
+        return Finalist(name, value, interval.low, interval.high, value - base if gain is None else gain, error)
+
+    found = [finalist(name) for name in columns if name != before[0]]
+    finalists = sorted((one for one in found if one.gain == one.gain), key=lambda one: -one.gain)
+    start = replace(finalist(before[0]), gain=0.0)
     if not finalists:
-        return Selection(before_tuning, (), 0.0, before[0])
-    stray = np.array([resampled[one.name] - start - one.gain for one in finalists])  # (k, draws): bootstrap noise
-    defined = stray[:, np.isfinite(stray).any(axis=0)]  # a draw of equal ratings says nothing
-    optimism = max(0.0, float(np.nanmax(defined, axis=0).mean())) if defined.size else math.inf
-    best = finalists[0]
-    wins = best.gain > 0 and best.gain - optimism >= best.standard_error
-    return Selection(before_tuning, tuple(finalists), optimism, best.name if wins else before[0])
+        return Selection(start, (), 0.0, before[0])
+    best, draws = finalists[0], np.random.default_rng(seed).normal(size=(apart[before[0]].size, DRAWS))
+    noise = np.array([apart[one.name] @ draws for one in finalists])
+    stray = noise - apart[before[0]] @ draws
+    optimism = max(0.0, float(stray.max(axis=0).mean())) if draws.size else math.inf
+    if not (best.gain > 0 and best.gain - optimism >= best.standard_error):
+        return Selection(start, tuple(finalists), optimism, before[0])
+    level, gain = _luck(finalists, optimism, noise, stray)
+    after = finalist(best.name, level, best.gain - gain)
+    return Selection(start, tuple(finalists), optimism, best.name, after)
+
+
+def _departures(parts: FloatArray, chance: float) -> FloatArray:
+    """Departures from their mean of a statistic without each group; scaled, so that their squares sum to its variance.
+
+    Where it is undefined without a group it counts as chance: a judge of one number for all has no skill.
+    """
+    known = np.where(np.isnan(parts), chance, parts)
+    return np.asarray((known - known.mean()) * math.sqrt(1 - 1 / known.size)) if known.size else known
+
+
+def _luck(finalists: Sequence[Finalist], optimism: float, noise: FloatArray, stray: FloatArray) -> tuple[float, float]:
+    """By how much the winner's statistic and gain are too high for its having won; `choose` says how that is known.
+
+    `noise` and `stray` are draws of the luck in statistics and gains, shape (k, draws), best finalist first. No more
+    than the whole gain is luck.
+    """
+    gains = np.array([one.gain for one in finalists])[:, None]
+    bars = optimism + np.array([one.standard_error for one in finalists])
+    found, every = (0.0, 0.0), np.arange(stray.shape[1])
+    for share in SHARES:
+        drawn = share * gains + stray
+        first = drawn.argmax(axis=0)
+        best = drawn[first, every]
+        wins = (best > 0) & (best >= bars[first])
+        if wins.sum() < LEAST_WINS:
+            continue
+        seen, of_mean = float(gains[0, 0]), float(best[wins].mean())
+        if share and of_mean > seen:
+            break
+        part = min(1.0, seen / of_mean)
+        found = part * float(noise[first, every][wins].mean()), part * float(stray[first, every][wins].mean())
+    return found
 
 
 def _defined(statistic: float, objective: Objective) -> float:

@@ -36,18 +36,20 @@ class MethodResult:
     tau : float
         Mean of the defined `taus`.
     n, groups : int
-        Test rows that have a prediction in every seed, and their groups.
+        Test rows for which every method has a prediction in every seed, and their groups. A method that lacks more
+        than half of the rows is measured on those of its own among them, and leaves the others theirs.
     over_seeds : Interval
-        95 %, Student's t over `taus`: the test rows stay as they are (the paper's).
+        95 %, Student's t over `taus`, cut to [-1, 1]: the test rows stay as they are (the paper's).
     over_rows : Interval
-        95 %, whole groups of test rows drawn again: the seeds stay as they are.
+        95 %, for other groups of test rows (each is left out of all seeds in turn): the seeds stay as they are.
     over_both : Interval
-        95 %, groups and seeds drawn again.
+        95 %, for other groups and other seeds: the variance between seeds is added to that of the groups. With one seed
+        it is `over_rows`. Both: `metricsmith.resampling.repeated_interval`.
     difference : float
         `tau` of the reference method minus that of this one, on the rows that have both; above 0 the reference is
         better.
     difference_interval : Interval
-        95 %, groups and seeds drawn again.
+        95 %, for other groups and other seeds: the difference is taken anew without each group.
     p_value, p_adjusted : float
         Two-sided, by swapping the two methods in whole groups; and after Holm, over all methods compared.
     judgements : mapping of str to int

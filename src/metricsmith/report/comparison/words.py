@@ -24,22 +24,23 @@ GLOSSARY = (
     (
         "tau-b ± seeds",
         "is the mean of Kendall's tau-b with the raters over the repetitions, and half the width of Student's 95 % "
-        "interval of that mean. It holds the test rows fixed and says only how much a method differs from run to run: "
-        "a method without chance in it has ± .000, however few the rows.",
+        "interval of that mean, or the interval itself where it had to be cut to −1 and 1. It holds the test rows "
+        "fixed and says only how much a method differs from run to run: a method without chance in it has ± .000, "
+        "however few the rows. Methods are measured on the test rows for which all of them have a prediction.",
     ),
     (
         "95 % rows",
-        "is where the mean may lie for other test rows: whole groups are drawn again, the repetitions stay.",
+        "is where the mean may lie for other test rows: each group is left out in turn, the repetitions stay. Of one "
+        "run it is the interval of the induction report.",
     ),
     (
         "95 % rows, seeds",
-        "draws groups and repetitions again. It is the one to quote; with five repetitions the part that comes from "
-        "them is somewhat too small.",
+        "adds how much repetitions differ. It is the one to quote, and with repetitions that differ a little too wide.",
     ),
     (
         "behind by",
-        "is how far the method stays behind the reference, on the rows for which both have a prediction, with the 95 % "
-        "interval for other rows and repetitions. Below 0 the method is ahead.",
+        "is how far the method stays behind the reference on the same rows, with the 95 % interval for other rows and "
+        "repetitions, in which the difference is taken anew without each group. Below 0 the method is ahead.",
     ),
     (
         "p",
@@ -122,7 +123,9 @@ def verdict(record: Comparison) -> Verdict:
             return Verdict("unsure", f"{sentence} Its lead over {_listed(open_)} could be chance.")
         return Verdict("good", f"{sentence} Its lead over every other method is more than chance.")
     name = record.method(record.reference).label
-    behind = f"{name} is {statistic(-best.difference)} behind" if best.difference < 0 else f"{name} comes after it"
+    ends = interval(-best.difference_interval.high, -best.difference_interval.low, 2)
+    gap = statistic(-best.difference) if ends == MISSING else f"{statistic(-best.difference)} (95 % {ends})"
+    behind = f"{name} is {gap} behind" if best.difference < 0 else f"{name} comes after it"
     if best.p_adjusted <= SIGNIFICANT:
         return Verdict("bad", f"{sentence} {behind}, which is more than chance (p {p_value(best.p_adjusted)}).")
     return Verdict("unsure", f"{sentence} {behind}, which could be chance (p {p_value(best.p_adjusted)}).")
@@ -133,10 +136,12 @@ def _price(usage: Usage) -> str:
 
 
 def _mean(line: MethodResult) -> str:
-    half = (line.over_seeds.high - line.over_seeds.low) / 2
-    if math.isnan(line.tau):
-        return MISSING
-    return statistic(line.tau) if math.isnan(half) else f"{statistic(line.tau)} ± {statistic(half)}"
+    low, high = line.over_seeds.low, line.over_seeds.high
+    if math.isnan(line.tau) or math.isnan(low):
+        return statistic(line.tau)
+    if high > low and max(-low, high) >= 1:
+        return f"{statistic(line.tau)} ({_interval(line.over_seeds)})"
+    return f"{statistic(line.tau)} ± {statistic((high - low) / 2)}"
 
 
 def _interval(found: Interval) -> str:

@@ -1,0 +1,170 @@
+"""Cross-validation: no fold's judge sees its held-out rows, and the model is asked no more than a fold needs."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from loopback import own_axes, scripted, serve
+from metricsmith.datasets.splits import folds
+from metricsmith.metric import content_hash
+from metricsmith.optimizers import candidates
+from metricsmith.optimizers.candidates import Sources
+from metricsmith.optimizers.crossing import cross_validated, judged_rows
+from metricsmith.optimizers.evaluation import METRIC
+from metricsmith.optimizers.fitting import FULL, FitOptions
+from metricsmith.optimizers.generation import Generated
+from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
+from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.scoring import calls
+from planted import TASK, planted_rows
+
+COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
+
+
+def rated(**changes):
+    return Rated.of(planted_rows(**changes), "rating")
+
+
+def crossed(train, options=COLUMNS, k=3):
+    return evaluate(Sides("cv", train, train.take([]), folds=folds(train.groups, k)), TASK, options).record
+
+
+def is_judged(prompt):
+    return "[[ ## output ## ]]" in prompt and "`axes`" not in prompt
+
+
+def outputs_in(prompt):
+    return prompt.rsplit("[[ ## output ## ]]", 1)[-1]
+
+
+def test_a_judge_that_memorises_its_ratings_is_worth_nothing_on_held_out_rows(monkeypatch):
+    """Ratings are noise. A judge is handed the ratings of the rows that it learns from and repeats them."""
+    random = np.random.default_rng(0)
+    rows = [
+        row.copy(output=f"#{number}# {row.output}", rating=float(random.integers(1, 6)))
+        for number, row in enumerate(planted_rows(sources=20))
+    ]
+    train = Rated.of(rows, "rating")
+
+    def memorise(rows, task, counts, *, seed=0):
+        known = "; ".join(f"{row.output.split()[0]} is {row['rating']:.0f}" for row in rows)
+        return Generated((GuidelineJudge(name="memory", measure="rating", guideline=known, task="", scale=task.scale),))
+
+    def answer(prompt):
+        if "`axes`" in prompt:
+            return scripted(prompt)
+        mark = re.search(r"#\d+#", outputs_in(prompt))[0]
+        known = re.search(f"{mark} is ([1-5])", prompt)
+        return {"reasoning": "I remember.", "score": known[1] if known else str(1 + int(content_hash(mark), 16) % 5)}
+
+    monkeypatch.setattr(candidates, "learn", memorise)
+    with serve(answer) as server:
+        options = Options(sources=Sources(bank="generated", generators={"tuned": 1}), lm=server.lm())
+        record = crossed(train, options)
+    assert not server.wrong
+    assert record.train.kendall_tau_b > 0.999
+    assert abs(record.test.kendall_tau_b) < 0.2  # 60 rows of noise
+
+
+def test_held_out_rows_are_asked_only_what_the_fold_needs():
+    train = rated(sources=12)
+    with serve(own_axes) as server:
+        sources = Sources(bank="generated", generators={"criterion": 9})
+        options = Options(sources=sources, fit=FitOptions(n=2), lm=server.lm())
+        record = crossed(train, options)
+    judged = sum(map(is_judged, server.prompts))
+    # Three folds of 24 learning rows and the final pass of 36 ask all nine; 12 held-out rows a fold need the two
+    # components, the five of the paper's regression and the best single candidate, which may coincide.
+    everything = 9 * (3 * 24 + 36)
+    assert everything + 3 * 12 * 2 <= judged <= everything + 3 * 12 * 8
+    assert FULL not in record.baselines
+    assert any(note.startswith("not compared, since a fold asks") and FULL in note for note in record.notes)
+    assert {"PLS, n = 5 (paper)", "best single candidate"} <= set(record.baselines)
+
+
+def test_what_costs_nothing_is_compared_whole():
+    record = crossed(rated(sources=12))
+    assert FULL in record.baselines
+    assert not any("not compared" in note for note in record.notes)
+
+
+def test_a_judge_that_is_the_same_in_every_fold_is_asked_once_a_row():
+    with serve(scripted) as server:  # the same criteria, whatever the rows
+        sources = Sources(bank="generated", generators={"criterion": 2})
+        crossed(rated(sources=12), Options(sources=sources, lm=server.lm()))
+    assert sum(map(is_judged, server.prompts)) == 2 * 36
+    assert server.requests == 2 * 36 + 4  # and the axes, anew in each pass
+
+
+def test_a_panel_is_asked_whole_on_held_out_rows():
+    from panels import panelled
+
+    train = rated(sources=12)
+    with serve(panelled) as server:
+        sources = Sources(bank="generated", generators={"criterion": 5}, panel=True)
+        record = crossed(train, Options(sources=sources, fit=FitOptions(n=1), lm=server.lm()))
+    assert FULL in record.baselines
+
+
+@pytest.mark.parametrize("k", [3, 5])
+def test_requests_stay_within_what_was_estimated_at_most(k):
+    train = rated(sources=12)
+    sides = Sides("cv", train, train.take([]), folds=folds(train.groups, k))
+    with serve(own_axes) as server:
+        sources = Sources(bank="generated", generators={"criterion": 6, "rubric": 3})
+        options = Options(sources=sources, lm=server.lm())
+        estimated, most = (estimate_run(sides, TASK, options, **more).requests for more in ({}, {"kept": 1.0}))
+        evaluate(sides, TASK, options)
+    assert server.requests <= most
+    assert abs(estimated - server.requests) <= 0.15 * server.requests
+
+
+def test_rows_that_judges_read_are_learning_rows_whole_and_held_out_rows_by_share():
+    parts = folds([str(place) for place in range(9)], 3)
+    # Nine rows at the end, and in each of three folds six and the share of three.
+    assert judged_rows(9, parts, 1.0) == 9 + 3 * 9
+    assert judged_rows(9, parts, 0.0) == 9 + 3 * 6
+
+
+def test_components_have_their_own_agreement_within_folds_and_a_learning_curve():
+    train = rated(sources=12)
+    record = crossed(train)
+    assert all(math.isfinite(component.tau_test) for component in record.components)
+    (good,) = (component for component in record.components if component.name == "good")
+    assert good.tau_test > 0.5
+    assert len(record.learning) == 4
+    assert [point.rows for point in record.learning] == sorted(point.rows for point in record.learning)
+    # All learning rows: the same fit as in the folds, whose mean agreement is the headline.
+    assert record.learning[-1].kendall_tau_b == pytest.approx(record.test.kendall_tau_b)
+
+
+def test_differences_from_baselines_stand_on_the_same_folds():
+    train = rated(sources=12)
+    _, evaluation = cross_validated(train, folds(train.groups, 3), [], TASK, COLUMNS)
+    assert set(evaluation.differences) == set(evaluation.baselines)
+    assert METRIC not in evaluation.differences
+    for label, found in evaluation.differences.items():
+        gap = evaluation.test.kendall_tau_b - evaluation.baselines[label].kendall_tau_b
+        assert found.kendall_tau_b == pytest.approx(gap)
+        assert found.ci_low <= found.kendall_tau_b <= found.ci_high
+
+
+def test_folds_with_one_rating_are_counted():
+    train = rated(sources=12)
+    parts = folds(train.groups, 3)
+    for place in parts[0].test:
+        train.rows[place]["rating"] = train.ratings[place] = 3.0
+    record = evaluate(Sides("cv", train, train.take([]), folds=parts), TASK, COLUMNS).record
+    assert any(re.match("1 of 3 folds have one and the same rating", note) for note in record.notes)
+    assert math.isfinite(record.test.kendall_tau_b)
