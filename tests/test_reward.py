@@ -271,7 +271,7 @@ METRICS = [
     Panel([JUDGE, CriterionJudge(criterion="Tone", meaning="Kind.", task="Write.")]).members()[0],
     default_bank().get("fkgl"),
     ColumnMetric("good"),
-    CallableMetric(len, name="length"),
+    CallableMetric(lambda row, pred: len(pred.output), name="length"),
     induced(lambda o: 1.0),
 ]
 

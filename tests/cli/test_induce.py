@@ -7,7 +7,10 @@ import json
 import pytest
 
 from loopback import serve
+from metricsmith.programs.judges.panel import Panel
+from panels import panelled
 from planted import planted_rows
+from saved import criterion
 
 
 def test_options_of_the_fit_reach_the_report(induced):
@@ -153,3 +156,53 @@ def test_candidates_with_gaps_stay_where_that_is_allowed(run, write_own, tmp_pat
         report = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
         assert any("so left out (--allow-missing keeps them): good (" in note for note in report["notes"]) is said
         assert ("good" in [component["name"] for component in report["components"]]) is not said
+
+
+def test_saved_judges_are_candidates_whatever_the_number_of_rows(run, own, tmp_path):
+    judge, other = criterion(), criterion("Order")
+    judge.save(tmp_path / "judge.json")
+    Panel([judge, other]).save(tmp_path / "panel.json")
+    with serve(panelled) as server:
+        model = ("--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1")
+        asked = ("induce", own, "--target", "rating", "--output", "rewrite", "--input", "notice", "--bank", "none")
+        files = ("--judge", tmp_path / "judge.json", "--judge", tmp_path / "panel.json")
+        code, out, err = run(*asked, *files, *model, "--dry-run")
+        assert code == 0, err
+        assert "3 of your own" in out
+        # by the judge and by the panel; rows with equal texts are judged once
+        requests = 2 * len({row.output for row in planted_rows(sources=20)})
+        assert f"requests: {requests}," in out
+        code, out, err = run(*asked, *files, *model, "--out", tmp_path / "out")
+        assert (code, server.requests) == (0, requests), err
+    record = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
+    assert {component["name"] for component in record["components"]} <= {"plain_words", "plain_words_2", "order"}
+
+
+def test_a_judge_without_a_model_or_without_sense_ends_the_command_before_the_table_is_read(run, tmp_path):
+    criterion().save(tmp_path / "judge.json")
+    asked = ("induce", tmp_path / "none.csv", "--target", "rating", "--judge", tmp_path / "judge.json")
+    code, _, err = run(*asked)
+    assert code == 2
+    assert f"--judge {tmp_path / 'judge.json'} asks a language model: name one with --lm MODEL" in err
+    (tmp_path / "judge.json").write_text("{}")
+    assert "is not a metric file" in run(*asked, "--lm", "openai/none")[2]
+
+
+def test_no_judge_is_written_over(run, own, tmp_path):
+    (tmp_path / "out").mkdir()
+    criterion().save(tmp_path / "out" / "metric.json")
+    code, _, err = run("induce", own, "--target", "rating", "--judge", tmp_path / "out", "--judge",
+                       tmp_path / "out" / "metric.json", "--lm", "openai/none", "--out", tmp_path / "out")  # fmt: skip
+    assert code == 2
+    assert "judge 2" in err
+
+
+def test_a_metric_that_reads_columns_says_so_when_it_is_saved_and_when_they_are_lacking(run, own, induced, tmp_path):
+    said = "the metric reads good from its table: new rows must bring that too"
+    assert f"note: {said}" in induced("--n", 1)[2]
+    bare = tmp_path / "bare.csv"
+    bare.write_text("notice,rewrite,gold\na,b,c\n", "utf-8")
+    code, _, err = run("score", tmp_path / "out" / "metric.json", bare)
+    assert code == 2
+    assert f"error: {said}, but " in err
+    assert "'good'" in err

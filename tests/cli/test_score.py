@@ -6,7 +6,10 @@ import csv
 
 import pytest
 
+from metricsmith.scoring import CallableMetric
 from planted import planted_rows
+from saved import criterion, words
+from saved import induced as induced_of
 
 
 def test_rows_without_a_prediction_are_counted_and_left_empty(run, induced, write_own, tmp_path):
@@ -32,3 +35,12 @@ def test_explain_adds_up_and_names_the_costliest_part_first(run, own, induced, t
     costs = [float(line.split("): ")[1].split()[0]) if "behind" in line else 0.0 for line in lines[1:]]
     assert costs == sorted(costs, reverse=True)
     assert len(costs) == 2
+
+
+def test_a_metric_with_a_function_ends_with_the_line_of_python(run, own, tmp_path):
+    induced_of([CallableMetric(words), criterion()]).save(tmp_path / "metric.json")
+    for command in (("score", tmp_path / "metric.json", own), ("explain", tmp_path / "metric.json", own, "--row", "1")):
+        code, out, err = run(*command)
+        assert (code, out) == (2, "")
+        line = f"metricsmith.load({str(tmp_path / 'metric.json')!r}, functions={{'words': words}})"
+        assert line in err

@@ -15,6 +15,7 @@ from metricsmith.optimizers.tuning.methods import METHODS
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.repeated import Repeated
+from metricsmith.programs.learned import learned_from, row_hash
 from metricsmith.programs.loading import from_state
 from metricsmith.records import Scale, Task
 from rater_model import RaterModel, rated_rows
@@ -58,6 +59,13 @@ def test_the_card_of_a_tuned_judge_shows_its_instruction_before_and_after(gepa):
 def test_a_tuned_judge_is_saved_and_loaded_with_what_it_learned(gepa):
     tuned = gepa[0]
     assert from_state(tuned.to_state()).fingerprint() == tuned.fingerprint() != JUDGE.fingerprint()
+
+
+def test_a_tuned_judge_says_what_it_was_shown_and_what_chose_it():
+    first = ROWS[:2]
+    tuned, _ = tune(JUDGE.with_examples(first, [1, 5]), ROWS[:40], method="labeled", budget=200)
+    assert learned_from(from_state(tuned.to_state())) == learned_from(tuned) == {row_hash(row) for row in ROWS[:40]}
+    assert learned_from(JUDGE) == frozenset()
 
 
 @pytest.mark.parametrize("method", METHODS)

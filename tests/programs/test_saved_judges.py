@@ -175,7 +175,7 @@ def test_a_file_in_dspys_own_form_is_read_without_its_model_alone(tmp_path):
     dspy.Module.save(judge, str(tmp_path / "judge.json"))
     again = criterion("Other")
     again.load(tmp_path / "judge.json")
-    assert again.to_state() == judge.to_state()
+    assert again.to_state()["state"] == judge.to_state()["state"]  # DSPy keeps no provenance
     with pytest.raises(StateError, match=r"built in the same way: judge\.load\(path\)"):
         load(tmp_path / "judge.json")
     judge.set_lm(dspy.LM("openai/first"))

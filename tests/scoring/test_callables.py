@@ -6,7 +6,7 @@ import dspy
 import numpy as np
 import pytest
 
-from metricsmith.errors import JudgementFailed, StateError
+from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.metric import make_row
 from metricsmith.records import Output, Status
 from metricsmith.scoring import CallableMetric, score
@@ -51,7 +51,7 @@ def raising(problem):
 @pytest.mark.parametrize(
     ("function", "status", "words"),
     [
-        (raising(KeyError("answer")), Status.UNPARSABLE, "KeyError: 'answer'"),
+        (raising(KeyError("answer")), Status.UNPARSABLE, "the function function raised KeyError: 'answer'"),
         (raising(JudgementFailed("the model declines", "refused")), Status.REFUSED, "the model declines"),
         (raising(dspy.LMError("no way through")), Status.TRANSPORT, "no way through"),
         (lambda example, pred: None, Status.UNPARSABLE, "returned 'None', no number"),
@@ -98,6 +98,76 @@ def test_only_a_function_with_a_version_is_kept_in_a_store(tmp_path):
     assert len(calls) == 16
 
 
-def test_code_is_no_data():
-    with pytest.raises(StateError, match="exact is a Python function"):
-        CallableMetric(exact).to_state()
+def test_a_state_holds_the_name_and_the_range_and_no_code():
+    metric = CallableMetric(exact, output=Output("exact", 0, 1), hidden=["rating", "rater"])
+    state = metric.to_state()
+    assert state == {
+        "kind": "callable",
+        "name": "exact",
+        "hidden": ["rater", "rating"],
+        "output": {"low": 0, "high": 1, "half": None, "higher_is_better": True},
+    }
+    again = CallableMetric.from_state(state, exact)
+    assert (again.to_state(), again.fingerprint()) == (state, metric.fingerprint())
+    versioned = CallableMetric.from_state(state, CallableMetric(exact, version="2"))
+    assert (versioned.version, versioned.hidden, versioned.output) == ("2", ("rater", "rating"), metric.output)
+
+
+class Called:
+    def __call__(self, example, pred, trace=None):
+        return 1.0
+
+
+def five(example, pred, trace=None, pred_name=None, pred_trace=None):
+    return 1.0
+
+
+@pytest.mark.parametrize("function", [five, Called(), lambda *anything: 1, max, Called().__call__])
+def test_whatever_takes_an_example_and_a_prediction_is_a_metric(function):
+    assert CallableMetric(function).function is function
+
+
+async def waits(example, pred):
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda example: 1, r"<lambda>\(example\) cannot be called as \(example, pred\): too many positional"),
+        (lambda example, pred, trace: 1, "missing a required argument: 'trace'; .* further parameters need defaults"),
+        (lambda *, example, pred: 1, "too many positional arguments"),
+        (waits, "waits is a coroutine function"),
+        (dspy.Predict("question -> answer"), "Predict is a program, which takes texts by keyword"),
+        (7, "7 is no function; give a function of"),
+    ],
+)
+def test_what_cannot_be_called_so_is_refused_at_once(function, words):
+    with pytest.raises(OptionError, match=words):
+        CallableMetric(function)
+    if function != 7:
+        with pytest.raises(OptionError, match=words):
+            score([function], ROWS, progress=False)
+
+
+def test_hidden_fields_are_neither_in_the_row_nor_among_its_columns():
+    seen = []
+
+    def looks(example, pred):
+        seen.append((sorted(example.keys()), sorted(pred.keys()), example.columns))
+        return example["gold"] == pred.output
+
+    row = make_row("yes", gold="yes", rating=4.0, columns={"rating": 4.0, "length": 1.0})
+    assert CallableMetric(looks, hidden=["rating", "rater"]).judge_batch([row])[0].raw == 1.0
+    assert seen == [(["columns", "gold", "output"], ["columns", "gold", "output"], {"length": 1.0})]
+    assert row["columns"] == {"rating": 4.0, "length": 1.0}
+    judgement = CallableMetric(lambda example, pred: example["rating"], name="cheat", hidden=["rating"]).judge_batch(
+        [row]
+    )
+    assert judgement[0].status is Status.UNPARSABLE
+    assert judgement[0].error == "the function cheat raised KeyError: 'rating'; hidden from it: rating"
+
+
+def test_what_a_function_may_see_is_in_its_fingerprint():
+    assert CallableMetric(exact).fingerprint() == CallableMetric(exact).fingerprint()
+    assert CallableMetric(exact).fingerprint() != CallableMetric(exact, hidden=["gold"]).fingerprint()

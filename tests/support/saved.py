@@ -27,6 +27,7 @@ from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Scale, Task
 from metricsmith.regression import LinearCombination, NormalScore, ZScore
+from metricsmith.scoring import CallableMetric
 from metricsmith.signatures.dimensions import Dimension
 from panels import panelled
 
@@ -34,6 +35,11 @@ TASK = "Rewrite notices."
 ROW = make_row("The gate is shut.", input="The gate will be closed.", references=["Closed."], columns={"length": 4.0})
 RATED = [make_row(f"Gate {n} is shut.", input=f"Gate {n} will be closed.", references=["Closed."]) for n in range(1, 4)]
 LANGUAGES = {"source_language": "English", "target_language": "German"}
+
+
+def words(example: Any, pred: Any) -> int:
+    """How many words the output has."""
+    return len(pred.output.split())
 
 
 def criterion(name: str = "Plain words") -> CriterionJudge:
@@ -71,6 +77,7 @@ def every_kind() -> dict[str, Any]:
         "bank": default_bank().get("rouge1_r"),
         "bank cider": corpus,
         "column": ColumnMetric("length"),
+        "callable": CallableMetric(words, hidden=["rating"]),
     }
     return {**kinds, "induced": induced([judged[0], panel.members()[0], kinds["repeated"], corpus, kinds["column"]])}
 

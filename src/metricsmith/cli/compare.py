@@ -10,6 +10,7 @@ import typer
 from metricsmith.cli.columns import aligned, widths
 from metricsmith.cli.endings import interruptible, tell, write_into
 from metricsmith.cli.limits import Bounds, StoreFile, concurrency
+from metricsmith.cli.metric_file import judge_files, own_metrics
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.table import (
@@ -27,6 +28,7 @@ from metricsmith.cli.table import (
     MetricColumns,
     MostMetrics,
     Output,
+    OwnJudges,
     PanelMode,
     PriorColumns,
     Rater,
@@ -88,6 +90,7 @@ def compare(
     regression: Regression = "auto",
     n: Components = None,
     k: MostMetrics = 30,
+    judge: OwnJudges = None,
     panel: PanelMode = False,
     allow_missing: AllowMissing = False,
     full: FullModel = False,
@@ -116,13 +119,15 @@ def compare(
 
     model = language_model(lm, api_base, temperature)
     optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, full=full, regression=regression, panel=panel, allow_missing=allow_missing, lm=model,
-        seed=seed, progress=not quiet and not as_json, store=store, concurrency=concurrency(bounds, None, None),
+        metrics=own_metrics(judge, model), bank=bank, k=k, n=n, full=full, regression=regression, panel=panel,
+        allow_missing=allow_missing, lm=model, seed=seed, progress=not quiet and not as_json, store=store,
+        concurrency=concurrency(bounds, None, None),
         allow_columns=tuple(allow_column or ()),
     )  # fmt: skip
     if not dry_run:
         check_writable(out, "--out", folder=True)
-        check_apart([out / name for name in COMPARISON_FILES], "--out", {"table": data, "store": store})
+        inputs = {"table": data, "store": store, **judge_files(judge)}
+        check_apart([out / name for name in COMPARISON_FILES], "--out", inputs)
     if store is not None:
         check_writable(store, "--store", folder=False)
     columns = reading(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from metricsmith.cli.endings import interruptible, tell
 from metricsmith.cli.limits import Bounds, StoreFile, concurrency
+from metricsmith.cli.metric_file import judge_files, own_metrics
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.summary import summary
@@ -27,6 +29,7 @@ from metricsmith.cli.table import (
     MetricColumns,
     MostMetrics,
     Output,
+    OwnJudges,
     PanelMode,
     PriorColumns,
     Rater,
@@ -73,6 +76,7 @@ def induce(
     regression: Regression = "auto",
     n: Components = None,
     k: MostMetrics = 30,
+    judge: OwnJudges = None,
     panel: PanelMode = False,
     allow_missing: AllowMissing = False,
     full: FullModel = False,
@@ -112,17 +116,19 @@ def induce(
     from metricsmith.optimizers.probing.run import Prober
     from metricsmith.programs.asked_scale import asked_note
 
+    model = language_model(lm, api_base)
     optimizer = AutoMetrics(
-        bank=bank, k=k, n=n, full=full, regression=regression, panel=panel, allow_missing=allow_missing, strict=strict,
-        lm=language_model(lm, api_base), seed=seed, progress=not quiet and not as_json, store=store,
-        concurrency=concurrency(bounds, None, None), allow_columns=tuple(allow_column or ()),
+        metrics=own_metrics(judge, model), bank=bank, k=k, n=n, full=full, regression=regression, panel=panel,
+        allow_missing=allow_missing, strict=strict, lm=model, seed=seed, progress=not quiet and not as_json,
+        store=store, concurrency=concurrency(bounds, None, None), allow_columns=tuple(allow_column or ()),
     )  # fmt: skip
     prober = Prober(progress=not quiet and not as_json, seed=seed) if probe else None
     if test is not None and cv is not None:
         raise OptionError("--cv and --test exclude each other: cross-validation tests on every row")
     if not dry_run:
         check_writable(out, "--out", folder=True)
-        check_apart([out / name for name in FILES], "--out", {"table": data, "test table": test, "store": store})
+        inputs = {"table": data, "test table": test, "store": store, **judge_files(judge)}
+        check_apart([out / name for name in FILES], "--out", inputs)
     if store is not None:
         check_writable(store, "--store", folder=False)
     options = reading(
@@ -141,6 +147,8 @@ def induce(
     if dry_run:
         say(plan(table, optimizer, **sides, prober=prober))
         return
+    if quiet:
+        logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
     line = "" if quiet or as_json else split_line(table, optimizer, **sides)
     if line:
         say(f"note: {line}", err=True)

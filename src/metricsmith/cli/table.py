@@ -12,8 +12,9 @@ from metricsmith.errors import DataError
 
 __all__ = [
     "AllowColumns", "AllowMissing", "Bank", "Components", "Context", "Data", "FullModel", "Group", "Id", "Input",
-    "LowerIsBetter", "MetricColumns", "MostMetrics", "Output", "PanelMode", "PriorColumns", "Rater", "RaterEffects",
-    "Raters", "RawCsv", "Reference", "Regression", "ScaleText", "StrictMode", "System", "Target", "TaskText", "Where",
+    "LowerIsBetter", "MetricColumns", "MostMetrics", "Output", "OwnJudges", "PanelMode", "PriorColumns", "Rater",
+    "RaterEffects", "Raters", "RawCsv", "Reference", "Regression", "ScaleText", "StrictMode", "System", "Target",
+    "TaskText", "Where",
     "reading", "text_or_file",
 ]  # fmt: skip
 
@@ -66,6 +67,10 @@ Components = Annotated[int | None, typer.Option("--n", help="How many components
 MostMetrics = Annotated[int, typer.Option("--k", help="How many metrics retrieval keeps.")]
 StrictMode = Annotated[
     bool, typer.Option("--strict", help="Stop where a judge cannot be made or fails too often, instead of a warning.")
+]
+OwnJudges = Annotated[
+    list[Path] | None,
+    typer.Option("--judge", metavar="FILE.json", help="A saved judge or metric as a candidate of your own."),
 ]
 PanelMode = Annotated[
     bool, typer.Option("--panel", help="Ask all generated judges in one request a row, which is cheaper.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -12,9 +13,11 @@ from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.splits import content_order
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
+from metricsmith.optimizers.apart import set_apart
 from metricsmith.optimizers.candidates import DEFAULT_POOL, Sources
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.own import own_metrics
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Sides, evaluate
 from metricsmith.programs.induced import InducedMetric
@@ -59,10 +62,15 @@ class AutoMetrics:
         Scores that the rows bring along under ``columns``, and those among them declared to measure the
         target.
     allow_columns : sequence of str
-        Those among `columns` that are taken although they are the target under another name, alone or together with
-        others; without it such columns are a `DataError`, and near copies the first warning of the report.
-    metrics : MetricBank, optional
-        A bank other than the default one.
+        Those among `columns` and your own functions that are taken although they are the target under another name,
+        alone or together with others; without it these are a `DataError`, and near copies the first warning of the
+        report.
+    metrics : MetricBank or sequence, optional
+        A bank other than the default one; or your own candidates: judges of any family, tuned ones, panels, functions
+        ``(example, pred)``, names of bank metrics such as ``"rouge1_f"``, whole banks, induced metrics. These are
+        always candidates, whatever the number of rows and whatever retrieval keeps (`k` counts the others). Judges
+        count as declared to measure the target, like generated ones. A judge that has learned from rated rows is
+        neither weighed by these nor tested on them. Functions see neither the rating nor what it follows from.
     recommender : Recommender, optional
         By default BM25, then the language model's ranking where there is one.
     lm : dspy.LM, optional
@@ -100,7 +108,7 @@ class AutoMetrics:
         columns: Sequence[str] = (),
         prior_columns: Sequence[str] = (),
         allow_columns: Sequence[str] = (),
-        metrics: MetricBank | None = None,
+        metrics: MetricBank | Sequence[Any] | None = None,
         recommender: Recommender | None = None,
         lm: Any = None,
         concurrency: Literal["auto"] | int | Concurrency = "auto",
@@ -113,6 +121,7 @@ class AutoMetrics:
         allow_missing: bool = False,
         seed: int = 0,
     ) -> None:
+        bank_of_metrics, own = own_metrics(metrics)
         self.task = task
         self.options = Options(
             sources=Sources(
@@ -121,7 +130,8 @@ class AutoMetrics:
                 prior_columns=tuple(prior_columns),
                 allow_columns=tuple(allow_columns),
                 generators=dict(DEFAULT_POOL if generators is None else generators),
-                metrics=metrics,
+                metrics=bank_of_metrics,
+                own=own,
                 k=k,
                 generated_only_below=generated_only_below,
                 panel=panel,
@@ -188,9 +198,9 @@ class AutoMetrics:
         if not isinstance(task, Task):
             raise OptionError(f"AutoMetrics needs a task, not {task!r}: pass task=Task(description, target, scale)")
         rated, unrated = split_rated(trainset, task)
-        sides = {"train": rated, "test": split_rated(valset or (), task)[0], "unrated": unrated}
-        places = {side: content_order(rows, task.target) for side, rows in sides.items()}
-        rows = {side: [sides[side][place] for place in order] for side, order in places.items()}
+        given = {"train": rated, "test": split_rated(valset or (), task)[0], "unrated": unrated}
+        places = {side: content_order(rows, task.target) for side, rows in given.items()}
+        rows = {side: [given[side][place] for place in order] for side, order in places.items()}
         train, test = Rated.of(rows["train"], task.target), Rated.of(rows["test"], task.target)
         shared = shared_source(train, test)
         if shared:
@@ -206,8 +216,10 @@ class AutoMetrics:
         left_out = len(valset or ()) - len(test)
         notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
         first = self.options.sources.check_columns([*train.rows, *test.rows], task.target)
-        sides_in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places, first)
-        return evaluate(sides_in_order, task, self.options).metric
+        in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places, first)
+        sides, own = set_apart(self.options.sources.own, train, lambda _: in_order)
+        options = replace(self.options, sources=replace(self.options.sources, own=own))
+        return evaluate(sides, task, options).metric
 
 
 def split_rated(rows: Sequence[dspy.Example], task: Task) -> tuple[list[dspy.Example], list[dspy.Example]]:

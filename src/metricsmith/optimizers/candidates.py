@@ -26,9 +26,12 @@ from metricsmith.optimizers.generation import (
     generate,
 )
 from metricsmith.optimizers.learning_judges import LEARNED, learn
+from metricsmith.optimizers.own import hidden_fields, named_apart
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.panel import Panel, PanelMember
+from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
@@ -65,11 +68,13 @@ class Sources:
     prior_columns : collection of str
         Those among `columns` that are declared to measure the target, more being better.
     allow_columns : collection of str
-        Those among `columns` that are taken although they order the rows just as the ratings do.
+        Those among `columns` and own functions that are taken although they order the rows just as the ratings do.
     generators : mapping of str to int
         Judge family to number of judges.
     metrics : MetricBank, optional
         The bank; None takes the whole default one.
+    own : sequence of Metric
+        The caller's own (`metricsmith.optimizers.own`): always candidates, and not counted in `k`.
     k : int
         How many metrics (cards) retrieval keeps.
     generated_only_below : int
@@ -86,6 +91,7 @@ class Sources:
     allow_columns: Collection[str] = ()
     generators: Mapping[str, int] = field(default_factory=lambda: dict(DEFAULT_POOL))
     metrics: MetricBank | None = None
+    own: Sequence[Metric] = ()
     k: int = 30
     generated_only_below: int = GENERATED_ONLY_BELOW
     panel: bool = False
@@ -115,10 +121,11 @@ class Sources:
             If a column, or several together, are the target under another name, and not allowed.
         """
         for name in self.allow_columns:
-            if name not in self.columns:
+            known = [*self.columns, *(metric.name for metric in self.own if metric.card.kind == "callable")]
+            if name not in known:
                 raise OptionError(
-                    f"allow_columns (--allow-column) names {name!r}{nearest(name, self.columns)}, which is no "
-                    f"candidate column; there are {', '.join(self.columns) or 'none'}: name one of them"
+                    f"allow_columns (--allow-column) names {name!r}{nearest(name, known)}, which is no "
+                    f"candidate column; there are {', '.join(known) or 'none'}: name one of them"
                 )
         cells = [row.get("columns") or {} for row in rows]
         values = {
@@ -178,6 +185,10 @@ class Sources:
         if not has_text:
             if self.bank in {"generated", "existing", "all"}:
                 raise NeedsError(f"bank={self.bank!r} needs output text, which the rows do not have")
+            if reader := next((metric.name for metric in self.own if metric.card.kind != "column"), ""):
+                raise NeedsError(
+                    f"your metric {reader!r} needs output text, which the rows do not have: name its column"
+                )
             return Plan(False, False, ())
         if self.bank != "auto":
             return Plan(self.bank in {"existing", "all"}, self.bank in {"generated", "all"}, ())
@@ -205,10 +216,10 @@ class Plan:
 class Candidates:
     """The predictors to compute.
 
-    `declared` names those that measure the target by declaration, more being better: generated judges and
-    prior columns. `judged` names the generated ones. `made` says how many of these there were before retrieval, and
-    `lacks` which others could not be made. `sparse` names those that are left out for want of values, each with the
-    share of the training rows.
+    `declared` names those that measure the target by declaration, more being better: judges, generated or the
+    caller's, and prior columns. `judged` names the judges. `made` says how many there were before retrieval, and
+    `lacks` which others could not be made. `own` names the caller's metrics. `sparse` names those that are left out for
+    want of values, each with the share of the training rows.
     """
 
     metrics: tuple[Metric, ...]
@@ -218,6 +229,7 @@ class Candidates:
     made: int = 0
     lacks: tuple[Lack, ...] = ()
     sparse: Mapping[str, str] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
 
     @property
     def not_made(self) -> str:
@@ -239,7 +251,7 @@ class Candidates:
 
     @property
     def judged(self) -> frozenset[str]:
-        """Names of the generated judges, alone or on a panel."""
+        """Names of the judges, alone, on a panel or repeated."""
         return frozenset(metric.name for metric in self.metrics if _is_judge(metric))
 
     @property
@@ -270,45 +282,61 @@ def gather(
 ) -> Candidates:
     """Generate judges, find usable bank metrics, and let the recommender keep the `k` most promising.
 
-    Columns are always kept: they are already paid for. A judge that cannot be made is lacking, and the others go on;
-    with `strict` it ends everything.
+    Columns are always kept, for they are already paid for, and so are the caller's own metrics. A judge that cannot be
+    made is lacking, and the others go on; with `strict` it ends everything.
 
     Raises
     ------
     ModelFailure
         If the model refuses to work, no request for judges reached it, or no candidate is left.
     """
+    bank, own, taken, said = _existing(rows, task, sources, plan)  # whatever is wrong with these ends it unpaid
     made = _generated(rows, task, sources.generators, seed, strict) if plan.generated else Generated()
-    notes, judges = [*plan.notes, *dict.fromkeys(made.notes)], made.judges
-    bank: list[BankMetric] = []
-    if plan.existing:
-        usable, unusable = (sources.metrics or default_bank()).usable(rows, coverage=sources.coverage)
-        bank = [metric.fit(rows) for metric in usable if metric.name not in sources.columns]
-        notes += _left_out(unusable)
-        notes += [
-            f"the column {m.name!r} stands in for the bank metric of that name"
-            for m in usable
-            if m.name in sources.columns
-        ]
-    _name_apart(judges, {*sources.columns, *(metric.name for metric in bank)})
+    notes, judges = [*plan.notes, *dict.fromkeys(made.notes), *said], made.judges
+    _name_apart(judges, taken)
     chosen, recommended_notes, recommended_usage = _retrieve([*judges, *bank], task, sources.k, recommender)
     if sources.panel:
         chosen = _seated(chosen, task)
-    metrics = (*map(ColumnMetric, sources.columns), *chosen)
+    metrics = (*map(ColumnMetric, sources.columns), *own, *chosen)
     if not metrics and made.lacks:
         raise ModelFailure(f"no candidate metric is left; {'; '.join(made.notes)}", usage=made.usage)
     if not metrics:
         raise OptionError("there is no candidate metric: give output text, --metric-columns, or another --bank")
-    declared = {metric.name for metric in chosen if _is_judge(metric) and metric.output.higher_is_better}
+    declared = {metric.name for metric in metrics if _is_judge(metric) and metric.output.higher_is_better}
     declared |= set(sources.prior_columns)
     return Candidates(
         metrics,
         frozenset(declared),
         (*notes, *recommended_notes),
         made.usage + recommended_usage,
-        len(judges),
+        len(judges) + sum(metric.card.cost == "model" for metric in own),
         made.lacks,
+        own=frozenset(metric.name for metric in own),
     )
+
+
+def _existing(
+    rows: Sequence[dspy.Example], task: Task, sources: Sources, plan: Plan
+) -> tuple[list[BankMetric], list[Metric], set[str], list[str]]:
+    """Bank metrics to choose from, the caller's own metrics, the names of both and of columns, and notes."""
+    whole, given = sources.metrics or default_bank(), {one.name for one in sources.own if isinstance(one, BankMetric)}
+    bank, own, notes = list[BankMetric](), list[Metric](), list[str]()
+    if plan.existing:
+        usable, unusable = whole.usable(rows, coverage=sources.coverage)
+        bank = [metric.fit(rows) for metric in usable if metric.name not in {*given, *sources.columns}]
+        notes += _left_out(unusable)
+        notes += [
+            f"the column {m.name!r} stands in for the bank metric of that name"
+            for m in usable
+            if m.name in sources.columns
+        ]
+    taken = {*sources.columns, *(metric.name for metric in bank)}
+    if sources.own:
+        # names of bank metrics that are no candidates now are taken too: a function has one name at any number of rows
+        taken |= {metric.name for metric in whole.metrics()} - given
+        own, said = named_apart(sources.own, taken, rows, hidden_fields(rows, task))
+        notes += said
+    return bank, own, taken, notes
 
 
 def _generated(
@@ -344,7 +372,8 @@ def _listed(sparse: Mapping[str, str]) -> str:
 
 
 def _is_judge(metric: Metric) -> bool:
-    return isinstance(metric, Judge | PanelMember)
+    repeated = isinstance(metric, Repeated) and _is_judge(metric.judge)
+    return repeated or isinstance(metric, Judge | PanelMember | DnAEval)
 
 
 def _seated(chosen: Sequence[Metric], task: Task) -> list[Metric]:

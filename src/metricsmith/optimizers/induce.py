@@ -11,10 +11,12 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metricsmith.datasets.splits import Split, content_order, effective_groups, folds, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError
+from metricsmith.optimizers.apart import set_apart
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.induction import Options
@@ -79,7 +81,8 @@ def induce(
     if not isinstance(table, Table):
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     options, task = configure(table, optimizer or AutoMetrics())
-    done = evaluate(_chosen(table, options, task, fraction, test, cv, split, most_requests), task, options)
+    sides, options = _apart(table, options, task, fraction, test, cv, split, most_requests)
+    done = evaluate(sides, task, options)
     done.metric.record = replace(done.record, raters=(table if test is None else test).rater_ceiling())
     done = replace(done, record=done.metric.record)
     done.metric.settings.values["reading"] = _reading(table, done.metric)
@@ -142,13 +145,14 @@ def plan(
     options, task = configure(table, optimizer)
     if isinstance(options.store, str | PathLike) and Path(options.store).exists():
         Store(options.store, read_only=True).close()  # the run would find out too, but later
-    sides = _chosen(table, options, task, fraction, test, cv, split, most_requests)
+    sides, options = _apart(table, options, task, fraction, test, cv, split, most_requests)
     chosen, usage = options.plan(sides.train), estimate_run(sides, task, options)
     cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
     judges = sum(options.sources.generators.values()) if chosen.generated else 0
     seated = sum(
         count for name, count in options.sources.generators.items() if name in GENERATORS and GENERATORS[name].on_panels
     )
+    own = f", {len(options.sources.own)} of your own" if options.sources.own else ""
     together = f" ({seated} of them asked together)" if options.sources.panel and judges else ""
     return "\n".join(
         [
@@ -156,8 +160,10 @@ def plan(
             f"source: {sides.origin}",
             *([sides.split] if sides.split else []),
             f"candidates: {judges} generated judges{together}, {'the' if chosen.existing else 'no'} bank metrics, "
-            f"{len(options.sources.columns)} columns; retrieval keeps at most {options.sources.k} judges and metrics",
+            f"{len(options.sources.columns)} columns{own}; retrieval keeps at most {options.sources.k} judges and "
+            "metrics",
             *chosen.notes,
+            *sides.warnings,
             f"requests: {usage.requests}, prompt tokens: {usage.prompt_tokens}, completion tokens: "
             f"{usage.completion_tokens} ({cost}; estimates, retries not counted"
             + ("" if options.store is None else ", nor what the store holds already: that shows only with the judges")
@@ -179,6 +185,31 @@ def configure(table: Table, optimizer: AutoMetrics) -> tuple[Options, Task]:
     return replace(optimizer.options, sources=replace(sources, columns=columns, prior_columns=prior)), task
 
 
+def _apart(
+    table: Table, options: Options, task: Task, fraction: float | None, test: Table | None, *how: Any
+) -> tuple[Sides, Options]:
+    """The sides, and the options with those of the caller's own metrics that can be weighed on them.
+
+    Rows from which these have learned are set apart before the others are divided, and then join the learning side.
+    """
+    order = content_order(table.rows, task.target)
+    places = order[~np.isnan(table.ratings[order])]
+    rated = Rated.of(table.subset(places).rows, task.target)
+
+    def divide(learned: NDArray[np.bool_]) -> Sides:
+        if not learned.any():
+            return _chosen(table, options, task, fraction, test, *how)
+        rest = np.setdiff1d(np.arange(len(table)), places[learned])
+        sides = _chosen(table.subset(rest), options, task, fraction, test, *how)
+        own = ("train", "unrated", *(["test"] if test is None else []))
+        given = {**sides.places, **{side: rest[sides.places[side]] for side in own}}
+        given["train"] = np.concatenate([given["train"], places[learned]])
+        return replace(sides.with_learning(rated.take(np.flatnonzero(learned))), places=given)
+
+    sides, own = set_apart(options.sources.own, rated, divide)
+    return sides, replace(options, sources=replace(options.sources, own=own))
+
+
 def split_line(
     table: Table,
     optimizer: AutoMetrics,
@@ -191,7 +222,7 @@ def split_line(
 ) -> str:
     """How `induce` with the same options would set rows aside, and why so; empty where nothing is to be decided."""
     options, task = configure(table, optimizer)
-    return _chosen(table, options, task, fraction, test, cv, split, most_requests).split
+    return _apart(table, options, task, fraction, test, cv, split, most_requests)[0].split
 
 
 def _chosen(

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from metricsmith.errors import OptionError
 from metricsmith.optimizers.candidates import Candidates, Plan, Sources, gather
 from metricsmith.optimizers.fitting import FitOptions, Fitted, check_learnable, fit
+from metricsmith.optimizers.own import check_functions, from_learning
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
+from metricsmith.programs.learned import mark_learned
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
@@ -119,7 +121,8 @@ class Induction:
 
     `table` covers the training rows first, then the others; `scored` has the same rows with the judges that were
     dropped for their failures too, of which `candidates` and `table` know nothing. `unrated_values`, shape (u, m),
-    are the unrated rows that helped to choose the small model. `fit` says of which size that was to be.
+    are the unrated rows that helped to choose the small model. `fit` says of which size that was to be. `learned`,
+    shape (n, m), is true where a metric of the caller's has learned from the group of a training row.
     """
 
     train: Rated
@@ -129,12 +132,14 @@ class Induction:
     unrated_values: FloatArray
     fitted: Fitted
     metric: InducedMetric
+    learned: NDArray[np.bool_]
     fit: FitOptions = field(default_factory=FitOptions)
+    warnings: tuple[str, ...] = ()
 
     @property
     def train_values(self) -> FloatArray:
-        """Candidate scores of the training rows, shape (n, m)."""
-        return self.table.run()[: len(self.train)]
+        """Candidate scores of the training rows, shape (n, m); NaN where the candidate has learned from them."""
+        return np.where(self.learned, np.nan, self.table.run()[: len(self.train)])
 
     @property
     def other_values(self) -> FloatArray:
@@ -190,9 +195,18 @@ def induct(
             table = scored.select(metric.name for metric in candidates.metrics)
             extra = score(candidates.metrics, [] if candidates.costly else unrated, progress=False)
     size = options.fit.settled(candidates.costly)
+    learned = [
+        from_learning(metric, train) if metric.name in candidates.own else np.zeros(len(train), dtype=bool)
+        for metric in table.metrics
+    ]
+    sources = options.sources
+    warnings = check_functions(
+        table, train.ratings, task.target, allowed=sources.allow_columns, prior=sources.prior_columns
+    )
+    mask = np.array(learned, dtype=bool).reshape(len(table.metrics), len(train)).T
     with stage("fitting", options.progress):
         fitted = fit(
-            table.run()[: len(train)],
+            np.where(mask, np.nan, table.run()[: len(train)]),
             train.ratings,
             table.names,
             declared=candidates.declared,
@@ -211,5 +225,6 @@ def induct(
     )
     if options.model is not None and "model" in metric.card.needs:
         metric.made_with = {"model": str(options.model.model)}
+    mark_learned(metric, train.rows)
     metric.settings.values["best"] = metric.best_contributions(components.run()[: len(train)])
-    return Induction(train, candidates, scored, table, extra.run(), fitted, metric, size)
+    return Induction(train, candidates, scored, table, extra.run(), fitted, metric, mask, size, warnings)

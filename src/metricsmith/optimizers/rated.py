@@ -37,6 +37,10 @@ class Rated:
         chosen = [int(index) for index in indices]
         return Rated([self.rows[i] for i in chosen], self.ratings[chosen], [self.groups[i] for i in chosen])
 
+    def __add__(self, other: Rated) -> Rated:
+        ratings = np.concatenate([self.ratings, other.ratings])
+        return Rated([*self.rows, *other.rows], ratings, [*self.groups, *other.groups])
+
     def __len__(self) -> int:
         return len(self.rows)
 

@@ -114,6 +114,7 @@ def record_run(
         usage=_usage(usage, estimated, seconds),
         warnings=(
             *first,
+            *induction.warnings,
             *_majority(induction),
             *_warnings(induction, evaluation, failed),
             *missing_judges(induction),
@@ -207,7 +208,7 @@ def _components(induction: Induction, evaluation: Evaluation) -> tuple[Component
             kind=metric.card.kind,
             weight=float(weight),
             direction="+" if weight >= 0 else "-",
-            tau_train=kendall_tau_b(values[:cut, j], ratings),
+            tau_train=kendall_tau_b(induction.train_values[:, induction.fitted.positions[j]], ratings),
             tau_test=kendall_tau_b(values[cut:, j], test_ratings)
             if len(test_ratings)
             else evaluation.own_taus.get(metric.name, math.nan),
@@ -239,7 +240,7 @@ def _rows(
                 group=str(row.get("group", "")),
                 split=split,
                 rating=None if split == "unrated" else float(row[target]),
-                prediction=held_out[number] if held_out else explanation.prediction.raw,
+                prediction=_number(held_out[number]) if held_out else explanation.prediction.raw,
                 output=str(row.get("output") or ""),
                 input=str(row.get("input") or ""),
                 values={part.name: part.judgement.raw for part in explanation.parts},
@@ -248,6 +249,10 @@ def _rows(
             )
         )
     return records
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def _contributions(explanation: Explanation) -> dict[str, float]:

@@ -29,6 +29,7 @@ from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task, Usage
 from metricsmith.report.record import RunRecord
 from metricsmith.report.write import write_reports
+from metricsmith.scoring import estimate as estimate_scoring
 from metricsmith.scoring import score
 from metricsmith.store import Store
 from metricsmith.version import __version__
@@ -102,6 +103,13 @@ class Sides:
     warnings: Sequence[str] = field(default=())
     split: str = ""
 
+    def with_learning(self, more: Rated) -> Sides:
+        """The same with further rows, which are learned from in every fold and tested on in none."""
+        places = np.arange(len(self.train), len(self.train) + len(more))
+        folds = [Split(np.concatenate([fold.train, places]), fold.test) for fold in self.folds]
+        origin = f"{self.origin} | {len(more)} further rows learned from and never tested on"
+        return replace(self, train=self.train + more, folds=folds, origin=origin)
+
 
 def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     """Induce a metric and find out how far it agrees with raters whom the fit has not seen."""
@@ -160,14 +168,26 @@ def estimate_run(sides: Sides, task: Task, options: Options, kept: float = KEPT)
     )
     cards = sum(counts.values(), len({metric.card.name for metric in bank}))
     ranked = options.model is not None and options.recommender is None and cards > options.sources.k
+    own = _own_requests(sides, options)
     if not ranked and not counts:
-        return Usage()
+        return own
     passes = len(sides.folds) + 1
     share = 1.0 if options.sources.panel else kept  # one request carries the whole panel
     judged = judged_rows(len(sides.train), sides.folds, share) + len(sides.test) + len(sides.unrated)
     learned = learned_bound(sides.train, sides.folds, task, counts, options.seed)
     load = Load(passes, judged, cards if ranked else 0, options.sources.panel, learned)
-    return estimate(sides.train.rows, task, counts, load, getattr(options.model, "model", ""))
+    return own + estimate(sides.train.rows, task, counts, load, getattr(options.model, "model", ""))
+
+
+def _own_requests(sides: Sides, options: Options) -> Usage:
+    """What the caller's own judges ask: once a row, since they are the same in every fold, which all share a store."""
+    judges = [metric for metric in options.sources.own if "model" in metric.card.needs]
+    if not judges:
+        return Usage()
+    passes = 1 if options.store is not None or options.model is not None else len(sides.folds) + 1
+    with options.asking():
+        one = estimate_scoring(judges, [*sides.train.rows, *sides.test.rows])
+        return sum([one] * passes, estimate_scoring(judges, sides.unrated))
 
 
 def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:

@@ -45,6 +45,7 @@ from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import RatersJudge
+from metricsmith.programs.learned import mark_tuned
 from metricsmith.records import Status, Task
 from metricsmith.scoring.failures import one_line, words
 from metricsmith.scoring.flow import Flow
@@ -299,6 +300,7 @@ class JudgeTuner:
         tuned = (answers.modules[selection.chosen] if selection.replaced else judge).deepcopy()
         if isinstance(tuned, RatersJudge) and tuned.asked.points:
             tuned = tuned.with_rating_map(bench.reading.sign * bench.values(selection.chosen), bench.select.ratings)
+        mark_tuned(tuned, [*bench.learn.rows, *bench.select.rows])
         tuned.tuning = Tuning(
             method=self.method,
             objective=self.goal.name,

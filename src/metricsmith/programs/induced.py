@@ -7,6 +7,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from os import PathLike
 from typing import Any
 
 import dspy
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, StateError
 from metricsmith.metric import Explanation, Metric, Part, content_hash
-from metricsmith.programs.state import Saved, Settings, other_model
+from metricsmith.programs.state import Saved, Settings, other_model, state_parts
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
 from metricsmith.regression import LinearCombination
 from metricsmith.report.record import RunRecord
@@ -26,6 +27,7 @@ from metricsmith.scoring.adapters import adapter_name
 __all__ = ["Explanation", "InducedMetric", "Part"]
 
 logger = logging.getLogger(__name__)
+notes = logging.getLogger("metricsmith.notes")  # shown on the terminal, each once
 
 MOST_MISSING = 0.5  # share of the absolute weight that may be missing before a prediction has no value
 
@@ -174,6 +176,9 @@ class InducedMetric(DSPyCallable, Saved):
     def combine(self, table: ScoreTable, *, run: int = 0) -> list[Explanation]:
         """Predict from component judgements already made; `table` has the components in order."""
         columns = [table.column(j) for j in range(len(table.metrics))]
+        for metric, column in zip(table.metrics, columns, strict=True):
+            if metric.card.kind == "column" and column and not any(judgement.ok for judgement in column):
+                notes.warning("the metric reads the column %s, which none of the %d rows has", metric.name, len(column))
         judgements = [[column[i] for column in columns] for i in range(len(table.rows))]
         return self._explain(table.run(), judgements, run)
 
@@ -270,9 +275,36 @@ class InducedMetric(DSPyCallable, Saved):
         return f"InducedMetric({self.task.target} from {names or 'its mean alone'})"
 
     def fingerprint(self) -> str:
-        """A hash of components, weights and scale."""
-        parts = [component.fingerprint() for component in self.components]
+        """A hash of components, weights and scale; of a function's name, whose code no file holds."""
+        parts = [
+            content_hash(component.to_state()) if component.card.kind == "callable" else component.fingerprint()
+            for component in self.components
+        ]
         return content_hash("induced", parts, self.settings.combination, self.settings.task)
+
+    @property
+    def demands(self) -> list[str]:
+        """Sentences on what the components rest on besides the texts of a row; empty where that is nothing."""
+        states = [part for _, part in state_parts(self.to_state())]
+        columns, functions = (
+            list(dict.fromkeys(part["name"] for part in states if part["kind"] == kind))
+            for kind in ("column", "callable")
+        )
+        said = (
+            [f"the metric reads {', '.join(columns)} from its table: new rows must bring that too"] if columns else []
+        )
+        if functions:
+            said.append(
+                f"the metric calls the Python functions {', '.join(functions)}, which no file holds: whoever loads it "
+                "hands them over, metricsmith.load(path, functions={...})"
+            )
+        return said
+
+    def save(self, path: str | PathLike[str], **dspy_options: Any) -> None:
+        """Write one JSON that `metricsmith.load` reads, as `Saved.save` does, and say what it does not hold."""
+        super().save(path, **dspy_options)
+        for said in self.demands:
+            notes.warning("%s", said)
 
     def to_state(self) -> dict[str, Any]:
         """Everything that the scores depend on, the language model aside."""

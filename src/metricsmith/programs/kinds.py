@@ -14,7 +14,7 @@ import dspy
 
 from metricsmith.aggregation import AGGREGATES, OutlierRule
 from metricsmith.bank.catalogue import default_bank
-from metricsmith.errors import StateError
+from metricsmith.errors import OptionError, StateError
 from metricsmith.mqm import MQMWeights
 from metricsmith.programs.schema import (
     ITEMS,
@@ -87,8 +87,23 @@ def _bank(value: Any, path: str) -> None:
         refuse(at(path, "statistics"), f"not allowed; {value['name']} has none")
 
 
+def _output(value: Mapping[str, Any]) -> None:
+    """The range of a function's number, from which its score follows."""
+    low, high = value["low"], value["high"]
+    if (low is None or high is None) and not value["half"]:
+        raise OptionError("a range without an end needs 'half' above 0")
+    if low is not None and high is not None and not low < high:
+        raise OptionError(f"a range from {low:g} to {high:g} is not allowed; low must be below high")
+
+
 FLAG, SHARE = one_of(True, False), number(0, 1)
-MADE_WITH = keys({"model": text(NAME)})  # provenance: text that is printed and compared
+LEARNED = list_of(text(NAME), NUMBERS)
+MADE_WITH = keys({"model": text(NAME), "learned_from": LEARNED})  # provenance: it is compared, and changes no score
+END = maybe(number())
+FUNCTION = keys(  # the name of code that the file does not hold
+    name=text(NAME, 1), hidden=list_of(text(NAME)),
+    output=made(keys(low=END, high=END, half=maybe(number(0)), higher_is_better=FLAG), _output),
+)  # fmt: skip
 SCALE = made(
     keys({"step": maybe(number()), "higher_is_better": FLAG}, low=number(), high=number()),
     lambda value: Scale(**value),
@@ -169,6 +184,7 @@ class Kind:
 KINDS: Mapping[str, Kind] = {
     "induced": Kind(same_length(INDUCED, "best", "components"), 50),
     "bank": Kind(_bank, 50),
+    "callable": Kind(FUNCTION),
     "column": Kind(keys(name=text(NAME))),
     "criterion_judge": Kind(_judge(JudgeCriterion, **CRITERION)),
     "direct_assessment": Kind(

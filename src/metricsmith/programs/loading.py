@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from os import PathLike
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
-from metricsmith.errors import OptionError, StateError
+from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -26,14 +27,18 @@ from metricsmith.programs.judges.panel import Panel, PanelMember, join_panels
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.kinds import check_state
-from metricsmith.programs.state import read_state
+from metricsmith.programs.state import read_state, state_parts
 from metricsmith.records import Scale, Task
 from metricsmith.regression import LinearCombination
+from metricsmith.scoring.callables import CallableMetric
 
 __all__ = ["from_state", "load"]
 
+Functions = Mapping[str, Callable[..., Any]]
+NONE: Functions = MappingProxyType({})
 
-def load(path: str | PathLike[str]) -> Any:
+
+def load(path: str | PathLike[str], *, functions: Functions | None = None) -> Any:
     """Build the metric that a ``save`` of ours or ``metricsmith induce`` wrote; its scores are identical.
 
     The file is checked as a whole before anything is built, and can do nothing but score: it names no model, address,
@@ -43,10 +48,13 @@ def load(path: str | PathLike[str]) -> Any:
     ----------
     path : path
         A JSON file, or a folder with a ``metric.json``.
+    functions : mapping of str to callable, optional
+        The functions among the metric's components, by the names that the file has for them: a file holds no code,
+        and nothing is imported for it. Others than these are not used.
 
     Returns
     -------
-    InducedMetric, Judge, Panel, BankMetric or ColumnMetric
+    InducedMetric, Judge, Panel, BankMetric, ColumnMetric or CallableMetric
         Judges come without a language model: pass ``lm=`` to `score`, or have one in force.
 
     Raises
@@ -54,37 +62,55 @@ def load(path: str | PathLike[str]) -> Any:
     StateError
         If the file cannot be read, was changed by hand, is of another schema version, or holds anything that its kind
         does not allow; the message has the path inside the file.
+    NeedsError
+        If the metric rests on a function that `functions` lacks; the message has the line of Python to write.
+    OptionError
+        If `functions` is no mapping, or has something that is no function of (example, pred).
     """
-    content = read_state(path)
+    content, given = read_state(path), NONE if functions is None else functions
+    named = list(dict.fromkeys(part["name"] for _, part in state_parts(content) if part["kind"] == "callable"))
+    if not isinstance(given, Mapping):
+        raise OptionError(f"functions={given!r:.60} must be a mapping, such as functions={{'name': function}}")
+    if any(name not in given for name in named):
+        line = ", ".join(f"{name!r}: {name if name.isidentifier() else '...'}" for name in named)
+        raise NeedsError(
+            f"{path} rests on the Python function{'s' * (len(named) > 1)} {', '.join(named)}, of which a file keeps "
+            f"the name alone: hand over the code in Python, metric = metricsmith.load({str(path)!r}, "
+            f"functions={{{line}}}), and score there, metric.judge_batch(rows)"
+        )
+    for function in given.values():
+        CallableMetric.of(function)
     try:
-        return _built(content, "")
+        return _built(content, "", given)
     except StateError as problem:
         raise StateError(f"{path}: {problem}") from problem
 
 
-def from_state(state: Mapping[str, Any]) -> Metric:
-    """Build a metric from its `to_state`, which is checked as a file is."""
+def from_state(state: Mapping[str, Any], functions: Functions = NONE) -> Metric:
+    """Build a metric from its `to_state`, which is checked as a file is; `functions` as for `load`."""
     check_state(state)
-    metric: Metric = _built(state, "")
+    metric: Metric = _built(state, "", functions)
     return metric
 
 
-def _built(state: Mapping[str, Any], path: str) -> Any:
+def _built(state: Mapping[str, Any], path: str, functions: Functions) -> Any:
     """Build what has been checked; what only a constructor knows to be wrong is an error of the same kind."""
     kind = state["kind"]
     if kind not in (*_READERS, Panel.kind):
         raise StateError(f"a {kind!r} is no metric; known are {', '.join(_READERS)}")
     try:
         # a panel is no metric itself, but what asks for several
-        return Panel.from_state(state) if kind == Panel.kind else _READERS[kind](state, path)
+        return Panel.from_state(state) if kind == Panel.kind else _READERS[kind](state, path, functions)
     except OptionError as problem:
         raise StateError(f"{path or kind}: {problem}") from problem
 
 
-def _induced(state: Mapping[str, Any], path: str) -> Metric:
+def _induced(state: Mapping[str, Any], path: str, functions: Functions) -> Metric:
     task = state["task"]
-    places = [f"{path}.components[{place}]".lstrip(".") for place in range(len(state["components"]))]
-    components = [_built(component, place) for component, place in zip(state["components"], places, strict=True)]
+    components = [
+        _built(component, f"{path}.components[{place}]".lstrip("."), functions)
+        for place, component in enumerate(state["components"])
+    ]
     join_panels(components)
     metric = InducedMetric(
         components=components,
@@ -100,23 +126,33 @@ def _induced(state: Mapping[str, Any], path: str) -> Metric:
     return metric
 
 
-def _plain(state: Mapping[str, Any], _: str) -> Any:
+def _plain(state: Mapping[str, Any], *_: Any) -> Any:
     return _PLAIN[state["kind"]].from_state(state)
 
 
-def _inner(state: Mapping[str, Any], path: str) -> Any:
-    return _built(state["judge"], f"{path}.judge".lstrip("."))
+def _inner(state: Mapping[str, Any], path: str, functions: Functions) -> Any:
+    return _built(state["judge"], f"{path}.judge".lstrip("."), functions)
+
+
+def _function(state: Mapping[str, Any], _: str, functions: Functions) -> Metric:
+    name = state["name"]
+    if name not in functions:
+        raise NeedsError(
+            f"a state holds the name of the function {name!r} alone: pass functions={{{name!r}: function}}"
+        )
+    return CallableMetric.from_state(state, functions[name])
 
 
 _PLAIN: dict[str, Any] = {kind.kind: kind for kind in (
     CriterionJudge, DirectAssessment, DnAEval, ESAJudge, ExampleJudge, GEval, GuidelineJudge, MQMAnnotator,
     PanelMember, RubricJudge,
 )}  # fmt: skip
-_READERS: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
+_READERS: dict[str, Callable[[Mapping[str, Any], str, Functions], Any]] = {
     "induced": _induced,
-    "bank": lambda state, _: replace(default_bank().get(state["name"]), statistics=state.get("statistics")),
-    "column": lambda state, _: ColumnMetric(state["name"]),
-    "mqm_judge": lambda state, path: MQMJudge.from_state(state, _inner(state, path)),
-    "repeated": lambda state, path: Repeated.from_state(state, _inner(state, path)),
+    "bank": lambda state, *_: replace(default_bank().get(state["name"]), statistics=state.get("statistics")),
+    "callable": _function,
+    "column": lambda state, *_: ColumnMetric(state["name"]),
+    "mqm_judge": lambda state, *inner: MQMJudge.from_state(state, _inner(state, *inner)),
+    "repeated": lambda state, *inner: Repeated.from_state(state, _inner(state, *inner)),
     **dict.fromkeys(_PLAIN, _plain),
 }  # fmt: skip

@@ -31,7 +31,7 @@ from metricsmith.version import __version__
 
 __all__ = [
     "SCHEMA_VERSION", "Saved", "Settings", "module_fingerprint", "module_state", "read_state", "other_model",
-    "write_state",
+    "state_parts", "write_state",
 ]  # fmt: skip
 
 SCHEMA_VERSION = 1
@@ -109,12 +109,13 @@ class Saved(dspy.Module):  # type: ignore[misc]
 
     Attributes
     ----------
-    made_with : dict of str to str
+    made_with : dict of str to Any
         Provenance: under ``model`` the name of the model that a metric was induced with, or was set to when it was
-        saved. It is compared, never used.
+        saved; under ``learned_from`` hashes of the rated rows that it learned from (`metricsmith.programs.learned`).
+        It is compared, never used, and in no fingerprint.
     """
 
-    made_with: Mapping[str, str] = MappingProxyType({})
+    made_with: Mapping[str, Any] = MappingProxyType({})
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state with its ``kind``; no model and no key."""
@@ -156,7 +157,7 @@ class Saved(dspy.Module):  # type: ignore[misc]
                 predictor(own.signature)(content.get(name), name)
             super().load(path)
             return
-        saved, own = dict(_parts(read_state(path))), dict(_parts(self.to_state()))
+        saved, own = dict(state_parts(read_state(path))), dict(state_parts(self.to_state()))
         if {place: _build(part) for place, part in saved.items()} != {
             place: _build(part) for place, part in own.items()
         }:
@@ -169,7 +170,7 @@ class Saved(dspy.Module):  # type: ignore[misc]
             module.made_with = part.get("made_with", {})
 
 
-def _parts(state: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+def state_parts(state: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
     """A metric's state and those of its parts, each under the beginning of its parameters' names."""
     yield place, state
     inner = {"judge.": state.get("judge"), "asker.": state.get("panel")}
@@ -177,12 +178,12 @@ def _parts(state: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Map
         inner |= {f"{several}[{number}].": part for number, part in enumerate(state.get(several, ()))}
     for name, part in inner.items():
         if part is not None:
-            yield from _parts(part, place + name)
+            yield from state_parts(part, place + name)
 
 
 def _build(state: Mapping[str, Any]) -> Any:
     """The part of a state that must be equal for one metric to take another's: the kind, and all without parameters."""
-    return state if state["kind"] in ("bank", "column") else state["kind"]
+    return state if state["kind"] in ("bank", "callable", "column") else state["kind"]
 
 
 def _own(state: Mapping[str, Any]) -> Mapping[str, Any]:

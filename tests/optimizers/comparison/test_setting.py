@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,11 @@ from hypothesis import strategies as st
 
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, OptionError
-from metricsmith.optimizers.comparison.setting import divide
+from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.comparison.setting import divide, prepare
+from owned import memory, words
+from planted import TASK, planted_rows
+from rated import as_table
 
 
 def table(groups=20, each=3, seed=0):
@@ -56,3 +62,22 @@ def test_impossible_shares_are_refused(fraction, validation):
 def test_three_groups_are_needed():
     with pytest.raises(DataError, match=r"2 groups.*--group"):
         divide(table(2, 5), table().task, fraction=0.3, validation=0.2, seed=0)
+
+
+def test_rows_that_own_metrics_learned_from_are_training_rows_and_no_existing_metric_is_own():
+    rows = planted_rows(sources=30)
+    shown = [row for row in rows if row.group in {"s2", "s5", "s8"}]
+    options = AutoMetrics(TASK, metrics=[memory(shown), words], bank="none", columns=["good"]).options
+    for seed in range(4):
+        chosen = replace(options, seed=seed)
+        setting = prepare(as_table(rows), TASK, chosen, fraction=0.3, validation=0.2, guideline="", dimensions=3)
+        parts = setting.parts
+        assert {"s2", "s5", "s8"} <= set(parts.train.groups)
+        assert {"s2", "s5", "s8"}.isdisjoint({*parts.validation.groups, *parts.test.groups})
+        assert len(parts.train) + len(parts.validation) + len(parts.test) == 90
+        assert "9 rated rows are learned from and never tested on" in setting.warnings[-1]
+        assert [metric.name for metric in setting.existing_metrics] == ["good"]
+    whole = AutoMetrics(TASK, metrics=[memory(rows), words], bank="none", columns=["good"]).options
+    setting = prepare(as_table(rows), TASK, whole, fraction=0.3, validation=0.2, guideline="", dimensions=3)
+    assert [metric.name for metric in setting.options.sources.own] == ["words"]
+    assert "Your metric 'memory' is left out" in setting.warnings[0]

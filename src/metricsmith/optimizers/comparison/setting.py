@@ -14,10 +14,12 @@ from metricsmith.datasets.splits import content_order, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric
+from metricsmith.optimizers.apart import set_apart
 from metricsmith.optimizers.candidates import Plan, gather
 from metricsmith.optimizers.fitting import check_learnable
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.runs import Sides
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.records import Task
 from metricsmith.scoring import ScoreTable, score
@@ -67,12 +69,7 @@ class Setting:
     @cached_property
     def learned(self) -> Rated:
         """The rows whose ratings a method that chooses nothing may learn from: training and validation rows."""
-        train, validation = self.parts.train, self.parts.validation
-        return Rated(
-            [*train.rows, *validation.rows],
-            np.concatenate([train.ratings, validation.ratings]),
-            [*train.groups, *validation.groups],
-        )
+        return self.parts.train + self.parts.validation
 
     @property
     def test(self) -> Rated:
@@ -91,7 +88,7 @@ class Setting:
         The baselines have ways of their own with missing scores, so that these do not rule a metric out.
         """
         has_text = any(row.get("output") for row in self.learned.rows)
-        sources = replace(self.options.sources, k=10**9, panel=False, allow_missing=True)
+        sources = replace(self.options.sources, k=10**9, panel=False, allow_missing=True, own=())  # own: AutoMetrics'
         uses_bank = has_text and sources.bank != "none"
         if not uses_bank and not sources.columns:
             return ()
@@ -128,11 +125,22 @@ def prepare(
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
     bank = remembered(options.sources.metrics or default_bank())
     options = replace(options, sources=replace(options.sources, metrics=bank))
-    rated = table.subset(table.rated())
+    rated = Rated.of(table.subset(table.rated()).rows, task.target)
     warnings = options.sources.check_columns(rated.rows, task.target)
-    parts = divide(table, task, fraction=fraction, validation=validation, seed=options.seed)
+    parts = Parts(rated, rated, rated)
+
+    def split(learned: NDArray[np.bool_]) -> Sides:
+        """Rows that the caller's own metrics have learned from are training rows, whatever becomes of the others."""
+        nonlocal parts
+        rest = table.subset(table.rated()[~learned])
+        parts = divide(rest, task, fraction=fraction, validation=validation, seed=options.seed)
+        parts = replace(parts, train=parts.train + rated.take(np.flatnonzero(learned)))
+        return Sides("holdout", parts.train + parts.validation, parts.test)
+
+    sides, own = set_apart(options.sources.own, rated, split)
+    options = replace(options, sources=replace(options.sources, own=own))
     check_learnable(parts.train.ratings)
-    return Setting(task, parts, options, guideline, dimensions, warnings)
+    return Setting(task, parts, options, guideline, dimensions, (*warnings, *sides.warnings, *sides.notes))
 
 
 def divide(table: Table, task: Task, *, fraction: float, validation: float, seed: int) -> Parts:

@@ -10,6 +10,7 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import Metric, RowText, row_text
+from metricsmith.programs.learned import mark_learned
 from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, other_model
 from metricsmith.programs.texts import marked_anew, shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
@@ -159,6 +160,7 @@ class Judge(DSPyCallable, Saved):
             raise DataError(f"{len(rows)} rows, {len(ratings)} ratings and {len(words)} reasons: give as many of each")
         judge: Self = self.deepcopy()
         judge.judge.demos = [self.example(*parts) for parts in zip(rows, ratings, words, strict=True)]
+        mark_learned(judge, rows)
         return judge
 
     @property

@@ -72,6 +72,8 @@ class Panel(Saved):
         states = [{"kind": judge.kind, "state": module_state(judge)} for judge in judges]
         self.settings = Settings(task=task or _common_task(judges), judges=states)
         self.judge = Predictor(JudgePanel)
+        if learned := sorted({row for judge in judges for row in judge.made_with.get("learned_from", ())}):
+            self.made_with = {"learned_from": learned}
 
     @property
     def names(self) -> list[str]:
