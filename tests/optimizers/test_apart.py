@@ -9,11 +9,11 @@ from loopback import serve
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.optimizers.apart import set_apart
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.induce import induce, plan
 from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, evaluate
+from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.learned import learned_from, row_hash
 from metricsmith.programs.loading import load
 from metricsmith.scoring import CallableMetric, score

@@ -11,7 +11,7 @@ from logprobs import SPREAD
 from loopback import scripted, serve
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics, split_rated
-from metricsmith.optimizers.candidates import DEFAULT_POOL
+from metricsmith.optimizers.sources import DEFAULT_POOL
 from metricsmith.programs.loading import load
 from panels import panelled
 from planted import TASK, planted_rows

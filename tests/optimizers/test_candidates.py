@@ -10,7 +10,8 @@ from metricsmith.bank import bleu, cider, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.errors import HopelessModel, JudgementFailed, NeedsError, OptionError
 from metricsmith.metric import make_row
-from metricsmith.optimizers.candidates import Sources, gather
+from metricsmith.optimizers.candidates import gather
+from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.recommenders.base import Recommendation, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender

@@ -14,9 +14,10 @@ from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import HopelessModel, Interrupted, ModelFailure
 from metricsmith.optimizers import learning_judges
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.candidates import Sources, gather
+from metricsmith.optimizers.candidates import gather
 from metricsmith.optimizers.comparison.run import compare
 from metricsmith.optimizers.induce import induce
+from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender

@@ -12,7 +12,6 @@ from loopback import own_axes, scripted, serve
 from metricsmith.datasets.splits import folds
 from metricsmith.metric import content_hash
 from metricsmith.optimizers import candidates
-from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.crossing import cross_validated, judged_rows
 from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL, FitOptions
@@ -20,6 +19,7 @@ from metricsmith.optimizers.generation import Generated
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
+from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.scoring import calls
 from planted import TASK, planted_rows

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.sources import Sources
 from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=10)

@@ -7,11 +7,11 @@ import pytest
 
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.metric import make_row
-from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.evaluation import METRIC, Trial, best_single, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.sources import Sources
 from metricsmith.records import Scale, Task
 
 TASK = Task("Rewrite.", "rating", Scale(1, 5))

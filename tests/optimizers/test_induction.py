@@ -9,10 +9,10 @@ from metricsmith.bank import cider
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.metric import make_row
-from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.sources import Sources
 from metricsmith.scoring import calls
 from planted import TASK, planted_rows
 

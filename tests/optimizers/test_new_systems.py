@@ -13,13 +13,14 @@ from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.table import read_table
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.candidates import Candidates, Sources
+from metricsmith.optimizers.candidates import Candidates
 from metricsmith.optimizers.evaluation import Trial
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induce import induce
 from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.new_systems import HeldOut, leave_systems_out, new_systems
 from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.sources import Sources
 from metricsmith.records import Scale, Task
 from stubs import Scripted
 

@@ -13,9 +13,10 @@ from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import DataError, ModelFailure, NeedsError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.candidates import Sources, gather
+from metricsmith.optimizers.candidates import gather
 from metricsmith.optimizers.own import from_learning, hidden_fields, own_metrics
 from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.recommenders.bm25 import BM25Recommender

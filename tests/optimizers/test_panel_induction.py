@@ -12,12 +12,13 @@ from loopback import scripted, serve
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.candidates import Sources, gather
+from metricsmith.optimizers.candidates import gather
 from metricsmith.optimizers.estimate import Load, estimate
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
+from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.recommenders.base import Recommendation, unscored

@@ -11,12 +11,12 @@ import pytest
 
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.metric import make_row
-from metricsmith.optimizers.candidates import Sources
 from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL, FitOptions
 from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.recording import Evaluation, record_run
+from metricsmith.optimizers.sources import Sources
 from metricsmith.records import Agreement, Difference, Judgement, Scale, Status, Task, Usage
 
 TASK = Task("Rewrite.", "rating", Scale(1, 5))

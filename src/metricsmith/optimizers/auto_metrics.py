@@ -14,12 +14,12 @@ from metricsmith.datasets.splits import content_order
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.apart import set_apart
-from metricsmith.optimizers.candidates import DEFAULT_POOL, Sources
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.own import own_metrics
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Sides, evaluate
+from metricsmith.optimizers.sources import DEFAULT_POOL, Sources
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.records import Task

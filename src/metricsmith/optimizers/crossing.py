@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from metricsmith.datasets.splits import Split
 from metricsmith.fold_agreement import agreement_over_folds, difference_over_folds
-from metricsmith.optimizers.candidates import Plan, learned_counts
 from metricsmith.optimizers.evaluation import METRIC, Trial, best_single, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induction import Induction, Options, induct
@@ -22,6 +21,7 @@ from metricsmith.optimizers.learning_judges import learn_bound
 from metricsmith.optimizers.new_systems import new_systems
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.recording import Evaluation, missing_judges
+from metricsmith.optimizers.sources import Plan, learned_counts
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.records import Judgement, Task, Usage
 from metricsmith.scoring import ScoreTable, score

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError
-from metricsmith.optimizers.candidates import Candidates, Plan, Sources, gather
+from metricsmith.optimizers.candidates import Candidates, gather
 from metricsmith.optimizers.fitting import FitOptions, Fitted, check_learnable, fit
 from metricsmith.optimizers.own import check_functions, from_learning
 from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.sources import Plan, Sources
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.learned import mark_learned

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.candidates import sparse_note
 from metricsmith.optimizers.comparison.figures import against, common_rows, measured
 from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS, METHODS, REFERENCE, Method, Predicted
 from metricsmith.optimizers.comparison.setting import Setting, prepare
 from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.sources import sparse_note
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.asked_scale import asked_note, asked_scale
 from metricsmith.records import Usage

@@ -15,11 +15,12 @@ from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric
 from metricsmith.optimizers.apart import set_apart
-from metricsmith.optimizers.candidates import Plan, gather
+from metricsmith.optimizers.candidates import gather
 from metricsmith.optimizers.fitting import check_learnable
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides
+from metricsmith.optimizers.sources import Plan
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.records import Task
 from metricsmith.scoring import ScoreTable, score
