@@ -103,14 +103,14 @@ def test_what_two_groups_contribute_together_is_counted_once(n):
     assert found == pytest.approx(2 / (n * (n - 1)), rel=0.02)
 
 
-def test_the_interval_is_students_on_fishers_scale_with_systems_less_one():
+def test_the_interval_is_students_on_fishers_scale_with_the_fewest_values_of_systems():
     first, second, cells = [0.1, 0.2, 0.3], [0, 0.2, 0.4, 0.2], [0.1, 0.2, 0.3]
     refitted = [0, 0.3, 0.6]
     half = math.sqrt(two_way_variance(*map(np.array, (first, second, cells, refitted))))
-    z, reach = math.atanh(0.5), t.ppf(0.975, 3) * half / (1 - 0.5**2)
+    z, reach = math.atanh(0.5), t.ppf(0.975, 2) * half / (1 - 0.5**2)
     found = two_way_interval(0.5, first, second, cells, refitted=refitted)
     assert (found.low, found.high) == pytest.approx((math.tanh(z - reach), math.tanh(z + reach)))
-    assert found.draws == 4
+    assert found.draws == 3
 
 
 def test_one_way_alone_is_the_jackknife():

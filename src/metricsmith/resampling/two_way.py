@@ -139,8 +139,9 @@ def two_way_interval(
     Returns
     -------
     Interval
-        Student's t with as many degrees of freedom as there are groups of the second kind, less one; `draws` counts
-        them. NaN ends with fewer than three values of a kind, or if one is NaN (`undefined` counts).
+        Student's t with as many degrees of freedom as there are groups of the second kind, or blocks of them in
+        `refitted`, less one; `draws` counts them. NaN ends with fewer than three values of a kind, or if one is NaN
+        (`undefined` counts them).
 
     Raises
     ------
@@ -155,7 +156,8 @@ def two_way_interval(
     if min(values.size for values in given) < 3 or undefined or math.isnan(estimate):
         return Interval(math.nan, math.nan, level, 0, undefined)
     variance = two_way_variance(by_first, by_second, by_cell, again)
-    return student_interval(estimate, variance, by_second.size - 1, by_second.size, level=level, bounds=bounds)
+    units = by_second.size if again is None else min(by_second.size, again.size)
+    return student_interval(estimate, variance, units - 1, units, level=level, bounds=bounds)
 
 
 def two_way_variance(first: FloatArray, second: FloatArray, cells: FloatArray, refitted: FloatArray | None) -> float:
