@@ -221,23 +221,24 @@ def measured(options: argparse.Namespace) -> list[str]:
     return lines
 
 
-def side_by_side(options: argparse.Namespace) -> list[str]:
-    """P-values of all draws and of the approximation, for every two of a few metrics, and the seconds of each."""
+def side_by_side(options: argparse.Namespace) -> Iterator[str]:
+    """P-values of all draws and of the approximation, for neighbours in the order of a measure, and both seconds."""
     gold = scores(options.systems, options.segments, options.seed)[0]
-    near = dict(itertools.islice(many(50, gold, options.seed).items(), 0, 2 * options.side_by_side, 2))
-    lines = []
-    for name in ("spa", "tau-b"):
-        for (one, first), (other, second) in itertools.pairwise(near.items()):
+    metrics = dict(itertools.islice(many(50, gold, options.seed).items(), options.side_by_side))
+    for name in options.of:
+        measure: Any = MEASURES[name]
+        order = sorted(metrics, key=lambda one, measure=measure: -measure(metrics[one], gold).value)  # type: ignore[misc]
+        for one, other in itertools.pairwise(order):
             test = functools.partial(
-                perm_both, MEASURES[name], first, second, gold, resamples=options.resamples, seed=options.seed
+                perm_both, measure, metrics[one], metrics[other], gold, resamples=options.resamples, seed=options.seed
             )
             exact, drawn = timed(test, 1)
             quick, limit = timed(functools.partial(test, approximately=True), 1)
-            lines.append(
-                f"| {name} | {one}, {other} | {drawn.p_value:.3f} | {limit.p_value:.3f} | "
-                f"{abs(drawn.p_value - limit.p_value):.3f} | {exact:.2f} | {quick:.2f} |"
+            apart = abs(drawn.p_value - limit.p_value)
+            yield (
+                f"| {name} | {one}, {other} | {drawn.p_value:.3f} | {limit.p_value:.3f} | {apart:.3f} | "
+                f"{exact:.2f} | {quick:.2f} |"
             )
-    return lines
 
 
 def tables(options: argparse.Namespace) -> Iterator[str]:
@@ -266,6 +267,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=5, help="runs of which the fastest counts")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--side-by-side", type=int, default=0, help="metrics whose p-values are found in two ways")
+    parser.add_argument("--of", nargs="+", default=["spa", "tau-b"], choices=["spa", "tau-b"])
     parser.add_argument("--metrics", type=int, default=0, help="metrics of whole rank tables in all measures")
     return parser.parse_args(given)
 
@@ -278,7 +280,8 @@ def main(given: list[str] | None = None) -> int:
         if options.side_by_side:
             print("\n| measure | metrics | p, draws | p, approximation | apart | s, draws | s |")
             print("|---|---|---:|---:|---:|---:|---:|")
-            print("\n".join(side_by_side(options)), flush=True)
+            for line in side_by_side(options):
+                print(line, flush=True)
         if options.metrics:
             print("\n| measure | tests | clusters | processor s | s on the clock |\n|---|---:|---:|---:|---:|")
             for line in tables(options):
