@@ -189,7 +189,7 @@ class AutoMetrics:
             raise OptionError(f"AutoMetrics needs a task, not {task!r}: pass task=Task(description, target, scale)")
         rated, unrated = split_rated(trainset, task)
         given = {"train": rated, "test": split_rated(valset or (), task)[0], "unrated": unrated}
-        places = {side: content_order(rows) for side, rows in given.items()}
+        places = {side: content_order(rows, task.target) for side, rows in given.items()}
         rows = {side: [given[side][place] for place in order] for side, order in places.items()}
         train, test = Rated.of(rows["train"], task.target), Rated.of(rows["test"], task.target)
         shared = shared_source(train, test)
