@@ -258,7 +258,7 @@ def test_scoring_with_a_broken_model_writes_what_there_is_and_is_code_3(run, dat
 def test_context_system_and_rater_are_named_where_no_one_would_guess_them(run, tmp_path):
     """`--context`, `--system` and `--rater` of induce, compare, probe and score reach the reader of the table."""
     path, out = tmp_path / "own.csv", tmp_path / "out"
-    lines = [f"q{n // 3},answer {n} {'well' * (n % 5)},{n % 5 + 1},{n % 5},p{n},s{n % 3},r{n % 2}" for n in range(60)]
+    lines = [f"q{n // 3},answer {n} {'well' * (n % 5)},{n % 5 + 1},{n % 7},p{n},s{n % 3},r{n % 2}" for n in range(60)]
     path.write_text("\n".join(["prompt,answer,rating,len,facts,bot,who", *lines]) + "\n")
     named = ["--context", "facts", "--system", "bot", "--rater", "who"]
     basics = ["--target", "rating", "--bank", "none", "--metric-columns", "len"]

@@ -83,8 +83,12 @@ def test_references_and_inputs_can_be_named(run, own, tmp_path):
 
 
 def test_rows_are_grouped_by_the_column_named(induced):
-    report, _, _ = induced("--group", "kind", "--test", 0)
-    assert report["train"]["groups"] == 2
+    report, _, err = induced("--group", "bundle", "--test", 0)
+    assert report["train"]["groups"] == 20
+    # Each notice has rewrites of both kinds: rows with the same input stay together also where a group is named.
+    report, _, err = induced("--group", "kind", "--test", 0)
+    assert report["train"]["groups"] == 1
+    assert "the 2 groups of 'kind' count as 1: rows with the same input stay together" in err
 
 
 @pytest.mark.parametrize("share", ["1", "1.0", "-0.1", "nan", "inf"])
@@ -98,7 +102,7 @@ def test_a_column_of_message_lists_is_read_as_conversations(run, tmp_path):
     lines = ["task_id,messages,turns,rating"]
     for number in range(24):
         talk = [{"role": "user", "content": f"Hello {number}"}, {"role": "assistant", "content": "Hi."}]
-        lines.append(f'{number // 4},"{talk}",{number % 4},{number % 4}')
+        lines.append(f'{number // 4},"{talk}",{number % 4},{number % 3}')
     (tmp_path / "runs.csv").write_text("\n".join(lines), "utf-8")
     code, _, err = run(
         "induce", tmp_path / "runs.csv", "--target", "rating", "--bank", "none", "--metric-columns", "turns",

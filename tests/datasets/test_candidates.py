@@ -48,15 +48,15 @@ def test_an_exact_name_is_meant_even_where_it_holds_brackets():
 
 PEOPLE = open_source(
     pd.DataFrame({"y": [1, 2], "bleu": [1, 2], "Human 1": [1, 2], "rater2_score": [1, 2], "gold": [1, 2]}
-                 | {"worker_id": [1, 2], "marigold": [1, 2], "annotator[1]": [1, 2]})
+                 | {"worker_id": [1, 2], "BLANC-gold": [1, 2], "SUPERT-Golden": [1, 2], "annotator[1]": [1, 2]})
 )  # fmt: skip
 
 
 def test_a_pattern_passes_over_the_columns_that_people_wrote_and_says_so():
     found = match_columns(PEOPLE, ["[!y]*"])
-    assert found.names == ("bleu", "marigold")
+    assert found.names == ("bleu", "BLANC-gold", "SUPERT-Golden")
     assert found.notes == (
-        "metric_columns pattern '[!y]*' matches 2 of 8 columns; 'Human 1', 'rater2_score', 'gold', 'worker_id', "
+        "metric_columns pattern '[!y]*' matches 3 of 9 columns; 'Human 1', 'rater2_score', 'gold', 'worker_id', "
         "'annotator[1]' passed over: people wrote it, and only its exact name takes it",
     )
 

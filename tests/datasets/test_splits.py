@@ -195,3 +195,14 @@ def test_rows_of_equal_content_are_ordered_by_the_company_of_their_groups():
         rows = [make_row(output, id=str(number), group=names[group]) for number, (output, group) in pairs]
         seen.add(tuple((outputs[place], groups[place]) for place in content_order(rows)))
     assert len(seen) == 1
+
+
+def test_ratings_order_only_rows_that_are_otherwise_equal():
+    rows = [make_row(text, rating=rating) for text, rating in (("x", 1.0), ("y", 2.0), ("z", 3.0), ("x", 4.0))]
+    turned = [row.copy(rating=5 - row.rating) for row in rows]
+    order, then = content_order(rows, "rating"), content_order(turned, "rating")
+    assert [rows[place].output for place in order] == [turned[place].output for place in then]
+    back = content_order(rows[::-1], "rating")
+    assert [(rows[place].output, rows[place].rating) for place in order] == [
+        (rows[3 - place].output, rows[3 - place].rating) for place in back
+    ]

@@ -10,6 +10,7 @@ from metricsmith.bank import levenshtein
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.table import read_table
 from metricsmith.metric import make_row
+from metricsmith.optimizers import induction
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
 from metricsmith.optimizers.rated import Rated, in_given_order, shared_source
@@ -70,7 +71,7 @@ def frame():
 
 def outcome(table):
     """The sides, the components, their weights and the figure."""
-    done = induce(table, AutoMetrics(metrics=BANK))
+    done = induce(table, AutoMetrics(metrics=BANK), split="holdout")
     sides = {(row.output, row.input): row.split for row in done.record.data}
     weights = {component.name: component.weight for component in done.record.components}
     shares = {component.name: component.selected_share for component in done.record.components}
@@ -114,3 +115,16 @@ def test_compile_gives_the_same_metric_for_the_same_rows_in_any_order():
     assert [row.output for row in first.record.data] == [row.output for row in rows]
     assert [row.id for row in first.record.data] == [f"train {place}" for place in range(len(rows))]
     assert not math.isnan(first.record.train.kendall_tau_b)
+
+
+def test_judges_are_made_from_the_same_rows_in_the_same_order_whatever_that_of_the_file(monkeypatch):
+    given = []
+    real = induction.gather
+    monkeypatch.setattr(
+        induction, "gather", lambda rows, *rest, **named: given.append(rows) or real(rows, *rest, **named)
+    )
+    own = frame()
+    for table in (own, own.iloc[::-1]):
+        induce(read_table(table, target="rating", metric_columns="good"), AutoMetrics(bank="none"))
+    assert [row.output for row in given[0]] == [row.output for row in given[1]]
+    assert [row.output for row in given[0]] != [row["output"] for _, row in own.iterrows()][: len(given[0])]

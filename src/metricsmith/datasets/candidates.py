@@ -19,7 +19,7 @@ from metricsmith.errors import DataError, OptionError, nearest
 __all__ = ["Candidates", "match_columns", "read_scores"]
 
 # Words in the names of columns that people wrote. What they wrote is no candidate by accident.
-_PEOPLE = frozenset({"rater", "human", "annotator", "gold", "raters", "humans", "annotators", "golden"})
+_PEOPLE = frozenset({"rater", "human", "annotator", "raters", "humans", "annotators"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,9 @@ def read_scores(raw: RawTable, names: Sequence[str]) -> dict[str, NDArray[np.flo
 
 def _by_people(name: str) -> bool:
     normal = normal_name(name)
-    return normal in SYNONYMS["rater"] or not _PEOPLE.isdisjoint(re.split(r"[_\d]+", normal))
+    words = re.split(r"[_\d]+", normal)
+    # A metric may be called after the gold texts that it is given; what begins with the word is gold itself.
+    return normal in SYNONYMS["rater"] or not _PEOPLE.isdisjoint(words) or words[0] == "gold"
 
 
 def _check_match(

@@ -68,7 +68,7 @@ def effective_groups(groups: Sequence[str], texts: Sequence[Hashable] | None = N
     return connected_parts(groups, known, [long_output(text) if isinstance(text, str) else None for text in outputs])
 
 
-def content_order(rows: Sequence[Any]) -> NDArray[np.intp]:
+def content_order(rows: Sequence[Any], target: str = "") -> NDArray[np.intp]:
     """The places of rows in an order that follows from their contents and not from the order in which they came.
 
     What depends on the order of rows (draws by a seed, examples that are shown, ties, the last digits of a sum) is
@@ -77,25 +77,33 @@ def content_order(rows: Sequence[Any]) -> NDArray[np.intp]:
     Parameters
     ----------
     rows : sequence of dspy.Example, length n
-        All fields count but ``id``, ``group`` and ``own_group``, which may be numbers of rows: rows of equal content go
-        by the contents of their groups, and by their ids last of all.
+        All fields count but ``id``, ``group`` and ``own_group``, which may be numbers of rows. Rows of equal content go
+        by the contents of their groups, then by their ratings, and by their ids last of all.
+    target : str
+        The field of the rating, so that other ratings of test rows change no split.
 
     Returns
     -------
     int array, shape (n,)
         A permutation.
     """
-    contents, members = [], dict[str, list[str]]()
-    for row in rows:
-        fields = {name: value for name, value in row.toDict().items() if name not in _LABELS}
-        contents.append(content_hash(fields))
-        members.setdefault(str(row.get("group")), []).append(contents[-1])
-    within = {group: content_hash(sorted(own)) for group, own in members.items()}
-    keys = [
-        (content, within[str(row.get("group"))], str(row.get("group")), str(row.get("id")))
-        for content, row in zip(contents, rows, strict=True)
-    ]
+    groups = [str(row.get("group")) for row in rows]
+    apart = {*_LABELS, target}
+    fields = [{name: value for name, value in row.toDict().items() if name not in apart} for row in rows]
+    contents = list(map(content_hash, fields))
+    rated = [content_hash(content, row.get(target)) for content, row in zip(contents, rows, strict=True)]
+    ids = [str(row.get("id")) for row in rows]
+    keys = [*zip(contents, _by_group(groups, contents), rated, _by_group(groups, rated), groups, ids, strict=True)]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
+
+
+def _by_group(groups: Sequence[Hashable], contents: Sequence[str]) -> list[str]:
+    """One hash of the contents of each row's group."""
+    members: dict[Hashable, list[str]] = {}
+    for group, content in zip(groups, contents, strict=True):
+        members.setdefault(group, []).append(content)
+    hashes = {group: content_hash(sorted(own)) for group, own in members.items()}
+    return [hashes[group] for group in groups]
 
 
 def holdout(
@@ -121,8 +129,8 @@ def holdout(
     seed : int
         Decides the order.
     ratings : sequence of float, shape (n,), optional
-        Part of a group's contents. If given, orders are redrawn (up to 100 times, seeded) until the ratings vary on
-        both sides; that is all the stratification there is.
+        If given, orders are redrawn (up to 100 times, seeded) until the ratings vary on both sides; that
+        is all the stratification there is.
 
     Returns
     -------
@@ -140,7 +148,7 @@ def holdout(
             f"test fraction {fraction!r} is not possible; it must be above 0 and below 1: 0.3 holds out 30 "
             f"% of the rows"
         )
-    numbers = _numbered(groups, texts, ratings)
+    numbers = _numbered(groups, texts)
     sizes = np.bincount(numbers)
     _check_groups(len(sizes), 2, "a held-out test")
     rng = np.random.default_rng(seed)
@@ -189,7 +197,7 @@ def folds(
     """
     if k < 2:
         raise OptionError(f"{k} folds are not possible; at least 2 are needed: 5 is usual (--cv 5)")
-    numbers = _numbered(groups, texts, ratings)
+    numbers = _numbered(groups, texts)
     sizes = np.bincount(numbers)
     _check_groups(len(sizes), k, f"{k} folds")
     rng = np.random.default_rng(seed)
@@ -201,22 +209,15 @@ def folds(
     return splits
 
 
-def _numbered(
-    groups: Sequence[str],
-    texts: Sequence[Hashable] | None,
-    ratings: Sequence[float] | NDArray[np.float64] | None,
-) -> NDArray[np.intp]:
-    """Effective groups, numbered in an order that follows from the texts and ratings of their rows.
+def _numbered(groups: Sequence[str], texts: Sequence[Hashable] | None) -> NDArray[np.intp]:
+    """Effective groups, numbered in an order that follows from the texts of their rows.
 
-    Without texts the names of the groups stand for them. Groups of equal content stay in order of appearance.
+    Without texts the names of the groups stand for them. Groups of equal texts stay in order of appearance.
     """
     numbers = effective_groups(groups, texts)
-    known = np.zeros(len(numbers)) if ratings is None else np.asarray(ratings, dtype=float)
-    rows = [content_hash(*row) for row in zip(groups if texts is None else texts, known.tolist(), strict=True)]
-    members: list[list[str]] = [[] for _ in range(int(numbers.max(initial=-1)) + 1)]
-    for number, row in zip(numbers.tolist(), rows, strict=True):
-        members[number].append(row)
-    order = sorted(range(len(members)), key=lambda number: content_hash(sorted(members[number])))
+    names = _by_group(numbers.tolist(), [content_hash(text) for text in (groups if texts is None else texts)])
+    name_of = dict(zip(numbers.tolist(), names, strict=True))
+    order = sorted(range(len(name_of)), key=name_of.__getitem__)
     return np.argsort(order)[numbers]
 
 

@@ -179,7 +179,7 @@ class AutoMetrics:
             raise OptionError(f"AutoMetrics needs a task, not {task!r}: pass task=Task(description, target, scale)")
         rated, unrated = split_rated(trainset, task)
         sides = {"train": rated, "test": split_rated(valset or (), task)[0], "unrated": unrated}
-        places = {side: content_order(rows) for side, rows in sides.items()}
+        places = {side: content_order(rows, task.target) for side, rows in sides.items()}
         rows = {side: [sides[side][place] for place in order] for side, order in places.items()}
         train, test = Rated.of(rows["train"], task.target), Rated.of(rows["test"], task.target)
         shared = shared_source(train, test)

@@ -98,7 +98,7 @@ def with_probe(done: Induced, table: Table, optimizer: AutoMetrics, prober: Prob
         concurrency=options.concurrency if prober.concurrency == "auto" else prober.concurrency,
     )
     try:
-        found = own.probe(done.metric, table.subset(content_order(table.rows)).rows, task)
+        found = own.probe(done.metric, table.subset(content_order(table.rows, task.target)).rows, task)
     except ModelFailure as problem:
         warnings = (*done.record.warnings, f"there is no probe, since the model failed: {problem}")
         record = replace(done.record, warnings=warnings)
@@ -219,7 +219,7 @@ def _chosen(
 def _sides(
     table: Table, options: Options, task: Task, fraction: float | None, test: Table | None, cv: int | None
 ) -> Sides:
-    order = content_order(table.rows)
+    order = content_order(table.rows, task.target)
     places, apart = order[~np.isnan(table.ratings[order])], order[np.isnan(table.ratings[order])]
     part = table.subset(places)
     rated, none = Rated.of(part.rows, task.target), Rated.of([], task.target)
@@ -231,7 +231,7 @@ def _sides(
         parts = folds(part.groups, cv, options.seed, part.texts, ratings=part.ratings)
     elif test is not None:
         kind, how = "file", f"test {PurePath(test.name).name} sha256:{test.checksum}"
-        order = content_order(test.rows)
+        order = content_order(test.rows, task.target)
         given["test"] = order[~np.isnan(test.ratings[order])]
         held = Rated.of(test.subset(given["test"]).rows, task.target)
         shared = shared_source(_named_groups(table, rated), _named_groups(test, held))
@@ -260,7 +260,8 @@ def _named_groups(table: Table, rated: Rated) -> Rated:
     """The rows without the groups that nobody named: row numbers mean nothing in another file."""
     if table.columns.group is not None:
         return rated
-    return replace(rated, rows=[row.without("group", "own_group") for row in rated.rows])
+    names = ("group", "own_group")
+    return replace(rated, rows=[row.without(*(name for name in names if name in row)) for row in rated.rows])
 
 
 def _reading(table: Table, metric: InducedMetric) -> dict[str, Any]:

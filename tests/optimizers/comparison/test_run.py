@@ -24,7 +24,7 @@ from metricsmith.scoring import calls
 from rated import rated_table
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))
-TEXTS = 59  # of the sixty rows two are equal, and are judged once
+TEXTS, TESTED = 59, 17  # of the sixty rows two are equal, both of them test rows, and are judged once
 FREE = ("best_existing", "metametrics", "autometrics")
 
 
@@ -161,8 +161,8 @@ def test_every_method_runs_with_a_model_and_says_what_it_cost(modelled):
     assert not done.skipped
     assert done.usage.requests == server.requests == sum(line.usage.requests for line in done.run)
     assert {line.key: line.usage.requests for line in done.run if line.model} == {
-        "guideline_judge": 2 * 18,
-        "dna_eval": 2 * (1 + 3 * 18),
+        "guideline_judge": 2 * TESTED,
+        "dna_eval": 2 * (1 + 3 * TESTED),
         "autometrics": 2 * (1 + 1 + 3 * TEXTS),  # axes, one rubric, three judges on learned and test rows
     }
     assert done.method("guideline_judge").judgements["ok"] == 36
@@ -178,7 +178,7 @@ def test_the_plan_bounds_what_the_server_sees(modelled):
         said = compare_plan(rated_table(), optimizer(lm=other.lm(temperature=1.0), bank="all"), seeds=2)
         assert other.requests == 0
     assert f"requests: at most {done.estimated.requests}, " in said
-    assert "DnA-Eval: at most 110 requests" in said
+    assert f"DnA-Eval: at most {2 * (1 + 3 * TESTED)} requests" in said
     assert "nothing was sent" in said
 
 
@@ -190,7 +190,7 @@ def test_every_repetition_is_a_sample_of_its_own(tmp_path):
         first = compare(rated_table(), optimizer(lm=lm, bank="generated", store=tmp_path / "s.db"), **options)
         asked = server.requests
         again = compare(rated_table(), optimizer(lm=lm, bank="generated", store=tmp_path / "s.db"), **options)
-    assert asked == 2 * 18 + 2 * (2 + 3 * TEXTS)
+    assert asked == 2 * TESTED + 2 * (2 + 3 * TEXTS)
     assert server.requests - asked == 2 * 2  # axes and one rubric for each seed: what is generated is no judgement
     assert [line.taus for line in again.run] == [line.taus for line in first.run]
 
@@ -202,7 +202,7 @@ def test_repetitions_reach_the_model_past_dspys_cache():
             lm = server.lm(temperature=1.0).copy(cache=True, model=f"openai/rep-{server.port}")
             compare(rated_table(), optimizer(lm=lm, bank="generated"), seeds=2)
             # rows and criteria are the same in both seeds: only the number of the repetition tells them apart
-            assert server.requests == 2 * (18 + 55 + 2 + 3 * TEXTS)
+            assert server.requests == 2 * (TESTED + (1 + 3 * TESTED) + 2 + 3 * TEXTS)
     finally:
         dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
 

@@ -154,7 +154,7 @@ def divide(table: Table, task: Task, *, fraction: float, validation: float, seed
             "and together below 1; the paper takes 0.3 and 0.2"
         )
     part = table.subset(table.rated())
-    part = part.subset(content_order(part.rows))
+    part = part.subset(content_order(part.rows, task.target))
     if len(set(part.groups)) < 3:
         raise DataError(
             f"the rated rows form {len(set(part.groups))} groups; training, validation and test need one each at "
