@@ -91,7 +91,8 @@ def test_columns_that_a_guess_would_take_change_nothing():
 
 
 def test_a_task_is_the_group_even_if_it_was_run_once():
-    table = read_taubench(runs().assign(id=[f"t{number}" for number in range(20)]))
+    names = [f"t{number}" for number in range(20)]
+    table = read_taubench(runs().assign(id=names, user_query=names))  # equal queries would join two tasks
     assert table.groups[:2] == ["t0", "t1"]
     assert table.ids[:2] == ["1", "2"]
 
