@@ -71,7 +71,7 @@ def frame():
 
 def outcome(table):
     """The sides, the components, their weights and the figure."""
-    done = induce(table, AutoMetrics(metrics=BANK))
+    done = induce(table, AutoMetrics(metrics=BANK), split="holdout")
     sides = {(row.output, row.input): row.split for row in done.record.data}
     weights = {component.name: component.weight for component in done.record.components}
     shares = {component.name: component.selected_share for component in done.record.components}
@@ -125,6 +125,6 @@ def test_judges_are_made_from_the_same_rows_in_the_same_order_whatever_that_of_t
     )
     own = frame()
     for table in (own, own.iloc[::-1]):
-        induce(read_table(table, target="rating", metric_columns="good"), AutoMetrics(bank="none"))
+        induce(read_table(table, target="rating", metric_columns="good"), AutoMetrics(bank="none"), split="holdout")
     assert [row.output for row in given[0]] == [row.output for row in given[1]]
     assert [row.output for row in given[0]] != [row["output"] for _, row in own.iterrows()][: len(given[0])]
