@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from brought import BROUGHT, SORRY, write_brought
@@ -10,24 +12,45 @@ from metricsmith.optimizers import induce as module
 
 @pytest.fixture(params=list(BROUGHT))
 def brought(request, run, tmp_path, monkeypatch):
-    """A table, the record of a plain run on it, and what stood on standard error."""
-    made, own = [], write_brought(request.param, tmp_path)
-    real = module.induce
-    monkeypatch.setattr(module, "induce", lambda *given, **options: made.append(real(*given, **options)) or made[-1])
-    code, _, err = run("induce", own.path, "--target", own.target, "--out", tmp_path / "out")
+    """A table, which rows were learned from and tested on, the record of a plain run, and what it printed."""
+    given, own = [], write_brought(request.param, tmp_path)
+    real = module.evaluate
+
+    def evaluate(sides, *rest):
+        given.append((sides, real(sides, *rest)))
+        return given[-1][1]
+
+    monkeypatch.setattr(module, "evaluate", evaluate)
+    code, out, err = run("induce", own.path, "--target", own.target, "--out", tmp_path / "out")
     assert code == 0, err
-    return own, made[0].record, err
+    ((sides, done),) = given
+    return own, sides, done.record, out
 
 
 def test_no_source_and_no_long_output_stands_on_both_sides(brought):
-    own, record, _ = brought
-    sides = {"train": set(), "test": set()}
-    for row in record.data:
-        sides[row.split] |= {own.sources[row.input, row.output], row.output}
-    assert all(sides.values())
-    assert SORRY in sides["train"] | sides["test"]
-    shared = sides["train"] & sides["test"]
-    assert [what for what in shared if what in own.sources.values() or len(what.split()) >= 8] == []
+    own, sides, _, _ = brought
+    rows = sides.train.rows
+    divided = [([rows[i] for i in one.train], [rows[i] for i in one.test]) for one in sides.folds]
+    seen = set()
+    for learned, held in divided or [(rows, sides.test.rows)]:
+        learned, held = ({own.sources[row.get("input", ""), row.output] for row in side} | {row.output for row in side}
+                         for side in (learned, held))  # fmt: skip
+        assert learned
+        assert held
+        shared = learned & held
+        assert [what for what in shared if what in own.sources.values() or len(what.split()) >= 8] == []
+        seen |= learned | held
+    assert SORRY in seen
+
+
+def test_the_interval_is_defined_or_honestly_missing_and_the_first_line_is_true(brought):
+    own, sides, record, out = brought
+    assert math.isfinite(record.test.ci_low) or "too few for an interval" in out
+    first, tested = out.splitlines()[0], len(sides.train.rows if sides.folds else sides.test.rows)
+    how = "held out in turn (cross-validation)" if sides.folds else "held out"
+    assert first.startswith(f"Induced metric: {len(record.components)} components, tested on {tested} rows {how} of "
+                            f"{record.test.groups} groups")  # fmt: skip
+    assert record.test.n == tested == own.outputs
 
 
 def test_a_gold_column_that_is_the_rating_reaches_no_metric(run, tmp_path):

@@ -68,7 +68,7 @@ def test_a_repeated_key_reaches_neither_terminal_nor_csv_nor_report_nor_store(
         server.respond = lambda body: (401, {"error": {"message": SAID, "type": "invalid", "code": "401"}})
         done.append(run("explain", metric, own, "--output", "rewrite", "--row", "1", *model))
         assert server.requests > 100
-    assert [code for code, _, _ in done] == [0, 0, 0, 3], done
+    assert [code for code, _, _ in done] == [0, 0, 0, 3], done[0][2]
     assert not [text for _, *printed in done for text in printed if BARE in text]
     assert everywhere() == []
     assert "subscription key [key]" in (tmp_path / "export.csv").read_text("utf-8")

@@ -19,6 +19,7 @@ def planned(run, own, monkeypatch):
     def plan(*options):
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         arguments = ["--target", "rating", "--output", "rewrite", "--input", "notice", "--bank", "generated"]
+        arguments += ["--split", "holdout"]
         with serve(panelled) as server:
             model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
             code, printed, errors = run("induce", own, *arguments, "--dry-run", *model, *options)

@@ -176,7 +176,7 @@ def test_judges_that_learned_from_all_systems_are_counted():
 
 def test_where_a_fold_judged_its_rows_by_what_it_kept_nothing_is_refitted():
     one = trial(rows(16, 6, 0), rows(10, 6, 1))
-    halves = [replace(one, known=frozenset(one.induction.fitted.positions)), one]
+    halves = [replace(one, known=frozenset(one.induction.fitted.positions[:3])), one]
     assert new_systems(halves, FitOptions()).withheld.startswith("under cross-validation held-out rows are judged")
     whole = replace(one, known=frozenset(range(12)))
     assert new_systems([whole], FitOptions()) == new_systems([one], FitOptions())

@@ -41,7 +41,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def done(table):
-    return induce(table, AutoMetrics(bank="none"))
+    return induce(table, AutoMetrics(bank="none"), split="holdout")
 
 
 def test_no_question_of_the_test_rows_stands_in_training(done):

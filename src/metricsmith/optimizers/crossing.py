@@ -60,11 +60,13 @@ def cross_validated(
     candidate or the paper's regression of that fold needs them. A baseline that needs others is not compared.
     """
     plan = options.plan(rated)  # one procedure for all folds: the one that makes the saved metric
-    trials, tables, fallen = list[Trial](), list[ScoreTable](), list[str]()
+    trials, tables, fallen, judgements = list[Trial](), list[ScoreTable](), list[str](), list[Judgement]()
     for number, fold in enumerate(folds, start=1):
         trial, table = _trial(rated.take(fold.train), rated.take(fold.test), task, options, plan)
         trials.append(trial)
         tables += [trial.induction.scored, table]
+        # at once, for a judge that is the same in the next fold may replace in the store what failed in this one
+        judgements += [*trial.induction.scored.flat(), *table.flat()]
         lines = [*missing_judges(trial.induction), *table.dropped.values()]
         fallen += [f"Fold {number}: {line}" for line in lines]
     by_fold = [predictions(one.induction, one.values, one.test.rows, one.known) for one in trials]
@@ -80,7 +82,6 @@ def cross_validated(
     for place, name in enumerate(induction.components.names):
         parts = [values[fold.test, place] for fold in folds]
         own[name] = agreement_over_folds(parts, ratings, groups).kendall_tau_b
-    judgements: list[Judgement] = [one for table in tables for one in table.flat()]
     return induction, Evaluation(
         kind="cv",
         test=blocks.pop(METRIC),

@@ -192,7 +192,8 @@ def _luck(finalists: Sequence[Finalist], optimism: float, noise: FloatArray, str
         if share and of_mean > seen:
             break
         part = min(1.0, seen / of_mean)
-        found = part * float(noise[first, every][wins].mean()), part * float(stray[first, every][wins].mean())
+        means = float(noise[first, every][wins].mean()), float(stray[first, every][wins].mean())
+        found = part * max(0.0, means[0]), part * max(0.0, means[1])  # below 0 by the chance of the draws alone
     return found
 
 
