@@ -91,7 +91,7 @@ def _agreements(blocks: dict[str, Agreement]) -> list[str]:
     width = max(map(len, blocks))
     return [
         f"{name:{width}}  tau-b {_signed(block.kendall_tau_b)}  95 % {_signed(block.ci_low)} to "
-        f"{_signed(block.ci_high)}  p {_plain(block.p_value)}  ({block.n} rows, {block.groups} groups)"
+        f"{_signed(block.ci_high)}  p {_p(block.p_value)}  ({block.n} rows, {block.groups} groups)"
         for name, block in blocks.items()
     ]
 
@@ -100,5 +100,5 @@ def _signed(value: float) -> str:
     return "undefined" if math.isnan(value) else f"{value:+.3f}"
 
 
-def _plain(value: float) -> str:
-    return "undefined" if math.isnan(value) else f"{value:.3f}"
+def _p(value: float) -> str:
+    return "undefined" if math.isnan(value) else "<.001" if value < 0.001 else f"{value:.3f}"
