@@ -192,6 +192,8 @@ def _apart(
 
     Rows from which these have learned are set apart before the others are divided, and then join the learning side.
     """
+    if not options.sources.own:
+        return _chosen(table, options, task, fraction, test, *how), options
     order = content_order(table.rows, task.target)
     places = order[~np.isnan(table.ratings[order])]
     rated = Rated.of(table.subset(places).rows, task.target)
