@@ -1,4 +1,4 @@
-"""What starting costs beside importing dspy, in alternation, as a ratio: imports, and a first command on ten rows.
+"""The cost of starting beside importing dspy, in alternation, as a ratio: imports, and a first command on ten rows.
 
 python benchmarks/import_time.py [--rounds 11]
 """

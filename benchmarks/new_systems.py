@@ -1,4 +1,4 @@
-"""How often the interval for outputs of new systems holds the truth, with the fit simulated along.
+"""The coverage of the interval for outputs of new systems, with the fit simulated along.
 
 Every data set has prompts, each answered by all systems; twice as many prompts to fit on as to test on. Ratings and
 eight candidate columns are sums of a system level, a prompt level (.2 of the variance) and a rest. Three of the columns
@@ -133,7 +133,7 @@ class Fit:
         return np.asarray(self.combination.transform(rows.scores) @ self.weights)
 
     def held_out(self, test: Rows, exact: bool = False) -> HeldOut:
-        """What `leave_systems_out` takes."""
+        """The folds that `leave_systems_out` takes."""
         normal = self.combination.transform(test.scores)
 
         def refit(kept: NDArray[np.bool_]) -> FloatArray:
@@ -192,7 +192,7 @@ def measure(cell: Cell, replications: int, seed: int) -> FloatArray:
 
 
 def fails(coverage: float, runs: int) -> bool:
-    """Whether the 99 % binomial interval of a coverage lies wholly outside `ASKED`."""
+    """True where the 99 % binomial interval of a coverage lies wholly outside `ASKED`."""
     interval = wilson_interval(coverage * runs, runs, level=0.99)
     return interval.high < ASKED[0] or interval.low > ASKED[1]
 

@@ -26,7 +26,7 @@ DIFFERENCE_METHODS = (
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Where ratings are cut, and the two true tau-b."""
+    """The cuts of the ratings, and the two true tau-b."""
 
     cuts: FloatArray
     taus: tuple[float, float]

@@ -1,4 +1,4 @@
-"""What taking off raters' means buys and costs: remake the tables of docs/decisions.md and docs/coverage.md on it.
+"""The gain and cost of taking off the means of raters: remakes the tables of docs/decisions.md and docs/coverage.md on it.
 
     python benchmarks/rater_effects.py [--data FOLDER] [--draws 200] [--seed 0]
 

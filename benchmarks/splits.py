@@ -1,4 +1,4 @@
-"""How far intervals of a cross-validated tau-b keep what they promise: remake the table of docs/coverage.md.
+"""The coverage, width and power of intervals of a cross-validated tau-b: remakes the table of docs/coverage.md.
 
 Grouped K-fold cross-validation with the package's own fit inside: predictions of different folds come from different
 fits, the statistic is the mean of tau-b within folds, and the truth is what it is on average over many data sets of
