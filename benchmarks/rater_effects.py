@@ -1,4 +1,4 @@
-"""The gain and cost of taking off the means of raters: remakes the tables of docs/decisions.md and docs/coverage.md on it.
+"""The gain and the cost of taking off raters' means: remakes the tables of docs/decisions.md and docs/coverage.md.
 
     python benchmarks/rater_effects.py [--data FOLDER] [--draws 200] [--seed 0]
 
