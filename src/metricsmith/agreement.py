@@ -1,4 +1,4 @@
-"""How well predictions agree with ratings, on one set of rows.
+"""Agreement of predictions with ratings, on one set of rows.
 
 Rank correlations ask for the same order, kappas, balanced accuracy and F1 for the same labels. All of them are
 statistics of the whole set; a row with a NaN on either side is left out.

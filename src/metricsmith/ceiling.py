@@ -33,7 +33,7 @@ CORRELATIONS = np.sin(np.linspace(0.0, np.pi / 2, 16)[1:]) ** 2
 
 @dataclass(frozen=True, slots=True)
 class RaterCeiling:
-    """How two people agree, and the ceiling that follows for a metric beside the average of all ratings.
+    """Agreement between two people, and the ceiling that follows for a metric beside the average of all ratings.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ def summary(done: Induced, out: Path) -> str:
 
 
 def _tested(record: RunRecord) -> str:
-    """How it was tested, for the first line."""
+    """The test in words, for the first line."""
     words = {"holdout": "held-out rows", "file": "rows of their own", "cv": "rows held out in turn (cross-validation)"}
     test = record.test
     said = (

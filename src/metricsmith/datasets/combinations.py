@@ -1,4 +1,4 @@
-"""Which columns of numbers make up another one: its row-by-row mean, sum or median over several of them."""
+"""Columns of numbers that make up another one, as its row-by-row mean, sum or median."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class _Search:
 
     @cached_property
     def _last_digit(self) -> float:
-        """How far rounding may have moved the target: half a unit of its last decimal, if it shows two to six."""
+        """The most that rounding may have moved the target: half a unit of its last decimal, if it shows two to six."""
         decimals = next((d for d in range(7) if np.allclose(self.target, np.round(self.target, d), atol=1e-9)), 0)
         return 0.5 * 10.0**-decimals if decimals > 1 else 10 * _EQUAL * self._largest
 

@@ -85,7 +85,7 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What rows may have in common, None where that joins nothing, and the instructions among it."""
+    """The things that rows may have in common, None where one joins nothing, and the instructions among them."""
 
     items: tuple[str | None, ...]
     inputs: tuple[str | None, ...]

@@ -27,7 +27,7 @@ FAR_APART = 0.1  # of the scale, between raters' means: worth a line
 
 @dataclass(frozen=True)
 class People:
-    """What each rater gave each output.
+    """The ratings that each rater gave to each output.
 
     Parameters
     ----------
