@@ -1,4 +1,4 @@
-"""The share of runs in which luck replaces a tuned judge, and the error of its figure on the selection rows: no model is asked.
+"""The share of runs in which luck replaces a tuned judge, and the error of its figure then; no model is asked.
 
 Judge and candidates follow a normal quality with a correlation each and have noise of their own, of which a share is
 common to all. Ratings are five levels of that quality. `choose` decides on the selection rows; the judge that comes
