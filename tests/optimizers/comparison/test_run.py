@@ -152,7 +152,8 @@ def test_a_bank_metric_is_computed_once_for_all_methods_and_seeds():
 
     bank = MetricBank(tuple(map(counted, BANK.families)))
     compare(rated_table(), optimizer(metrics=bank), seeds=4)
-    assert sorted(batches) == sorted((family.card.name, 60) for family in BANK.families)
+    # 60 rows, two of which have the same texts
+    assert sorted(batches) == sorted((family.card.name, 59) for family in BANK.families)
 
 
 def test_every_method_runs_with_a_model_and_says_what_it_cost(modelled):
