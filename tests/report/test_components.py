@@ -28,6 +28,14 @@ def test_a_gain_is_called_one_and_no_interval_is_invented():
     assert "(95\u00a0% interval −.010 to .050)" in loss(Difference(60, 20, 0.02, -0.01, 0.05))
 
 
+@pytest.mark.parametrize("difference", [0.0, -0.0004, 0.0004])
+def test_a_difference_that_rounds_to_nothing_is_no_loss(difference):
+    assert loss(Difference(90, 30, difference, -0.01, 0.02)) == (
+        "On the same 90 held-out rows the small metric's tau-b is within .0005 of the full model's "
+        "(95\u00a0% interval of the loss −.020 to .010)."
+    )
+
+
 @pytest.mark.parametrize("found", [None, Difference(0, 0)])
 def test_without_a_difference_nothing_is_said(found):
     assert loss(found) == ""
