@@ -20,10 +20,12 @@ from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.sources import sparse_note
 from metricsmith.optimizers.stages import stage
+from metricsmith.optimizers.twins import twin_note
 from metricsmith.programs.asked_scale import asked_note, asked_scale
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.rivals import few_groups_apart
+from metricsmith.report.systems import same_systems_note
 from metricsmith.resampling import MINIMUM_GROUPS, holm
 from metricsmith.scoring.models import check_sampling
 from metricsmith.store import Store
@@ -279,6 +281,8 @@ def _counts(setting: Setting, table: Table) -> dict[str, int]:
 
 def _notes(bench: _Bench) -> list[str]:
     notes = ["scores of existing metrics are computed once; the first method that needs them bears their time"]
+    learned, test = bench.setting.learned.rows, bench.setting.test.rows
+    notes += filter(None, [twin_note([(learned, test)]), same_systems_note(test)])
     if REFERENCE in bench.available and len(bench.available) > 1:
         notes += filter(None, [few_groups_apart(len(set(bench.setting.test.groups)))])
     if "guideline_judge" in bench.available and not bench.setting.guideline.strip():
