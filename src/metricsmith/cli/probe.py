@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -103,7 +102,7 @@ def probe(
             say("nothing was sent and nothing was written")
             return
         with interruptible(store):
-            record = replace(prober.probe(loaded, table.rows), raters=table.rater_ceiling())
+            record = prober.probe(loaded, table)
     write_into(write_probe, record, out)
     tell(record, lambda: probe_text(record, out), as_json=as_json, quiet=quiet)
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import dspy
 import numpy as np
 
+from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric, content_hash, row_text
 from metricsmith.optimizers.probing.findings import Findings, find
@@ -97,16 +98,17 @@ class Prober:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise OptionError(f"seed={self.seed!r} must be a whole number from 0")
 
-    def probe(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> ProbeRecord:
+    def probe(self, metric: Metric, rows: Sequence[dspy.Example] | Table, task: Task | None = None) -> ProbeRecord:
         """Probe a metric.
 
         Parameters
         ----------
         metric : Metric
             An induced metric (its components are probed along), a judge, a bank metric, or a function as `score` takes.
-        rows : sequence of dspy.Example
+        rows : sequence of dspy.Example or Table
             As `make_row` builds them. Ratings are not needed; where there are any under the task's target, the best
-            rated outputs to other inputs come first where one stands in for another.
+            rated outputs to other inputs come first where one stands in for another. A table that knows who rated
+            brings the ceiling that follows from how its raters agree.
         task : Task, optional
             By default an induced metric's own.
 
@@ -122,6 +124,7 @@ class Prober:
             If a model is needed and missing, or fails beyond the gate.
         """
         started = time.perf_counter()
+        raters, rows = (rows.rater_ceiling(), rows.rows) if isinstance(rows, Table) else (None, rows)
         with using(self.lm):
             task = _task(metric, task)
             changed, sources = self._by_rule(rows, task)
@@ -154,6 +157,7 @@ class Prober:
             estimated=estimated,
             warnings=tuple(_warnings(found, changed, table.counts())),
             notes=generated.notes,
+            raters=raters,
         )
 
     def estimate(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> Usage:
