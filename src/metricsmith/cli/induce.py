@@ -11,7 +11,7 @@ import typer
 from metricsmith.cli.endings import interruptible, tell
 from metricsmith.cli.limits import Bounds, StoreFile, concurrency
 from metricsmith.cli.metric_file import judge_files, own_metrics
-from metricsmith.cli.model import ApiBase, Model, language_model
+from metricsmith.cli.model import ApiBase, Model, Temperature, language_model
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.summary import summary
 from metricsmith.cli.table import (
@@ -83,6 +83,7 @@ def induce(
     strict: StrictMode = False,
     lm: Model = None,
     api_base: ApiBase = None,
+    temperature: Temperature = None,
     store: StoreFile = None,
     bounds: Bounds = "auto",
     test: Annotated[
@@ -116,7 +117,7 @@ def induce(
     from metricsmith.optimizers.probing.run import Prober
     from metricsmith.programs.asked_scale import asked_note
 
-    model = language_model(lm, api_base)
+    model = language_model(lm, api_base, temperature)
     optimizer = AutoMetrics(
         metrics=own_metrics(judge, model), bank=bank, k=k, n=n, full=full, regression=regression, panel=panel,
         allow_missing=allow_missing, strict=strict, lm=model, seed=seed, progress=not quiet and not as_json,

@@ -22,7 +22,7 @@ from metricsmith.cli.metric_file import (
     model_for,
     rows_for,
 )
-from metricsmith.cli.model import ApiBase, Model
+from metricsmith.cli.model import ApiBase, Model, Temperature
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.table import Context, Rater, System
 from metricsmith.cli.terminal import say
@@ -63,6 +63,7 @@ def probe(
     where: Where = None,
     lm: Model = None,
     api_base: ApiBase = None,
+    temperature: Temperature = None,
     store: StoreFile = None,
     bounds: Bounds = "auto",
     seed: Annotated[int, typer.Option(help="Decides outputs, changes, random scores and tests.")] = 0,
@@ -96,7 +97,7 @@ def probe(
         **options, dimensions=tuple(dimension or ()), n=n, against=_bank_metrics(against, table.rows), store=store,
         concurrency=concurrency(bounds, None, None), progress=not quiet and not as_json, seed=seed,
     )  # fmt: skip
-    with model_for(loaded, lm, api_base, needed=perturbers != "builtin"):
+    with model_for(loaded, lm, api_base, temperature, needed=perturbers != "builtin"):
         if dry_run:
             say(cost_line("estimated", prober.estimate(loaded, table.rows)))
             say("nothing was sent and nothing was written")
