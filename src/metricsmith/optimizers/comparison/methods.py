@@ -178,7 +178,7 @@ def _estimated(setting: Setting, judge: Metric) -> Usage:
 
 
 def _autometrics_requests(setting: Setting) -> Usage:
-    return estimate_run(Sides("holdout", setting.learned, setting.test), setting.task, setting.options)
+    return estimate_run(Sides("holdout", setting.learned, setting.test), setting.task, setting.options, most=True)
 
 
 def _needs_existing(setting: Setting) -> str:

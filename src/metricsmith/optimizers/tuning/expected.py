@@ -1,0 +1,61 @@
+"""How many requests a search is likely to send: fewer than its bound, since what is known is not asked again."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from metricsmith.metric import content_hash
+from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.tuning.methods import (
+    SUMMARY_BATCH,
+    SUMMARY_MOST,
+    Job,
+    _labeled_count,
+    _mipro_count,
+    _mipro_trials,
+)
+
+__all__ = ["EXPECTED"]
+
+
+def _labeled(job: Job, requests: int) -> int:
+    """The selection rows once for each different judge; the judge as it was may show the first draw already."""
+    answers, tried = job.bench.answers, job.draws[: _labeled_count(job, requests - job.select_calls)]
+    judges = {answers.candidate(job.judge, {}), *(answers.candidate(draw(), {}) for draw in tried)}
+    return job.calls * len(judges) * _contents(job.bench.select)
+
+
+def _mipro(job: Job, requests: int) -> int:
+    """All learning rows, whose judgements become demonstrations, instructions, and the selection rows for each trial.
+
+    All instructions are taken to differ, as those that a model writes at temperature 1 do, and demonstrations to be
+    found. Where either is not so, less is sent.
+    """
+    count = _mipro_count(job, requests - job.select_calls)
+    summary = 1 + min(SUMMARY_MOST, math.ceil(len(job.bench.learn) / SUMMARY_BATCH))
+    judged = _contents(job.bench.learn) + (1 + _tried(job, count)) * _contents(job.bench.select)
+    return job.calls * judged + summary + count * len(job.judge.predictors())
+
+
+def _tried(job: Job, count: int) -> int:
+    """How many different candidates MIPROv2's sampler tries, where none does better than another."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    names = [f"{place} {what}" for place in range(len(job.judge.predictors())) for what in ("instruction", "demos")]
+    choices = {name: optuna.distributions.CategoricalDistribution(range(count)) for name in names}
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=job.seed + 1, multivariate=True))
+    study.add_trial(optuna.trial.create_trial(params=dict.fromkeys(names, 0), distributions=choices, value=0.0))
+    study.optimize(
+        lambda trial: 0.0 * sum(trial.suggest_categorical(name, range(count)) for name in names),
+        n_trials=_mipro_trials(job, count),
+    )
+    return len({tuple(trial.params[name] for name in names) for trial in study.trials}) - 1
+
+
+def _contents(rated: Rated) -> int:
+    return len({content_hash(dict(row.inputs().items())) for row in rated.rows})
+
+
+EXPECTED: Mapping[str, Callable[[Job, int], int]] = {"labeled": _labeled, "mipro": _mipro}
