@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import dspy
 
@@ -12,7 +13,7 @@ from metricsmith.metric import Metric
 from metricsmith.optimizers.fitting import PAPER_N
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.learning_judges import Start, startable
+from metricsmith.optimizers.learning_judges import startable
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.sources import learned_counts
 from metricsmith.programs.generators.axes import contrast
@@ -23,6 +24,7 @@ from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Task, Usage
 from metricsmith.scoring import estimate as estimate_scoring
+from metricsmith.scoring.plan import content_key
 from metricsmith.scoring.prices import price
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import ProposeAxes
@@ -32,6 +34,7 @@ __all__ = ["Pass", "estimate"]
 FRAME_TOKENS = 350  # what DSPy's chat adapter writes around the fields of a signature
 WRITTEN_TOKENS = 250  # a rubric, or evaluation steps
 CARD_TOKENS = 600
+SAMPLE = 12  # rows whose prompts are written out
 MOST_CARDS = 60  # that a model ranks: as many as the first stage of retrieval keeps
 ITEM_TOKENS = 70  # a panel's answer on one criterion: its name, one or two sentences, a number
 MEANING = "One sentence on what it means that an output is strong on this criterion, of the usual length."
@@ -64,8 +67,8 @@ def estimate(passes: Sequence[Pass], task: Task, options: Options, *, most: bool
     """Estimate requests, tokens and cost of a run; retries and repairs are not in it.
 
     Rows with equal texts count once, and judges for which there are too few rows to learn from do not count. What the
-    store of `options` holds of the caller's own judges is taken off. It may hold a part of the generated ones too, which
-    only shows when they are written.
+    store of `options` holds of the caller's own judges is taken off. It may hold a part of the generated ones too,
+    which only shows when they are written.
 
     Parameters
     ----------
@@ -95,10 +98,10 @@ def _own(passes: Sequence[Pass], options: Options, others: int, most: bool) -> U
         return Usage()
     shared = options.store is not None or options.model is not None
     read = [[*one.train.rows, *one.others, *one.held_out] for one in (passes[-1:] if shared else passes)]
-    unrated = estimate_scoring(judges, passes[-1].unrated, store=options.store)
+    places: dict[str, Any] = {"store": options.store, "first_run": options.repetition}
+    unrated = estimate_scoring(judges, passes[-1].unrated, **places)
     share = 1.0 if most else _kept_share(len(judges) + others, options)
-    rated = [estimate_scoring(judges, rows, store=options.store) for rows in read]
-    return sum(rated, _times(unrated, share))
+    return sum((estimate_scoring(judges, rows, **places) for rows in read), _times(unrated, share))
 
 
 def _made(one: Pass, task: Task, options: Options, counts: Mapping[str, int], existing: bool, most: bool) -> Usage:
@@ -111,19 +114,36 @@ def _made(one: Pass, task: Task, options: Options, counts: Mapping[str, int], ex
     cards = judges + len({metric.card.name for metric in bank})
     ranked = options.model is not None and options.recommender is None and cards > sources.k
     shown = min(cards, max(MOST_CARDS, sources.k)) if ranked else 0
-    kept = min(1.0, sources.k / judges) if judges else 0.0
     usage = _written(rows, task, families) + Usage(int(ranked), shown * CARD_TOKENS, shown * 8)
-    usage += sum((_learning(start, most) for start in starts), Usage())
-    asked = [([_sample(name, task)], kept * count) for name, count in families.items()]
-    if sources.panel and (seated := {name: count for name, count in families.items() if GENERATORS[name].on_panels}):
-        panel = Panel([_sample(name, task, number) for name in seated for number in range(seated[name])])
-        asked = [part for part, name in zip(asked, families, strict=True) if name not in seated]
-        usage += _reading(one, panel.members(), 1.0, 1.0)
-    asked += [([start.judge], kept) for start in starts]
+    kept = min(1.0, sources.k / judges) if judges else 0.0
+    asked = [(_request([_sample(name, task)], rows), kept * count) for name, count in families.items()]
     total = judges + len(sources.own)
-    needed = 1.0 if most else _needed_share(total)
-    final = 1.0 if most else _kept_share(total, options)
-    return sum((_times(_reading(one, metrics, needed, final), count) for metrics, count in asked), usage)
+    read = _contents([*rows, *one.others])
+    read += (1.0 if most else _needed_share(total)) * _contents(one.held_out)
+    read += (1.0 if most else _kept_share(total, options)) * _contents(one.unrated)
+    if sources.panel and (seated := {name: count for name, count in families.items() if GENERATORS[name].on_panels}):
+        asked = [part for part, name in zip(asked, families, strict=True) if name not in seated]
+        panel = Panel([_sample(name, task, number) for name in seated for number in range(seated[name])])
+        together = replace(_request(panel.members(), rows), completion_tokens=ITEM_TOKENS * panel.numbers)
+        usage += _times(together, _contents([*rows, *one.others, *one.held_out, *one.unrated]))
+    for start in starts:
+        request = _request([start.judge], rows)  # whose length tuning is taken to keep
+        usage += _times(request, start.bound if most else start.expected)
+        asked.append((request, kept))
+    return sum((_times(request, count * read) for request, count in asked), usage)
+
+
+def _request(metrics: Sequence[Metric], rows: Sequence[dspy.Example]) -> Usage:
+    """One request of the metrics' asker, of the mean length over rows of all lengths."""
+    by_length = sorted(rows, key=lambda row: len(str(row.get("output"))))
+    step = max(1, len(rows) // SAMPLE)
+    several = estimate_scoring(metrics, by_length[step // 2 :: step])
+    return _times(several, 1 / max(1, several.requests))
+
+
+def _contents(rows: Sequence[dspy.Example]) -> int:
+    """How many rows there are, those with equal texts counted once, as `score` asks them once."""
+    return len({content_key(row) for row in rows})
 
 
 def _written(rows: Sequence[dspy.Example], task: Task, families: Mapping[str, int]) -> Usage:
@@ -135,18 +155,6 @@ def _written(rows: Sequence[dspy.Example], task: Task, families: Mapping[str, in
     ask = estimate_tokens(ProposeAxes.instructions + examples.liked + examples.disliked) + FRAME_TOKENS
     completion = sum(families.values()) * 40 + written * WRITTEN_TOKENS
     return Usage(1 + written, ask + written * WRITTEN_TOKENS, completion)
-
-
-def _learning(start: Start, most: bool) -> Usage:
-    """What a judge asks until it has learned; its prompts are taken to keep their length."""
-    one = estimate_scoring([start.judge], [*start.learn, *start.select])
-    return _times(one, (start.bound if most else start.expected) / one.requests)
-
-
-def _reading(one: Pass, metrics: Sequence[Metric], needed: float, final: float) -> Usage:
-    """What reading its rows takes, `needed` and `final` being the shares of held-out and of unrated rows that count."""
-    parts = (([*one.train.rows, *one.others], 1.0), (one.held_out, needed), (one.unrated, final))
-    return sum((_times(estimate_scoring(metrics, rows), share) for rows, share in parts if rows), Usage())
 
 
 def _needed_share(judges: int) -> float:

@@ -27,23 +27,27 @@ def _labeled(job: Job, requests: int) -> int:
 
 
 def _mipro(job: Job, requests: int) -> int:
-    """All learning rows, whose judgements become demonstrations, instructions, and the selection rows for each trial.
+    """All learning rows, for demonstrations; summary and instructions; the selection rows for each different candidate.
 
-    All instructions are taken to differ, as those that a model writes at temperature 1 do, and demonstrations to be
-    found. Where either is not so, less is sent.
+    Instructions are taken to differ, as those that a model writes at temperature 1 do.
     """
     count = _mipro_count(job, requests - job.select_calls)
     summary = 1 + min(SUMMARY_MOST, math.ceil(len(job.bench.learn) / SUMMARY_BATCH))
     judged = _contents(job.bench.learn) + (1 + _tried(job, count)) * _contents(job.bench.select)
-    return job.calls * judged + summary + count * len(job.judge.predictors())
+    return round(job.calls * judged) + summary + count * len(job.judge.predictors())
 
 
-def _tried(job: Job, count: int) -> int:
-    """How many different candidates MIPROv2's sampler tries, where none does better than another."""
+def _tried(job: Job, count: int) -> float:
+    """The number of candidates that MIPROv2's sampler tries where none does better than another.
+
+    It is the middle between that with demonstrations, which make candidates of one instruction differ, and that without:
+    a judge that agrees with nobody leaves none.
+    """
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    names = [f"{place} {what}" for place in range(len(job.judge.predictors())) for what in ("instruction", "demos")]
+    predictors = range(len(job.judge.predictors()))
+    names = [f"{place}_predictor_{what}" for place in predictors for what in ("instruction", "demos")]
     choices = {name: optuna.distributions.CategoricalDistribution(range(count)) for name in names}
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=job.seed + 1, multivariate=True))
     study.add_trial(optuna.trial.create_trial(params=dict.fromkeys(names, 0), distributions=choices, value=0.0))
@@ -51,7 +55,8 @@ def _tried(job: Job, count: int) -> int:
         lambda trial: 0.0 * sum(trial.suggest_categorical(name, range(count)) for name in names),
         n_trials=_mipro_trials(job, count),
     )
-    return len({tuple(trial.params[name] for name in names) for trial in study.trials}) - 1
+    tried = ({tuple(trial.params[name] for name in own) for trial in study.trials} for own in (names, names[::2]))
+    return sum(len(candidates) - 1 for candidates in tried) / 2
 
 
 def _contents(rated: Rated) -> int:
