@@ -40,21 +40,23 @@ def _mipro(job: Job, requests: int) -> int:
 def _tried(job: Job, count: int) -> float:
     """The number of candidates that MIPROv2's sampler tries where none does better than another.
 
-    It is the middle between that with demonstrations, which make candidates of one instruction differ, and that without:
-    a judge that agrees with nobody leaves none.
+    It is the middle between that with demonstrations, which make candidates of one instruction differ, and that
+    without: a judge that agrees with nobody leaves none.
     """
     import optuna
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
     predictors = range(len(job.judge.predictors()))
     names = [f"{place}_predictor_{what}" for place in predictors for what in ("instruction", "demos")]
     choices = {name: optuna.distributions.CategoricalDistribution(range(count)) for name in names}
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=job.seed + 1, multivariate=True))
     study.add_trial(optuna.trial.create_trial(params=dict.fromkeys(names, 0), distributions=choices, value=0.0))
     study.optimize(
         lambda trial: 0.0 * sum(trial.suggest_categorical(name, range(count)) for name in names),
         n_trials=_mipro_trials(job, count),
     )
+    optuna.logging.set_verbosity(level)
     tried = ({tuple(trial.params[name] for name in own) for trial in study.trials} for own in (names, names[::2]))
     return sum(len(candidates) - 1 for candidates in tried) / 2
 
