@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dspy
@@ -29,7 +29,7 @@ from metricsmith.scoring.prices import price
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import ProposeAxes
 
-__all__ = ["Pass", "estimate"]
+__all__ = ["Pass", "estimate", "times"]
 
 FRAME_TOKENS = 350  # what DSPy's chat adapter writes around the fields of a signature
 WRITTEN_TOKENS = 250  # a rubric, or evaluation steps
@@ -58,9 +58,9 @@ class Pass:
     """
 
     train: Rated
-    others: Sequence[dspy.Example] = field(default=())
-    held_out: Sequence[dspy.Example] = field(default=())
-    unrated: Sequence[dspy.Example] = field(default=())
+    others: Sequence[dspy.Example] = ()
+    held_out: Sequence[dspy.Example] = ()
+    unrated: Sequence[dspy.Example] = ()
 
 
 def estimate(passes: Sequence[Pass], task: Task, options: Options, *, most: bool = False) -> Usage:
@@ -101,7 +101,7 @@ def _own(passes: Sequence[Pass], options: Options, others: int, most: bool) -> U
     places: dict[str, Any] = {"store": options.store, "first_run": options.repetition}
     unrated = estimate_scoring(judges, passes[-1].unrated, **places)
     share = 1.0 if most else _kept_share(len(judges) + others, options)
-    return sum((estimate_scoring(judges, rows, **places) for rows in read), _times(unrated, share))
+    return sum((estimate_scoring(judges, rows, **places) for rows in read), times(unrated, share))
 
 
 def _made(one: Pass, task: Task, options: Options, counts: Mapping[str, int], existing: bool, most: bool) -> Usage:
@@ -118,19 +118,19 @@ def _made(one: Pass, task: Task, options: Options, counts: Mapping[str, int], ex
     kept = min(1.0, sources.k / judges) if judges else 0.0
     asked = [(_request([_sample(name, task)], rows), kept * count) for name, count in families.items()]
     total = judges + len(sources.own)
-    read = _contents([*rows, *one.others])
+    read: float = _contents([*rows, *one.others])
     read += (1.0 if most else _needed_share(total)) * _contents(one.held_out)
     read += (1.0 if most else _kept_share(total, options)) * _contents(one.unrated)
     if sources.panel and (seated := {name: count for name, count in families.items() if GENERATORS[name].on_panels}):
         asked = [part for part, name in zip(asked, families, strict=True) if name not in seated]
         panel = Panel([_sample(name, task, number) for name in seated for number in range(seated[name])])
         together = replace(_request(panel.members(), rows), completion_tokens=ITEM_TOKENS * panel.numbers)
-        usage += _times(together, _contents([*rows, *one.others, *one.held_out, *one.unrated]))
+        usage += times(together, _contents([*rows, *one.others, *one.held_out, *one.unrated]))
     for start in starts:
         request = _request([start.judge], rows)  # whose length tuning is taken to keep
-        usage += _times(request, start.bound if most else start.expected)
+        usage += times(request, start.bound if most else start.expected)
         asked.append((request, kept))
-    return sum((_times(request, count * read) for request, count in asked), usage)
+    return sum((times(request, count * read) for request, count in asked), usage)
 
 
 def _request(metrics: Sequence[Metric], rows: Sequence[dspy.Example]) -> Usage:
@@ -138,7 +138,7 @@ def _request(metrics: Sequence[Metric], rows: Sequence[dspy.Example]) -> Usage:
     by_length = sorted(rows, key=lambda row: len(str(row.get("output"))))
     step = max(1, len(rows) // SAMPLE)
     several = estimate_scoring(metrics, by_length[step // 2 :: step])
-    return _times(several, 1 / max(1, several.requests))
+    return times(several, 1 / max(1, several.requests))
 
 
 def _contents(rows: Sequence[dspy.Example]) -> int:
@@ -175,16 +175,17 @@ def _kept_share(judges: int, options: Options) -> float:
 
 def _sample(family: str, task: Task, number: int = 0) -> Judge:
     """A judge of a family with texts of the usual length, in place of one that the model is still to write."""
-    criterion = {"criterion": f"Quality {number}", "meaning": MEANING, "task": task.description, "name": f"q{number}"}
+    name = f"{family}_{number}"
+    criterion: dict[str, Any] = {"criterion": name, "meaning": MEANING, "task": task.description, "name": name}
     if family == "criterion":
         return CriterionJudge(**criterion)
-    criterion["name"] = f"{family}{number}"
     if family == "rubric":
         return RubricJudge(**criterion, levels=[LEVEL] * 5)
     return GEval(**criterion, steps=[LEVEL] * 5, mode="logprob")
 
 
-def _times(usage: Usage, count: float) -> Usage:
+def times(usage: Usage, count: float) -> Usage:
+    """The usage of so many like it, or of a share of them."""
     return Usage(
         round(count * usage.requests), round(count * usage.prompt_tokens), round(count * usage.completion_tokens),
         None if usage.cost is None else count * usage.cost,

@@ -16,6 +16,7 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.comparison.figures import against, common_rows, measured
 from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS, METHODS, REFERENCE, Method, Predicted
 from metricsmith.optimizers.comparison.setting import Setting, prepare
+from metricsmith.optimizers.estimate import times
 from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.sources import sparse_note
@@ -238,14 +239,7 @@ def _bound(method: Method, setting: Setting, seeds: int) -> Usage:
     if setting.options.store is not None:
         every = [replace(setting.options, repetition=seed) for seed in range(seeds)]
         return sum((method.requests(replace(setting, options=options)) for options in every), Usage())
-    return _times(method.requests(setting), seeds)
-
-
-def _times(usage: Usage, count: int) -> Usage:
-    return Usage(
-        count * usage.requests, count * usage.prompt_tokens, count * usage.completion_tokens,
-        None if usage.cost is None else count * usage.cost,
-    )  # fmt: skip
+    return times(method.requests(setting), seeds)
 
 
 def _check_shape(method: Method, result: Predicted, n: int) -> None:

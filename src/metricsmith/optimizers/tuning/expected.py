@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.rated import Rated
@@ -47,7 +48,7 @@ def _tried(job: Job, count: int) -> float:
 
     predictors = range(len(job.judge.predictors()))
     names = [f"{place}_predictor_{what}" for place in predictors for what in ("instruction", "demos")]
-    choices = {name: optuna.distributions.CategoricalDistribution(range(count)) for name in names}
+    choices: dict[str, Any] = {name: optuna.distributions.CategoricalDistribution(range(count)) for name in names}
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=job.seed + 1, multivariate=True))
