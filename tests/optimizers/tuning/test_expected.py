@@ -38,14 +38,15 @@ def able(prompt):
 
 
 def test_a_search_by_mipro_is_expected_between_one_that_finds_no_demonstrations_and_one_that_does():
-    level, found = optuna.logging.get_verbosity(), []
+    found = []
+    optuna.logging.set_verbosity(optuna.logging.INFO)  # which MIPROv2 changes, and an estimate does not
     for answer in (own_axes, able):  # the first judges by length, and writes the same instruction every time
         with serve(answer) as server, dspy.context(lm=server.lm()):
             start = LEARNED["tuned"](planted_rows(sources=12, seed=1), TASK, 0)
             expected = start.expected
             assert server.requests == 0
+            assert found or optuna.logging.get_verbosity() == optuna.logging.INFO
             start.tuner.compile(start.judge, start.learn, start.select)
         found.append((server.requests, expected, start.bound))
     (least, expected, bound), (most, same, _) = found
     assert least < expected == same < most < bound
-    assert optuna.logging.get_verbosity() == level
