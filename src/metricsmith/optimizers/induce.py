@@ -143,16 +143,19 @@ def plan(
 ) -> str:
     """Say what `induce` would do and what it would ask of the model; asks nothing."""
     options, task = configure(table, optimizer)
+    knows = options.store is not None
     if isinstance(options.store, str | PathLike) and Path(options.store).exists():
         Store(options.store, read_only=True).close()  # the run would find out too, but later
     sides, options = _apart(table, options, task, fraction, test, cv, split, most_requests)
     chosen, usage = options.plan(sides.train), estimate_run(sides, task, options)
+    most = estimate_run(sides, task, options, most=True).requests
     cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
     judges = sum(options.sources.generators.values()) if chosen.generated else 0
     seated = sum(
         count for name, count in options.sources.generators.items() if name in GENERATORS and GENERATORS[name].on_panels
     )
     own = f", {len(options.sources.own)} of your own" if options.sources.own else ""
+    stored = "; the store may hold a part of that: it shows only with the judges" if judges and knows else ""
     together = f" ({seated} of them asked together)" if options.sources.panel and judges else ""
     return "\n".join(
         [
@@ -165,9 +168,7 @@ def plan(
             *chosen.notes,
             *sides.warnings,
             f"requests: {usage.requests}, prompt tokens: {usage.prompt_tokens}, completion tokens: "
-            f"{usage.completion_tokens} ({cost}; estimates, retries not counted"
-            + ("" if options.store is None else ", nor what the store holds already: that shows only with the judges")
-            + ")",
+            f"{usage.completion_tokens} ({cost}; what is likely, retries not counted; at most {most} requests{stored})",
             *([] if prober is None else [prober.outlook(table.rows, task)]),
             "nothing was sent and nothing was written",
         ]

@@ -16,6 +16,7 @@ from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.generation import Generated, attempt
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
+from metricsmith.optimizers.tuning.expected import EXPECTED
 from metricsmith.optimizers.tuning.sides import rated_sides
 from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.base import Judge, slug
@@ -23,7 +24,7 @@ from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Task
 
-__all__ = ["LEARNED", "learn", "learn_bound"]
+__all__ = ["LEARNED", "Start", "learn", "startable"]
 
 MOST_ROWS = 80  # to learn from and to select by; more rows cost more with every candidate
 DRAWS = 4  # of examples, for the example-based judge
@@ -43,6 +44,12 @@ class Start:
     def bound(self) -> int:
         """The most requests that it takes."""
         return self.tuner.bound(self.judge, self.learn, self.select)
+
+    @property
+    def expected(self) -> int:
+        """About how many requests it takes; faults aside."""
+        job = self.tuner._job(self.judge, self.learn, self.select)
+        return min(self.bound, EXPECTED[self.tuner.method](job, int(self.tuner.budget / (1 + SLACK))))
 
 
 def learn(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> Generated:
@@ -88,15 +95,20 @@ def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int) -> 
     return Generated((judge,), tuning.usage, (note,))
 
 
-def learn_bound(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> int:
-    """The most requests that `learn` with the same arguments sends; nothing for judges that it cannot make."""
-    total = 0
+def startable(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> list[Start]:
+    """The judges that `learn` with the same arguments can make, before they have learned anything; sends nothing.
+
+    For the others there are too few rows or groups, or ratings that do not vary.
+    """
+    starts = []
     for name, number in _places(counts):
         try:
-            total += LEARNED[name](rows, task, seed + number).bound
+            start = LEARNED[name](rows, task, seed + number)
+            start.tuner.bound(start.judge, start.learn, start.select)
         except InputError:
             continue
-    return total
+        starts.append(start)
+    return starts
 
 
 def _examples(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:

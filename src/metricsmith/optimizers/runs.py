@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.agreement import agreement, paired_agreement
-from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets.splits import Split
 from metricsmith.errors import DataError, ModelFailure
-from metricsmith.optimizers.crossing import KEPT, cross_validated, judged_rows, learned_bound, remembering
-from metricsmith.optimizers.estimate import Load, estimate
+from metricsmith.optimizers.crossing import cross_validated, remembering
+from metricsmith.optimizers.estimate import Pass, estimate
 from metricsmith.optimizers.evaluation import METRIC, Trial, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.induction import Induction, Options, induct
 from metricsmith.optimizers.new_systems import new_systems
@@ -29,7 +28,6 @@ from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task, Usage
 from metricsmith.report.record import RunRecord
 from metricsmith.report.write import write_reports
-from metricsmith.scoring import estimate as estimate_scoring
 from metricsmith.scoring import score
 from metricsmith.store import Store
 from metricsmith.version import __version__
@@ -121,6 +119,7 @@ def _evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     started = time.perf_counter()
     if options.store is not None and not isinstance(options.store, Store):
         Store(options.store).close()  # one that cannot be used is found out before anything is paid for
+    estimated = estimate_run(sides, task, options)  # before the store knows what this run asks
     if sides.folds:
         induction, evaluation = cross_validated(sides.train, sides.folds, sides.unrated, task, options)
     else:
@@ -141,7 +140,7 @@ def _evaluate(sides: Sides, task: Task, options: Options) -> Induced:
         sides.unrated,
         metric.combine(unrated),
         signature=signature,
-        estimated=estimate_run(sides, task, options),
+        estimated=estimated,
         seconds=time.perf_counter() - started,
         seed=options.seed,
         notes=sides.notes,
@@ -153,41 +152,11 @@ def _evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     return Induced(metric, metric.record)
 
 
-def estimate_run(sides: Sides, task: Task, options: Options, kept: float = KEPT) -> Usage:
-    """What the run will ask of the language model; nothing if nothing is generated or ranked.
-
-    `kept` is the share of the judges that a fold of a cross-validation is taken to need on its held-out rows; 1 gives
-    a bound.
-    """
-    plan = options.plan(sides.train)
-    counts: Mapping[str, int] = options.sources.generators if plan.generated else {}
-    bank = (
-        (options.sources.metrics or default_bank()).usable(sides.train.rows, coverage=options.sources.coverage)[0]
-        if plan.existing
-        else []
-    )
-    cards = sum(counts.values(), len({metric.card.name for metric in bank}))
-    ranked = options.model is not None and options.recommender is None and cards > options.sources.k
-    own = _own_requests(sides, options)
-    if not ranked and not counts:
-        return own
-    passes = len(sides.folds) + 1
-    share = 1.0 if options.sources.panel else kept  # one request carries the whole panel
-    judged = judged_rows(len(sides.train), sides.folds, share) + len(sides.test) + len(sides.unrated)
-    learned = learned_bound(sides.train, sides.folds, task, counts, options.seed)
-    load = Load(passes, judged, cards if ranked else 0, options.sources.panel, learned)
-    return own + estimate(sides.train.rows, task, counts, load, getattr(options.model, "model", ""))
-
-
-def _own_requests(sides: Sides, options: Options) -> Usage:
-    """What the caller's own judges ask: once a row, since they are the same in every fold, which all share a store."""
-    judges = [metric for metric in options.sources.own if "model" in metric.card.needs]
-    if not judges:
-        return Usage()
-    passes = 1 if options.store is not None or options.model is not None else len(sides.folds) + 1
-    with options.asking():
-        one = estimate_scoring(judges, [*sides.train.rows, *sides.test.rows])
-        return sum([one] * passes, estimate_scoring(judges, sides.unrated))
+def estimate_run(sides: Sides, task: Task, options: Options, *, most: bool = False) -> Usage:
+    """What the run will ask of the language model, or with `most` the most that it can, faults aside (`estimate`)."""
+    folds = [Pass(sides.train.take(fold.train), held_out=sides.train.take(fold.test).rows) for fold in sides.folds]
+    last = Pass(sides.train, others=sides.test.rows, unrated=sides.unrated)
+    return estimate([*folds, last], task, options, most=most)
 
 
 def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:

@@ -71,7 +71,7 @@ def settled(
     if groups + len(set(held.train.groups)) < FEW:
         return replace(held, split=f"Hold-out: {left}, and there are too few groups to cross-validate.")
     other = crossed()
-    plain, bound = (estimate_run(sides, task, options, kept=1.0).requests for sides in (held, other))
+    plain, bound = (estimate_run(sides, task, options, most=True).requests for sides in (held, other))
     costs = f" A hold-out would ask about {plain:,} requests, cross-validation at most {bound:,}." if bound else ""
     name = f"{len(other.folds)}-fold cross-validation by group"
     limit = MOST_TIMES * plain if most_requests is None else min(MOST_TIMES * plain, most_requests)

@@ -76,6 +76,9 @@ def test_every_repetition_is_a_sample_of_its_own(tmp_path):
     assert asked == 2 * TESTED + 2 * (2 + 3 * TEXTS)
     assert server.requests - asked == 2 * 2  # axes and one rubric for each seed: what is generated is no judgement
     assert [line.taus for line in again.run] == [line.taus for line in first.run]
+    # The one judge is known beforehand, and so is what the store holds of it.
+    assert again.estimated.requests == first.estimated.requests - 2 * TESTED
+    assert all(line.model for line in again.run)
 
 
 def test_repetitions_reach_the_model_past_dspys_cache():

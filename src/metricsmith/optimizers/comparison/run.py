@@ -16,6 +16,7 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.comparison.figures import against, common_rows, measured
 from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS, METHODS, REFERENCE, Method, Predicted
 from metricsmith.optimizers.comparison.setting import Setting, prepare
+from metricsmith.optimizers.estimate import times
 from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.sources import sparse_note
@@ -214,7 +215,7 @@ def _bench(
     )
     with setting.options.asking():
         lacking = {key: method.lacks(setting) for key, method in chosen.items()}
-        bounds = {key: _times(chosen[key].requests(setting), seeds) for key in chosen if not lacking[key]}
+        bounds = {key: _bound(method, setting, seeds) for key, method in chosen.items() if not lacking[key]}
     if seeds > 1 and any(bound.requests for bound in bounds.values()):
         check_sampling(setting.options.model, seeds)
     return _Bench(setting, chosen, seeds, lacking, bounds)
@@ -235,11 +236,12 @@ def _chosen(methods: Methods) -> Mapping[str, Method]:
     return chosen
 
 
-def _times(usage: Usage, count: int) -> Usage:
-    return Usage(
-        count * usage.requests, count * usage.prompt_tokens, count * usage.completion_tokens,
-        None if usage.cost is None else count * usage.cost,
-    )  # fmt: skip
+def _bound(method: Method, setting: Setting, seeds: int) -> Usage:
+    """The most that all repetitions ask; a store may hold some of them."""
+    if setting.options.store is not None:
+        every = [replace(setting.options, repetition=seed) for seed in range(seeds)]
+        return sum((method.requests(replace(setting, options=options)) for options in every), Usage())
+    return times(method.requests(setting), seeds)
 
 
 def _check_shape(method: Method, result: Predicted, n: int) -> None:
@@ -256,7 +258,8 @@ def _lines(bench: _Bench, predicted: Mapping[str, Sequence[Predicted]]) -> tuple
     values = common_rows({key: np.array([result.values for result in results]) for key, results in predicted.items()})
     lines = []
     for key, method in bench.methods.items():
-        asks = bool(bench.bounds.get(key, Usage()).requests) or "language model" in bench.lacking[key]
+        asked = bench.bounds.get(key, Usage()).requests or "language model" in bench.lacking[key]
+        asks = bool(asked or any(one.judgements.get("requested") for one in predicted.get(key, ())))  # or from a store
         if bench.lacking[key]:
             lines.append(MethodResult(key, method.label, asks, bench.lacking[key]))
             continue
