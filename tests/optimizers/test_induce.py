@@ -20,7 +20,7 @@ from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL
-from metricsmith.optimizers.induce import induce, plan
+from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.scoring import calls
 from planted import TASK, planted_rows
 
@@ -259,7 +259,7 @@ def test_a_broken_model_stops_the_run():
 
 def test_the_plan_asks_nothing():
     with serve(scripted) as server:
-        text = plan(table(), optimizer(lm=server.lm(), bank="all"))
+        text = prepare(table(), optimizer(lm=server.lm(), bank="all")).plan()
     assert server.requests == 0
     assert "17 generated judges" in text
     assert "requests: " in text
