@@ -50,7 +50,8 @@ def known_signature(rows: int, origin: str, task: Task, options: Options) -> Seq
 def signature_line(induction: Induction, origin: str, task: Task, options: Options) -> str:
     """The whole line, with the size of the small model and the metric's fingerprint."""
     known = known_signature(len(induction.train), origin, task, options)
-    return SEPARATOR.join([*known[:-4], induction.fit.label, *known[-4:], f"metric {induction.metric.fingerprint()}"])
+    metric = f"metric {induction.metric.fingerprint()}"
+    return SEPARATOR.join([*known[:-4], induction.fit.label, *known[-4:-1], metric, known[-1]])
 
 
 def same_run(line: str, known: Sequence[str]) -> bool:
