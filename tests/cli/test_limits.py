@@ -42,10 +42,16 @@ def test_a_run_stops_at_its_budget_says_what_to_do_and_with_a_store_asks_only_th
     assert re.search(r"an estimate of \d+ requests is more than --max-requests 9 allows\n", out)
     code, out, err = run(*command, "--max-requests", 9, "--store", tmp_path / "s.db")
     assert (code, out, server.requests) == (3, "", 9)
-    warned, error = err.index("is more than --max-requests 9 allows; the run stops there"), err.index("error: ")
+    warned, error = (
+        err.index("is more than --max-requests 9 allows; the run stops when that is spent"),
+        err.index("error: "),
+    )
     assert warned < error
     assert "the budget of 9 requests is spent before the run was complete" in err
-    assert f"what was judged stands in {tmp_path / 's.db'}: run the same again, which asks only the rest" in err
+    assert (
+        f"what was judged stands in {tmp_path / 's.db'}, and what made judges in DSPy's cache: run the same again"
+        in err
+    )
     assert not (tmp_path / "out").exists()
     code, _, err = run(*command, "--max-requests", 900, "--store", tmp_path / "s.db", "--json")
     assert code == 0, err

@@ -13,6 +13,7 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.comparison.run import compare, compare_plan
 from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.probing.run import Prober
+from metricsmith.optimizers.spending import budget_lines
 from metricsmith.optimizers.splitting import Division
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
@@ -33,12 +34,12 @@ def optimizer(server, **options):
     return AutoMetrics(**{"bank": "generated", "generators": POOL, "lm": server.lm(), **options})
 
 
-# In a pass on forty rows the first request is for axes, one for levels; the tuners take some hundred; then rows follow.
-@pytest.mark.parametrize("most", [1, 2, 60, 200, 600])
-def test_a_budget_of_requests_is_never_overshot_by_generation_tuning_scoring_and_folds(server, most):
+# A fold's first requests write axes and levels, the next hundreds tune, then twenty rows are judged by each judge.
+@pytest.mark.parametrize(("judges", "most"), [(POOL, 1), (POOL, 2), (POOL, 60), ({"criterion": 2, "examples": 1}, 250)])
+def test_a_budget_of_requests_is_never_overshot_by_generation_tuning_scoring_and_folds(server, judges, most):
     own = rated_table(10, versions=4)
     with pytest.raises(ModelFailure, match=f"the budget of {most} requests is spent before") as stop:
-        induce(own, optimizer(server, budget=Budget(requests=most)), cv=2)
+        induce(own, optimizer(server, generators=judges, budget=Budget(requests=most)), cv=2)
     assert server.requests == most
     assert stop.value.status == Status.BUDGET
     assert stop.value.usage.requests == most
@@ -76,12 +77,15 @@ def test_the_budget_counts_cards_that_a_model_ranks(server):
 def test_a_run_whose_estimate_is_above_its_budget_says_so_before_the_first_request(server, caplog):
     small = optimizer(server, generators={"criterion": 2}, budget=Budget(requests=5, tokens=10**9, seconds=600))
     run = prepare(rated_table(10), small, Division(split="holdout"))
+    assert "the price is unknown, so that --max-usd 2 cannot be kept" in "".join(
+        budget_lines(Budget(usd=2), run.estimated)
+    )
     assert "budget: an estimate of 61 requests is more than --max-requests 5 allows" in run.plan()
     assert "within --max-tokens 1000000000" in run.plan()
     with caplog.at_level(logging.WARNING, "metricsmith.notes"), pytest.raises(ModelFailure):
         run.induced()
     said = [record.getMessage() for record in caplog.records if record.name == "metricsmith.notes"]
-    assert said == ["an estimate of 61 requests is more than --max-requests 5 allows; the run stops there"]
+    assert said == ["an estimate of 61 requests is more than --max-requests 5 allows; the run stops when that is spent"]
 
 
 def test_a_comparison_has_one_budget_for_all_methods_and_seeds(server):

@@ -120,8 +120,9 @@ def probe(
     with model_for(loaded, lm, api_base, needed=perturbers != "builtin"):
         if dry_run:
             expected = prober.estimate(loaded, table.rows)
-            for line in (cost_line("estimated", expected), *budget_lines(prober.budget, expected)):
-                say(line)
+            say(cost_line("estimated", expected))
+            for line in budget_lines(prober.budget, expected):
+                say(f"budget: {line}")
             say("nothing was sent and nothing was written")
             return
         with interruptible(store):

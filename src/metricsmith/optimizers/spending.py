@@ -68,7 +68,7 @@ def spending(
         bounds = Concurrency.of(concurrency)
         flow = Flow(replace(bounds, low=bounds.high), budget, hopeless_in_a_row=sys.maxsize)
         for line in budget_lines(budget, expected, short=True):
-            notes.warning("%s; the run stops there", line)
+            notes.warning("%s; the run stops when that is spent", line)
     try:
         with span(flow):
             yield
@@ -112,8 +112,8 @@ def _ended(
     kept = (
         "run the same again with a store (--store FILE), which keeps what is paid for, or with a larger budget"
         if store is None
-        else f"what was judged stands in {getattr(store, 'path', store)}: run the same again, which asks only the "
-        "rest, or give a larger budget"
+        else f"what was judged stands in {getattr(store, 'path', store)}, and what made judges in DSPy's cache: run the "
+        "same again, which asks only the rest, or give a larger budget"
     )
     return ModelFailure(
         f"{why} before the run was complete{f' ({reached})' if reached else ''}: {spent.requests:,} requests and "

@@ -57,7 +57,7 @@ class Budget:
     def beside(self, usage: Usage) -> list[tuple[bool, str]]:
         """Each limit beside an estimate: True if it does not reach, and so in words.
 
-        Time is not estimated, nor is a price that is unknown; where nothing is asked, nothing is said.
+        Time is not estimated, and where nothing is asked nothing is said.
         """
         tokens, cost = usage.prompt_tokens + usage.completion_tokens, usage.cost
         lines = []
@@ -66,7 +66,10 @@ class Budget:
             ("tokens", self.tokens, tokens, f"{tokens:,} tokens"),
             ("usd", self.usd, cost or 0.0, f"${cost or 0.0:.2f}"),
         ):
-            if limit is None or not usage.requests or (name == "usd" and cost is None):
+            if limit is None or not usage.requests:
+                continue
+            if name == "usd" and cost is None:
+                lines.append((False, f"the price is unknown, so that --max-usd {limit} cannot be kept"))
                 continue
             short = asked > limit
             allows = f"more than --max-{name} {limit} allows" if short else f"within --max-{name} {limit}"
