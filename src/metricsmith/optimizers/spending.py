@@ -112,8 +112,8 @@ def _ended(
     kept = (
         "run the same again with a store (--store FILE), which keeps what is paid for, or with a larger budget"
         if store is None
-        else f"what was judged stands in {getattr(store, 'path', store)}, and what made judges in DSPy's cache: run the "
-        "same again, which asks only the rest, or give a larger budget"
+        else f"what was judged stands in {getattr(store, 'path', store)}, and what made judges in DSPy's cache: run "
+        "the same again, which asks only the rest, or give a larger budget"
     )
     return ModelFailure(
         f"{why} before the run was complete{f' ({reached})' if reached else ''}: {spent.requests:,} requests and "
