@@ -82,6 +82,14 @@ def test_limits_without_sense_are_code_2_before_anything_is_sent(commands, run, 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("name", ["induce", "compare", "probe"])
+def test_a_quiet_run_that_stops_says_nothing_of_its_estimate_before(commands, run, name):
+    code, out, err = run(*commands[0][name], "--max-requests", 2, "--quiet")
+    assert (code, out) == (3, "")
+    assert "is more than" not in err
+    assert err.splitlines()[-1].startswith("error: the budget of 2 requests is spent")
+
+
 def test_time_ends_a_run_too(commands, run):
     code, _, err = run(*commands[0]["induce"], "--max-seconds", 0.000001)
     assert (code, commands[1].requests) == (3, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -165,6 +166,8 @@ def compare(
     if dry_run:
         say(compare_plan(table, optimizer, **options))
         return
+    if quiet:
+        logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
     with interruptible(store):
         record = run(table, optimizer, **options)
     write_into(write_comparison, record, out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -125,6 +126,8 @@ def probe(
                 say(f"budget: {line}")
             say("nothing was sent and nothing was written")
             return
+        if quiet:
+            logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
         with interruptible(store):
             record = replace(prober.probe(loaded, table.rows), raters=table.rater_ceiling())
     write_into(write_probe, record, out)
