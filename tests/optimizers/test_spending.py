@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import dspy
 import pytest
 from dspy.utils import DummyLM
 
@@ -13,14 +14,17 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.comparison.run import compare, compare_plan
 from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.probing.run import Prober
-from metricsmith.optimizers.spending import budget_lines
+from metricsmith.optimizers.spending import budget_lines, spending
 from metricsmith.optimizers.splitting import Division
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.records import Status
+from metricsmith.records import Status, Usage
 from metricsmith.scoring import Budget
+from metricsmith.scoring.calls import model_call
+from metricsmith.scoring.flow import spanning
 from metricsmith.store import Store
 from rated import rated_table
 
+JUDGE = CriterionJudge(criterion="Plain words", meaning="Short.", task="Write.")
 POOL = {"criterion": 2, "rubric": 1, "examples": 1, "tuned": 1}
 
 
@@ -100,11 +104,10 @@ def test_a_comparison_has_one_budget_for_all_methods_and_seeds(server):
 
 @pytest.mark.parametrize("most", [1, 5, 12])
 def test_a_probe_has_one_budget_for_changing_and_judging(most):
-    judge = CriterionJudge(criterion="Plain words", meaning="Short.", task="Write.")
     with serve(scripted) as server:
         prober = Prober("generated", n=3, lm=server.lm(), budget=Budget(requests=most))
         with pytest.raises(ModelFailure, match=f"the budget of {most} requests is spent"):
-            prober.probe(judge, rated_table(10).rows)
+            prober.probe(JUDGE, rated_table(10).rows)
     assert server.requests == most
 
 
@@ -131,6 +134,27 @@ def test_answers_that_cannot_be_counted_end_a_run_with_a_budget_in_tokens():
         induce(rated_table(10), AutoMetrics(bank="generated", generators={"criterion": 2}, lm=model, budget=budget))
     assert stop.value.status == Status.SKIPPED
     assert stop.value.usage.requests == 1
+
+
+def ask(*outputs, **limits):
+    """The statuses of calls, of which none raises, under a budget."""
+    with spending(Budget(**limits), "auto", expected=Usage(requests=7)):
+        return [model_call(JUDGE, output=output).status for output in outputs]
+
+
+def test_a_refusal_that_a_part_swallows_ends_the_run_all_the_same(server):
+    with dspy.context(lm=server.lm()), pytest.raises(ModelFailure, match="the budget of 1 requests is spent") as stop:
+        ask("a", "b", requests=1)
+    assert server.requests == 1
+    assert "the estimate for all was 7 requests" in str(stop.value)
+
+
+def test_a_part_with_a_budget_of_its_own_counts_for_both_and_its_end_is_its_own(server):
+    with dspy.context(lm=server.lm()), spending(Budget(requests=3), "auto", expected=Usage()):
+        with pytest.raises(ModelFailure, match="the budget of 1 requests is spent"):
+            ask("a", "b", requests=1)
+        assert ask("c", "d", requests=3) == [Status.OK] * 2  # the same budget is this one
+        assert spanning().spent.requests == server.requests == 3
 
 
 @pytest.mark.parametrize("budget", [100, {"requests": 5}, "5"])
