@@ -101,6 +101,18 @@ def test_the_budget_decides_and_the_first_line_says_so():
     )
 
 
+def test_a_budget_in_tokens_decides_too_and_one_that_reaches_does_not():
+    own = rated_table(10)
+    with serve(own_axes) as server:
+        options = {"bank": "generated", "generators": {"criterion": 2}, "lm": server.lm()}
+        small, large, time = (
+            prepare(own, AutoMetrics(budget=budget, **options)).sides
+            for budget in (Budget(tokens=1_000), Budget(requests=244, tokens=10**6), Budget(seconds=1))
+        )
+    assert (small.kind, large.kind, time.kind) == ("holdout", "cv", "cv")
+    assert "tokens is more than --max-tokens 1000 allows" in small.split
+
+
 def test_a_cross_validation_of_more_than_five_hold_outs_is_not_made(monkeypatch):
     monkeypatch.setattr(splitting, "MOST_TIMES", 3)
     with serve(own_axes) as server:
