@@ -151,7 +151,18 @@ def test_candidates_with_gaps_stay_where_that_is_allowed(run, write_own, tmp_pat
     for row in rows[::4]:
         row["columns"]["good"] = ""
     own = write_own(tmp_path / "own.csv", rows)
-    basics = ["induce", own, "--target", "rating", "--bank", "none", "--metric-columns", "[gj]*[dk]", "--out"]
+    basics = [
+        "induce",
+        own,
+        "--target",
+        "rating",
+        "--bank",
+        "none",
+        "--metric-columns",
+        "[gj]*[dk]",
+        "--force",
+        "--out",
+    ]
     for options, said in (((), True), (("--allow-missing",), False)):
         code, _, err = run(*basics, tmp_path / "out", *options)
         assert code == 0, err

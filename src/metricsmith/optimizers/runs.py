@@ -23,6 +23,8 @@ from metricsmith.optimizers.induction import Induction, Options, induct
 from metricsmith.optimizers.new_systems import new_systems
 from metricsmith.optimizers.rated import Rated, in_given_order
 from metricsmith.optimizers.recording import Evaluation, record_run
+from metricsmith.optimizers.signature import signature_line
+from metricsmith.optimizers.spending import spending
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task, Usage
@@ -30,7 +32,6 @@ from metricsmith.report.record import RunRecord
 from metricsmith.report.write import write_reports
 from metricsmith.scoring import score
 from metricsmith.store import Store
-from metricsmith.version import __version__
 
 __all__ = ["Induced", "Sides", "estimate_run", "evaluate"]
 
@@ -109,23 +110,33 @@ class Sides:
         return replace(self, train=self.train + more, folds=folds, origin=origin)
 
 
-def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
-    """Induce a metric and find out how far it agrees with raters whom the fit has not seen."""
-    with remembering(options) if sides.folds else nullcontext(options) as own:
-        return _evaluate(sides, task, own)
+def evaluate(sides: Sides, task: Task, options: Options, expected: Usage | None = None) -> Induced:
+    """Induce a metric and find out how far it agrees with raters whom the fit has not seen.
+
+    `expected` is the estimate, where it is known already.
+
+    Raises
+    ------
+    ModelFailure
+        Where the budget runs out before all is known, and as `induct` raises it.
+    """
+    expected = estimate_run(sides, task, options) if expected is None else expected
+    store, model = options.store, options.model
+    limits = spending(options.budget, options.concurrency, expected=expected, store=store, model=model)
+    with limits, remembering(options) if sides.folds else nullcontext(options) as own:
+        return _evaluate(sides, task, own, expected)
 
 
-def _evaluate(sides: Sides, task: Task, options: Options) -> Induced:
+def _evaluate(sides: Sides, task: Task, options: Options, expected: Usage) -> Induced:
     started = time.perf_counter()
     if options.store is not None and not isinstance(options.store, Store):
         Store(options.store).close()  # one that cannot be used is found out before anything is paid for
-    estimated = estimate_run(sides, task, options)  # before the store knows what this run asks
     if sides.folds:
         induction, evaluation = cross_validated(sides.train, sides.folds, sides.unrated, task, options)
     else:
         induction, evaluation = _held_out(sides, task, options)
     metric = induction.metric
-    signature = _signature(induction, options, sides.origin)
+    signature = signature_line(induction, sides.origin, task, options)
     metric.settings.values["signature"] = signature
     try:
         with dspy.context(lm=options.model):
@@ -140,7 +151,7 @@ def _evaluate(sides: Sides, task: Task, options: Options) -> Induced:
         sides.unrated,
         metric.combine(unrated),
         signature=signature,
-        estimated=estimated,
+        estimated=expected,
         seconds=time.perf_counter() - started,
         seed=options.seed,
         notes=sides.notes,
@@ -185,19 +196,3 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
             },
             new_systems=new_systems(trials, induction.fit),
         )
-
-
-def _signature(induction: Induction, options: Options, origin: str) -> str:
-    """The line that names everything on which the numbers depend."""
-    model = getattr(options.model, "model", None)
-    parts = [
-        f"metricsmith {__version__}",
-        origin,
-        f"{len(induction.train)} training rows",
-        induction.fit.label,
-        f"bank {options.sources.bank}, k {options.sources.k}{', panel' if options.sources.panel else ''}",
-        f"model {model}" if model else "no model",
-        f"seed {options.seed}",
-        f"metric {induction.metric.fingerprint()}",
-    ]
-    return " | ".join(part for part in parts if part)

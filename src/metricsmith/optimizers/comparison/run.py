@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from metricsmith.optimizers.estimate import times
 from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.sources import sparse_note
+from metricsmith.optimizers.spending import budget_lines, spending
 from metricsmith.optimizers.stages import stage
 from metricsmith.optimizers.twins import twin_note
 from metricsmith.programs.asked_scale import asked_note, asked_scale
@@ -60,7 +62,8 @@ def compare(
     table : Table
         Read by `read_table`; its candidate columns count as existing metrics.
     optimizer : AutoMetrics, optional
-        By default ``AutoMetrics()``. All methods use its model, bank, store, concurrency, gate and seed.
+        By default ``AutoMetrics()``. All methods use its model, bank, store, concurrency, gate and seed, and share its
+        budget.
     methods : sequence of str or mapping of str to Method
         Names out of `metricsmith.optimizers.comparison.methods.METHODS`, or methods of your own by name. One that lacks
         what it needs (such as a language model) is listed with the reason and not run.
@@ -84,14 +87,16 @@ def compare(
     DataError
         If there are fewer than three groups, or the training ratings are constant.
     ModelFailure
-        If the model fails beyond the gate; with a store, nothing that was judged is lost.
+        If the model fails beyond the gate, or the budget runs out; with a store, nothing that was judged is lost.
     """
     started = time.perf_counter()
     bench = _bench(table, optimizer, methods, seeds, guideline, fraction, validation, dimensions)
     if bench.options.store is not None and not isinstance(bench.options.store, Store):
         Store(bench.options.store).close()  # one that cannot be used is found out before anything is paid for
-    estimated = bench.estimated
-    predicted = {key: bench.predictions(key) for key in bench.available}
+    options, estimated = bench.options, bench.estimated
+    limits: dict[str, Any] = {"expected": estimated, "store": options.store, "model": options.model}
+    with spending(options.budget, options.concurrency, **limits):
+        predicted = {key: bench.predictions(key) for key in bench.available}
     lines = _lines(bench, predicted)
     usage = sum((line.usage for line in lines), Usage())
     return Comparison(
@@ -138,6 +143,7 @@ def compare_plan(
             *lines,
             f"requests: at most {total.requests}, prompt tokens: {total.prompt_tokens}, completion tokens: "
             f"{total.completion_tokens} ({cost}; tokens and price are estimates, retries and repairs are not counted)",
+            *(f"budget: {line}" for line in budget_lines(bench.options.budget, total)),
             "nothing was sent and nothing was written",
         ]
     )
