@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import dspy
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from metricsmith.datasets.splits import content_order, effective_groups, folds, holdout
 from metricsmith.errors import DataError, OptionError
-from metricsmith.metric import make_row
+from metricsmith.metric import content_hash, make_row
 
 GROUPS = st.lists(st.integers(0, 12).map(str), min_size=4, max_size=60).filter(lambda groups: len(set(groups)) > 3)
 
@@ -206,3 +207,17 @@ def test_ratings_order_only_rows_that_are_otherwise_equal():
     assert [(rows[place].output, rows[place].rating) for place in order] == [
         (rows[3 - place].output, rows[3 - place].rating) for place in back
     ]
+
+
+def test_contents_are_what_a_row_says_as_a_dictionary():
+    """Nested examples and lists of them as well as plain numbers; the order is that of the hashes of all this."""
+    nested = [dspy.Example(a=1), {"deep": dspy.Example(b=[dspy.Example(c=2)])}, {"x": 1.5, "y": None, "z": "w"}]
+    nested += [{"x": np.float64(2)}, [dspy.Example(d=3)], {"x": True}, {}, None]
+    rows = [
+        make_row(f"text {number % 3}", id=str(number), columns=value, rating=1.0) for number, value in enumerate(nested)
+    ]
+    hashes = [
+        content_hash({name: value for name, value in row.toDict().items() if name not in ("id", "rating")})
+        for row in rows
+    ]
+    assert content_order(rows, "rating").tolist() == sorted(range(len(rows)), key=hashes.__getitem__)

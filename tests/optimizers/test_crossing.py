@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from loopback import own_axes, scripted, serve
+from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.datasets.splits import folds
+from metricsmith.errors import Interrupted, ModelFailure
 from metricsmith.metric import content_hash
 from metricsmith.optimizers import candidates
 from metricsmith.optimizers.crossing import cross_validated
@@ -57,7 +62,7 @@ def test_a_judge_that_memorises_its_ratings_is_worth_nothing_on_held_out_rows(mo
     ]
     train = Rated.of(rows, "rating")
 
-    def memorise(rows, task, counts, *, seed=0):
+    def memorise(rows, task, counts, **_):
         known = "; ".join(f"{row.output.split()[0]} is {row['rating']:.0f}" for row in rows)
         return Generated((GuidelineJudge(name="memory", measure="rating", guideline=known, task="", scale=task.scale),))
 
@@ -161,3 +166,67 @@ def test_folds_with_one_rating_are_counted():
     record = evaluate(Sides("cv", train, train.take([]), folds=parts), TASK, COLUMNS).record
     assert any(re.match("1 of 3 folds have one and the same rating", note) for note in record.notes)
     assert math.isfinite(record.test.kendall_tau_b)
+
+
+def test_a_bank_metric_is_computed_once_a_row():
+    (family,), computed = default_bank().only("rouge1_f").families, []
+
+    def compute(batch, names):
+        computed.extend(zip(batch.outputs, map(tuple, batch.references), strict=True))
+        return family.compute(batch, names)
+
+    bank = MetricBank((replace(family, compute=compute),))
+    train = rated(sources=12)
+    record = crossed(train, Options(sources=Sources(metrics=bank, bank="existing")))
+    assert len(computed) == len(set(computed)) == len({row.output for row in train.rows})
+    plain = crossed(train, Options(sources=Sources(metrics=default_bank().only("rouge1_f"), bank="existing")))
+    assert (record.components, record.test, record.baselines) == (plain.components, plain.test, plain.baselines)
+
+
+@pytest.mark.parametrize(("way", "ends"), [("Ctrl-C", Interrupted), ("server", ModelFailure)])
+def test_one_that_was_stopped_goes_on_with_its_store(tmp_path, way, ends):
+    """Three judges in each of three folds: the run ends in the second, and only what was not judged is asked then."""
+    train, judged, broken = rated(sources=8), [], way == "server"
+
+    def answer(prompt):
+        if is_judged(prompt):
+            if stopping and broken and len(judged) == 90:
+                raise ConnectionError
+            judged.append(prompt)
+            if stopping and not broken and len(judged) == 90:
+                os.kill(os.getpid(), signal.SIGINT)
+        return own_axes(prompt)
+
+    def run(store):
+        sources = Sources(bank="generated", generators={"criterion": 3})
+        with serve(answer) as server:
+            return crossed(train, Options(sources=sources, lm=server.lm(), store=store))
+
+    stopping = False
+    whole = run(tmp_path / "whole.sqlite")
+    everything = sorted(judged)
+    judged.clear()
+    stopping = True
+    with pytest.raises(ends):
+        run(tmp_path / "store.sqlite")
+    before = len(judged)
+    stopping = False
+    resumed = run(tmp_path / "store.sqlite")
+    assert 90 <= before < len(everything) - 60
+    # What was on its way at Ctrl-C was answered and may have come too late for the store: at most 64.
+    asked_twice = len(judged) - len(everything)
+    assert 0 <= asked_twice <= (0 if broken else 64)
+    assert sorted(set(judged)) == sorted(set(everything))
+    assert (resumed.components, resumed.test, resumed.baselines) == (whole.components, whole.test, whole.baselines)
+    assert resumed.data == whole.data
+
+
+def test_judges_that_no_fold_can_make_are_one_line():
+    with serve(scripted) as server:
+        sources = Sources(bank="generated", generators={"criterion": 2, "examples": 1, "tuned": 1})
+        record = crossed(rated(sources=8), Options(sources=sources, lm=server.lm()))
+    lines = [line for line in record.warnings if "could not be made" in line]
+    assert [line.split(" (")[0] for line in lines if line.startswith("Fold")] == [
+        "Folds 1, 2, 3: Judges that could not be made: 1 of the family 'examples'"
+    ]
+    assert "1 of the family 'tuned'" in lines[0]

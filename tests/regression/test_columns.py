@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,6 +78,18 @@ def test_many_columns_at_once_are_the_same_columns_one_by_one():
         assert fit == NormalScore.fit(X[:, place])
         np.testing.assert_array_equal(applied[:, place], fit.apply(X[:, place]))
     assert {fit.constant for fit in fits} == {True, False}
+
+
+def test_a_fit_of_which_no_value_was_asked_for_is_the_same_fit():
+    first, second, third, fourth = NormalScore.fit_columns(np.tile([[3.0], [1.0], [2.0]], 4))[0]
+    whole = NormalScore((1.0, 2.0, 3.0), first.centre, first.scale)
+    assert copy.deepcopy(first) == whole
+    assert pickle.loads(pickle.dumps(second)) == whole
+    assert replace(third, centre=0.0) == replace(whole, centre=0.0)
+    assert hash(fourth) == hash(whole)
+    assert repr(fourth) == repr(whole)
+    with pytest.raises(AttributeError, match="'NormalScore' object has no attribute 'value'"):
+        _ = first.value
 
 
 @pytest.mark.parametrize("kind", KINDS)

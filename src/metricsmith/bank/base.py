@@ -16,6 +16,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.bank.remembered import computed
 from metricsmith.metric import RowText, content_hash, row_text
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.reward import DSPyCallable
@@ -149,7 +150,7 @@ def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *,
     names = [metric.name for metric in metrics]
     values: Mapping[str, FloatArray] = {name: np.empty(0) for name in names}
     if complete:
-        values = family.compute(TextBatch.of(complete, statistics), names)
+        values = computed(family, TextBatch.of(complete, statistics), names)
     results = []
     for metric in metrics:
         numbers = iter(np.asarray(values[metric.name], dtype=float).tolist())

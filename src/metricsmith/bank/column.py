@@ -19,7 +19,9 @@ from metricsmith.metric import content_hash
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.reward import DSPyCallable
 
-__all__ = ["ColumnMetric"]
+__all__ = ["ColumnMetric", "column_numbers"]
+
+_NUMBERS = frozenset({int, float, bool, type(None)})
 
 
 @dataclass(frozen=True)
@@ -66,15 +68,19 @@ class ColumnMetric(DSPyCallable):
         """Read the column; a row without a finite number is ``skipped``."""
         return [self._read(row, run) for row in rows]
 
-    def numbers(self, columns: Sequence[Mapping[str, Any]]) -> NDArray[np.float64]:
-        """The column of rows whose ``columns`` are given, shape (n,): NaN where there is no finite number."""
-        return np.array([_number(cells.get(self.name)) for cells in columns], dtype=float)
-
     def _read(self, row: dspy.Example, run: int) -> Judgement:
         value = _number((row.get("columns") or {}).get(self.name))
         if math.isnan(value):
             return Judgement(self.name, status=Status.SKIPPED, error=f"no number in column {self.name!r}", run=run)
         return Judgement(self.name, value, self.output.score(value), run=run)
+
+
+def column_numbers(cells: Sequence[Mapping[str, Any]], names: Sequence[str]) -> NDArray[np.float64]:
+    """The named columns of rows whose ``columns`` are given, shape (m, n): NaN where there is no number."""
+    table = [[own.get(name) for name in names] for own in cells]
+    if not set().union(*(map(type, row) for row in table)) <= _NUMBERS:
+        table = [[cell if isinstance(cell, int | float) else None for cell in row] for row in table]
+    return np.array(table, dtype=float).reshape(len(cells), len(names)).T
 
 
 def _number(cell: Any) -> float:

@@ -1,36 +1,57 @@
-"""A bank whose families keep what they computed, for runs that score the same rows again and again."""
+"""Numbers of bank metrics that are kept during a run which scores the same rows again and again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
+from typing import Any
 
-from metricsmith.bank.base import Compute, FloatArray, TextBatch
-from metricsmith.bank.catalogue import MetricBank
+import numpy as np
+from numpy.typing import NDArray
+
 from metricsmith.metric import content_hash
 
-__all__ = ["remembered"]
+__all__ = ["computed", "numbers_kept"]
+
+Row = tuple[str, str, tuple[str, ...]]
+_KEPT: ContextVar[dict[tuple[int, str], tuple[Any, dict[str, dict[Row, float]]]] | None] = ContextVar(
+    "metricsmith_bank_numbers", default=None
+)
 
 
-def remembered(bank: MetricBank) -> MetricBank:
-    """The same metrics with the same numbers; a batch of texts is computed once for as long as the bank lives.
+@contextmanager
+def numbers_kept() -> Iterator[None]:
+    """Compute each bank metric once for every text that occurs inside, also in threads that copy the context.
 
-    Parameters
-    ----------
-    bank : MetricBank
-        Stays as it is.
+    A row has the same number alone and in a batch: what a family needs of other rows are statistics, and with others
+    it is computed anew. All is forgotten at the end.
     """
-    return MetricBank(tuple(replace(family, compute=_kept(family.compute)) for family in bank.families))
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
 
 
-def _kept(compute: Compute) -> Compute:
-    known: dict[str, Mapping[str, FloatArray]] = {}
+def computed(family: Any, batch: Any, names: Sequence[str]) -> Mapping[str, NDArray[np.float64]]:
+    """The outputs of a `Family` for a `TextBatch`, ``{name: float array (n,)}``; `numbers_kept` keeps them.
 
-    def recall(batch: TextBatch, names: Sequence[str]) -> Mapping[str, FloatArray]:
-        references = [list(texts) for texts in batch.references]
-        key = content_hash(list(batch.outputs), list(batch.inputs), references, batch.statistics, list(names))
-        if key not in known:
-            known[key] = compute(batch, names)
-        return known[key]
-
-    return recall
+    A family that would make its statistics out of the batch itself is always computed.
+    """
+    kept = _KEPT.get()
+    if kept is None or (family.statistics is not None and batch.statistics is None):
+        plain: Mapping[str, NDArray[np.float64]] = family.compute(batch, names)
+        return plain
+    statistics = "" if batch.statistics is None else content_hash(batch.statistics)
+    known = kept.setdefault((id(family), statistics), (family, {}))[1]  # with the family: its number stays its own
+    rows = list(zip(batch.outputs, batch.inputs, map(tuple, batch.references), strict=True))
+    columns = [known.setdefault(name, {}) for name in names]
+    new = list(dict.fromkeys(row for row in rows if any(row not in column for column in columns)))
+    if new:
+        outputs, inputs, references = zip(*new, strict=True)
+        values = family.compute(replace(batch, outputs=outputs, inputs=inputs, references=references), names)
+        for name, column in zip(names, columns, strict=True):
+            column.update(zip(new, np.asarray(values[name], dtype=float).tolist(), strict=True))
+    return {name: np.array([column[row] for row in rows]) for name, column in zip(names, columns, strict=True)}

@@ -18,6 +18,7 @@ from metricsmith.optimizers.generation import (
     Generated,
     Lack,
     attempt,
+    complete,
     ends_all,
     generate,
 )
@@ -168,13 +169,8 @@ def _generated(
     """All judges that can be made, family by family."""
     learned = learned_counts(counts)
     written = {name: count for name, count in counts.items() if name not in learned}
-    makers = [partial(attempt, written, partial(generate, rows, task, written, seed=seed))]
-    makers += [partial(learn, rows, task, {name: count}, seed=seed) for name, count in learned.items()]
-    made = Generated()
-    for make in makers:
-        made += make()
-        if strict and made.lacks:
-            raise ModelFailure(f"not all judges could be made, which strict does not allow: {made.lacks[0].why}")
+    made = complete(attempt(written, partial(generate, rows, task, written, seed=seed)), strict)
+    made += learn(rows, task, learned, seed=seed, strict=strict)
     if made.lacks and not made.judges and all(lack.status == Status.TRANSPORT for lack in made.lacks):
         raise ModelFailure(f"no request for judges was answered: {made.lacks[0].why}", Status.TRANSPORT, made.usage)
     return made

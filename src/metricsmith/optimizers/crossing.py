@@ -12,6 +12,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.bank.remembered import numbers_kept
 from metricsmith.datasets.splits import Split
 from metricsmith.fold_agreement import agreement_over_folds, difference_over_folds
 from metricsmith.optimizers.evaluation import METRIC, Trial, best_single, learning_curve, predictions, selected_shares
@@ -19,7 +20,7 @@ from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induction import Induction, Options, induct
 from metricsmith.optimizers.new_systems import new_systems
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.recording import Evaluation, missing_judges
+from metricsmith.optimizers.recording import Evaluation
 from metricsmith.optimizers.sources import Plan
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.records import Judgement, Task, Usage
@@ -48,6 +49,7 @@ def remembering(options: Options) -> Iterator[Options]:
             store.close()
 
 
+@numbers_kept()
 def cross_validated(
     rated: Rated, folds: Sequence[Split], unrated: Sequence[dspy.Example], task: Task, options: Options
 ) -> tuple[Induction, Evaluation]:
@@ -65,7 +67,7 @@ def cross_validated(
         tables += [trial.induction.scored, table]
         # at once, for a judge that is the same in the next fold may replace in the store what failed in this one
         judgements += [*trial.induction.scored.flat(), *table.flat()]
-        lines = [*missing_judges(trial.induction), *table.dropped.values()]
+        lines = [*trial.induction.scored.dropped.values(), *table.dropped.values()]
         fallen += [f"Fold {number}: {line}" for line in lines]
     by_fold = [predictions(one.induction, one.values, one.test.rows, one.known) for one in trials]
     shared = [label for label in by_fold[0] if all(label in predicted for predicted in by_fold)]
@@ -93,7 +95,7 @@ def cross_validated(
         judgements=tuple(judgements),
         usage=sum((one.induction.candidates.usage for one in trials), Usage())
         + sum((table.usage for table in tables), Usage()),
-        fallen=tuple(fallen),
+        fallen=(*_not_made(trials), *fallen),
         notes=tuple(_notes(trials, blocks)),
         new_systems=new_systems(trials, induction.fit),
     )
@@ -123,6 +125,20 @@ def _needed(part: Induction) -> list[int]:
     seated = {place for place, metric in enumerate(metrics) if isinstance(metric, PanelMember)}
     free = {place for place, metric in enumerate(metrics) if metric.card.cost != "model"}
     return sorted(wanted | free | (seated if wanted & seated else set()))
+
+
+def _not_made(trials: Sequence[Trial]) -> list[str]:
+    """One line for all folds that lack the same judges, with the reasons of the first of them."""
+    lacking: dict[tuple[tuple[str, int], ...], dict[int, str]] = {}
+    for number, one in enumerate(trials, start=1):
+        made = one.induction.candidates
+        if made.lacks:
+            key = tuple((lack.family, lack.count) for lack in made.lacks)
+            lacking.setdefault(key, {})[number] = made.not_made
+    return [
+        f"Fold{'s' if len(folds) > 1 else ''} {', '.join(map(str, folds))}: {next(iter(folds.values()))}"
+        for folds in lacking.values()
+    ]
 
 
 def _notes(trials: Sequence[Trial], blocks: Mapping[str, object]) -> list[str]:

@@ -33,8 +33,8 @@ from metricsmith.scoring.calls import Call, model_call
 from metricsmith.signatures.axes import Axis
 
 __all__ = [
-    "DEFAULT_COUNTS", "GENERATORS", "Family", "Generated", "Lack", "attempt", "axes_inputs", "ends_all", "generate",
-    "rubric_inputs",
+    "DEFAULT_COUNTS", "GENERATORS", "Family", "Generated", "Lack", "attempt", "axes_inputs", "complete", "ends_all",
+    "generate", "rubric_inputs",
 ]  # fmt: skip
 
 # AutoMetrics, section 3.1: 10 single-criterion and 5 rubric judges.
@@ -110,6 +110,13 @@ def attempt(counts: Mapping[str, int], make: Callable[[], Generated]) -> Generat
         status = str(getattr(problem, "status", ""))
         lacks = tuple(Lack(name, count, str(problem), status) for name, count in counts.items() if count)
         return Generated(usage=problem.usage or Usage(), notes=(note,), lacks=lacks)
+
+
+def complete(made: Generated, strict: bool) -> Generated:
+    """The judges; `ModelFailure` if `strict` and one of them could not be made."""
+    if strict and made.lacks:
+        raise ModelFailure(f"not all judges could be made, which strict does not allow: {made.lacks[0].why}")
+    return made
 
 
 def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> Generated:

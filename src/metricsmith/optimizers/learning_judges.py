@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextvars
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from threading import BoundedSemaphore
 
 import dspy
 
@@ -13,16 +16,19 @@ from metricsmith.datasets.splits import holdout
 from metricsmith.errors import InputError
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.examples import draw_examples
-from metricsmith.optimizers.generation import Generated, attempt
+from metricsmith.optimizers.generation import Generated, attempt, complete
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
 from metricsmith.optimizers.tuning.expected import EXPECTED
+from metricsmith.optimizers.tuning.methods import THREADS
 from metricsmith.optimizers.tuning.sides import rated_sides
 from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.base import Judge, slug
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Task
+from metricsmith.scoring.flow import Flow
+from metricsmith.scoring.limits import Concurrency
 
 __all__ = ["LEARNED", "Start", "learn", "startable"]
 
@@ -52,8 +58,13 @@ class Start:
         return min(self.bound, EXPECTED[self.tuner.method](job, int(self.tuner.budget / (1 + SLACK))))
 
 
-def learn(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> Generated:
-    """Make judges from rated rows.
+def learn(
+    rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0, strict: bool = False
+) -> Generated:
+    """Make judges from rated rows: families side by side, judges of a family one after the other.
+
+    All together have as many judgements on their way as one search has. What is made, and what is raised, are those of
+    one family after the other: a family that ends everything ends only those behind it.
 
     Parameters
     ----------
@@ -63,6 +74,8 @@ def learn(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *
     counts : mapping of str to int
         ``examples`` and ``tuned``, and how many of each; each has a seed of its own.
     seed : int
+    strict : bool
+        Whether a judge that cannot be made ends everything.
 
     Returns
     -------
@@ -74,19 +87,37 @@ def learn(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *
     ------
     HopelessModel
         If the model refuses to work.
+    ModelFailure
+        With `strict`, if a judge cannot be made.
     """
     places = _places(counts)
-    said = asked_note(task.target, task.scale, [float(row[task.target]) for row in rows]) if places else ""
-    made = Generated(notes=(said,) if said else ())
-    for name, number in places:
-        made += attempt({name: 1}, partial(_learned, name, rows, task, seed + number))
-    return made
+    if not places:
+        return Generated()
+    said = asked_note(task.target, task.scale, [float(row[task.target]) for row in rows])
+    room = BoundedSemaphore(THREADS)
+    flows = {place: Flow(Concurrency(), room=room) for place in places}
+
+    def family(name: str) -> Generated:
+        made = Generated()
+        for place in (place for place in places if place[0] == name):
+            made += attempt({name: 1}, partial(_learned, name, rows, task, seed + place[1], flows[place]))
+        return complete(made, strict)
+
+    made, families = Generated(notes=(said,) if said else ()), dict(places)
+    with ThreadPoolExecutor(len(families), "metricsmith learning") as pool:
+        futures = [pool.submit(contextvars.copy_context().run, family, name) for name in families]
+        try:
+            return sum((future.result() for future in futures), made)
+        except BaseException:  # Ctrl-C too, which only the thread that waits here hears
+            for flow in flows.values():
+                flow.stop("judges are learned no more")
+            raise
 
 
-def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int) -> Generated:
+def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int, flow: Flow) -> Generated:
     """One judge, with a note on how it was tuned."""
     start = LEARNED[name](rows, task, seed)
-    judge = start.tuner.compile(start.judge, start.learn, start.select)
+    judge = start.tuner.compile(start.judge, start.learn, start.select, flow=flow)
     tuning = judge.tuning
     note = (
         f"{judge.name}: {tuning.method} for {tuning.objective} on {tuning.learned} + {tuning.selected} rows; "

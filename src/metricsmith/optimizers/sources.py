@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import dspy
 
 from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.column import column_numbers
 from metricsmith.datasets.target_copies import check_copies
 from metricsmith.errors import DataError, NeedsError, OptionError, nearest
 from metricsmith.metric import Metric
@@ -103,11 +103,8 @@ class Sources:
                     f"allow_columns (--allow-column) names {name!r}{nearest(name, known)}, which is no "
                     f"candidate column; there are {', '.join(known) or 'none'}: name one of them"
                 )
-        cells = [row.get("columns") or {} for row in rows]
-        values = {
-            name: [value if isinstance(value := own.get(name), int | float) else math.nan for own in cells]
-            for name in self.columns
-        }
+        numbers = column_numbers([row.get("columns") or {} for row in rows], self.columns)
+        values = dict(zip(self.columns, numbers, strict=True))
         ratings = [float(row[target]) for row in rows]
         return check_copies(values, ratings, target=target, allowed=self.allow_columns, prior=self.prior_columns)
 

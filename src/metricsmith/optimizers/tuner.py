@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -59,7 +59,7 @@ SLACK = 0.1  # share of the budget kept for retries and repairs
 MOST_FAILED = 0.2  # share of the judge's own selection judgements that may fail
 EXAMPLE_TOKENS = 4_000  # that rated examples may add to a prompt
 MOST_SEED = 2**32  # numpy, which MIPROv2 seeds, takes no larger one
-_OUTPUT = threading.Lock()  # standard output belongs to the process: searches in two threads take turns
+_OUTPUT = threading.Lock()  # standard output belongs to the process: DSPy's searches in two threads take turns
 _log = logging.getLogger(__name__)
 
 
@@ -154,7 +154,12 @@ class JudgeTuner:
             return self._bound(self._job(judge, trainset, valset))
 
     def compile(
-        self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None = None
+        self,
+        judge: dspy.Module,
+        trainset: Sequence[dspy.Example],
+        valset: Sequence[dspy.Example] | None = None,
+        *,
+        flow: Flow | None = None,
     ) -> Any:
         """Search for a better judge.
 
@@ -168,6 +173,9 @@ class JudgeTuner:
             the ``input``) says which belong together, ``reason`` what the rater said.
         valset : sequence of dspy.Example, optional
             Rated rows of other groups to select by; without them `fraction` of the training rows is held out.
+        flow : Flow, optional
+            Admits the requests and takes the budget; by default a new one. Stopping it from another thread ends the
+            search.
 
         Returns
         -------
@@ -193,7 +201,7 @@ class JudgeTuner:
         """
         began = time.perf_counter()
         with using(self.lm):
-            job = self._job(judge, trainset, valset)
+            job = self._job(judge, trainset, valset, flow)
             bound = self._bound(job)
             if job.bench.answers.lm is None:
                 raise NeedsError(
@@ -212,13 +220,12 @@ class JudgeTuner:
         answers.flow.budget = Budget(requests=bound)
         before = answers.candidate(judge, {})
         job, bound = self._observed(job, before, bound)
-        with _quiet(self.progress):
-            evaluate(job, job.student(judge, {}))
+        evaluate(job, job.student(judge, {}))
         self._check_start(job.bench, before)
         job.bench.start = self.goal.statistic(job.bench.values(before), job.bench.select.ratings)
         ended = ""
         try:
-            with _quiet(self.progress):
+            with nullcontext() if self.method == "labeled" else _quiet(self.progress):  # that asks DSPy for nothing
                 METHODS[self.method].run(job, self._share() - job.select_calls)
         except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
             ended = one_line(str(stopped))
@@ -319,7 +326,13 @@ class JudgeTuner:
         _log.info("%s", tuned.tuning)
         return tuned
 
-    def _job(self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None) -> Job:
+    def _job(
+        self,
+        judge: dspy.Module,
+        trainset: Sequence[dspy.Example],
+        valset: Sequence[dspy.Example] | None,
+        flow: Flow | None = None,
+    ) -> Job:
         if not isinstance(judge, dspy.Module) or not judge.predictors():
             raise OptionError(f"{judge!r} is nothing that can be tuned: give a dspy.Module with a predictor")
         if isinstance(judge, Composite | Panel):
@@ -327,7 +340,7 @@ class JudgeTuner:
                 f"{type(judge).__name__} puts the answers of judges together: tune those judges, then build it"
             )
         lm = self.lm or next((at.lm for at in judge.predictors() if at.lm is not None), dspy.settings.lm)
-        flow, calls, draws = Flow(Concurrency()), len(judge.predictors()), []
+        flow, calls, draws = flow or Flow(Concurrency()), len(judge.predictors()), []
         reading: Reading | MetricReading
         if isinstance(self.objective, Measure):
             learn, select = episode_sides(trainset, valset)

@@ -107,6 +107,7 @@ class NormalScore:
     centre: float
     scale: float
     _lookup: tuple[FloatArray, FloatArray] | None = field(default=None, init=False, repr=False, compare=False)
+    _ordered: FloatArray | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def fit(cls, column: ArrayLike) -> NormalScore:
@@ -132,13 +133,27 @@ class NormalScore:
             centres = np.where(varies, quantiles.mean(axis=1), 0.0)
             scales = np.where(varies, quantiles.std(axis=1), 0.0)
             standard = np.where(varies, scales, 1.0)
-            for place, *fit in zip(places.tolist(), ordered.tolist(), centres.tolist(), scales.tolist(), strict=True):
-                fits[place] = cls(tuple(fit[0]), fit[1], fit[2])
+            for place, *fit in zip(places.tolist(), ordered, centres.tolist(), scales.tolist(), strict=True):
+                fits[place] = cls._of(*fit)
             found = np.where(varies[:, None], (quantiles - centres[:, None]) / standard[:, None], 0.0)
             rows = np.zeros((len(places), columns.shape[1]))
             np.put_along_axis(rows, order, found, axis=1)
             applied[places] = rows
         return fits, np.ascontiguousarray(applied.T)
+
+    @classmethod
+    def _of(cls, ordered: FloatArray, centre: float, scale: float) -> NormalScore:
+        """A fit whose `values` become Python's numbers when somebody asks for them: few of thousands are ever asked."""
+        fit = cls.__new__(cls)
+        for name, value in (("centre", centre), ("scale", scale), ("_lookup", None), ("_ordered", ordered.copy())):
+            object.__setattr__(fit, name, value)
+        return fit
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "values" or self._ordered is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        object.__setattr__(self, "values", tuple(self._ordered.tolist()))
+        return self.values
 
     @property
     def constant(self) -> bool:

@@ -6,9 +6,10 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
+from typing import Any
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status, Usage
@@ -56,6 +57,8 @@ class Flow:
         How many requests in a row the server may refuse for good before the flow stops, as long as it has
         answered none; five times as many once it has.
     clock : Clock, optional
+    room : context manager, optional
+        A semaphore that searches side by side share; they hold it while they ask.
 
     Attributes
     ----------
@@ -83,8 +86,10 @@ class Flow:
         *,
         hopeless_in_a_row: int = UNPROVEN,
         clock: Clock | None = None,
+        room: AbstractContextManager[Any] | None = None,
     ) -> None:
         self.concurrency, self.budget = concurrency, budget or Budget()
+        self.room = room or nullcontext()
         self.spent = Usage()
         self.in_flight = self.unreported = 0
         self.stopped = self.hopeless = self.refused = ""

@@ -11,7 +11,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.bank.column import ColumnMetric
+from metricsmith.bank.column import ColumnMetric, column_numbers
 from metricsmith.errors import StoreError
 from metricsmith.metric import content_hash
 from metricsmith.records import Judgement, Status, Usage
@@ -121,12 +121,12 @@ class Results:
 
     def read_columns(self) -> None:
         """Read the numbers that the rows bring along; their judgements are made when they are asked for."""
-        cells = [row.get("columns") or {} for row in self.rows]
-        for place, slot in enumerate(self.plan.slots):
-            if isinstance(slot.metric, ColumnMetric):
-                self.values[place] = slot.metric.numbers(cells)
-                missing = np.isnan(self.values[place])
-                self.codes[place] = np.where(missing, CODES[Status.SKIPPED], CODES[Status.OK])
+        places = [place for place, slot in enumerate(self.plan.slots) if isinstance(slot.metric, ColumnMetric)]
+        names = [self.plan.slots[place].metric.name for place in places]
+        numbers = column_numbers([row.get("columns") or {} for row in self.rows], names)
+        known = np.isfinite(numbers)
+        self.values[places] = np.where(known, numbers, np.nan)
+        self.codes[places] = np.where(known, CODES[Status.OK], CODES[Status.SKIPPED])
 
     def recall(self) -> None:
         """Take over everything that the store knows already; failures there are asked again."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.bank.remembered import numbers_kept
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -40,6 +41,7 @@ FloatArray = NDArray[np.float64]
 Methods = Sequence[str] | Mapping[str, Method]
 
 
+@numbers_kept()  # the same rows with every seed
 def compare(
     table: Table,
     optimizer: AutoMetrics | None = None,

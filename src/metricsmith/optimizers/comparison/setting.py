@@ -8,8 +8,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.bank.catalogue import default_bank
-from metricsmith.bank.remembered import remembered
 from metricsmith.datasets.splits import content_order, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
@@ -121,11 +119,9 @@ class Setting:
 def prepare(
     table: Table, task: Task, options: Options, *, fraction: float, validation: float, guideline: str, dimensions: int
 ) -> Setting:
-    """The setting of a comparison; its bank remembers what it computed, for AutoMetrics asks once for each seed."""
+    """The setting of a comparison."""
     if isinstance(dimensions, bool) or dimensions < 1:
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
-    bank = remembered(options.sources.metrics or default_bank())
-    options = replace(options, sources=replace(options.sources, metrics=bank))
     rated = Rated.of(table.subset(table.rated()).rows, task.target)
     warnings = options.sources.check_columns(rated.rows, task.target)
     parts = Parts(rated, rated, rated)

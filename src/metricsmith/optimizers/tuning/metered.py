@@ -53,7 +53,8 @@ class Meter:
         """
         for attempt in range(1, TRIES + 1):
             try:
-                return self.gate.send(lm, request)
+                with self.gate.flow.room:
+                    return self.gate.send(lm, request)
             except LMError as problem:
                 if not self.gate.flow.pause(self._pause(lm, problem, attempt)):
                     raise

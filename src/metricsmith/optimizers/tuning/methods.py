@@ -6,9 +6,11 @@ rows is a candidate. Limits are chosen from the bound, never the other way round
 
 from __future__ import annotations
 
+import contextvars
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +22,7 @@ from metricsmith.optimizers.tuning.metered import Meter
 from metricsmith.optimizers.tuning.student import Demos, Student, own_demos, without_demos
 from metricsmith.programs.texts import fence
 
-__all__ = ["METHODS", "Job", "Method", "evaluate"]
+__all__ = ["METHODS", "THREADS", "Job", "Method", "evaluate"]
 
 THREADS = 8
 MINIBATCH = 4  # rows that GEPA reflects on
@@ -109,16 +111,22 @@ class Method:
 
 
 def evaluate(job: Job, student: Student) -> None:
-    """Judge every selection row; what is wrong with the module itself is raised by the first."""
-    rows = job.bench.select.rows
+    """Judge every selection row; what is wrong with the module itself is raised by the first.
+
+    Not by `dspy.Evaluate`, which empties tqdm's list of bars: two searches side by side could not both do that.
+    """
+    rows, metric = job.bench.select.rows, CreditMetric(job.bench)
     student(**rows[0].inputs())
-    dspy.Evaluate(
-        devset=rows,
-        metric=CreditMetric(job.bench),
-        num_threads=THREADS,
-        max_errors=len(rows) + 1,
-        display_progress=False,
-    )(student)
+    pool = ThreadPoolExecutor(THREADS, "metricsmith tuning")
+    try:
+        wait(
+            [
+                pool.submit(contextvars.copy_context().run, lambda row: metric(row, student(**row.inputs())), row)
+                for row in rows
+            ]
+        )
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C only what is on its way is waited for
 
 
 def _labeled_count(job: Job, requests: int) -> int:

@@ -99,7 +99,7 @@ class Answers:
 
     def _ask(self, module: dspy.Module, inputs: Mapping[str, Any]) -> Verdict:
         several = len(module.predictors()) > 1  # a repair goes on with one conversation, and there are several
-        with use(self.flow), dspy.context(trace=[], lm=self.lm):
+        with self.flow.room, use(self.flow), dspy.context(trace=[], lm=self.lm):
             call = model_call(module, parse_tries=1 if several else 2, **inputs)
             trace = list(dspy.settings.trace)
         names = {id(predictor): name for name, predictor in module.named_predictors()}
