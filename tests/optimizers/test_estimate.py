@@ -15,10 +15,11 @@ from metricsmith.datasets.table import read_table
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.estimate import Pass, estimate
 from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induce import induce, plan
+from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.sources import Sources
+from metricsmith.optimizers.splitting import Division
 from metricsmith.scoring.prices import price
 from planted import TASK, WORDS, planted_rows
 
@@ -188,7 +189,7 @@ def test_the_estimate_is_within_fifteen_per_cent_of_what_is_sent(data, own, half
         if half:  # both own judges on every second row
             score(own, table.rows[::2], lm=server.lm(), store=store)
         before = server.requests
-        said = plan(table, optimizer, split=split)
+        said = prepare(table, optimizer, Division(split=split)).plan()
         assert server.requests == before
         record = induce(table, optimizer, split=split).record
         sent = server.requests - before

@@ -19,7 +19,6 @@ from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.generation import Generated, attempt, complete
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
-from metricsmith.optimizers.tuning.expected import EXPECTED
 from metricsmith.optimizers.tuning.methods import THREADS
 from metricsmith.optimizers.tuning.sides import rated_sides
 from metricsmith.programs.asked_scale import asked_note
@@ -54,8 +53,7 @@ class Start:
     @property
     def expected(self) -> int:
         """About how many requests it takes; faults aside."""
-        job = self.tuner._job(self.judge, self.learn, self.select)
-        return min(self.bound, EXPECTED[self.tuner.method](job, int(self.tuner.budget / (1 + SLACK))))
+        return self.tuner.expected(self.judge, self.learn, self.select)
 
 
 def learn(

@@ -12,9 +12,9 @@ from metricsmith.optimizers.tuning.methods import (
     SUMMARY_BATCH,
     SUMMARY_MOST,
     Job,
-    _labeled_count,
-    _mipro_count,
-    _mipro_trials,
+    labeled_count,
+    mipro_count,
+    mipro_trials,
 )
 
 __all__ = ["EXPECTED"]
@@ -22,7 +22,7 @@ __all__ = ["EXPECTED"]
 
 def _labeled(job: Job, requests: int) -> int:
     """The selection rows once for each different judge; the judge as it was may show the first draw already."""
-    answers, tried = job.bench.answers, job.draws[: _labeled_count(job, requests - job.select_calls)]
+    answers, tried = job.bench.answers, job.draws[: labeled_count(job, requests - job.select_calls)]
     judges = {answers.candidate(job.judge, {}), *(answers.candidate(draw(), {}) for draw in tried)}
     return job.calls * len(judges) * _contents(job.bench.select)
 
@@ -32,7 +32,7 @@ def _mipro(job: Job, requests: int) -> int:
 
     Instructions are taken to differ, as those that a model writes at temperature 1 do.
     """
-    count = _mipro_count(job, requests - job.select_calls)
+    count = mipro_count(job, requests - job.select_calls)
     summary = 1 + min(SUMMARY_MOST, math.ceil(len(job.bench.learn) / SUMMARY_BATCH))
     judged = _contents(job.bench.learn) + (1 + _tried(job, count)) * _contents(job.bench.select)
     return round(job.calls * judged) + summary + count * len(job.judge.predictors())
@@ -55,7 +55,7 @@ def _tried(job: Job, count: int) -> float:
     study.add_trial(optuna.trial.create_trial(params=dict.fromkeys(names, 0), distributions=choices, value=0.0))
     study.optimize(
         lambda trial: 0.0 * sum(trial.suggest_categorical(name, range(count)) for name in names),
-        n_trials=_mipro_trials(job, count),
+        n_trials=mipro_trials(job, count),
     )
     optuna.logging.set_verbosity(level)
     tried = ({tuple(trial.params[name] for name in own) for trial in study.trials} for own in (names, names[::2]))
