@@ -15,7 +15,7 @@ from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
 from metricsmith.meta_evaluation.intervals import measure_interval
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, SoftSystemAccuracy, measure
 from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over_tasks, rank_table
-from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, Swap, chance_floor, measured
+from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, Swap, chance_floor, chance_floors, measured
 from metricsmith.resampling import Groups, Interval
 from metricsmith.threads import one_thread
 
@@ -159,14 +159,16 @@ def evaluate_task(
     """
     matrices, common = _common(metrics, gold)
 
-    def result(name: str, scores: FloatArray, truth: FloatArray, rank: int | None = None) -> MetricResult:
+    def result(
+        name: str, scores: FloatArray, truth: FloatArray, floor: ChanceFloor | None = None, rank: int | None = None
+    ) -> MetricResult:
         found: Any = statistic(scores, truth)
         value = float(found.value if hasattr(found, "value") else found)
         if math.isnan(value):
             nothing = ChanceFloor(math.nan, math.nan, math.nan, math.nan, math.nan, 0, 0)
             return MetricResult(name, value, UNDEFINED, nothing, **_details(found))
         interval = measure_interval(statistic, scores, truth, groups, level=level)
-        floor = chance_floor(statistic, scores, truth, seed=seed)
+        floor = floor or chance_floor(statistic, scores, truth, seed=seed)
         return MetricResult(name, value, interval, floor, rank, **_details(found))
 
     defined = {name: scores for name, scores in matrices.items() if not math.isnan(measured(statistic, scores, common))}
@@ -177,7 +179,12 @@ def evaluate_task(
             statistic, defined, common, level=significance, resamples=resamples, seed=seed, swap=swap, tests=tests,
             tested=tested,
         )  # fmt: skip
-        ranked = [result(name, defined[name], common, rank) for name, rank in table.ranks.items()]
+        ordered = {name: defined[name] for name in table.ranks}
+        floors = chance_floors(statistic, list(ordered.values()), common, seed=seed)
+        ranked = [
+            result(name, scores, common, floor, table.ranks[name])
+            for (name, scores), floor in zip(ordered.items(), floors, strict=True)
+        ]
         p_values = tuple(tuple(row) for row in table.p_values.tolist())
     rest = [result(name, scores, common) for name, scores in matrices.items() if name not in defined]
     others = [result(name, *pair) for name, pair in _each_against_the_others(raters or {}).items()]
