@@ -151,12 +151,13 @@ def chance_floors(
     present = turned(~np.isnan(common))
     rows = np.nonzero(present)[0]
     codes = np.arange(rows.size) if by == "none" else np.unique(rows, return_inverse=True)[1]
-    cells, moved = turned(stack)[:, present], turned(np.full(stack.shape, math.nan))
+    cells, observed = turned(stack)[:, present], value(stack)
     draws = []
     for order in itertools.chain.from_iterable(permuted_rows(codes, permutations, seed)):
+        moved = np.full((len(stack), *present.shape), math.nan)
         moved[:, present] = cells[:, order]
         draws.append(value(turned(moved)))
-    return [_floor(observed, found) for observed, found in zip(value(stack), np.transpose(draws), strict=True)]
+    return [_floor(own, found) for own, found in zip(observed, np.transpose(draws), strict=True)]
 
 
 def _floor(observed: float, draws: FloatArray) -> ChanceFloor:
