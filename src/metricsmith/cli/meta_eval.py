@@ -118,6 +118,8 @@ def meta_evaluation_text(record: MetaEvaluation, out: Path | None = None) -> str
         head, tests = words.p_values(task)
         if tests:
             lines += laid_out(head, tests)
+        if said := words.caution(record, task):
+            lines.append(f"  {said}")
     return "\n".join(
         [
             *lines,

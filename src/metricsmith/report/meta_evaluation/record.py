@@ -50,6 +50,8 @@ class MetaEvaluation:
         The line that makes every number reproducible.
     notes, warnings : tuple of str
     title : str
+    swap : "pairs" or "scores"
+        As for `rank_table`.
     """
 
     target: str
@@ -65,6 +67,7 @@ class MetaEvaluation:
     notes: tuple[str, ...] = field(default=())
     warnings: tuple[str, ...] = field(default=())
     title: str = "Metrics beside gold ratings"
+    swap: Swap = "pairs"
 
     def as_dict(self) -> dict[str, Any]:
         """The content of ``meta_evaluation.json``: JSON-ready, NaN as None."""
@@ -161,6 +164,7 @@ def meta_evaluate(
             ]
         ),
         notes=(*notes, *([] if documents else [INDEPENDENT]), *([DECIDING] if deciding else [])),
+        swap=swap,
         warnings=tuple(_warnings(results, len(systems), len(set(documents)) or segments)),
     )
 
