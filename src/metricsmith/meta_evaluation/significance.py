@@ -146,8 +146,11 @@ def chance_floors(
     stack = np.array([paired_matrices(metric, common)[0] for metric in metrics])
     grouped(common, common, by)  # refuses an unknown grouping
     shared = measure.against(common) if isinstance(measure, _Shared) else None
-    value = shared or (lambda moved: np.array([measured(measure, metric, common) for metric in moved]))
-    turned = (lambda matrices: matrices.swapaxes(-1, -2)) if by == "item" else (lambda matrices: matrices)
+    value: Against = shared or (lambda moved: np.array([measured(measure, metric, common) for metric in moved]))
+
+    def turned(matrices: NDArray[Any]) -> NDArray[Any]:  # cells are permuted row by row
+        return matrices.swapaxes(-1, -2) if by == "item" else matrices
+
     present = turned(~np.isnan(common))
     rows = np.nonzero(present)[0]
     codes = np.arange(rows.size) if by == "none" else np.unique(rows, return_inverse=True)[1]

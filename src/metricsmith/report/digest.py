@@ -135,12 +135,9 @@ def _disagreement(record: RunRecord, row: RowRecord, rating: float, prediction: 
 
 
 def jackknifed(record: RunRecord) -> list[Agreement]:
-    """The blocks whose interval is that of the group jackknife; none under cross-validation.
-
-    There only the training block has one, and what is said of it would be read as said of all.
-    """
+    """The blocks whose interval is that of the group jackknife: all, or under cross-validation the training block."""
     if record.tested and record.evaluation == "cv":
-        return []
+        return [record.train]
     return [*([record.test] if record.tested else []), record.train, *record.baselines.values()]
 
 
