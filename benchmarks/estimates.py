@@ -52,7 +52,7 @@ def frame(
 
 
 def alike(prompt: str) -> dict[str, Any]:
-    """As `own_axes`, but judges see most of the planted quality, and differ little."""
+    """Answers as `own_axes`, but judges see most of the planted quality, and differ little."""
     found = own_axes(prompt)
     if "score" in found:
         output = prompt.rsplit("[[ ## output ## ]]", 1)[-1].split("«end")[0]

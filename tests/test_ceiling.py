@@ -1,4 +1,4 @@
-"""How people agree, and the ceiling that follows."""
+"""The agreement of people, and the ceiling that follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run will ask: counted by hand, and held against what a run sends."""
+"""Estimates of a run: counted by hand, and held against what a run sends."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def frame(prompts=14, raters=(), twins=0.0, seed=0):
 
 
 def written(prompt):
-    """As `own_axes`, with instructions of its own for other demonstrations and tips."""
+    """Answers as `own_axes`, with instructions of its own for other demonstrations and tips."""
     found = own_axes(prompt)
     if "proposed_instruction" in found:
         found["proposed_instruction"] += f" Variant {hashlib.sha256(prompt.encode()).hexdigest()[:6]}."

@@ -1,4 +1,4 @@
-"""What is said of the small metric beside the full one, and of weights against a component's own agreement."""
+"""Sentences on the small metric beside the full one, and on weights against a component's own agreement."""
 
 from __future__ import annotations
 

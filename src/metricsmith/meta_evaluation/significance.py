@@ -30,7 +30,7 @@ Measure = Callable[[FloatArray, FloatArray], Any]
 """``measure(metric, gold)`` on two matrices (k, n): a float, or a result of this package with a `value`."""
 
 Swap = Literal["pairs", "scores"]
-"""What a test exchanges: decisions about pairs where thresholds are calibrated, else scores; or always scores."""
+"""The things that a test exchanges: decisions on pairs where thresholds are calibrated, else scores; or only scores."""
 
 
 @runtime_checkable

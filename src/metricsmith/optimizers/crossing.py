@@ -142,7 +142,7 @@ def _not_made(trials: Sequence[Trial]) -> list[str]:
 
 
 def _notes(trials: Sequence[Trial], blocks: Mapping[str, object]) -> list[str]:
-    """What is not compared, and folds without a value."""
+    """Notes on methods that are not compared, and on folds without a value."""
     fitted = dict.fromkeys(label for one in trials for label in one.induction.fitted.rivals)
     lacking = [label for label in fitted if label not in blocks]
     flat = sum(np.ptp(one.test.ratings) == 0 for one in trials)

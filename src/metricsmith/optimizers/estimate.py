@@ -92,7 +92,7 @@ def estimate(passes: Sequence[Pass], task: Task, options: Options, *, most: bool
 
 
 def _own(passes: Sequence[Pass], options: Options, others: int, most: bool) -> Usage:
-    """What the caller's own judges ask: once a row, since they are the same in every fold, which all share a store."""
+    """The requests of the caller's own judges: once a row, being the same in every fold, which all share a store."""
     judges = [metric for metric in options.sources.own if "model" in metric.card.needs]
     if not judges:
         return Usage()
@@ -105,7 +105,7 @@ def _own(passes: Sequence[Pass], options: Options, others: int, most: bool) -> U
 
 
 def _made(one: Pass, task: Task, options: Options, counts: Mapping[str, int], existing: bool, most: bool) -> Usage:
-    """What the generated judges of one pass ask until they are made, and on rows; and the ranking of all cards."""
+    """The requests of one pass: to make its generated judges, for these to read rows, and to rank all cards."""
     sources, rows = options.sources, one.train.rows
     starts = startable(rows, task, learned_counts(counts), seed=options.seed)
     families = {name: count for name, count in counts.items() if name in GENERATORS and count}
@@ -142,7 +142,7 @@ def _request(metrics: Sequence[Metric], rows: Sequence[dspy.Example]) -> Usage:
 
 
 def _contents(rows: Sequence[dspy.Example]) -> int:
-    """How many rows there are, those with equal texts counted once, as `score` asks them once."""
+    """The number of rows, those with equal texts counted once, as `score` asks them once."""
     return len({content_key(row) for row in rows})
 
 

@@ -106,7 +106,7 @@ class Prepared:
 
     @cached_property
     def estimated(self) -> Usage:
-        """What the run will ask of the language model."""
+        """The requests that the run is likely to make."""
         return estimate_run(self.sides, self.task, self.options)
 
     @property

@@ -164,7 +164,7 @@ def _evaluate(sides: Sides, task: Task, options: Options, expected: Usage) -> In
 
 
 def estimate_run(sides: Sides, task: Task, options: Options, *, most: bool = False) -> Usage:
-    """What the run will ask of the language model, or with `most` the most that it can, faults aside (`estimate`)."""
+    """The requests that a run is likely to make, or with `most` the most that it can, faults aside (`estimate`)."""
     folds = [Pass(sides.train.take(fold.train), held_out=sides.train.take(fold.test).rows) for fold in sides.folds]
     last = Pass(sides.train, others=sides.test.rows, unrated=sides.unrated)
     return estimate([*folds, last], task, options, most=most)

@@ -25,7 +25,7 @@ MOST_TIMES = 5  # requests of a cross-validation that nobody asked for, over tho
 
 @dataclass(frozen=True)
 class Division:
-    """How a caller wants rows set aside: the options of `induce`, by their names.
+    """The way in which a caller wants rows set aside: the options of `induce`, by their names.
 
     Raises
     ------

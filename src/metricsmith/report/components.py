@@ -13,7 +13,7 @@ __all__ = ["loss", "suppressors"]
 
 
 class Weighted(Protocol):
-    """What is read of a component here."""
+    """The fields of a component that are read here."""
 
     @property
     def name(self) -> str:

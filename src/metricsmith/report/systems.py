@@ -20,7 +20,7 @@ MINIMUM_SYSTEMS = 6
 
 @dataclass(frozen=True, slots=True)
 class NewSystems:
-    """What held-out rows say of systems that nobody has rated.
+    """The figures of held-out rows for systems that nobody has rated.
 
     Parameters
     ----------

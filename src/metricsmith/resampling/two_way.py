@@ -184,7 +184,7 @@ def two_way_variance(first: FloatArray, second: FloatArray, cells: FloatArray, r
 
 
 def _second_variance(second: FloatArray, refitted: FloatArray | None) -> float:
-    """What groups of the second kind contribute to the variance.
+    """The part of the variance that groups of the second kind contribute.
 
     Where a fit has learned from them, two of them contribute together, one by the rows that are judged and one by those
     learned from. Of what they contribute so, leaving a group out of the rows to judge finds ``r / 2``, leaving it out

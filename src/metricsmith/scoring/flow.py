@@ -140,7 +140,7 @@ class Flow:
         return replace(ticket, started=self._clock.now(), outer=outer)
 
     def _admit(self, inner: tuple[Flow, ...]) -> Ticket:
-        """As `enter`, by this flow alone."""
+        """Enters as `enter` does, by this flow alone."""
         with self._condition:
             while (wait := self._wait(inner)) != 0:
                 self._clock.wait(self._condition, wait)

@@ -1,4 +1,4 @@
-"""What identifies a language model, whether it can repeat itself, and what must not be told of it."""
+"""The identity of a language model, its sampling, and its secrets."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ SMALLEST_ROUND = 8  # answers whose median says something
 
 
 class Outcome(Enum):
-    """How one request ended, as far as the flow is concerned."""
+    """The ends of a request that a flow tells apart."""
 
     ANSWERED = "answered"
     THROTTLED = "throttled"  # 429, 503
@@ -57,7 +57,7 @@ class Pace:
 
     @property
     def limit(self) -> int:
-        """How many requests may be in flight."""
+        """The number of requests that may be in flight."""
         return int(self._limit)
 
     def learn(self, ticket: Ticket, outcome: Outcome, seconds: float, *, full: bool) -> None:

@@ -1,4 +1,4 @@
-"""How many requests a search is likely to send, against what it sends."""
+"""The likely number of requests of a search, against what it sends."""
 
 from __future__ import annotations
 

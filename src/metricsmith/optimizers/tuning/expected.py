@@ -1,4 +1,4 @@
-"""How many requests a search is likely to send: fewer than its bound, since what is known is not asked again."""
+"""The likely number of requests of a search: below its bound, since what is known is not asked again."""
 
 from __future__ import annotations
 

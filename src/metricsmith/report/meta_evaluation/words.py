@@ -147,7 +147,7 @@ def p_values(task: TaskResult) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 
 def caution(record: MetaEvaluation, task: TaskResult) -> str:
-    """How often the test behind the clusters of a task is wrong, where that is more often than it says; else empty."""
+    """The error rate of the test behind a task's clusters, where it is above what the test says; else empty."""
     measure = MEASURES.get(task.task)
     exchanged = record.swap == "pairs" and isinstance(measure, SegmentAccuracy) and measure.epsilon is None
     if not exchanged or sum(one.rank is not None for one in task.metrics) < 2:
