@@ -25,6 +25,7 @@ import itertools
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,7 @@ from metricsmith.meta_evaluation import (
     pairwise_accuracy,
     perm_both,
 )
+from metricsmith.threads import one_thread
 
 FloatArray = NDArray[np.float64]
 
@@ -242,19 +244,22 @@ def side_by_side(options: argparse.Namespace) -> Iterator[str]:
 
 
 def tables(options: argparse.Namespace) -> Iterator[str]:
-    """Seconds of a rank table of many metrics in each measure, as `metricsmith meta-eval` makes it."""
+    """Seconds of a rank table of many metrics in each measure, side by side as `metricsmith meta-eval` makes them."""
     gold = scores(options.systems, options.segments, options.seed)[0]
     metrics = many(options.metrics, gold, options.seed)
-    total = clock = 0.0
-    for name, measure in MEASURES.items():
-        start, begun = time.process_time(), time.perf_counter()
-        found = evaluate_task(name, measure, metrics, gold, resamples=options.resamples, seed=options.seed)
-        spent, passed = time.process_time() - start, time.perf_counter() - begun
-        total, clock = total + spent, clock + passed
+
+    def table(name: str) -> str:
+        start, begun = time.thread_time(), time.perf_counter()
+        found = evaluate_task(name, MEASURES[name], metrics, gold, resamples=options.resamples, seed=options.seed)
+        spent, passed = time.thread_time() - start, time.perf_counter() - begun
         tests = int(np.count_nonzero(~np.isnan(np.array(found.p_values))))
         clusters = max(one.rank or 0 for one in found.metrics)
-        yield f"| {name} | {tests} | {clusters} | {spent:.1f} | {passed:.1f} |"
-    yield f"| together | | | {total:.1f} | {clock:.1f} |"
+        return f"| {name} | {tests} | {clusters} | {spent:.1f} | {passed:.1f} |"
+
+    start, begun = time.process_time(), time.perf_counter()
+    with one_thread(), ThreadPoolExecutor(options.workers) as pool:
+        yield from pool.map(table, MEASURES)
+    yield f"| together | | | {time.process_time() - start:.1f} | {time.perf_counter() - begun:.1f} |"
 
 
 def arguments(given: list[str] | None = None) -> argparse.Namespace:
@@ -269,6 +274,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--side-by-side", type=int, default=0, help="metrics whose p-values are found in two ways")
     parser.add_argument("--of", nargs="+", default=["spa", "tau-b"], choices=["spa", "tau-b"])
     parser.add_argument("--metrics", type=int, default=0, help="metrics of whole rank tables in all measures")
+    parser.add_argument("--workers", type=int, default=2, help="rank tables that are made side by side")
     return parser.parse_args(given)
 
 

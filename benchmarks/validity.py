@@ -30,7 +30,7 @@ def main() -> None:
     metric = metricsmith.induce(table, metricsmith.AutoMetrics(seed=options.seed)).metric
     bank = metricsmith.default_bank()
     prober = metricsmith.Prober(n=60, seed=options.seed, against=[bank.get("sari"), bank.get("bleu")])
-    record = prober.probe(metric, table.rows)
+    record = prober.probe(metric, table)
     print("\n".join(probe_lines(record)))
     print(record.signature)
     if options.out:

@@ -1,4 +1,4 @@
-"""How people agree, and the ceiling that follows."""
+"""The agreement of people, and the ceiling that follows."""
 
 from __future__ import annotations
 
@@ -164,6 +164,7 @@ def test_names_and_order_of_raters_change_nothing():
     [
         ([{"ann": 1.0}, {"bob": 2.0}, {}], None, "single"),
         (rows(people(MINIMUM_OUTPUTS - 1, correlation=0.9)[1]), None, "few"),
+        ([{"ann": 1.0, "bob": 2.0}, {"ann": 2.0}, {"bob": 1.0}], None, "few"),
         ([{"ann": 1.0, "bob": float(n)} for n in range(30)], None, "alike"),
         (rows(people(40, correlation=0.9)[1]), [n % 2 for n in range(40)], "groups"),
         (rows(people(60, correlation=0.0)[1]), None, "chance"),

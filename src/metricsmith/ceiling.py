@@ -137,6 +137,8 @@ def rater_ceiling(
     if 2 * len(known) < found.twice:
         cells, interchangeable = cells.shuffled(seed), True
         pairs = cells.pairs(least=2)
+    if not pairs:  # a single output has two ratings
+        return replace(found, withheld="few")
     labels = _of_twice(cells, pairs, groups)
     agreed, replicates = _observed(cells, pairs, labels, MOST_REPLICATES)
     interval = jackknife_interval(agreed, replicates, level=level, bounds=(-1.0, 1.0))

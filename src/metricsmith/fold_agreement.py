@@ -1,4 +1,4 @@
-"""How well held-out predictions agree with ratings over the folds of a cross-validation."""
+"""Agreement of held-out predictions with ratings over the folds of a cross-validation."""
 
 from __future__ import annotations
 

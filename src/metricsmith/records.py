@@ -387,7 +387,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How much better one prediction agrees with the raters than another on the same rows.
+    """The lead of one prediction over another in agreement with the raters, on the same rows.
 
     `n` rows of so many `groups` have a rating and both predictions. `kendall_tau_b` is tau-b of the first less that of
     the second, in [-2, 2], with its 95 % interval; NaN where undefined.

@@ -63,7 +63,7 @@ def induced(run, own, tmp_path):
 
     def call(*arguments):
         basics = ["--target", "rating", "--bank", "none", "--metric-columns", "good", "--metric-columns", "junk"]
-        code, out, err = run("induce", own, *basics, *arguments, "--out", tmp_path / "out")
+        code, out, err = run("induce", own, *basics, *arguments, "--out", tmp_path / "out", "--force")
         assert code == 0, err
         return json.loads((tmp_path / "out" / "report.json").read_text("utf-8")), out, err
 

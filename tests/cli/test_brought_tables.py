@@ -88,7 +88,17 @@ def test_a_column_that_nearly_is_the_rating_is_the_first_warning(run, tmp_path):
         liked = int(row % 3 > 0)
         lines.append(f"answer {row},{liked},{liked if row else 1 - liked},{row % 7}")
     path.write_text("\n".join(["answer,thumbs,copied,other", *lines]) + "\n")
-    options = ["--target", "thumbs", "--bank", "none", "--metric-columns", "copied", "--metric-columns", "other"]
+    options = [
+        "--target",
+        "thumbs",
+        "--bank",
+        "none",
+        "--metric-columns",
+        "copied",
+        "--metric-columns",
+        "other",
+        "--force",
+    ]
     code, out, err = run("induce", path, *options, "--out", tmp_path / "out")
     assert code == 0, err
     # One row of 40 is turned round: with 26 to 14 against 27 to 13 rows, tau-b is .944 and no warning; its twin is 1.

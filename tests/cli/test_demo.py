@@ -11,6 +11,7 @@ import pytest
 
 from metricsmith.cli import main
 from metricsmith.datasets import plain_notices
+from metricsmith.errors import DataError
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +67,20 @@ def test_length_readability_and_recall_are_among_the_components(report):
 def test_what_no_lexical_metric_sees_is_named(report):
     hidden = [note for note in report["notes"] if "no lexical metric can see it" in note]
     assert {note.split(":")[1].split(" costs")[0].strip() for note in hidden} == {"contradiction", "wrong tone"}
+
+
+def test_it_writes_over_its_own_metric_and_no_other(report, folder, tmp_path, monkeypatch, capsys):
+    other = '{"kind": "induced", "signature": "metricsmith 0 | data own.csv sha256:1"}'
+    (tmp_path / "metric.json").write_text(other)
+
+    def begun(*_, **__):
+        raise DataError("it has begun")
+
+    monkeypatch.setattr("metricsmith.optimizers.induce.induce", begun)
+    for place, says in ((folder, "it has begun"), (tmp_path, "holds a metric of another run")):
+        monkeypatch.setattr(sys, "argv", ["metricsmith", "demo", "--out", str(place)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code == 2
+        assert says in capsys.readouterr().err
+    assert (tmp_path / "metric.json").read_text() == other

@@ -7,7 +7,9 @@ import json
 import pytest
 
 from loopback import serve
+from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.panel import Panel
+from metricsmith.programs.judges.repeated import Repeated
 from panels import panelled
 from planted import planted_rows
 from saved import criterion
@@ -149,7 +151,18 @@ def test_candidates_with_gaps_stay_where_that_is_allowed(run, write_own, tmp_pat
     for row in rows[::4]:
         row["columns"]["good"] = ""
     own = write_own(tmp_path / "own.csv", rows)
-    basics = ["induce", own, "--target", "rating", "--bank", "none", "--metric-columns", "[gj]*[dk]", "--out"]
+    basics = [
+        "induce",
+        own,
+        "--target",
+        "rating",
+        "--bank",
+        "none",
+        "--metric-columns",
+        "[gj]*[dk]",
+        "--force",
+        "--out",
+    ]
     for options, said in (((), True), (("--allow-missing",), False)):
         code, _, err = run(*basics, tmp_path / "out", *options)
         assert code == 0, err
@@ -206,3 +219,17 @@ def test_a_metric_that_reads_columns_says_so_when_it_is_saved_and_when_they_are_
     assert code == 2
     assert f"error: {said}, but " in err
     assert "'good'" in err
+
+
+def test_a_saved_repeated_judge_is_a_candidate_with_a_temperature_of_its_own_or_the_models(run, own, tmp_path):
+    model = ("--lm", "openai/loopback", "--api-base", "http://127.0.0.1:9/v1", "--dry-run")
+    asked = ("induce", own, "--target", "rating", "--output", "rewrite", "--input", "notice", "--bank", "none")
+    annotator = MQMAnnotator(source_language="English", target_language="German", temperature=0.4)
+    for judge, needs in ((criterion(), True), (annotator, False)):
+        Repeated(judge, 2).save(tmp_path / "judge.json")
+        code, out, err = run(*asked, "--judge", tmp_path / "judge.json", *model)
+        assert code == (2 if needs else 0), err
+        assert ("the temperature of openai/loopback is not set" in err and "--temperature 1" in err) == needs
+        code, out, err = run(*asked, "--judge", tmp_path / "judge.json", *model, "--temperature", 1)
+        assert code == 0, err
+        assert "1 of your own" in out

@@ -32,7 +32,9 @@ def test_the_table_is_printed_and_nothing_is_written(run, files, tmp_path):
     assert re.search(r"metric +# +average +# +spa +# +acc-t\n +near +1 +\.\d{3} +1 +\.\d{3} +1 +\.\d{3}\n +far +2", out)
     assert re.search(r"acc-t +cluster +value +95 % +chance +p +ε +on\n +near +1 +\.\d{3} +\.\d{3} to \.\d{3}", out)
     assert re.search(r"better than +far\n +near +\.\d{3}\n", out)
-    assert "near agrees best with mark" in out
+    assert re.search(
+        r"near +[<.\d ]+\n  The clusters of acc-t rest on WMT's test, .*--swap scores.*\n\nnear agrees best", out
+    )
     assert "note: segments were matched by document and segment" in out
     sources = r"scores scores.csv sha256:[0-9a-f]{16} \| gold gold.csv sha256:[0-9a-f]{16} \|"
     assert re.search(sources, out.splitlines()[-1])
@@ -69,6 +71,9 @@ def test_what_tests_exchange_is_an_option(run, files):
         content, _ = printed(run, *files, "--target", "mark", "--task", "acc-t", *options, "--resamples", 400)
         found.append((content["tasks"][0]["p_values"][0][1], content["signature"].rpartition("resamples")[2]))
     assert found[0][0] == found[2][0] != found[1][0]
+    out = run("meta-eval", *files, "--target", "mark", "--task", "acc-t", "--swap", "scores", *FEW)[1]
+    assert "cluster" in out
+    assert "The clusters of" not in out
     assert [signed for _, signed in found] == ["", " | tests exchange scores", " | deciding tests only"]
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from loopback import serve
 from panels import panelled
+from planted import planted_rows
 
-ROWS = 60
+ROWS = len({row.output for row in planted_rows(sources=20)})  # of 60, for equal texts are judged once
 
 
 @pytest.fixture
@@ -38,8 +39,11 @@ def test_a_panel_spares_fourteen_of_fifteen_requests_a_row(planned):
     assert planned()[1] - planned("--panel")[1] == 14 * ROWS
 
 
-def test_the_plan_counts_axes_rubrics_judgements_and_the_bound_of_judges_that_learn(planned):
+def test_the_plan_counts_axes_rubrics_judgements_and_judges_that_learn(planned):
     without_learning = 1 + 5 + 17 * ROWS
-    learning = planned()[1] - without_learning
+    printed, likely = planned()
+    most = int(re.search(r"at most (\d+) requests", printed)[1])
     # 42 training rows make 21 + 21. Four draws and a start: 5 x 21; MIPROv2: up to 12 x 21 + 21 + 40; a tenth more.
-    assert 0 < learning <= 1.1 * (5 * 21 + 12 * 21 + 21 + 40) + 4
+    assert likely < most <= without_learning + 1.1 * (5 * 21 + 12 * 21 + 21 + 40) + 4
+    # Of the five judges by examples two are the same; MIPROv2 tries two candidates or more.
+    assert likely >= without_learning + 4 * 19 + 19 + 3 * 19

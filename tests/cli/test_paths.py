@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.cli.paths import check_apart, check_replaceable, check_writable
 from metricsmith.errors import OptionError
 
 
@@ -68,3 +68,50 @@ def test_data_behind_a_link_to_itself_is_an_error_with_the_name(run, own, circle
     assert "circle" in err
     assert "Too many levels of symbolic links" in err
     assert not (tmp_path / "out").exists()
+
+
+BANKLESS = ("--target", "rating", "--bank", "none", "--metric-columns", "good", "--quiet")
+
+
+@pytest.fixture
+def inducing(run, own, tmp_path):
+    """`induce` into one folder: exit code and errors."""
+
+    def call(*options):
+        code, _, err = run("induce", own, *BANKLESS, *options, "--out", tmp_path / "out")
+        return code, err
+
+    return call
+
+
+def test_a_metric_of_another_run_is_overwritten_only_by_force(inducing, tmp_path):
+    assert inducing() == (0, "")
+    before = (tmp_path / "out" / "metric.json").read_bytes()
+    for other in (("--seed", 1), ("--n", 1), ("--where", "kind=odd"), ("--cv", 3), ("--task", "Other words.")):
+        code, err = inducing(*other)
+        assert code == 2
+        assert f"{tmp_path / 'out'} holds a metric of another run, which would be lost (metricsmith " in err
+        assert "data own.csv sha256:" in err
+        assert "name another folder with --out, or add --force" in err
+    assert (tmp_path / "out" / "metric.json").read_bytes() == before
+    assert inducing("--seed", 1, "--force") == (0, "")
+    assert (tmp_path / "out" / "metric.json").read_bytes() != before
+
+
+def test_the_same_command_rewrites_its_own_metric_and_a_dry_run_refuses_nothing(inducing, tmp_path):
+    assert inducing() == (0, "")
+    assert inducing("--store", tmp_path / "s.db") == (0, "")  # where judgements are kept decides on no number
+    assert inducing("--seed", 1, "--dry-run") == (0, "")
+
+
+@pytest.mark.parametrize("text", [None, "", '{"kind": "ind', "[1, 2]", "{}"])
+def test_an_unfinished_folder_holds_no_metric(tmp_path, text):
+    if text is not None:
+        (tmp_path / "metric.json").write_text(text)
+    check_replaceable(tmp_path, lambda _: False, "name another folder")
+
+
+def test_a_metric_without_a_signature_is_named_by_its_date(tmp_path):
+    (tmp_path / "metric.json").write_text('{"kind": "criterion_judge"}')
+    with pytest.raises(OptionError, match=r"\(without a signature; written \d{4}-\d\d-\d\d \d\d:\d\d\); use another$"):
+        check_replaceable(tmp_path, lambda _: False, "use another")

@@ -61,6 +61,12 @@ def test_a_pattern_passes_over_the_columns_that_people_wrote_and_says_so():
     )
 
 
+@pytest.mark.parametrize("name", ["golden_rating", "GoldScore", "score_gold", "Overall gold 2", "rating (golden)"])
+def test_gold_itself_is_told_from_a_metric_that_was_given_gold_texts(name):
+    raw = open_source(pd.DataFrame({"BLANC-Golden ΞΔ": [1, 2], "golder": [1, 2], "bleu_gold": [1, 2], name: [1, 2]}))
+    assert match_columns(raw, ["*"]).names == ("BLANC-Golden ΞΔ", "golder", "bleu_gold")
+
+
 def test_the_exact_name_takes_a_column_that_people_wrote_also_where_it_was_escaped():
     assert match_columns(PEOPLE, ["gold"], ["annotator[[]1]"]).names == ("gold", "annotator[1]")
 

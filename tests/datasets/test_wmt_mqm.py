@@ -11,7 +11,7 @@ import pytest
 
 from metricsmith.datasets.mqm_tsv import MarkedRating
 from metricsmith.datasets.wmt_mqm import DESCRIPTION, read_marked_ratings, read_wmt_mqm
-from metricsmith.errors import DataError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.mqm import MQMWeights
 from metricsmith.rater_agreement import rater_agreement
 from metricsmith.records import ErrorSpan, Scale
@@ -67,6 +67,42 @@ def test_a_row_is_a_rating_with_its_score_and_spans(old):
     assert sorted(table.rows[2].inputs().keys()) == ["input", "output"]
     assert (table.task.target, table.task.scale, table.task.description) == ("mqm", Scale(-25, 0), DESCRIPTION)
     assert [row.mqm for row in table.rows] == table.ratings.tolist()
+
+
+def test_with_an_average_a_row_is_an_output_and_the_table_knows_its_people(tmp_path):
+    minor = RECORD["errors"]
+    found = [
+        {}, {"system": "B", "errors": []}, {"rater": "r2", "errors": minor * 2}, {"rater": "r3", "errors": minor * 6},
+        {"doc_seg_id": 2, "errors": []},
+    ]  # fmt: skip
+    table = read_wmt_mqm(records(tmp_path / "a.jsonl", *found), raters="mean")
+    # A minor error costs 1: the ratings of A's first segment are -1, -2 and -6.
+    assert table.ratings.tolist() == [-3, 0, 0]
+    assert table.people.ratings == ({"r1": -1, "r2": -2, "r3": -6}, {"r1": 0}, {"r1": 0})
+    assert (table.raters, table.systems) == (["r1", "r2", "r3"], ["A", "B", "A"])
+    assert table.rows[0].toDict() == {
+        "id": "A|zoo:1", "group": "zoo:1", "system": "A", "doc": "zoo", "segment": "7", "language_pair": "en-de",
+        "mqm": -3, "input": "The cat", "output": "Die Kazze",
+    }  # fmt: skip
+    assert sorted(table.rows[0].inputs().keys()) == ["input", "output"]
+    assert "3 outputs: mean of 5 ratings by 3 raters" in table.notes
+    assert table.rater_ceiling().withheld == "few"
+    median = read_wmt_mqm(tmp_path / "a.jsonl", raters="median")
+    assert (median.ratings.tolist(), median.people.average) == ([-2, 0, 0], "median")
+    by_rating = read_wmt_mqm(tmp_path / "a.jsonl")
+    assert (len(by_rating), by_rating.people, by_rating.rater_ceiling()) == (5, None, None)
+    with pytest.raises(OptionError, match="raters='mode' is unknown; allowed are mean and median"):
+        read_wmt_mqm(tmp_path / "a.jsonl", raters="mode")
+
+
+def test_the_ceiling_of_side_by_side_ratings(shared_data):
+    table = read_wmt_mqm(shared_data / "wmt23_sxs_ende.jsonl.gz", raters="mean")
+    assert (len(table), sorted({len(given) for given in table.people.ratings})) == (1040, [3])
+    found = table.rater_ceiling()
+    assert found.withheld == ""
+    assert 0.3 < found.agreement_low < found.agreement < found.low < found.ceiling < found.high < 0.95
+    half = table.subset(range(0, 1040, 2))
+    assert (len(half.people.ratings), half.people.ratings[1]) == (520, table.people.ratings[2])
 
 
 def test_the_weights_are_the_callers(old):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from threading import Event
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from metricsmith.meta_evaluation import (
     average_tasks,
     chance_floor,
     evaluate_task,
+    evaluate_tasks,
     mean_rating,
     rank_table,
     tasks_by_name,
@@ -189,3 +192,46 @@ def test_sums_of_tenths_that_are_equal_stay_equal():
 def test_what_has_no_meaning_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+# Several tasks
+
+
+def several(workers, names=("spa", "acc-t", "tau-b", "pearson-item"), **settings):
+    measures = tasks_by_name(names, seed=3)
+    return evaluate_tasks(measures, {"far": FAR, "near": NEAR}, GOLD, workers=workers, seed=3, **FEW, **settings)
+
+
+def test_tasks_side_by_side_have_the_results_of_one_after_the_other():
+    alone = [evaluate_task(name, one, {"far": FAR, "near": NEAR}, GOLD, seed=3, **FEW)
+             for name, one in tasks_by_name(("spa", "acc-t", "tau-b", "pearson-item"), seed=3).items()]  # fmt: skip
+    for workers in (1, 3, None):
+        assert repr(several(workers)) == repr(tuple(alone))
+
+
+def test_tasks_report_their_tests():
+    told = []
+    several(2, tested=lambda *told_of: told.append(told_of))
+    assert sorted(told) == [(name, 1, 1) for name in ("acc-t", "pearson-item", "spa", "tau-b")]
+    with pytest.raises(OptionError, match="workers=0 must be at least 1"):
+        several(0)
+
+
+def test_a_task_that_fails_ends_the_others_at_their_next_test():
+    told, begun = [], Event()
+
+    def fails(metric, gold):
+        assert begun.wait(20)
+        raise DataError("no")
+
+    def tested(*told_of):
+        told.append(told_of)
+        begun.set()
+        time.sleep(0.5)  # the failure is noticed meanwhile
+
+    with pytest.raises(DataError, match="no"):
+        evaluate_tasks(
+            {"fails": fails, "acc": MEASURES["acc"]}, {"far": FAR, "near": NEAR, "gold": GOLD}, GOLD, tested=tested,
+            workers=2,
+        )  # fmt: skip
+    assert told == [("acc", 1, 3)]

@@ -19,7 +19,8 @@ from metricsmith.meta_evaluation import (
     soft_pairwise_accuracy,
     system_pairwise_accuracy,
 )
-from metricsmith.meta_evaluation.significance import better_test
+from metricsmith.meta_evaluation.significance import better_test, chance_floors
+from metricsmith.resampling import permutation_null
 from score_matrices import en_de, synthetic
 
 NAN = math.nan
@@ -271,6 +272,36 @@ def test_missing_cells_stay_where_they_are_and_undefined_values_are_counted():
     assert (floor.draws, floor.undefined) == (0, 7)
     assert math.isnan(floor.mean)
     assert math.isnan(floor.p_value)
+
+
+@pytest.mark.parametrize("by", ["none", "item", "system"])
+def test_metrics_that_share_permutations_have_the_floors_that_each_has_alone(by):
+    gold = np.where(np.arange(GOLD.size).reshape(GOLD.shape) % 7 == 3, NAN, GOLD)
+    metrics = [noisy(spread, spread) for spread in (1, 2, 5)]
+    for measure in (SegmentAccuracy(), MEASURES["kendalltau/none"]):  # with and without a way to share gold's work
+        together = chance_floors(measure, metrics, gold, by=by, permutations=30, seed=6)
+        assert together == [chance_floor(measure, one, gold, by=by, permutations=30, seed=6) for one in metrics]
+        assert len({floor.mean for floor in together}) == 3
+
+
+def test_floors_of_several_metrics_rest_on_the_cells_that_all_have():
+    full, gaps = noisy(1, 1), noisy(2, 2)
+    gaps[1, 4] = NAN
+    found = chance_floors(pearson, [full, gaps], GOLD, permutations=9)[0]
+    common = np.where(np.isnan(gaps), NAN, GOLD)
+    assert found == chance_floor(pearson, full, common, permutations=9) != chance_floor(pearson, full, GOLD)
+    with pytest.raises(OptionError, match="at least 1"):
+        chance_floors(pearson, [full], GOLD, permutations=0)
+
+
+def test_the_draws_of_a_floor_are_those_of_the_permutation_test():
+    metric, chosen = noisy(1, 1), np.arange(GOLD.size)
+    seen = []
+    chance_floor(lambda m, g: seen.append(m.ravel()) or 0.0, metric, GOLD, permutations=12, seed=8)
+    expected = []
+    permutation_null(lambda x, y: expected.append(metric.ravel()[y.astype(int)]) or 0.0, chosen, chosen,
+                     permutations=12, seed=8)  # fmt: skip
+    np.testing.assert_array_equal(seen[1:], expected)  # the first one is the metric as it is
 
 
 def test_an_unknown_grouping_is_refused():

@@ -201,22 +201,41 @@ def test_the_policy_reaches_the_corpus():
 # Intervals
 
 
-def test_intervals_resample_the_terms_by_group():
+def test_intervals_leave_out_groups_of_segments():
+    from scipy.stats import t
+
     random = np.random.default_rng(3)
     gold = random.integers(1, 9, 40).astype(float)
     terms = np.column_stack([gold / 2, gold, gold])
     exact = character_f1_interval(terms)
     assert (exact.low, exact.high) == (0.5, 0.5)
     credit = gold * random.random(40)
-    terms = np.column_stack([credit, gold, gold])
-    single = character_f1_interval(terms)
-    assert single.low < credit.sum() / gold.sum() < single.high
+    terms = np.column_stack([credit, gold, gold + 3])
+    # F1 is twice the credit over both sums; the jackknife's error on Fisher's scale of 2 F1 - 1, written out.
+    groups = np.arange(40) % 9
+    parts = np.array([2 * kept[0] / (kept[1] + kept[2]) for kept in (terms[groups != g].sum(axis=0) for g in range(9))])
+    f1 = 2 * terms.sum(axis=0)[0] / terms.sum(axis=0)[1:].sum()
+    error = math.sqrt(8 / 9 * ((parts - parts.mean()) ** 2).sum()) / (2 * f1 * (1 - f1))
+    ends = 0.5 + 0.5 * np.tanh(np.arctanh(2 * f1 - 1) + np.array([-1, 1]) * t.ppf(0.975, 8) * error)
+    found = character_f1_interval(terms, groups)
+    assert (found.low, found.high) == pytest.approx(tuple(ends), abs=1e-12)
     # Each row four times under one label is the same evidence: as wide as before. As rows of their own: half.
-    repeated = np.repeat(terms, 4, axis=0)
+    single, repeated = character_f1_interval(terms), np.repeat(terms, 4, axis=0)
     together = character_f1_interval(repeated, np.repeat(np.arange(40), 4))
     apart = character_f1_interval(repeated)
-    assert together.high - together.low == pytest.approx(single.high - single.low, rel=0.15)
+    assert (together.low, together.high) == pytest.approx((single.low, single.high), abs=1e-12)
     assert apart.high - apart.low < 0.65 * (together.high - together.low)
+
+
+def test_where_character_f1_has_no_interval():
+    two, lone = np.array([[1.0, 2, 4], [1, 2, 4]]), np.array([[0.0, 0, 0], [1, 2, 4], [0, 0, 0]])
+    assert math.isnan(character_f1_interval(two).low)
+    assert math.isnan(character_f1_interval(lone).low)  # without the second segment no character is marked
+    assert math.isnan(character_f1_interval(np.full((5, 3), NAN)).low)
+    with pytest.raises(OptionError, match="level 95"):
+        character_f1_interval(two, level=95)
+    with pytest.raises(DataError, match="1 groups for 2 rows"):
+        character_f1_interval(two, ["a"])
 
 
 def test_intervals_of_the_other_two_and_of_missing_segments():

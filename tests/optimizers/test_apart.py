@@ -9,11 +9,12 @@ from loopback import serve
 from metricsmith.correlation import kendall_tau_b
 from metricsmith.optimizers.apart import set_apart
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.induce import induce, plan
+from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, evaluate
 from metricsmith.optimizers.sources import Sources
+from metricsmith.optimizers.splitting import Division
 from metricsmith.programs.learned import learned_from, row_hash
 from metricsmith.programs.loading import load
 from metricsmith.scoring import CallableMetric, score
@@ -183,7 +184,7 @@ def test_own_judges_requests_are_estimated_and_are_what_is_sent(cv, tmp_path):
     with serve(panelled) as server:
         own = [criterion(), words, "rouge1_f"]
         runner = AutoMetrics(TASK, metrics=own, bank="none", lm=server.lm(), n=3)
-        said = plan(as_table(rows), runner, cv=cv)
+        said = prepare(as_table(rows), runner, Division(cv=cv)).plan()
         assert server.requests == 0
         expected = 24 + 3  # the rated rows, once for all folds, and three unrated ones
         assert f"requests: {expected}," in said

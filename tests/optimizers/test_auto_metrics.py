@@ -9,30 +9,41 @@ import pytest
 
 from logprobs import SPREAD
 from loopback import scripted, serve
+from metricsmith.bank import bleu, levenshtein, rouge
+from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, OptionError
+from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics, split_rated
 from metricsmith.optimizers.sources import DEFAULT_POOL
 from metricsmith.programs.loading import load
+from metricsmith.scoring import Budget
 from panels import panelled
 from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=12)
+BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
 
 
 def optimizer(**options):
     return AutoMetrics(TASK, bank="none", columns=["good", "junk"], **options)
 
 
+def banked(**options):
+    return AutoMetrics(metrics=BANK, **options)
+
+
 def test_every_argument_reaches_the_options():
     options = AutoMetrics(
         TASK, k=7, n=3, fidelity=0.9, regression="pls", bank="all", generators={"rubric": 2}, columns=["a", "b"],
         prior_columns=["b"], concurrency=4, max_failure_rate=0.5, progress=True, generated_only_below=12, seed=9,
+        budget=Budget(requests=3),
     ).options  # fmt: skip
     sources, fit = options.sources, options.fit
     assert (sources.k, sources.bank, sources.generators) == (7, "all", {"rubric": 2})
     assert (sources.columns, sources.prior_columns, sources.generated_only_below) == (("a", "b"), ("b",), 12)
     assert (fit.n, fit.fidelity, fit.regression, fit.seed) == (3, 0.9, "pls", 9)
     assert (options.concurrency, options.max_failure_rate, options.progress, options.seed) == (4, 0.5, True, 9)
+    assert options.budget == Budget(requests=3)
 
 
 def test_the_defaults_are_the_documented_ones():
@@ -132,3 +143,51 @@ def test_a_group_on_both_sides_is_refused_by_name():
 def test_a_negative_seed_is_refused():
     with pytest.raises(OptionError, match="seed=-1"):
         AutoMetrics(seed=-1)
+
+
+def test_compile_works_like_a_dspy_optimiser():
+    rows = planted_rows()
+    metric = banked(columns=["good"]).compile(rows[:60], rows[60:], task=TASK)
+    assert metric.record.evaluation == "file"
+    assert 0 <= metric(output="words", input="x", references=["words"], context="").score <= 1
+    assert isinstance(metric, dspy.Module)
+
+
+def test_compile_refuses_what_makes_no_sense():
+    rows = planted_rows()
+    with pytest.raises(OptionError, match="needs a task"):
+        banked().compile(rows)
+    with pytest.raises(OptionError, match="group 's0' stands in trainset and valset"):
+        banked().compile(rows, rows[:3], task=TASK)
+    with pytest.raises(DataError, match="the scale runs from 1 to 5"):
+        banked().compile([rows[0].copy(rating=9.0), *rows[1:]], task=TASK)
+    with pytest.raises(DataError, match="0 of 3 training rows have a rating"):
+        banked().compile([make_row("a"), make_row("b"), make_row("c")], task=TASK)
+    with pytest.raises(OptionError, match="not 'some words'"):
+        banked().compile(rows, task="some words")
+
+
+def test_the_papers_configuration_is_named():
+    paper = AutoMetrics.paper(TASK, metrics=BANK)
+    assert (paper.options.sources.k, paper.options.fit.n, paper.options.fit.regression) == (30, 5, "pls")
+    metric = paper.compile(planted_rows()[:60], planted_rows()[60:])
+    assert len(metric.components) == 5
+    assert "PriorRidge, projected" in metric.record.baselines
+
+
+def test_without_groups_rows_of_one_input_count_as_one_group():
+    rows = [
+        make_row(row.output, input=row.input, references=row.references, rating=row.rating)
+        for row in planted_rows(sources=20)
+    ]
+    metric = banked(bank="existing").compile(rows[:45], rows[45:], task=TASK)
+    assert (metric.record.train.groups, metric.record.test.groups) == (15, 5)
+    with pytest.raises(OptionError, match=r"input .* stands in trainset and valset"):
+        banked().compile(rows[:44], rows[44:], task=TASK)
+
+
+def test_nothing_is_asked_where_nothing_can_be_learned():
+    rows = [row.copy(rating=3.0) for row in planted_rows(sources=4)]
+    with serve(scripted) as server, pytest.raises(DataError, match="nothing can be learned"):
+        banked(lm=server.lm(), bank="all").compile(rows, task=TASK)
+    assert server.requests == 0

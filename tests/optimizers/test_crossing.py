@@ -17,7 +17,7 @@ from metricsmith.datasets.splits import folds
 from metricsmith.errors import Interrupted, ModelFailure
 from metricsmith.metric import content_hash
 from metricsmith.optimizers import candidates
-from metricsmith.optimizers.crossing import cross_validated, judged_rows
+from metricsmith.optimizers.crossing import cross_validated
 from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL, FitOptions
 from metricsmith.optimizers.generation import Generated
@@ -129,17 +129,10 @@ def test_requests_stay_within_what_was_estimated_at_most(k):
     with serve(own_axes) as server:
         sources = Sources(bank="generated", generators={"criterion": 6, "rubric": 3})
         options = Options(sources=sources, lm=server.lm())
-        estimated, most = (estimate_run(sides, TASK, options, **more).requests for more in ({}, {"kept": 1.0}))
+        estimated, most = (estimate_run(sides, TASK, options, **more).requests for more in ({}, {"most": True}))
         evaluate(sides, TASK, options)
     assert server.requests <= most
     assert abs(estimated - server.requests) <= 0.15 * server.requests
-
-
-def test_rows_that_judges_read_are_learning_rows_whole_and_held_out_rows_by_share():
-    parts = folds([str(place) for place in range(9)], 3)
-    # Nine rows at the end, and in each of three folds six and the share of three.
-    assert judged_rows(9, parts, 1.0) == 9 + 3 * 9
-    assert judged_rows(9, parts, 0.0) == 9 + 3 * 6
 
 
 def test_components_have_their_own_agreement_within_folds_and_a_learning_curve():

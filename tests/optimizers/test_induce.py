@@ -6,7 +6,6 @@ import json
 import math
 from dataclasses import replace
 
-import dspy
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,11 +15,10 @@ from metricsmith.bank import bleu, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, ModelFailure, OptionError
-from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL
-from metricsmith.optimizers.induce import induce, plan
+from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.scoring import calls
 from planted import TASK, planted_rows
 
@@ -175,15 +173,9 @@ def test_a_test_table_that_shares_rows_with_the_training_table_is_refused():
         induce(table(), optimizer(), test=table())
 
 
-def test_without_groups_rows_of_one_input_count_as_one_group():
-    rows = [
-        make_row(row.output, input=row.input, references=row.references, rating=row.rating)
-        for row in planted_rows(sources=20)
-    ]
-    metric = optimizer(bank="existing").compile(rows[:45], rows[45:], task=TASK)
-    assert (metric.record.train.groups, metric.record.test.groups) == (15, 5)
-    with pytest.raises(OptionError, match=r"input .* stands in trainset and valset"):
-        optimizer().compile(rows[:44], rows[44:], task=TASK)
+def test_something_else_than_a_table_is_refused():
+    with pytest.raises(OptionError, match="read_table"):
+        induce(pd.DataFrame())
 
 
 def test_too_few_held_out_groups_are_called_too_few():
@@ -259,43 +251,11 @@ def test_a_broken_model_stops_the_run():
 
 def test_the_plan_asks_nothing():
     with serve(scripted) as server:
-        text = plan(table(), optimizer(lm=server.lm(), bank="all"))
+        text = prepare(table(), optimizer(lm=server.lm(), bank="all")).plan()
     assert server.requests == 0
     assert "17 generated judges" in text
     assert "requests: " in text
     assert "nothing was sent" in text
-
-
-def test_compile_works_like_a_dspy_optimiser():
-    rows = planted_rows()
-    metric = optimizer(columns=["good"]).compile(rows[:60], rows[60:], task=TASK)
-    assert metric.record.evaluation == "file"
-    assert 0 <= metric(output="words", input="x", references=["words"], context="").score <= 1
-    assert isinstance(metric, dspy.Module)
-
-
-def test_compile_refuses_what_makes_no_sense():
-    rows = planted_rows()
-    with pytest.raises(OptionError, match="needs a task"):
-        optimizer().compile(rows)
-    with pytest.raises(OptionError, match="group 's0' stands in trainset and valset"):
-        optimizer().compile(rows, rows[:3], task=TASK)
-    with pytest.raises(DataError, match="the scale runs from 1 to 5"):
-        optimizer().compile([rows[0].copy(rating=9.0), *rows[1:]], task=TASK)
-    with pytest.raises(DataError, match="0 of 3 training rows have a rating"):
-        optimizer().compile([make_row("a"), make_row("b"), make_row("c")], task=TASK)
-    with pytest.raises(OptionError, match="not 'some words'"):
-        optimizer().compile(rows, task="some words")
-    with pytest.raises(OptionError, match="read_table"):
-        induce(pd.DataFrame())
-
-
-def test_the_papers_configuration_is_named():
-    paper = AutoMetrics.paper(TASK, metrics=BANK)
-    assert (paper.options.sources.k, paper.options.fit.n, paper.options.fit.regression) == (30, 5, "pls")
-    metric = paper.compile(planted_rows()[:60], planted_rows()[60:])
-    assert len(metric.components) == 5
-    assert "PriorRidge, projected" in metric.record.baselines
 
 
 def columns_only(**options):
@@ -366,13 +326,6 @@ def test_the_optimizers_task_goes_before_the_tables():
     task = type(TASK)("Other words.", "rating", TASK.scale)
     assert induce(table(), AutoMetrics(task, bank="none")).metric.task == task
     assert induce(table(), columns_only()).metric.task.description == TASK.description
-
-
-def test_nothing_is_asked_where_nothing_can_be_learned():
-    rows = [row.copy(rating=3.0) for row in planted_rows(sources=4)]
-    with serve(scripted) as server, pytest.raises(DataError, match="nothing can be learned"):
-        optimizer(lm=server.lm(), bank="all").compile(rows, task=TASK)
-    assert server.requests == 0
 
 
 def test_the_estimate_counts_a_ranking_without_judges():

@@ -32,14 +32,14 @@ def few_trials(monkeypatch):
 
 
 def is_of(kind, prompt):
-    """Whether a prompt is for a judge of that kind: ``tuned`` (or what its search asks besides) or ``examples``."""
+    """True if a prompt is for a judge of that kind: ``tuned`` (or what its search asks besides) or ``examples``."""
     asked = prompt.rsplit("Respond with the corresponding output fields", 1)[-1]
     shows = "## score ##" in asked and "[[ ## guideline ## ]]" not in prompt
     return shows == (kind == "examples")
 
 
 def learned(counts, slow="", delay=0.03, rows=ROWS, answer=scripted, **options):
-    """What is made on a server that lets the requests of one kind wait, and the server."""
+    """The judges made on a server that lets the requests of one kind wait, and the server."""
 
     def waiting(prompt):
         server.wait += delay * (slow != "" and is_of(slow, prompt))

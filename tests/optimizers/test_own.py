@@ -1,4 +1,4 @@
-"""What may be a candidate of the caller's own, under which name, and what it sees."""
+"""Candidates of the caller's own: kinds, names, and the fields that they see."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.candidates import gather
-from metricsmith.optimizers.estimate import Load, estimate
+from metricsmith.optimizers.estimate import Pass, estimate
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
@@ -169,9 +169,15 @@ def test_the_estimate_of_tokens_lies_near_the_prompts(done):
 
 
 def test_a_panel_is_estimated_at_one_request_a_row_and_fewer_tokens():
-    alone = estimate(ROWS, TASK, COUNTS, Load(1, 10), "unknown/model")
-    together = estimate(ROWS, TASK, COUNTS, Load(1, 10, panel=True), "unknown/model")
-    assert (alone.requests, together.requests) == (1 + 2 + 50, 1 + 2 + 10)
+    alone, together = (
+        estimate(
+            [Pass(Rated.of(ROWS, "rating"))],
+            TASK,
+            Options(Sources("generated", generators=COUNTS, panel=panel), lm=dspy.LM("unknown/model")),
+        )
+        for panel in (False, True)
+    )
+    assert (alone.requests, together.requests) == (1 + 2 + 5 * 24, 1 + 2 + 24)
     assert together.prompt_tokens < alone.prompt_tokens / 2
     assert together.completion_tokens < alone.completion_tokens
 

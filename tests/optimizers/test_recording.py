@@ -136,7 +136,7 @@ def test_judgements_and_usage_of_the_folds_are_counted_with_the_rest(induction):
     usage = dict(done.usage)
     assert usage.pop("estimated") == {"requests": 7, "prompt_tokens": 70, "completion_tokens": 700, "cost": 0.7}
     assert usage == {"requests": 7, "prompt_tokens": 70, "completion_tokens": 13, "cost": 0.75, "seconds": 1.235}
-    assert "1 model judgements failed; they count as missing, not as low." in done.warnings
+    assert "1 of the judgements failed; they count as missing, not as low." in done.warnings
 
 
 def test_failures_are_one_line_per_metric_and_status_with_the_first_message(induction):

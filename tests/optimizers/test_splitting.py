@@ -8,8 +8,9 @@ from loopback import own_axes, serve
 from metricsmith.errors import OptionError
 from metricsmith.optimizers import splitting
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.induce import induce, plan, split_line
+from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.splitting import fold_count
+from metricsmith.scoring import Budget
 from rated import rated_table
 
 COLUMNS = AutoMetrics(bank="none")
@@ -74,40 +75,52 @@ def test_cross_validation_with_a_model_takes_at_most_five_hold_outs(scale):
     with serve(own_axes) as server:
         judges = {"criterion": 4, "rubric": 1}
         optimizer = AutoMetrics(bank="generated", generators=judges, lm=server.lm())
-        line = split_line(own, optimizer)
+        line = prepare(own, optimizer).sides.split
         assert server.requests == 0
         held = induce(own, optimizer, split="holdout").record.usage["requests"]
         before = server.requests
         record = induce(own, optimizer).record
     assert record.evaluation == "cv"
     assert record.split == line
-    assert "A hold-out would ask about" in line
+    assert "A hold-out would ask at most" in line
     assert "cross-validation at most" in line
     assert record.usage["requests"] == server.requests - before <= 5 * held
 
 
-def test_what_may_be_spent_decides_and_the_first_line_says_so():
-    own = rated_table(10)
+def test_the_budget_decides_and_the_first_line_says_so():
+    own, budget = rated_table(10), Budget(requests=100)
     with serve(own_axes) as server:
-        optimizer = AutoMetrics(bank="generated", generators={"criterion": 2}, lm=server.lm())
-        record = induce(own, optimizer, most_requests=100).record
+        optimizer = AutoMetrics(bank="generated", generators={"criterion": 2}, lm=server.lm(), budget=budget)
+        record = induce(own, optimizer).record
     # Three folds and the last pass ask for axes and let two judges read 30 rows: 4 * 61 at most.
     assert record.evaluation == "holdout"
     assert record.split == (
-        "Hold-out, though holding out 0.3 of the rows leaves 3 groups to test on: 3-fold cross-validation by group "
-        "would take more requests than the 100 that may be spent. A hold-out would ask about 61 requests, "
-        "cross-validation at most 244."
+        "Hold-out, though holding out 0.3 of the rows leaves 3 groups to test on: the budget does not reach for 3-fold "
+        "cross-validation by group: an estimate of 244 requests is more than --max-requests 100 allows. A hold-out "
+        "would ask at most 61 requests, cross-validation at most 244."
     )
+
+
+def test_a_budget_in_tokens_decides_too_and_one_that_reaches_does_not():
+    own = rated_table(10)
+    with serve(own_axes) as server:
+        options = {"bank": "generated", "generators": {"criterion": 2}, "lm": server.lm()}
+        small, large, time = (
+            prepare(own, AutoMetrics(budget=budget, **options)).sides
+            for budget in (Budget(tokens=1_000), Budget(requests=244, tokens=10**6), Budget(seconds=1))
+        )
+    assert (small.kind, large.kind, time.kind) == ("holdout", "cv", "cv")
+    assert "tokens is more than --max-tokens 1000 allows" in small.split
 
 
 def test_a_cross_validation_of_more_than_five_hold_outs_is_not_made(monkeypatch):
     monkeypatch.setattr(splitting, "MOST_TIMES", 3)
     with serve(own_axes) as server:
         optimizer = AutoMetrics(bank="generated", generators={"criterion": 2}, lm=server.lm())
-        line = split_line(rated_table(10), optimizer)
+        line = prepare(rated_table(10), optimizer).sides.split
     assert "would take more requests than five times the hold-out" in line
 
 
 def test_a_plan_says_how_rows_are_set_aside():
-    text = plan(rated_table(10), COLUMNS)
+    text = prepare(rated_table(10), COLUMNS).plan()
     assert "3-fold cross-validation by group: holding out 0.3 of the rows leaves 3 groups" in text

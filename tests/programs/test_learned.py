@@ -1,4 +1,4 @@
-"""What a judge has learned from travels with it, and changes nothing else."""
+"""The rows that a judge has learned from travel with it, and change nothing else."""
 
 from __future__ import annotations
 

@@ -6,25 +6,17 @@ import asyncio
 import json
 
 import dspy
-import numpy as np
 import pytest
 from dspy.utils import DummyLM
 
 import metricsmith
 from loopback import serve
-from metricsmith.errors import JudgementFailed, OptionError, StateError
-from metricsmith.metric import Asker, Metric, make_row
-from metricsmith.programs.induced import InducedMetric
+from metricsmith.errors import JudgementFailed, OptionError
+from metricsmith.metric import make_row
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.judges.panel import Panel, PanelMember
-from metricsmith.programs.judges.panel_tokens import tokens_per_row
-from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.loading import from_state
-from metricsmith.records import Scale, Status, Task, Usage
-from metricsmith.regression import LinearCombination
-from metricsmith.regression.columns import ZScore
+from metricsmith.programs.judges.panel import Panel
+from metricsmith.records import Status, Usage
 from metricsmith.scoring import Budget, score
-from metricsmith.scoring.tokens import estimate_tokens
 from panels import LEVELS, NAMES, TASK, answering, asked_for, is_joint, item, items, judges, panel, panelled
 
 ROW = make_row("The road is shut.", input="Notice of closure.", references=["Shut."])
@@ -319,107 +311,6 @@ def test_judges_are_copied_with_what_they_were_taught():
     assert "Look closely." in server.prompts[1]
 
 
-def test_members_are_metrics_that_name_their_asker():
-    made = panel()
-    members = made.members()
-    assert isinstance(made, Asker)
-    assert all(isinstance(member, Metric) and member.asker is made for member in members)
-    assert [member.name for member in members] == COLUMNS
-    assert [(member.output.name, member.output.low, member.output.high) for member in members] == [
-        (name, 1, 5) for name in COLUMNS
-    ]
-
-
-def test_a_members_card_says_that_the_whole_panel_is_asked():
-    card = panel().members()[1].card
-    assert (card.kind, card.cost, card.needs) == ("panel_member", "model", ("model",))
-    assert "2 other criteria" in card.summary
-    assert any("all 3 criteria" in limit for limit in card.limits)
-    assert card.related == ("plain_words", "polite_tone")
-
-
-# Fingerprints and state
-
-
-def test_a_members_fingerprint_covers_the_whole_panel_and_itself():
-    members = panel().members()
-    prints = [member.fingerprint() for member in members]
-    assert len({*prints, panel().fingerprint()}) == 4
-    assert prints == [member.fingerprint() for member in panel().members()]
-    smaller = Panel(judges()[:2]).members()
-    assert smaller[0].fingerprint() != prints[0]
-    other = Panel(judges(), "Another task.").members()
-    assert other[0].fingerprint() != prints[0]
-    turned = Panel(judges()[::-1]).members()
-    assert turned[2].fingerprint() != prints[0]
-    taught = panel()
-    taught.judge.signature = taught.judge.signature.with_instructions("Look closely.")
-    assert taught.members()[0].fingerprint() != prints[0]
-
-
-def demonstrated():
-    """A panel with an instruction and a demonstration of its own, as an optimiser leaves it."""
-    rows = [dspy.Example(output="o", input="i").with_inputs("output", "input")]
-    with dspy.context(lm=DummyLM([{"ratings": json.dumps(items(2, 3, 4))}] * 4)):
-        teacher = dspy.BootstrapFewShot(metric=lambda *a, **k: True, max_bootstrapped_demos=1)
-        made = teacher.compile(panel(), trainset=rows)
-    made.judge.signature = made.judge.signature.with_instructions("Look closely.")
-    assert made.judge.demos
-    return made
-
-
-def test_a_member_survives_its_state_as_json():
-    for made in (panel(), demonstrated()):
-        member = made.members()[1]
-        state = json.loads(json.dumps(member.to_state()))
-        again = from_state(state)
-        assert isinstance(again, PanelMember)
-        assert (again.name, again.fingerprint()) == (member.name, member.fingerprint())
-        assert again.asker.messages(ROW) == made.messages(ROW)
-        assert again.card == member.card
-
-
-def test_state_holds_no_model_and_no_key():
-    made = panel()
-    made.set_lm(dspy.LM("openai/x", api_key="sk-secret"))
-    state = made.members()[0].to_state()
-    assert "secret" not in json.dumps(state)
-    assert state["panel"].pop("made_with") == {"model": "openai/x"}  # provenance, which nobody follows
-    assert "openai/x" not in json.dumps(state)
-
-
-class Program(dspy.Module):
-    def __init__(self, part):
-        super().__init__()
-        self.part = part
-
-    def forward(self, **texts):
-        return self.part(**texts)
-
-
-def test_dspys_own_save_carries_criteria_inside_another_program(tmp_path):
-    Program(panel()).save(tmp_path / "p.json")
-    loaded = Program(Panel([CriterionJudge(criterion="Other", meaning="Else.", task="Else.")]))
-    loaded.load(tmp_path / "p.json")
-    assert loaded.part.fingerprint() == panel().fingerprint()
-    assert loaded.part.messages(ROW) == panel().messages(ROW)
-
-
-def test_a_member_that_a_loaded_panel_does_not_have_is_an_error_that_names_the_members():
-    made = panel()
-    member = made.members()[0]
-    made.load_state(Panel(judges()[1:]).dump_state())
-    with pytest.raises(StateError, match="no member 'plain_words'; it has complete_facts_rubric, polite_tone"):
-        member.card  # noqa: B018
-
-
-def test_a_saved_panel_with_an_unknown_kind_of_judge_is_refused():
-    state = panel().members()[0].to_state()
-    state["panel"]["state"]["settings"]["judges"][0]["kind"] = "oracle"
-    with pytest.raises(StateError, match="'oracle'; this version knows criterion_judge, rubric_judge"):
-        from_state(state)
-
-
 # In the engine
 
 
@@ -499,66 +390,3 @@ def test_one_request_may_carry_all_runs_of_all_criteria():
         [0, 0, 0],
         [0, 1, 0],
     ]
-
-
-def induced(members):
-    column = ZScore.fit(np.array([1.0, 3.0, 5.0]))
-    names = tuple(member.name for member in members)
-    count = len(names)
-    return InducedMetric(
-        components=members,
-        combination=LinearCombination(names, tuple(range(count)), (column,) * count, (0.5,) * count, 3.0),
-        task=Task(TASK, "rating", Scale(1, 5)),
-        best=[0.0] * count,
-    )
-
-
-def test_an_induced_metric_of_members_asks_once_a_row_and_again_after_loading(tmp_path):
-    made = induced([panel().members()[0], *panel().members()[2:]])
-    made.save(tmp_path / "metric.json")
-    loaded = metricsmith.load(tmp_path / "metric.json")
-    with serve(panelled) as server, dspy.context(lm=server.lm()):
-        before = made.judge_batch(rows(5))
-        assert server.requests == 5
-        after = loaded.judge_batch(rows(5))
-        assert server.requests == 10
-    assert [judgement.raw for judgement in before] == [judgement.raw for judgement in after]
-    assert loaded.components[0].asker is loaded.components[1].asker
-    assert loaded.fingerprint() == made.fingerprint()
-
-
-def test_a_member_asked_repeatedly_is_loaded_with_the_others_panel(tmp_path):
-    members = panel().members()
-    made = induced([Repeated(members[0], runs=2), members[1]])
-    made.save(tmp_path / "metric.json")
-    loaded = metricsmith.load(tmp_path / "metric.json")
-    assert loaded.components[0].judge.asker is loaded.components[1].asker
-
-
-# Tokens
-
-
-def test_tokens_a_row_are_those_of_the_prompts_both_ways():
-    made, one = panel(), rows(1)
-    tokens = tokens_per_row(made, one)
-
-    def size(asker):
-        return sum(estimate_tokens(message["content"]) for message in asker.messages(one[0]))
-
-    assert (tokens.criteria, tokens.joint) == (3, size(made))
-    assert tokens.single == sum(size(judge) for judge in made.judges)
-    assert tokens.single > 2 * tokens.joint  # the instruction and the row are paid for three times
-
-
-def test_tokens_of_many_rows_are_the_mean_over_rows_spread_evenly():
-    made = panel()
-    two = tokens_per_row(made, rows(2))
-    parts = [tokens_per_row(made, [row]) for row in rows(2)]
-    assert two.joint == pytest.approx((parts[0].joint + parts[1].joint) / 2)
-    lengthening = [make_row("x" * 4 * number) for number in range(500)]
-    spread = tokens_per_row(made, lengthening).joint - tokens_per_row(made, lengthening[:1]).joint
-    assert spread == pytest.approx(245, abs=20)  # every tenth row: lengths 0, 10, ... 490, mean 245
-
-
-def test_tokens_without_rows_are_unknown():
-    assert tokens_per_row(panel(), []).joint != tokens_per_row(panel(), []).joint

@@ -1,4 +1,4 @@
-"""What is said of the small metric beside the full one, and of weights against a component's own agreement."""
+"""Sentences on the small metric beside the full one, and on weights against a component's own agreement."""
 
 from __future__ import annotations
 
@@ -26,6 +26,14 @@ def test_a_gain_is_called_one_and_no_interval_is_invented():
     assert "gains .020 of tau-b" in loss(Difference(60, 20, 0.02))
     assert "interval" not in loss(Difference(60, 20, 0.02))
     assert "(95\u00a0% interval −.010 to .050)" in loss(Difference(60, 20, 0.02, -0.01, 0.05))
+
+
+@pytest.mark.parametrize("difference", [0.0, -0.0004, 0.0004])
+def test_a_difference_that_rounds_to_nothing_is_no_loss(difference):
+    assert loss(Difference(90, 30, difference, -0.01, 0.02)) == (
+        "On the same 90 held-out rows the small metric's tau-b is within .0005 of the full model's "
+        "(95\u00a0% interval of the loss −.020 to .010)."
+    )
 
 
 @pytest.mark.parametrize("found", [None, Difference(0, 0)])

@@ -40,7 +40,7 @@ def test_few_groups_are_remarked_on_below_the_table(make_record):
     record = make_record()
     said = f"- With so few groups ({record.test.groups}), intervals like this covered at least"
     assert said in render_markdown(record)
-    assert "in simulations" not in render_markdown(make_record(evaluation="cv", train=replace(record.train, groups=30)))
+    assert "in simulations" not in render_markdown(make_record(evaluation="cv", train=replace(record.train, groups=9)))
 
 
 def test_every_table_is_rectangular(evil_record, make_record):

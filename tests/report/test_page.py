@@ -42,7 +42,9 @@ def test_few_groups_are_remarked_on_in_the_verdict_and_below_the_table(make_reco
     assert render_html(record).count(said) == 2
     many = replace(record.test, groups=30)
     plenty = make_record(test=many, train=many, baselines={"Length in words": many})
-    assert "in simulations" not in render_html(plenty)
+    assert "in simulations" not in render_html(plenty) + render_html(
+        make_record(evaluation="cv", train=replace(record.train, groups=9))
+    )
 
 
 def test_the_page_is_well_formed_with_headings_in_order(make_record, read):

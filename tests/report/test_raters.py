@@ -1,4 +1,4 @@
-"""How people agree, in words that all reports share."""
+"""The agreement of people, in words that all reports share."""
 
 from __future__ import annotations
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from metricsmith.errors import OptionError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.resampling import resampled_rows
+from metricsmith.resampling.draws import aligned
 
 
 def test_samples_hold_whole_groups_as_many_as_there_are():
@@ -30,3 +33,13 @@ def test_the_seed_decides_the_samples():
 def test_no_sample_is_an_error():
     with pytest.raises(OptionError, match="0 resamples"):
         resampled_rows(range(3), 0)
+
+
+def test_columns_and_groups_that_do_not_fit_are_errors():
+    with pytest.raises(DataError, match="not aligned"):
+        aligned([[1, 2], [1, 2, 3]], None)
+    with pytest.raises(DataError, match="1 groups for 2 rows"):
+        aligned([[1, 2]], ["a"])
+    for label in (None, math.nan):
+        with pytest.raises(DataError, match="row 1 has no group"):
+            aligned([[1, 2]], ["a", label])

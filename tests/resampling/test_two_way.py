@@ -103,11 +103,21 @@ def test_what_two_groups_contribute_together_is_counted_once(n):
     assert found == pytest.approx(2 / (n * (n - 1)), rel=0.02)
 
 
-def test_the_interval_is_students_on_fishers_scale_with_the_fewest_values_of_systems():
+def test_the_interval_is_students_on_fishers_scale_with_satterthwaites_degrees_of_freedom():
     first, second, cells = [0.1, 0.2, 0.3], [0, 0.2, 0.4, 0.2], [0.1, 0.2, 0.3]
     refitted = [0, 0.3, 0.6]
-    half = math.sqrt(two_way_variance(*map(np.array, (first, second, cells, refitted))))
-    z, reach = math.atanh(0.5), t.ppf(0.975, 2) * half / (1 - 0.5**2)
+    variance = two_way_variance(*map(np.array, (first, second, cells, refitted)))
+    # Of the variance .072 (see above) is of the second kind, with 2 degrees of freedom for 3 values in `refitted`; what
+    # first and cells, which are alike, add to it is nothing.
+    assert variance == pytest.approx(0.072)
+    z, reach = math.atanh(0.5), t.ppf(0.975, 2) * math.sqrt(variance) / (1 - 0.5**2)
+    found = two_way_interval(0.5, first, second, cells, refitted=refitted)
+    assert (found.low, found.high) == pytest.approx((math.tanh(z - reach), math.tanh(z + reach)))
+    assert found.draws == 3
+    # Five values of the first kind with the variance 4 * .4 / 5 = .32, and cells that have none: .392 in all, of which
+    # .072 with 2 and .32 with 4 degrees of freedom: .392^2 / (.072^2 / 2 + .32^2 / 4) = 5.4510.
+    first, cells = [-0.4, -0.2, 0, 0.2, 0.4], [0.2, 0.2, 0.2]
+    reach = t.ppf(0.975, 0.392**2 / (0.072**2 / 2 + 0.32**2 / 4)) * math.sqrt(0.392) / (1 - 0.5**2)
     found = two_way_interval(0.5, first, second, cells, refitted=refitted)
     assert (found.low, found.high) == pytest.approx((math.tanh(z - reach), math.tanh(z + reach)))
     assert found.draws == 3

@@ -8,46 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flows import ONE, Hand, ask, proven
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status, Usage
-from metricsmith.scoring.flow import Clock, Flow, Outcome, in_force, use
+from metricsmith.scoring.flow import Clock, Flow, Outcome, in_force, span, spanning, use
 from metricsmith.scoring.limits import Budget, Concurrency
-
-ONE = Usage(1, 80, 20, 0.01)
-
-
-class Hand(Clock):
-    """A clock that waits by moving on; only a wait without end would block, and that is an error here."""
-
-    def __init__(self):
-        self.time = 0.0
-        self.waits = 0
-
-    def now(self):
-        return self.time
-
-    def wait(self, condition, seconds):
-        assert seconds is not None, "would wait for ever"
-        self.waits += 1
-        self.time += seconds
-
-    def pause(self, halted, seconds):
-        self.time += seconds
-        return halted.is_set()
-
-
-def ask(flow, clock, outcome=Outcome.ANSWERED, seconds=0.1, usage=ONE, message=""):
-    ticket = flow.enter()
-    clock.time += seconds
-    flow.leave(ticket, outcome, usage, message)
-
-
-def proven(concurrency, budget=None):
-    """A flow whose server has answered once."""
-    clock = Hand()
-    flow = Flow(concurrency, budget, clock=clock)
-    ask(flow, clock)
-    return flow, clock
 
 
 def test_before_the_first_answer_four_may_ask():
@@ -59,82 +24,6 @@ def test_before_the_first_answer_four_may_ask():
     assert flow.limit == 4
     flow.leave(tickets[1], Outcome.ANSWERED, ONE)
     assert flow.limit == 64
-
-
-def test_a_fixed_number_never_adapts():
-    flow, clock = proven(Concurrency(10, 10))
-    for outcome in (Outcome.THROTTLED, Outcome.FAILED, Outcome.ANSWERED):
-        ask(flow, clock, outcome, seconds=9.0)
-    assert flow.limit == 10
-
-
-def test_the_limit_starts_at_eight_and_rises_by_one_for_each_answer_while_it_is_in_use():
-    flow, clock = proven(Concurrency(1, 64))
-    assert flow.limit == 8  # one answer with one in flight: the limit was not in use
-    tickets = [flow.enter() for _ in range(8)]
-    clock.time += 0.1
-    for ticket in tickets:
-        flow.leave(ticket, Outcome.ANSWERED, ONE)
-    assert flow.limit == 9  # the first of the eight left a full house, the others did not
-
-
-def test_throttling_halves_the_limit_once_for_requests_that_were_out_together():
-    flow, _ = proven(Concurrency(1, 64))
-    tickets = [flow.enter() for _ in range(8)]
-    for ticket in tickets[:3]:
-        flow.leave(ticket, Outcome.THROTTLED, ONE)
-    assert flow.limit == 4
-    late = [flow.enter()] if flow.in_flight < flow.limit else []
-    for ticket in tickets[3:]:
-        flow.leave(ticket, Outcome.THROTTLED, ONE)
-    assert flow.limit == 4
-    late = late or [flow.enter()]
-    flow.leave(late[0], Outcome.THROTTLED, ONE)
-    assert flow.limit == 2
-
-
-def test_the_limit_never_falls_below_low():
-    flow, clock = proven(Concurrency(3, 64))
-    for _ in range(9):
-        ask(flow, clock, Outcome.THROTTLED)
-    assert flow.limit == 3
-
-
-def test_after_throttling_the_limit_rises_by_one_in_a_round_of_answers():
-    flow, clock = proven(Concurrency(1, 64))
-    ask(flow, clock, Outcome.THROTTLED)
-    assert flow.limit == 4
-    for _ in range(5):  # 4 + 1/4 + 1/4.25 + ... passes 5 with the fifth answer
-        assert flow.limit == 4
-        tickets = [flow.enter() for _ in range(4)]
-        flow.leave(tickets[0], Outcome.ANSWERED, ONE)
-        for ticket in tickets[1:]:
-            flow.leave(ticket, Outcome.ANSWERED, Usage())  # from a cache: nothing is learned from it
-    assert flow.limit == 5
-
-
-@pytest.mark.parametrize("outcome", [Outcome.ANSWERED, Outcome.FAILED])  # time-outs are slow, too
-def test_a_round_that_takes_more_than_twice_as_long_as_the_quickest_eases_the_limit(outcome):
-    flow, clock = proven(Concurrency(1, 64))
-    for _ in range(7):
-        ask(flow, clock, seconds=0.1)  # with the first, a round of eight: median .1
-    before = flow.limit
-    for _ in range(8):
-        ask(flow, clock, seconds=0.19)
-    assert flow.limit == before
-    for _ in range(8):
-        ask(flow, clock, outcome, seconds=0.25)
-    assert flow.limit == int(before * 0.8)
-
-
-def test_answers_from_a_cache_say_nothing_of_how_quick_the_server_is():
-    flow, clock = proven(Concurrency(1, 64))
-    for _ in range(30):
-        ask(flow, clock, seconds=0.001, usage=Usage())
-    before = flow.limit
-    for _ in range(32):
-        ask(flow, clock, seconds=0.1)
-    assert flow.limit == before
 
 
 def test_requests_are_spread_evenly_under_the_ceiling():
@@ -321,33 +210,77 @@ def test_whatever_happens_the_bounds_are_kept_and_the_counts_add_up(low, more, r
         assert flow.spent.prompt_tokens == 80 * left
 
 
-def simulate(flow, clock, seconds, latency, throttles=lambda in_flight: False):
-    """A server whose answers take `latency(in flight)`; the mean limit and the answers in the second half."""
-    out, limits, answers = [], [], 0
-    while clock.time < seconds:
-        while flow.in_flight < flow.limit:
-            ticket = flow.enter()
-            refused = throttles(flow.in_flight)
-            out.append((clock.time + (0.01 if refused else latency(flow.in_flight)), ticket, refused))
-        out.sort(key=lambda event: event[0])
-        end, ticket, refused = out.pop(0)
-        clock.time = end
-        flow.leave(ticket, Outcome.THROTTLED if refused else Outcome.ANSWERED, ONE)
-        if clock.time > seconds / 2:
-            limits.append(flow.limit)
-            answers += not refused
-    return sum(limits) / len(limits), answers / (seconds / 2)
+def spanned(concurrency=None, budget=None, count=2):
+    """A flow around others, which are made inside its span and have the same clock."""
+    clock = Hand()
+    around = Flow(concurrency or Concurrency(64, 64), budget, clock=clock)
+    with span(around):
+        assert spanning() is around
+        inner = [Flow(Concurrency(), clock=clock) for _ in range(count)]
+    assert spanning() is None
+    return around, inner, clock
 
 
-def test_under_a_server_that_throttles_above_twenty_the_limit_hovers_below():
-    flow, clock = proven(Concurrency(1, 64))
-    limit, answers = simulate(flow, clock, 60, lambda in_flight: 0.1, lambda in_flight: in_flight > 20)
-    assert 12 <= limit <= 21
-    assert answers >= 0.75 * 20 / 0.1
+def test_the_flows_of_a_span_share_its_budget_and_each_counts_its_own():
+    around, (first, second), clock = spanned(budget=Budget(requests=3))
+    ask(first, clock)
+    ask(second, clock)
+    ask(second, clock)
+    for flow in (first, second):
+        with pytest.raises(JudgementFailed, match="the budget of 3 requests is spent") as stop:
+            flow.enter()
+        assert stop.value.status == Status.BUDGET
+        assert flow.refused == around.refused == "the budget of 3 requests is spent"
+    assert (around.spent.requests, first.spent.requests, second.spent.requests) == (3, 1, 2)
+    assert around.spent.prompt_tokens == 240
+    assert around.in_flight == first.in_flight == second.in_flight == 0
 
 
-def test_where_more_in_flight_only_means_longer_waits_the_limit_stays_sensible():
-    flow, clock = proven(Concurrency(1, 64))
-    limit, answers = simulate(flow, clock, 60, lambda in_flight: 0.1 * max(1.0, in_flight / 16))
-    assert 16 <= limit <= 45
-    assert answers >= 0.95 * 160
+def test_the_flows_of_a_span_share_its_rate():
+    """A request every six seconds, whichever flow sends it: the fourth goes after eighteen."""
+    _, (first, second), clock = spanned(Concurrency(64, 64, requests_per_minute=10))
+    for flow in (first, second, second, first):
+        flow.enter()
+    assert clock.time == 18
+
+
+def test_an_inner_flow_that_is_stopped_lets_nobody_wait_outside():
+    around, (first, second), _ = spanned(Concurrency(1, 1))
+    first.enter()
+    failed = []
+
+    def ask_second():
+        try:
+            second.enter()
+        except JudgementFailed as problem:
+            failed.append(problem)
+
+    for flow in (around, second):
+        flow._clock = Clock()
+    thread = threading.Thread(target=ask_second, daemon=True)
+    thread.start()
+    while second.in_flight == 0:
+        threading.Event().wait(0.001)
+    second.stop("enough")
+    thread.join(5)
+    assert [problem.status for problem in failed] == [Status.SKIPPED]
+    assert (around.in_flight, second.in_flight) == (1, 0)
+
+
+def test_the_end_of_a_span_ends_its_flows_and_no_retry_waits_past_its_time():
+    around, (first, second), _ = spanned(budget=Budget(seconds=10))
+    assert first.pause(9)
+    assert not first.pause(9)
+    around.stop("the run has ended")
+    with pytest.raises(JudgementFailed, match="the run has ended"):
+        second.enter()
+    assert second.stopped == "the run has ended"
+
+
+def test_an_answer_that_cannot_be_counted_stops_the_span():
+    around, (first, second), clock = spanned(budget=Budget(tokens=1000))
+    ask(first, clock, usage=Usage(1))
+    with pytest.raises(JudgementFailed, match="the server reports no tokens") as stop:
+        second.enter()
+    assert stop.value.status == Status.SKIPPED
+    assert "reports no tokens" in around.refused

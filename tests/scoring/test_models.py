@@ -1,4 +1,4 @@
-"""What is known of a language model: identity, sampling, secrets."""
+"""Facts of a language model: identity, sampling, secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What requests cost by the list of prices that DSPy brings along."""
+"""Prices of requests by the list that DSPy brings along."""
 
 from __future__ import annotations
 

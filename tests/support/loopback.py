@@ -350,7 +350,7 @@ def scripted(prompt: str) -> dict[str, Any]:
 
 
 def own_axes(prompt: str) -> dict[str, Any]:
-    """As `scripted`, but other rows give other criteria, as a model's would."""
+    """Answers as `scripted`, but other rows give other criteria, as a model's would."""
     found = scripted(prompt)
     if "axes" in found:
         mark = hashlib.sha256(prompt.encode()).hexdigest()[:6]

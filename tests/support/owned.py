@@ -40,7 +40,7 @@ def memory(rows=(), name="Memory"):
 
 
 def words(example, pred):
-    """How many words the output has."""
+    """The number of words of the output."""
     return len(pred.output.split())
 
 

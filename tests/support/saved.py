@@ -38,7 +38,7 @@ LANGUAGES = {"source_language": "English", "target_language": "German"}
 
 
 def words(example: Any, pred: Any) -> int:
-    """How many words the output has."""
+    """The number of words of the output."""
     return len(pred.output.split())
 
 

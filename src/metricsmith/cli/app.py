@@ -1,7 +1,7 @@
 """The command `metricsmith`: its sub-commands and its exit codes.
 
-Exit codes: 0 done, 2 the input or the options are wrong, 3 the model or the network failed, 130 interrupted, 143
-ended by SIGTERM, which does what Ctrl-C does.
+Exit codes: 0 done, 2 the input or the options are wrong, 3 the model or the network failed, or a budget was spent
+before there was a result, 130 interrupted, 143 ended by SIGTERM, which does what Ctrl-C does.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,18 @@ import typer
 
 from metricsmith.cli.columns import aligned, widths
 from metricsmith.cli.endings import interruptible, tell, write_into
-from metricsmith.cli.limits import Bounds, StoreFile, concurrency
+from metricsmith.cli.limits import (
+    Bounds,
+    MaxRequests,
+    MaxSeconds,
+    MaxTokens,
+    MaxUsd,
+    RequestsPerMinute,
+    StoreFile,
+    TokensPerMinute,
+    budget,
+    concurrency,
+)
 from metricsmith.cli.metric_file import judge_files, own_metrics
 from metricsmith.cli.model import ApiBase, Model, language_model
 from metricsmith.cli.paths import check_apart, check_writable
@@ -101,6 +113,12 @@ def compare(
     ] = 1.0,
     store: StoreFile = None,
     bounds: Bounds = "auto",
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    max_usd: MaxUsd = None,
+    max_seconds: MaxSeconds = None,
     seed: Annotated[int, typer.Option(help="Decides splits, ties and resampling.")] = 0,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the comparison goes.")] = Path("metricsmith-compare"),
     dry_run: Annotated[
@@ -121,7 +139,8 @@ def compare(
     optimizer = AutoMetrics(
         metrics=own_metrics(judge, model), bank=bank, k=k, n=n, full=full, regression=regression, panel=panel,
         allow_missing=allow_missing, lm=model, seed=seed, progress=not quiet and not as_json, store=store,
-        concurrency=concurrency(bounds, None, None),
+        concurrency=concurrency(bounds, requests_per_minute, tokens_per_minute),
+        budget=budget(max_requests, max_tokens, max_usd, max_seconds),
         allow_columns=tuple(allow_column or ()),
     )  # fmt: skip
     if not dry_run:
@@ -147,6 +166,8 @@ def compare(
     if dry_run:
         say(compare_plan(table, optimizer, **options))
         return
+    if quiet:
+        logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
     with interruptible(store):
         record = run(table, optimizer, **options)
     write_into(write_comparison, record, out)

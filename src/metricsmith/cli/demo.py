@@ -32,12 +32,16 @@ def demo(
 ) -> None:
     """Induce a metric from embedded synthetic ratings and compare it with the planted truth."""
     from metricsmith.bank.catalogue import default_bank
+    from metricsmith.cli.paths import check_replaceable
     from metricsmith.cli.summary import summary
     from metricsmith.datasets import plain_notices
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.induce import induce
 
+    check_replaceable(
+        out, lambda line: f"data {plain_notices.path().name} sha256:" in line, "name another folder (--out)"
+    )
     table = read_table(
         plain_notices.path(),
         target="rating",

@@ -9,10 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from metricsmith.cli.endings import interruptible, tell
-from metricsmith.cli.limits import Bounds, StoreFile, concurrency
+from metricsmith.cli.limits import (
+    Bounds,
+    MaxRequests,
+    MaxSeconds,
+    MaxTokens,
+    MaxUsd,
+    RequestsPerMinute,
+    StoreFile,
+    TokensPerMinute,
+    budget,
+    concurrency,
+)
 from metricsmith.cli.metric_file import judge_files, own_metrics
-from metricsmith.cli.model import ApiBase, Model, language_model
-from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.cli.model import ApiBase, Model, Temperature, language_model
+from metricsmith.cli.paths import check_apart, check_replaceable, check_writable
 from metricsmith.cli.summary import summary
 from metricsmith.cli.table import (
     AllowColumns,
@@ -83,8 +94,15 @@ def induce(
     strict: StrictMode = False,
     lm: Model = None,
     api_base: ApiBase = None,
+    temperature: Temperature = None,
     store: StoreFile = None,
     bounds: Bounds = "auto",
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    max_usd: MaxUsd = None,
+    max_seconds: MaxSeconds = None,
     test: Annotated[
         str | None,
         typer.Option(metavar="FILE|FRACTION", help="Test rows: a file like DATA, or a share to hold out (0.3)."),
@@ -101,6 +119,7 @@ def induce(
     ] = False,
     seed: Annotated[int, typer.Option(help="Decides splits, ties and resampling.")] = 0,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where metric and report go.")] = Path("metricsmith-out"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the metric of another run in DIR.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print plan and cost; send nothing, write nothing.")
     ] = False,
@@ -111,16 +130,18 @@ def induce(
     """Induce a metric from rated outputs."""
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.auto_metrics import AutoMetrics
-    from metricsmith.optimizers.induce import induce as run
-    from metricsmith.optimizers.induce import plan, split_line, with_probe
+    from metricsmith.optimizers.induce import prepare, with_probe
     from metricsmith.optimizers.probing.run import Prober
+    from metricsmith.optimizers.signature import same_run
+    from metricsmith.optimizers.splitting import Division
     from metricsmith.programs.asked_scale import asked_note
 
-    model = language_model(lm, api_base)
+    model = language_model(lm, api_base, temperature)
     optimizer = AutoMetrics(
         metrics=own_metrics(judge, model), bank=bank, k=k, n=n, full=full, regression=regression, panel=panel,
         allow_missing=allow_missing, strict=strict, lm=model, seed=seed, progress=not quiet and not as_json,
-        store=store, concurrency=concurrency(bounds, None, None), allow_columns=tuple(allow_column or ()),
+        store=store, concurrency=concurrency(bounds, requests_per_minute, tokens_per_minute),
+        budget=budget(max_requests, max_tokens, max_usd, max_seconds), allow_columns=tuple(allow_column or ()),
     )  # fmt: skip
     prober = Prober(progress=not quiet and not as_json, seed=seed) if probe else None
     if test is not None and cv is not None:
@@ -143,22 +164,23 @@ def induce(
     if not quiet and not as_json:
         for note in (*table.notes, *([said] if said else [])):
             say(f"note: {note}", err=True)
-    sides: dict[str, Any] = {"fraction": fraction, "test": test_table, "cv": cv, "split": split}
+    run = prepare(table, optimizer, Division(fraction, test_table, cv, split))
     if dry_run:
-        say(plan(table, optimizer, **sides, prober=prober))
+        say(run.plan(prober))
         return
+    if not force:
+        known = run.signature
+        check_replaceable(out, lambda line: same_run(line, known), "name another folder with --out, or add --force")
     if quiet:
         logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
-    line = "" if quiet or as_json else split_line(table, optimizer, **sides)
-    if line:
-        say(f"note: {line}", err=True)
-    with interruptible(store):
-        done = run(table, optimizer, **sides)
-    done.write(out, raw_csv=raw_csv)
-    if prober is not None:
-        with interruptible(store):
-            done = with_probe(done, table, optimizer, prober)
+    if run.sides.split and not quiet and not as_json:
+        say(f"note: {run.sides.split}", err=True)
+    with interruptible(store), run.spending():
+        done = run.induced()
         done.write(out, raw_csv=raw_csv)
+        if prober is not None:
+            done = with_probe(done, table, optimizer, prober)
+            done.write(out, raw_csv=raw_csv)
     tell(done.record, lambda: summary(done, out), as_json=as_json, quiet=quiet)
 
 

@@ -88,10 +88,12 @@ def meta_eval(
         lower_is_better=lower_is_better or (), without=without or (), documents=documents,
     )  # fmt: skip
     with tqdm(total=0, unit="test", disable=True if quiet else None, leave=False) as bar:
+        tests_of = dict[str, tuple[int, int]]()
 
         def tested(name: str, done: int, total: int) -> None:
+            tests_of[name] = done, total
             bar.set_description(name, refresh=False)
-            bar.total, bar.n = total, done
+            bar.n, bar.total = map(sum, zip(*tests_of.values(), strict=True))
             bar.refresh()
 
         record = meta_evaluate(
@@ -116,6 +118,8 @@ def meta_evaluation_text(record: MetaEvaluation, out: Path | None = None) -> str
         head, tests = words.p_values(task)
         if tests:
             lines += laid_out(head, tests)
+        if said := words.caution(record, task):
+            lines.append(f"  {said}")
     return "\n".join(
         [
             *lines,

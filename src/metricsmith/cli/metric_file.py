@@ -76,12 +76,12 @@ def rows_for(metric: Metric, data: str, named: Mapping[str, Any]) -> Table:
 
 
 def model_for(
-    metric: Metric, lm: str | None, api_base: str | None, *, needed: bool = False
+    metric: Metric, lm: str | None, api_base: str | None, temperature: float | None = None, *, needed: bool = False
 ) -> AbstractContextManager[Any]:
     """The language model in force, if the metric asks one or one is `needed` otherwise."""
     import dspy
 
-    model = language_model(lm, api_base)
+    model = language_model(lm, api_base, temperature)
     asks = "model" in metric.card.needs
     if model is None and (asks or needed):
         who = "the metric has components that need" if asks else "this needs"

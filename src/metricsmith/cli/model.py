@@ -9,7 +9,7 @@ import typer
 
 from metricsmith.errors import OptionError
 
-__all__ = ["ApiBase", "Model", "language_model"]
+__all__ = ["ApiBase", "Model", "Temperature", "language_model"]
 
 Model = Annotated[
     str | None,
@@ -17,6 +17,11 @@ Model = Annotated[
 ]
 ApiBase = Annotated[
     str | None, typer.Option("--api-base", metavar="URL", help="Address of an OpenAI-compatible server.")
+]
+
+Temperature = Annotated[
+    float | None,
+    typer.Option(help="Of the model; repeated runs need more than .15. By default the provider's."),
 ]
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 
 from metricsmith.errors import DataError, OptionError
 
-__all__ = ["check_apart", "check_writable", "write"]
+__all__ = ["check_apart", "check_replaceable", "check_writable", "write"]
 
 
 def check_writable(path: Path, option: str, *, folder: bool) -> None:
@@ -73,6 +75,40 @@ def check_apart(written: Iterable[Path], option: str, read: Mapping[str, Path | 
         what = kept.get(os.path.realpath(path))
         if what is not None:
             raise OptionError(f"{option} {path} is the {what}, which would be lost; name another file")
+
+
+def check_replaceable(folder: Path, ours: Callable[[str], bool], way_out: str) -> None:
+    """Refuse to write over a metric of another run.
+
+    A folder without a ``metric.json``, or with one that is no metric's, such as a part of one, holds none.
+
+    Parameters
+    ----------
+    folder : Path
+    ours : callable
+        From the metric's signature line: True if the run that is to come is the same and may write it anew.
+    way_out : str
+        What the caller can do about it, for the error.
+
+    Raises
+    ------
+    OptionError
+        If the metric there is of another run.
+    """
+    path = folder / "metric.json"
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        written = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
+    except (OSError, ValueError, RecursionError):
+        return
+    if not isinstance(content, dict) or "kind" not in content:
+        return
+    line = str(content.get("signature") or "")
+    if not ours(line):
+        raise OptionError(
+            f"{folder} holds a metric of another run, which would be lost ({line or 'without a signature'}; written "
+            f"{written:%Y-%m-%d %H:%M}); {way_out}"
+        )
 
 
 def write(path: Path, text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +10,19 @@ import typer
 
 from metricsmith.cli.columns import laid_out
 from metricsmith.cli.endings import interruptible, tell, write_into
-from metricsmith.cli.limits import Bounds, StoreFile, concurrency, cost_line
+from metricsmith.cli.limits import (
+    Bounds,
+    MaxRequests,
+    MaxSeconds,
+    MaxTokens,
+    MaxUsd,
+    RequestsPerMinute,
+    StoreFile,
+    TokensPerMinute,
+    budget,
+    concurrency,
+    cost_line,
+)
 from metricsmith.cli.metric_file import (
     Data,
     Id,
@@ -23,7 +35,7 @@ from metricsmith.cli.metric_file import (
     model_for,
     rows_for,
 )
-from metricsmith.cli.model import ApiBase, Model
+from metricsmith.cli.model import ApiBase, Model, Temperature
 from metricsmith.cli.paths import check_apart, check_writable
 from metricsmith.cli.table import Context, Rater, System
 from metricsmith.cli.terminal import say
@@ -64,8 +76,15 @@ def probe(
     where: Where = None,
     lm: Model = None,
     api_base: ApiBase = None,
+    temperature: Temperature = None,
     store: StoreFile = None,
     bounds: Bounds = "auto",
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    max_requests: MaxRequests = None,
+    max_tokens: MaxTokens = None,
+    max_usd: MaxUsd = None,
+    max_seconds: MaxSeconds = None,
     seed: Annotated[int, typer.Option(help="Decides outputs, changes, random scores and tests.")] = 0,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the report goes.")] = Path("metricsmith-probe"),
     dry_run: Annotated[
@@ -76,6 +95,7 @@ def probe(
 ) -> None:
     """Change outputs on purpose and see whether a metric notices."""
     from metricsmith.optimizers.probing.run import Prober
+    from metricsmith.optimizers.spending import budget_lines
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.report.probe.write import PROBE_FILES, write_probe
 
@@ -95,15 +115,21 @@ def probe(
     options: dict[str, Any] = {"perturbers": perturbers, "unit": unit, "strengths": tuple(strength or ("obvious",))}
     prober = Prober(
         **options, dimensions=tuple(dimension or ()), n=n, against=_bank_metrics(against, table.rows), store=store,
-        concurrency=concurrency(bounds, None, None), progress=not quiet and not as_json, seed=seed,
+        concurrency=concurrency(bounds, requests_per_minute, tokens_per_minute),
+        budget=budget(max_requests, max_tokens, max_usd, max_seconds), progress=not quiet and not as_json, seed=seed,
     )  # fmt: skip
-    with model_for(loaded, lm, api_base, needed=perturbers != "builtin"):
+    with model_for(loaded, lm, api_base, temperature, needed=perturbers != "builtin"):
         if dry_run:
-            say(cost_line("estimated", prober.estimate(loaded, table.rows)))
+            expected = prober.estimate(loaded, table.rows)
+            say(cost_line("estimated", expected))
+            for line in budget_lines(prober.budget, expected):
+                say(f"budget: {line}")
             say("nothing was sent and nothing was written")
             return
+        if quiet:
+            logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
         with interruptible(store):
-            record = replace(prober.probe(loaded, table.rows), raters=table.rater_ceiling())
+            record = prober.probe(loaded, table)
     write_into(write_probe, record, out)
     tell(record, lambda: probe_text(record, out), as_json=as_json, quiet=quiet)
 

@@ -37,7 +37,7 @@ from metricsmith.cli.metric_file import (
     model_for,
     rows_for,
 )
-from metricsmith.cli.model import ApiBase, Model
+from metricsmith.cli.model import ApiBase, Model, Temperature
 from metricsmith.cli.paths import check_apart, check_writable, write
 from metricsmith.cli.table import Context, Rater, RawCsv, System
 from metricsmith.cli.terminal import say
@@ -77,6 +77,7 @@ def score(
     where: Where = None,
     lm: Model = None,
     api_base: ApiBase = None,
+    temperature: Temperature = None,
     store: StoreFile = None,
     bounds: Bounds = "auto",
     requests_per_minute: RequestsPerMinute = None,
@@ -105,7 +106,7 @@ def score(
     }  # fmt: skip
     induced = induced_metric(metric)
     table = rows_for(induced, data, named)
-    with model_for(induced, lm, api_base):
+    with model_for(induced, lm, api_base, temperature):
         if dry_run:
             say(_estimated(induced, table.rows, store))
             return

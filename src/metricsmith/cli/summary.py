@@ -31,7 +31,7 @@ def summary(done: Induced, out: Path) -> str:
         f"{record.title}: {len(record.components)} components{_tested(record)}",
         *_components(record.components),
         *_agreements(blocks),
-        *([] if record.evaluation == "cv" else few_groups(jackknifed(record))),
+        *few_groups(jackknifed(record)),
         *run_ceiling(record),
         *systems_lines(record.new_systems, record.headline),
         systems_caution(record.new_systems, record.headline),

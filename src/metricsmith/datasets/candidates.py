@@ -21,6 +21,7 @@ __all__ = ["Candidates", "match_columns", "read_scores"]
 
 # Words in the names of columns that people wrote. What they wrote is no candidate by accident.
 _PEOPLE = frozenset({"rater", "human", "annotator", "raters", "humans", "annotators"})
+_GOLD = frozenset({"gold", "golden"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +130,10 @@ def _all_at_once(cells: Sequence[Any]) -> NDArray[np.float64]:
 def _by_people(name: str) -> bool:
     normal = normal_name(name)
     words = re.split(r"[_\d]+", normal)
-    # A metric may be called after the gold texts that it is given; what begins with the word is gold itself.
-    return normal in SYNONYMS["rater"] or not _PEOPLE.isdisjoint(words) or words[0] == "gold"
+    # A metric may be called after the gold texts that it is given ("SUPERT-Golden"); what begins with the word, or has
+    # it beside a rating's usual names only ("score_gold"), is gold itself.
+    gold = words[0] in _GOLD or (not _GOLD.isdisjoint(words) and {*words} <= {*SYNONYMS["target"], *_GOLD, ""})
+    return normal in SYNONYMS["rater"] or not _PEOPLE.isdisjoint(words) or gold
 
 
 def _check_match(

@@ -96,7 +96,7 @@ class Table:
 
     @property
     def systems(self) -> list[str]:
-        """What wrote each row's output, ``""`` where that is blank; an empty list without such a column."""
+        """The system that wrote each row's output, ``""`` where that is blank; an empty list without such a column."""
         return [] if self.columns.system is None else [row["system"] for row in self.rows]
 
     @property
@@ -114,7 +114,7 @@ class Table:
         return np.flatnonzero(~np.isnan(self.ratings))
 
     def rater_ceiling(self) -> RaterCeiling | None:
-        """How people agree, and the ceiling that follows for a metric; None where it is not known who rated."""
+        """The agreement of people, and the ceiling that follows for a metric; None where it is not known who rated."""
         return None if self.people is None else self.people.ceiling(self.groups)
 
     def subset(self, indices: Sequence[int] | NDArray[np.intp]) -> Table:
@@ -289,7 +289,7 @@ def _usable_output(raw: RawTable, columns: Columns, candidates: Candidates) -> t
 def _ratings(
     raw: RawTable, columns: Columns, scale: Scale | str | None, require: bool
 ) -> tuple[NDArray[np.float64], Scale, tuple[str, ...]]:
-    """What the rating column says, row by row, its scale, and a line on a scale that was inferred."""
+    """The ratings row by row, their scale, and a line on a scale that was inferred."""
     given = None if scale is None else as_scale(scale)
     if columns.target is None:
         if require:

@@ -18,10 +18,12 @@ from typing import Any
 import dspy
 import numpy as np
 
+from metricsmith.ceiling import Averaging, average_ratings
 from metricsmith.datasets.cells import cell_text
 from metricsmith.datasets.columns import Columns
 from metricsmith.datasets.formats import decode, table_suffix, unzip
 from metricsmith.datasets.mqm_tsv import COUNTS, MarkedRating, parse_mqm_tsv
+from metricsmith.datasets.raters import People, check_averaging
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, nearest
@@ -107,6 +109,7 @@ def read_wmt_mqm(
     weights: MQMWeights | None = None,
     references: str | Sequence[str] = (),
     scale: Scale | None = None,
+    raters: Averaging | None = None,
     task: str = DESCRIPTION,
 ) -> Table:
     """Read a file of ratings and score them.
@@ -123,6 +126,10 @@ def read_wmt_mqm(
     scale : Scale, optional
         Of the rating. By default it ends at 0 and begins at the weights' cap; without a cap, at the worst of the
         ratings read, but not above -25.
+    raters : str, optional
+        ``mean`` or ``median``: a row is an output with the average of its ratings, and the table has `people` and
+        their ceiling, as `read_table` gives both. By default a row is a rating, with its spans: what several raters
+        marked has no average.
     task : str
         What the systems do and what a good translation is, in plain words.
 
@@ -131,28 +138,43 @@ def read_wmt_mqm(
     Table
         One row by rating: ``output`` is the translation, ``input`` the source; labels are ``mqm`` (the score),
         ``spans`` (tuple of ErrorSpan), ``system``, ``rater``, ``slot``, ``doc``, ``segment``, ``language_pair`` where
-        the file has it, ``id``, and the segment as ``group``. Notes count everything that was dropped or repaired.
+        the file has it, ``id``, and the segment as ``group``. Rows by output, in the order of their first ratings, lack
+        ``spans``, ``rater`` and ``slot``. Notes count everything that was dropped or repaired.
 
     Raises
     ------
     DataError
         As for `read_marked_ratings`; also if no system has the name of a reference.
+    OptionError
+        If `raters` is unknown.
     """
+    if raters is not None:
+        check_averaging(raters, "none")
     marked = read_marked_ratings(source)
     weights = weights or MQMWeights.wmt()
     texts = _reference_texts(marked, (references,) if isinstance(references, str) else tuple(references))
     scores = [mqm_score(rating.spans, weights) for rating in marked.ratings]
     lowest = weights.cap if weights.cap is not None else max(25.0, -min(scores))
+    rows = [_row(rating, score, texts) for rating, score in zip(marked.ratings, scores, strict=True)]
+    people, system = None, None
+    if raters is not None:
+        rows, people = _by_output(rows, raters)
+        scores, system = [float(row[TARGET]) for row in rows], "system"
     return Table(
         task=Task(task, TARGET, scale or Scale(-lowest, 0.0)),
-        rows=[_row(rating, score, texts) for rating, score in zip(marked.ratings, scores, strict=True)],
+        rows=rows,
         ratings=np.array(scores, dtype=float),
-        columns=Columns(target=TARGET, output="target", inputs=("source",)),
-        notes=(*_notes(marked, weights), *_twins(marked)),
+        columns=Columns(target=TARGET, output="target", inputs=("source",), system=system),
+        notes=(
+            *_notes(marked, weights),
+            *([] if people is None else [f"{len(rows)} outputs: {people}"]),
+            *_twins(marked),
+        ),
         metric_values={},
         prior=(),
         checksum=marked.checksum,
         name=marked.name,
+        people=people,
     )
 
 
@@ -173,6 +195,19 @@ def _row(rating: MarkedRating, score: float, texts: Mapping[str, Mapping[str, st
     known = texts.get(rating.item, {})
     references = [text for system, text in known.items() if system != rating.system]
     return make_row(rating.target, input=rating.source, references=references, **labels)
+
+
+def _by_output(rows: Sequence[dspy.Example], average: Averaging) -> tuple[list[dspy.Example], People]:
+    """The first row of each output, with the average of its ratings, and who gave them."""
+    found: dict[tuple[str, str], list[dspy.Example]] = {}
+    for row in rows:
+        found.setdefault((row["system"], row["group"]), []).append(row)
+    outputs = []
+    for (system, item), rated in found.items():
+        mean = float(average_ratings(np.array([row[TARGET] for row in rated]), average))
+        output = rated[0].without("spans", "rater", "slot")
+        outputs.append(output.copy(**{"id": f"{system}|{item}", TARGET: mean}))
+    return outputs, People(tuple({row["rater"]: row[TARGET] for row in rated} for rated in found.values()), average)
 
 
 def _reference_texts(marked: MarkedRatings, references: Sequence[str]) -> dict[str, dict[str, str]]:

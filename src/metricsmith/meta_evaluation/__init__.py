@@ -10,6 +10,7 @@ from metricsmith.meta_evaluation.evaluation import (
     TaskResult,
     average_tasks,
     evaluate_task,
+    evaluate_tasks,
     mean_rating,
     tasks_by_name,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "TaskResult",
     "average_tasks",
     "evaluate_task",
+    "evaluate_tasks",
     "mean_rating",
     "tasks_by_name",
     "measure",

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event, Lock
 from typing import Any
 
 import numpy as np
@@ -15,12 +19,13 @@ from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
 from metricsmith.meta_evaluation.intervals import measure_interval
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, SoftSystemAccuracy, measure
 from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over_tasks, rank_table
-from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, Swap, chance_floor, measured
+from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, Swap, chance_floor, chance_floors, measured
 from metricsmith.resampling import Groups, Interval
 from metricsmith.threads import one_thread
 
 __all__ = [
-    "WMT24", "MetricResult", "TaskResult", "average_tasks", "evaluate_task", "mean_rating", "tasks_by_name",
+    "WMT24", "MetricResult", "TaskResult", "average_tasks", "evaluate_task", "evaluate_tasks", "mean_rating",
+    "tasks_by_name",
 ]  # fmt: skip
 
 WMT24 = ("spa", "acc-t")
@@ -159,14 +164,16 @@ def evaluate_task(
     """
     matrices, common = _common(metrics, gold)
 
-    def result(name: str, scores: FloatArray, truth: FloatArray, rank: int | None = None) -> MetricResult:
+    def result(
+        name: str, scores: FloatArray, truth: FloatArray, floor: ChanceFloor | None = None, rank: int | None = None
+    ) -> MetricResult:
         found: Any = statistic(scores, truth)
         value = float(found.value if hasattr(found, "value") else found)
         if math.isnan(value):
             nothing = ChanceFloor(math.nan, math.nan, math.nan, math.nan, math.nan, 0, 0)
             return MetricResult(name, value, UNDEFINED, nothing, **_details(found))
         interval = measure_interval(statistic, scores, truth, groups, level=level)
-        floor = chance_floor(statistic, scores, truth, seed=seed)
+        floor = floor or chance_floor(statistic, scores, truth, seed=seed)
         return MetricResult(name, value, interval, floor, rank, **_details(found))
 
     defined = {name: scores for name, scores in matrices.items() if not math.isnan(measured(statistic, scores, common))}
@@ -177,11 +184,70 @@ def evaluate_task(
             statistic, defined, common, level=significance, resamples=resamples, seed=seed, swap=swap, tests=tests,
             tested=tested,
         )  # fmt: skip
-        ranked = [result(name, defined[name], common, rank) for name, rank in table.ranks.items()]
+        ordered = {name: defined[name] for name in table.ranks}
+        floors = chance_floors(statistic, list(ordered.values()), common, seed=seed)
+        ranked = [
+            result(name, scores, common, floor, table.ranks[name])
+            for (name, scores), floor in zip(ordered.items(), floors, strict=True)
+        ]
         p_values = tuple(tuple(row) for row in table.p_values.tolist())
     rest = [result(name, scores, common) for name, scores in matrices.items() if name not in defined]
     others = [result(name, *pair) for name, pair in _each_against_the_others(raters or {}).items()]
     return TaskResult(task, (*ranked, *rest), tuple(others), p_values)
+
+
+def evaluate_tasks(
+    measures: Mapping[str, Measure],
+    metrics: Mapping[str, ArrayLike],
+    gold: ArrayLike,
+    *,
+    tested: Callable[[str, int, int], None] | None = None,
+    workers: int | None = None,
+    **settings: Any,
+) -> tuple[TaskResult, ...]:
+    """`evaluate_task` for several measures side by side, in their order.
+
+    Parameters
+    ----------
+    measures : mapping of str to callable
+        As `tasks_by_name` gives them.
+    metrics, gold
+        As for `evaluate_task`.
+    tested : callable, optional
+        Called after each test with the task, how many of its tests are done, and of how many; never by two at once.
+    workers : int, optional
+        Threads, each with a task at a time; None takes one for each processor. Results do not depend on it.
+    settings
+        Further options of `evaluate_task`.
+
+    Raises
+    ------
+    DataError
+        As `evaluate_task`.
+    OptionError
+        If `workers` is below 1, and as `evaluate_task`.
+    """
+    if workers is not None and workers < 1:
+        raise OptionError(f"workers={workers} must be at least 1, or None for as many as there are processors")
+    one_at_a_time, ended = Lock(), Event()
+
+    def progress(task: str, done: int, total: int) -> None:
+        if ended.is_set():  # another task failed, or the user gave up: what is under way stops here
+            raise CancelledError
+        if tested is not None:
+            with one_at_a_time:
+                tested(task, done, total)
+
+    def evaluated(task: str) -> TaskResult:
+        return evaluate_task(task, measures[task], metrics, gold, tested=partial(progress, task), **settings)
+
+    with one_thread(), ThreadPoolExecutor(workers or os.cpu_count(), "metricsmith measures") as pool:
+        try:
+            return tuple(pool.map(evaluated, measures))
+        except BaseException:
+            ended.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def average_tasks(results: Sequence[TaskResult], names: Sequence[str] = WMT24) -> dict[str, TaskAverage]:

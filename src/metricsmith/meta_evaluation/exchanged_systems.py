@@ -127,9 +127,12 @@ class _Complete:
         """The swaps as matrices of shape (draws, k, segments), a few draws at a time."""
         for start in range(0, len(swap), AT_ONCE):
             rows = swap[start : start + AT_ONCE]
+            if self.present.all():
+                yield rows.reshape(-1, *self.present.shape)
+                continue
             turn = np.zeros((len(rows), *self.present.shape), dtype=bool)
             turn[:, self.present] = rows
-            yield turn if self.whole.all() else turn[:, :, self.whole]
+            yield turn[:, :, self.whole]
 
     def sums(self, swap: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
         """Sums of both metrics by system, shape (draws, k)."""

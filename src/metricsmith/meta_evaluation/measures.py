@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from metricsmith import correlation as correlations
 from metricsmith.correlation import GroupedCorrelation
 from metricsmith.errors import OptionError, nearest
-from metricsmith.meta_evaluation import exchange, exchanged_correlations, exchanged_systems, jackknife, rank_jackknife
+from metricsmith.meta_evaluation import (
+    against,
+    exchange,
+    exchanged_correlations,
+    exchanged_systems,
+    jackknife,
+    rank_jackknife,
+)
+from metricsmith.meta_evaluation.against import Against
 from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, segment_correlation, system_means
 from metricsmith.meta_evaluation.pair_swaps import perm_pairs
 from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
@@ -74,8 +82,12 @@ class SegmentAccuracy:
             return jackknife.calibrated_accuracies(metric, gold, parts, self.decimals)
         return jackknife.item_accuracies(metric, gold, parts, self.epsilon, self.decimals)
 
+    def against(self, gold: FloatArray) -> Against:
+        """Answers as the functions of `against`."""
+        return against.accuracies(gold, self.by, self.epsilon, self.decimals)
+
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-        """As the functions of `exchange`."""
+        """Answers as the functions of `exchange`."""
         if self.epsilon is None:
             return exchange.calibrated_accuracies(first, second, gold, self.by, self.decimals)
         return exchange.accuracies(first, second, gold, self.by, self.epsilon, self.decimals)
@@ -110,8 +122,12 @@ class SegmentCorrelation:
             return POOLED[self.correlation](metric, gold, parts)
         return jackknife.left_out(self, metric, gold, parts)
 
+    def against(self, gold: FloatArray) -> Against | None:
+        """Answers as the functions of `against`; None but for tau-b by item."""
+        return against.item_kendall(gold) if (self.correlation, self.by) == ("kendall_tau_b", "item") else None
+
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None:
-        """As the functions of `exchange`; None by system, and for tau-b over all cells where scores tie."""
+        """Answers as the functions of `exchange`; None by system, and for tau-b over all cells where scores tie."""
         way = EXCHANGED.get((self.correlation, self.by))
         return way and way(first, second, gold)
 
@@ -141,8 +157,12 @@ class SoftSystemAccuracy:
         """The limit of many draws: `jackknife.soft_accuracies`."""
         return jackknife.soft_accuracies(metric, gold, parts, 0.5 if self.ties == "half" else 1.0)
 
+    def against(self, gold: FloatArray) -> Against:
+        """Answers as the functions of `against`."""
+        return against.soft_accuracies(gold, self.draws, self.seed, self.ties)
+
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-        """As the functions of `exchange`."""
+        """Answers as the functions of `exchange`."""
         return exchanged_systems.soft_accuracies(first, second, gold, self.draws, self.seed, self.ties)
 
     def approximated(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
@@ -166,7 +186,7 @@ class SystemAccuracy:
         return redrawn_accuracies(metric, gold, parts, times)
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-        """As the functions of `exchange`."""
+        """Answers as the functions of `exchange`."""
         return exchanged_systems.system_accuracies(first, second, gold)
 
 
@@ -189,7 +209,7 @@ class SystemCorrelation:
         return jackknife.system_correlations(self.correlation, metric, gold, parts)
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-        """As the functions of `exchange`."""
+        """Answers as the functions of `exchange`."""
         return exchanged_systems.system_correlations(self.correlation, first, second, gold)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -11,24 +12,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
+from metricsmith.meta_evaluation.against import Against
 from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, grouped, paired_matrices
 from metricsmith.resampling import (
     Groups,
     PermutationTest,
     paired_permutation_test,
-    permutation_null,
     permutation_p_value,
 )
+from metricsmith.resampling.draws import check_draws
 from metricsmith.resampling.intervals import percentile_interval
-from metricsmith.resampling.permutation import Exchange, Swapped
+from metricsmith.resampling.permutation import Exchange, Swapped, permuted_rows
 
-__all__ = ["ChanceFloor", "Measure", "Swap", "better_test", "chance_floor", "measured", "perm_both"]
+__all__ = ["ChanceFloor", "Measure", "Swap", "better_test", "chance_floor", "chance_floors", "measured", "perm_both"]
 
 Measure = Callable[[FloatArray, FloatArray], Any]
 """``measure(metric, gold)`` on two matrices (k, n): a float, or a result of this package with a `value`."""
 
 Swap = Literal["pairs", "scores"]
-"""What a test exchanges: decisions about pairs where thresholds are calibrated, else scores; or always scores."""
+"""The things that a test exchanges: decisions on pairs where thresholds are calibrated, else scores; or only scores."""
+
+
+@runtime_checkable
+class _Shared(Protocol):
+    """A measure that does once what gold decides, as the functions of `metricsmith.meta_evaluation.against` do."""
+
+    def against(self, gold: FloatArray) -> Against | None: ...
 
 
 @runtime_checkable
@@ -113,22 +122,53 @@ def chance_floor(
     OptionError
         If an option has no meaning.
     """
-    metric, gold = paired_matrices(metric, gold)
-    grouped(metric, gold, by)  # refuses an unknown grouping
-    observed = measured(measure, metric, gold)
-    if by == "item":  # cells come in the order of their groups, so that these must be rows
-        metric, gold = metric.T, gold.T
-    onto = _Cells(measure, gold, transposed=by == "item")
-    labels = None if by == "none" else np.nonzero(onto.present)[0]
-    draws = permutation_null(
-        lambda fixed, moved: onto(moved, fixed), gold[onto.present], metric[onto.present],
-        labels, permutations=permutations, seed=seed,
-    )  # fmt: skip
+    return chance_floors(measure, [metric], gold, by=by, permutations=permutations, seed=seed)[0]
+
+
+def chance_floors(
+    measure: Measure,
+    metrics: Sequence[ArrayLike],
+    gold: ArrayLike,
+    *,
+    by: Grouping = "none",
+    permutations: int = 200,
+    seed: int = 0,
+) -> list[ChanceFloor]:
+    """`chance_floor` of several metrics, on the cells that all of them have: all are permuted alike.
+
+    A permutation is so drawn once for all of them, and what gold decides is done once where the measure shares that
+    (`metricsmith.meta_evaluation.against`).
+    """
+    check_draws(permutations)
+    common = paired_matrices(gold, gold)[0]
+    for metric in metrics:
+        common = paired_matrices(metric, common)[1]
+    stack = np.array([paired_matrices(metric, common)[0] for metric in metrics])
+    grouped(common, common, by)  # refuses an unknown grouping
+    shared = measure.against(common) if isinstance(measure, _Shared) else None
+    value: Against = shared or (lambda moved: np.array([measured(measure, metric, common) for metric in moved]))
+
+    def turned(matrices: NDArray[Any]) -> NDArray[Any]:  # cells are permuted row by row
+        return matrices.swapaxes(-1, -2) if by == "item" else matrices
+
+    present = turned(~np.isnan(common))
+    rows = np.nonzero(present)[0]
+    codes = np.arange(rows.size) if by == "none" else np.unique(rows, return_inverse=True)[1]
+    cells, observed = turned(stack)[:, present], value(stack)
+    draws = []
+    for order in itertools.chain.from_iterable(permuted_rows(codes, permutations, seed)):
+        moved = np.full((len(stack), *present.shape), math.nan)
+        moved[:, present] = cells[:, order]
+        draws.append(value(turned(moved)))
+    return [_floor(own, found) for own, found in zip(observed, np.transpose(draws), strict=True)]
+
+
+def _floor(observed: float, draws: FloatArray) -> ChanceFloor:
     interval = percentile_interval(draws, 0.95)
     defined = draws[~np.isnan(draws)]
-    test = permutation_p_value(observed, draws, "greater")
+    test = permutation_p_value(float(observed), draws, "greater")
     mean = float(defined.mean()) if defined.size else math.nan
-    return ChanceFloor(observed, mean, interval.low, interval.high, test.p_value, test.draws, test.undefined)
+    return ChanceFloor(float(observed), mean, interval.low, interval.high, test.p_value, test.draws, test.undefined)
 
 
 def perm_both(
@@ -247,14 +287,12 @@ def measured(measure: Measure, metric: FloatArray, gold: FloatArray) -> float:
 class _Cells:
     """A measure of matrices as a statistic of their present cells, row by row."""
 
-    def __init__(self, measure: Measure, gold: FloatArray, *, transposed: bool = False) -> None:
+    def __init__(self, measure: Measure, gold: FloatArray) -> None:
         self.measure = measure
-        self.transposed = transposed
         self.present: NDArray[np.bool_] = ~np.isnan(gold)
 
     def __call__(self, metric_cells: FloatArray, gold_cells: FloatArray) -> float:
-        metric, gold = self._matrices(metric_cells, gold_cells)
-        return measured(self.measure, *((metric.T, gold.T) if self.transposed else (metric, gold)))
+        return measured(self.measure, *self._matrices(metric_cells, gold_cells))
 
     def exchange(self, approximately: bool) -> Exchange | None:
         """The measure's own way to exchange the cells of two metrics, if it has one."""

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.records import ErrorSpan
-from metricsmith.resampling import Groups, Interval, group_bootstrap
+from metricsmith.resampling import Groups, Interval, jackknife_interval
+from metricsmith.resampling.clusters import left_out
+from metricsmith.resampling.draws import check_level, complete
 
 __all__ = [
     "CharacterF1",
@@ -52,7 +54,7 @@ class CharacterF1:
         In [0, 1]. Precision is NaN if no character is predicted, recall if none is gold, F1 if neither.
     terms : ndarray, shape (n, 3)
         Credit, predicted and gold characters of each segment, NaN for a segment that is missing: what the three
-        are made of, and what `character_f1_interval` resamples.
+        are made of, and what `character_f1_interval` rests on.
     unlocated_predicted, unlocated_gold : int
         Spans of the target side that could not be found in their text; they mark nothing.
     missing : int
@@ -209,21 +211,24 @@ def character_f1_interval(
     groups: Groups | None = None,
     *,
     statistic: str = "f1",
-    resamples: int = 1000,
     level: float = 0.95,
-    seed: int = 0,
 ) -> Interval:
-    """Bootstrap interval of F1, precision or recall over segments.
+    """Interval of F1, precision or recall by leaving out each group in turn: Student's t on Fisher's z scale.
 
     Parameters
     ----------
     terms : array_like, shape (n, 3)
         As `CharacterF1.terms`; segments that are missing take no part.
     groups : sequence of hashable, length n, optional
-        Segments of one document or source, which are drawn together.
+        Segments of one document or source, which are left out together; with more than a thousand groups, several.
     statistic : "f1", "precision" or "recall"
-    resamples, level, seed
-        As in `metricsmith.resampling.group_bootstrap`.
+    level : float
+
+    Returns
+    -------
+    Interval
+        As `metricsmith.resampling.jackknife_interval`, within [0, 1]. NaN ends with fewer than three groups, or where
+        all characters are those of one group.
 
     Raises
     ------
@@ -239,10 +244,14 @@ def character_f1_interval(
     matrix = np.asarray(terms, dtype=float)
     if matrix.ndim != 2 or matrix.shape[1] != 3:
         raise DataError(f"terms of shape {matrix.shape} are no (n, 3): give CharacterF1.terms")
-    return group_bootstrap(
-        lambda *columns: _ratio(statistic, *columns), list(matrix.T), groups,
-        resamples=resamples, level=level, seed=seed, batched=True,
-    )  # fmt: skip
+    check_level(level)
+    columns, codes = complete(list(matrix.T), groups)
+
+    def value(*sums: FloatArray) -> FloatArray:
+        return _ratio(statistic, *sums)
+
+    parts = left_out(value, columns, codes, batched=True)
+    return jackknife_interval(float(value(*columns)), parts, level=level, bounds=(0.0, 1.0))
 
 
 def _ratio(statistic: str, credit: FloatArray, predicted: FloatArray, gold: FloatArray) -> FloatArray:

@@ -23,7 +23,7 @@ from metricsmith.optimizers.sources import DEFAULT_POOL, Sources
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.records import Task
-from metricsmith.scoring import Concurrency
+from metricsmith.scoring import Budget, Concurrency
 from metricsmith.store import Store
 
 __all__ = ["AutoMetrics"]
@@ -75,9 +75,12 @@ class AutoMetrics:
         By default BM25, then the language model's ranking where there is one.
     lm : dspy.LM, optional
         By default the one in force; without any, nothing is generated.
+    budget : Budget, optional
+        What the whole run may spend: judges that are made and tuned, cards that a model ranks, rows that are judged, in
+        all folds and in a probe. Where it runs out the run ends with a `ModelFailure`.
     concurrency, store, progress
-        As for `score`. With a store a run that was cut off goes on where it stopped, as long as the model writes
-        the same judges again, which DSPy's cache sees to.
+        As for `score`; ceilings a minute hold for the whole run. With a store a run that was cut off goes on where it
+        stopped, as long as the model writes the same judges again, which DSPy's cache sees to.
     max_failure_rate : float
         In [0, 1], for each judge by itself: one more of whose judgements are unparsable, out of range or refused is
         dropped, and the metric is induced from what is left. More requests that fail on their way stop the run.
@@ -113,6 +116,7 @@ class AutoMetrics:
         lm: Any = None,
         concurrency: Literal["auto"] | int | Concurrency = "auto",
         store: str | PathLike[str] | Store | None = None,
+        budget: Budget | None = None,
         max_failure_rate: float = 0.2,
         strict: bool = False,
         progress: bool = False,
@@ -142,6 +146,7 @@ class AutoMetrics:
             lm=lm,
             concurrency=concurrency,
             store=store,
+            budget=budget,
             max_failure_rate=max_failure_rate,
             strict=strict,
             progress=progress,
@@ -191,8 +196,8 @@ class AutoMetrics:
         NeedsError
             If judges are asked for and there is no model.
         ModelFailure
-            If the model refuses to work, too many requests fail on their way, or no candidate is left; with `strict`
-            if any judge fails.
+            If the model refuses to work, too many requests fail on their way, the budget runs out, or no candidate is
+            left; with `strict` if any judge fails.
         """
         task = task or self.task
         if not isinstance(task, Task):

@@ -18,20 +18,18 @@ from metricsmith.fold_agreement import agreement_over_folds, difference_over_fol
 from metricsmith.optimizers.evaluation import METRIC, Trial, best_single, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induction import Induction, Options, induct
-from metricsmith.optimizers.learning_judges import learn_bound
 from metricsmith.optimizers.new_systems import new_systems
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.recording import Evaluation
-from metricsmith.optimizers.sources import Plan, learned_counts
+from metricsmith.optimizers.sources import Plan
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.records import Judgement, Task, Usage
 from metricsmith.scoring import ScoreTable, score
 from metricsmith.store import Store
 
-__all__ = ["KEPT", "cross_validated", "judged_rows", "learned_bound", "remembering"]
+__all__ = ["cross_validated", "remembering"]
 
 FloatArray = NDArray[np.float64]
-KEPT = 0.6  # share of the judges that a fold needs on its held-out rows, for estimates
 
 
 @contextmanager
@@ -144,7 +142,7 @@ def _not_made(trials: Sequence[Trial]) -> list[str]:
 
 
 def _notes(trials: Sequence[Trial], blocks: Mapping[str, object]) -> list[str]:
-    """What is not compared, and folds without a value."""
+    """Notes on methods that are not compared, and on folds without a value."""
     fitted = dict.fromkeys(label for one in trials for label in one.induction.fitted.rivals)
     lacking = [label for label in fitted if label not in blocks]
     flat = sum(np.ptp(one.test.ratings) == 0 for one in trials)
@@ -156,14 +154,3 @@ def _notes(trials: Sequence[Trial], blocks: Mapping[str, object]) -> list[str]:
         ),
         *([f"{flat} of {len(trials)} folds have one and the same rating throughout and do not count"] if flat else []),
     ]
-
-
-def judged_rows(rows: int, folds: Sequence[Split], kept: float) -> int:
-    """Rows that each judge reads in the folds, `kept` being the share of judges that read the held-out ones."""
-    return rows + sum(len(fold.train) + round(kept * len(fold.test)) for fold in folds)
-
-
-def learned_bound(train: Rated, folds: Sequence[Split], task: Task, counts: Mapping[str, int], seed: int) -> int:
-    """The most requests that judges which learn from ratings take, over all folds and the final pass."""
-    sides = [train, *(train.take(fold.train) for fold in folds)]
-    return sum(learn_bound(side.rows, task, learned_counts(counts), seed=seed) for side in sides)

@@ -3,100 +3,190 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import dspy
 
-from metricsmith.metric import row_text
+from metricsmith.bank.catalogue import default_bank
+from metricsmith.metric import Metric
+from metricsmith.optimizers.fitting import PAPER_N
 from metricsmith.optimizers.generation import GENERATORS
+from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.learning_judges import startable
+from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.sources import learned_counts
 from metricsmith.programs.generators.axes import contrast
-from metricsmith.programs.texts import shown
+from metricsmith.programs.judges.base import Judge
+from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.geval import GEval
+from metricsmith.programs.judges.panel import Panel
+from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Task, Usage
+from metricsmith.scoring import estimate as estimate_scoring
+from metricsmith.scoring.plan import content_key
 from metricsmith.scoring.prices import price
 from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import ProposeAxes
-from metricsmith.signatures.judgement import JudgeBySteps, JudgeCriterion, JudgeRubric
-from metricsmith.signatures.panel import JudgePanel
 
-__all__ = ["Load", "estimate"]
+__all__ = ["Pass", "estimate", "times"]
 
-ANSWER_TOKENS = 120  # two to four sentences of reasons and a number
-FRAME_TOKENS = 350  # what DSPy's chat adapter writes around the fields of a judge's signature
+FRAME_TOKENS = 350  # what DSPy's chat adapter writes around the fields of a signature
 WRITTEN_TOKENS = 250  # a rubric, or evaluation steps
 CARD_TOKENS = 600
-CRITERION_TOKENS = 30  # a criterion's name and meaning
-INSTRUCTIONS = [signature.instructions for signature in (JudgeCriterion, JudgeRubric, JudgeBySteps)]
+SAMPLE = 12  # rows whose prompts are written out
+MOST_CARDS = 60  # that a model ranks: as many as the first stage of retrieval keeps
 ITEM_TOKENS = 70  # a panel's answer on one criterion: its name, one or two sentences, a number
+MEANING = "One sentence on what it means that an output is strong on this criterion, of the usual length."
+LEVEL = "One sentence on what outputs look like that stand on this level, or on what to look at. " * 2
 
 
 @dataclass(frozen=True)
-class Load:
-    """How often each kind of request is made.
+class Pass:
+    """One pass of generate, retrieve, score and fit.
 
     Parameters
     ----------
-    passes : int
-        How often candidates are generated and retrieved (K + 1 with cross-validation).
-    judged_rows : int
-        Rows that every judge reads, over all passes.
-    ranked_cards : int
-        Cards that the model ranks in each pass; 0 if it ranks none.
-    panel : bool
-        Whether one request a row carries all judges.
-    learned : int
-        The most requests that judges which learn from the ratings take until they are made, over all passes.
+    train : Rated
+        What is learned from.
+    others : sequence of dspy.Example
+        Further rows that every judge reads.
+    held_out : sequence of dspy.Example
+        Rows of a fold, which only those judges read that its fit needs.
+    unrated : sequence of dspy.Example
+        Rows that only the metric's components read.
     """
 
-    passes: int
-    judged_rows: int
-    ranked_cards: int = 0
-    panel: bool = False
-    learned: int = 0
+    train: Rated
+    others: Sequence[dspy.Example] = ()
+    held_out: Sequence[dspy.Example] = ()
+    unrated: Sequence[dspy.Example] = ()
 
 
-def estimate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], load: Load, model: str) -> Usage:
-    """Estimate requests, tokens and cost of a run; retries are in it only for judges that learn (an upper bound).
+def estimate(passes: Sequence[Pass], task: Task, options: Options, *, most: bool = False) -> Usage:
+    """Estimate requests, tokens and cost of a run; retries and repairs are not in it.
+
+    Rows with equal texts count once, and judges for which there are too few rows to learn from do not count. What the
+    store of `options` holds of the caller's own judges is taken off. It may hold a part of the generated ones too,
+    which only shows when they are written.
 
     Parameters
     ----------
-    rows : sequence of dspy.Example
-        Rated rows; their mean length stands for all.
+    passes : sequence of Pass
+        The last one makes the metric.
     task : Task
-    counts : mapping of str to int
-        Judge family to number of judges.
-    load : Load
-    model : str
-        Model name, for its price.
+    options : Options
+        Where judges come from, the model and the store.
+    most : bool
+        Give a bound in place of what is to be expected: judges that learn take all that they may, and every judge
+        reads every row.
     """
-    judges, written = sum(counts.values()), _written(counts)
+    plan = options.plan(passes[-1].train)
+    counts: Mapping[str, int] = options.sources.generators if plan.generated else {}
+    with options.asking():
+        own = _own(passes, options, sum(counts.values()), most)
+        made = sum((_made(one, task, options, counts, plan.existing, most) for one in passes), Usage())
+    made = replace(made, cost=price(getattr(options.model, "model", ""), made.prompt_tokens, made.completion_tokens))
+    unknown = any(part.requests and part.cost is None for part in (own, made))
+    return replace(own + made, cost=None) if unknown else own + made
+
+
+def _own(passes: Sequence[Pass], options: Options, others: int, most: bool) -> Usage:
+    """The requests of the caller's own judges: once a row, being the same in every fold, which all share a store."""
+    judges = [metric for metric in options.sources.own if "model" in metric.card.needs]
+    if not judges:
+        return Usage()
+    shared = options.store is not None or options.model is not None
+    read = [[*one.train.rows, *one.others, *one.held_out] for one in (passes[-1:] if shared else passes)]
+    places: dict[str, Any] = {"store": options.store, "first_run": options.repetition}
+    unrated = estimate_scoring(judges, passes[-1].unrated, **places)
+    share = 1.0 if most else _kept_share(len(judges) + others, options)
+    return sum((estimate_scoring(judges, rows, **places) for rows in read), times(unrated, share))
+
+
+def _made(one: Pass, task: Task, options: Options, counts: Mapping[str, int], existing: bool, most: bool) -> Usage:
+    """The requests of one pass: to make its generated judges, for these to read rows, and to rank all cards."""
+    sources, rows = options.sources, one.train.rows
+    starts = startable(rows, task, learned_counts(counts), seed=options.seed)
+    families = {name: count for name, count in counts.items() if name in GENERATORS and count}
+    judges = sum(families.values()) + len(starts)
+    bank = (sources.metrics or default_bank()).usable(rows, coverage=sources.coverage)[0] if existing else []
+    cards = judges + len({metric.card.name for metric in bank})
+    ranked = options.model is not None and options.recommender is None and cards > sources.k
+    shown = min(cards, max(MOST_CARDS, sources.k)) if ranked else 0
+    usage = _written(rows, task, families) + Usage(int(ranked), shown * CARD_TOKENS, shown * 8)
+    kept = min(1.0, sources.k / judges) if judges else 0.0
+    asked = [(_request([_sample(name, task)], rows), kept * count) for name, count in families.items()]
+    total = judges + len(sources.own)
+    read: float = _contents([*rows, *one.others])
+    read += (1.0 if most else _needed_share(total)) * _contents(one.held_out)
+    read += (1.0 if most else _kept_share(total, options)) * _contents(one.unrated)
+    if sources.panel and (seated := {name: count for name, count in families.items() if GENERATORS[name].on_panels}):
+        asked = [part for part, name in zip(asked, families, strict=True) if name not in seated]
+        panel = Panel([_sample(name, task, number) for name in seated for number in range(seated[name])])
+        together = replace(_request(panel.members(), rows), completion_tokens=ITEM_TOKENS * panel.numbers)
+        usage += times(together, _contents([*rows, *one.others, *one.held_out, *one.unrated]))
+    for start in starts:
+        request = _request([start.judge], rows)  # whose length tuning is taken to keep
+        usage += times(request, start.bound if most else start.expected)
+        asked.append((request, kept))
+    return sum((times(request, count * read) for request, count in asked), usage)
+
+
+def _request(metrics: Sequence[Metric], rows: Sequence[dspy.Example]) -> Usage:
+    """One request of the metrics' asker, of the mean length over rows of all lengths."""
+    by_length = sorted(rows, key=lambda row: len(str(row.get("output"))))
+    step = max(1, len(rows) // SAMPLE)
+    several = estimate_scoring(metrics, by_length[step // 2 :: step])
+    return times(several, 1 / max(1, several.requests))
+
+
+def _contents(rows: Sequence[dspy.Example]) -> int:
+    """The number of rows, those with equal texts counted once, as `score` asks them once."""
+    return len({content_key(row) for row in rows})
+
+
+def _written(rows: Sequence[dspy.Example], task: Task, families: Mapping[str, int]) -> Usage:
+    """One request for all criteria, and those that write rubrics or steps."""
+    if not families:
+        return Usage()
+    written = sum(count * GENERATORS[name].requests_each for name, count in families.items())
     examples = contrast(rows, task)
     ask = estimate_tokens(ProposeAxes.instructions + examples.liked + examples.disliked) + FRAME_TOKENS
-    judging = _judging(rows, counts, load)
-    asks = any(count for name, count in counts.items() if name in GENERATORS)
-    per_pass = asks * ask + written * WRITTEN_TOKENS + load.ranked_cards * CARD_TOKENS
-    prompt = load.passes * per_pass + judging.prompt_tokens
-    completion = load.passes * (judges * 40 + written * WRITTEN_TOKENS + load.ranked_cards * 8)
-    completion += judging.completion_tokens
-    requests = load.passes * (asks + written + bool(load.ranked_cards)) + judging.requests
-    return Usage(requests, prompt, completion, price(model, prompt, completion))
+    completion = sum(families.values()) * 40 + written * WRITTEN_TOKENS
+    return Usage(1 + written, ask + written * WRITTEN_TOKENS, completion)
 
 
-def _written(counts: Mapping[str, int]) -> int:
-    """Requests that write rubrics or steps."""
-    return sum(count * GENERATORS[name].requests_each for name, count in counts.items() if name in GENERATORS)
+def _needed_share(judges: int) -> float:
+    """The share of the judges that a fold's fits need on held-out rows, in the middle of what it can be.
+
+    At least it is the best judge and the five of the paper's regression: so it is where judges agree. At most it is
+    all of them: nearly so where they do not (docs/performance.md).
+    """
+    return (min(judges, PAPER_N + 1) / judges + 1) / 2 if judges else 0.0
 
 
-def _judging(rows: Sequence[dspy.Example], counts: Mapping[str, int], load: Load) -> Usage:
-    """What all judges cost on all judged rows, each by itself or on one panel."""
-    text = sum(sum(map(estimate_tokens, shown(row_text(row)).values())) for row in rows) / len(rows)
-    families = {name: GENERATORS[name] for name in counts if name in GENERATORS} if load.panel else {}
-    seated = {name: counts[name] for name, family in families.items() if family.on_panels and counts[name]}
-    panel = Usage()
-    if seated:
-        members = sum(seated.values())
-        criteria = members * CRITERION_TOKENS + _written(seated) * WRITTEN_TOKENS
-        prompt = text + estimate_tokens(JudgePanel.instructions) + FRAME_TOKENS + criteria
-        panel = Usage(load.judged_rows, int(load.judged_rows * prompt), load.judged_rows * members * ITEM_TOKENS)
-    instruction = max(map(estimate_tokens, INSTRUCTIONS))
-    judgements = load.judged_rows * sum(count for name, count in counts.items() if name not in seated) + load.learned
-    return panel + Usage(judgements, int(judgements * (text + instruction + FRAME_TOKENS)), judgements * ANSWER_TOKENS)
+def _kept_share(judges: int, options: Options) -> float:
+    """The share of the judges that become components, in the middle of what it can be."""
+    largest = judges if options.fit.full else min(judges, options.fit.n or judges)
+    least = largest if options.fit.full else min(judges, 1)
+    return (least + largest) / 2 / judges if judges else 0.0
+
+
+def _sample(family: str, task: Task, number: int = 0) -> Judge:
+    """A judge of a family with texts of the usual length, in place of one that the model is still to write."""
+    name = f"{family}_{number}"
+    criterion: dict[str, Any] = {"criterion": name, "meaning": MEANING, "task": task.description, "name": name}
+    if family == "criterion":
+        return CriterionJudge(**criterion)
+    if family == "rubric":
+        return RubricJudge(**criterion, levels=[LEVEL] * 5)
+    return GEval(**criterion, steps=[LEVEL] * 5, mode="logprob")
+
+
+def times(usage: Usage, count: float) -> Usage:
+    """The usage of so many like it, or of a share of them."""
+    return Usage(
+        round(count * usage.requests), round(count * usage.prompt_tokens), round(count * usage.completion_tokens),
+        None if usage.cost is None else count * usage.cost,
+    )  # fmt: skip

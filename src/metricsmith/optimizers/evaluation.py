@@ -121,7 +121,7 @@ def _signed(column: FloatArray, ratings: FloatArray) -> float:
 
 
 def selected_shares(induction: Induction, options: FitOptions, seed: int) -> dict[str, float]:
-    """How often each component is chosen again when the training groups are resampled, in [0, 1].
+    """The share of resamples of the training groups in which each component is chosen again, in [0, 1].
 
     Empty where all candidates are kept, so that none is chosen.
     """

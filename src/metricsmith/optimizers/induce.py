@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path, PurePath
 from typing import Any
@@ -23,14 +24,16 @@ from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.probing.run import Prober
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
-from metricsmith.optimizers.splitting import FRACTION, check_split, fold_count, settled
+from metricsmith.optimizers.signature import known_signature
+from metricsmith.optimizers.spending import budget_lines, spending
+from metricsmith.optimizers.splitting import FRACTION, Division, fold_count, settled
 from metricsmith.optimizers.twins import twin_note
 from metricsmith.programs.induced import InducedMetric
-from metricsmith.records import Task
+from metricsmith.records import Status, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.store import Store
 
-__all__ = ["Induced", "configure", "induce", "plan", "split_line", "with_probe"]
+__all__ = ["Induced", "Prepared", "configure", "induce", "prepare", "with_probe"]
 
 
 def induce(
@@ -41,7 +44,6 @@ def induce(
     test: Table | None = None,
     cv: int | None = None,
     split: str = "auto",
-    most_requests: int | None = None,
     prober: Prober | None = None,
 ) -> Induced:
     """Induce a metric from a table and evaluate it on rows that the fit has not seen.
@@ -62,10 +64,8 @@ def induce(
     split : str
         What is done where none of these three is given. ``holdout``: .3 of the rows are held out. ``cv``:
         cross-validation, in five folds where they have four groups each and no model is asked, else in three.
-        ``auto``: a hold-out where it leaves 15 groups or more, else cross-validation, as long as it takes at most
-        five times the requests.
-    most_requests : int, optional
-        A number of requests beyond which ``auto`` does not cross-validate.
+        ``auto``: a hold-out where it leaves 15 groups or more, else cross-validation, as long as the optimizer's budget
+        reaches for it and it takes at most five times the requests.
     prober : Prober, optional
         Changes outputs of the table on purpose and shows in the report what the metric makes of them (`with_probe`).
 
@@ -78,34 +78,110 @@ def induce(
     NeedsError, ModelFailure
         As `AutoMetrics.compile` raises them.
     """
+    run = prepare(table, optimizer, Division(fraction, test, cv, split))
+    with run.spending():
+        done = run.induced()
+        return done if prober is None else with_probe(done, table, optimizer or AutoMetrics(), prober)
+
+
+def prepare(table: Table, optimizer: AutoMetrics | None = None, division: Division | None = None) -> Prepared:
+    """Decide all that `induce` with the same arguments decides before anything is asked; errors as there."""
     if not isinstance(table, Table):
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     options, task = configure(table, optimizer or AutoMetrics())
-    sides, options = _apart(table, options, task, fraction, test, cv, split, most_requests)
-    done = evaluate(sides, task, options)
-    done.metric.record = replace(done.record, raters=(table if test is None else test).rater_ceiling())
-    done = replace(done, record=done.metric.record)
-    done.metric.settings.values["reading"] = _reading(table, done.metric)
-    return done if prober is None else with_probe(done, table, optimizer or AutoMetrics(), prober)
+    division = division or Division()
+    sides, options = _apart(table, options, task, division)
+    return Prepared(table, task, options, sides, table if division.test is None else division.test)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run of which the sides are chosen and nothing is asked yet; `tested` is the table that the test rows are of."""
+
+    table: Table
+    task: Task
+    options: Options
+    sides: Sides
+    tested: Table
+
+    @cached_property
+    def estimated(self) -> Usage:
+        """The requests that the run is likely to make."""
+        return estimate_run(self.sides, self.task, self.options)
+
+    @property
+    def signature(self) -> Sequence[str]:
+        """The parts of the signature line that are known already."""
+        return known_signature(len(self.sides.train), self.sides.origin, self.task, self.options)
+
+    def spending(self) -> AbstractContextManager[None]:
+        """One budget for whatever is asked in a block: the run, and a probe after it."""
+        options = self.options
+        return spending(
+            options.budget, options.concurrency, expected=self.estimated, store=options.store, model=options.model
+        )
+
+    def induced(self) -> Induced:
+        """Run it."""
+        done = evaluate(self.sides, self.task, self.options, self.estimated)
+        done.metric.record = replace(done.record, raters=self.tested.rater_ceiling())
+        done.metric.settings.values["reading"] = _reading(self.table, done.metric)
+        return replace(done, record=done.metric.record)
+
+    def plan(self, prober: Prober | None = None) -> str:
+        """Say what the run would do and what it would ask of the model; asks nothing."""
+        options, sides, usage, counts = self.options, self.sides, self.estimated, self.options.sources.generators
+        if isinstance(options.store, str | PathLike) and Path(options.store).exists():
+            Store(options.store, read_only=True).close()  # the run would find out too, but later
+        chosen = options.plan(sides.train)
+        most = estimate_run(sides, self.task, options, most=True).requests
+        cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
+        judges = sum(counts.values()) if chosen.generated else 0
+        seated = sum(count for name, count in counts.items() if name in GENERATORS and GENERATORS[name].on_panels)
+        own = f", {len(options.sources.own)} of your own" if options.sources.own else ""
+        known = judges and options.store is not None
+        stored = "; the store may hold a part of that: it shows only with the judges" if known else ""
+        together = f" ({seated} of them asked together)" if options.sources.panel and judges else ""
+        return "\n".join(
+            [
+                f"rows: {len(sides.train)} train, {len(sides.test)} test, {len(sides.unrated)} unrated",
+                f"source: {sides.origin}",
+                *([sides.split] if sides.split else []),
+                f"candidates: {judges} generated judges{together}, {'the' if chosen.existing else 'no'} bank metrics, "
+                f"{len(options.sources.columns)} columns{own}; retrieval keeps at most {options.sources.k} judges and "
+                "metrics",
+                *chosen.notes,
+                *sides.warnings,
+                f"requests: {usage.requests}, prompt tokens: {usage.prompt_tokens}, completion tokens: "
+                f"{usage.completion_tokens} ({cost}; what is likely, retries not counted; at most {most} requests"
+                f"{stored})",
+                *(f"budget: {line}" for line in budget_lines(options.budget, usage)),
+                *([] if prober is None else [prober.outlook(self.table.rows, self.task)]),
+                "nothing was sent and nothing was written",
+            ]
+        )
 
 
 def with_probe(done: Induced, table: Table, optimizer: AutoMetrics, prober: Prober) -> Induced:
     """The same with a section on outputs of the table that were changed on purpose.
 
-    The prober uses the optimizer's model, store and concurrency where it has none of its own. Where the model
-    fails in the probe a warning takes the place of the section: the metric itself is made and paid for.
+    The prober uses the optimizer's model, store, budget and concurrency where it has none of its own. Where the model
+    fails in the probe, or the budget runs out, a warning takes the place of the section: the metric itself is made and
+    paid for.
     """
     options, task = configure(table, optimizer)
     own = replace(
         prober,
         lm=prober.lm or options.model,
         store=prober.store or options.store,
+        budget=prober.budget or options.budget,
         concurrency=options.concurrency if prober.concurrency == "auto" else prober.concurrency,
     )
     try:
         found = own.probe(done.metric, table.subset(content_order(table.rows, task.target)).rows, task)
     except ModelFailure as problem:
-        warnings = (*done.record.warnings, f"there is no probe, since the model failed: {problem}")
+        why = "the budget did not reach for it" if problem.status == Status.BUDGET else "the model failed"
+        warnings = (*done.record.warnings, f"there is no probe, since {why}: {problem}")
         record = replace(done.record, warnings=warnings)
     else:
         warnings = (*done.record.warnings, *(f"probe: {warning}" for warning in found.warnings))
@@ -130,50 +206,6 @@ def _with(usage: Mapping[str, Any], found: ProbeRecord) -> dict[str, Any]:
     }
 
 
-def plan(
-    table: Table,
-    optimizer: AutoMetrics,
-    *,
-    fraction: float | None = None,
-    test: Table | None = None,
-    cv: int | None = None,
-    split: str = "auto",
-    most_requests: int | None = None,
-    prober: Prober | None = None,
-) -> str:
-    """Say what `induce` would do and what it would ask of the model; asks nothing."""
-    options, task = configure(table, optimizer)
-    if isinstance(options.store, str | PathLike) and Path(options.store).exists():
-        Store(options.store, read_only=True).close()  # the run would find out too, but later
-    sides, options = _apart(table, options, task, fraction, test, cv, split, most_requests)
-    chosen, usage = options.plan(sides.train), estimate_run(sides, task, options)
-    cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
-    judges = sum(options.sources.generators.values()) if chosen.generated else 0
-    seated = sum(
-        count for name, count in options.sources.generators.items() if name in GENERATORS and GENERATORS[name].on_panels
-    )
-    own = f", {len(options.sources.own)} of your own" if options.sources.own else ""
-    together = f" ({seated} of them asked together)" if options.sources.panel and judges else ""
-    return "\n".join(
-        [
-            f"rows: {len(sides.train)} train, {len(sides.test)} test, {len(sides.unrated)} unrated",
-            f"source: {sides.origin}",
-            *([sides.split] if sides.split else []),
-            f"candidates: {judges} generated judges{together}, {'the' if chosen.existing else 'no'} bank metrics, "
-            f"{len(options.sources.columns)} columns{own}; retrieval keeps at most {options.sources.k} judges and "
-            "metrics",
-            *chosen.notes,
-            *sides.warnings,
-            f"requests: {usage.requests}, prompt tokens: {usage.prompt_tokens}, completion tokens: "
-            f"{usage.completion_tokens} ({cost}; estimates, retries not counted"
-            + ("" if options.store is None else ", nor what the store holds already: that shows only with the judges")
-            + ")",
-            *([] if prober is None else [prober.outlook(table.rows, task)]),
-            "nothing was sent and nothing was written",
-        ]
-    )
-
-
 def configure(table: Table, optimizer: AutoMetrics) -> tuple[Options, Task]:
     """The optimizer's options with the table's candidate columns added."""
     sources = optimizer.options.sources
@@ -185,25 +217,23 @@ def configure(table: Table, optimizer: AutoMetrics) -> tuple[Options, Task]:
     return replace(optimizer.options, sources=replace(sources, columns=columns, prior_columns=prior)), task
 
 
-def _apart(
-    table: Table, options: Options, task: Task, fraction: float | None, test: Table | None, *how: Any
-) -> tuple[Sides, Options]:
+def _apart(table: Table, options: Options, task: Task, division: Division) -> tuple[Sides, Options]:
     """The sides, and the options with those of the caller's own metrics that can be weighed on them.
 
     Rows from which these have learned are set apart before the others are divided, and then join the learning side.
     """
     if not options.sources.own:
-        return _chosen(table, options, task, fraction, test, *how), options
+        return _chosen(table, options, task, division), options
     order = content_order(table.rows, task.target)
     places = order[~np.isnan(table.ratings[order])]
     rated = Rated.of(table.subset(places).rows, task.target)
 
     def divide(learned: NDArray[np.bool_]) -> Sides:
         if not learned.any():
-            return _chosen(table, options, task, fraction, test, *how)
+            return _chosen(table, options, task, division)
         rest = np.setdiff1d(np.arange(len(table)), places[learned])
-        sides = _chosen(table.subset(rest), options, task, fraction, test, *how)
-        own = ("train", "unrated", *(["test"] if test is None else []))
+        sides = _chosen(table.subset(rest), options, task, division)
+        own = ("train", "unrated", *(["test"] if division.test is None else []))
         given = {**sides.places, **{side: rest[sides.places[side]] for side in own}}
         given["train"] = np.concatenate([given["train"], places[learned]])
         return replace(sides.with_learning(rated.take(np.flatnonzero(learned))), places=given)
@@ -212,48 +242,22 @@ def _apart(
     return sides, replace(options, sources=replace(options.sources, own=own))
 
 
-def split_line(
-    table: Table,
-    optimizer: AutoMetrics,
-    *,
-    fraction: float | None = None,
-    test: Table | None = None,
-    cv: int | None = None,
-    split: str = "auto",
-    most_requests: int | None = None,
-) -> str:
-    """How `induce` with the same options would set rows aside, and why so; empty where nothing is to be decided."""
-    options, task = configure(table, optimizer)
-    return _apart(table, options, task, fraction, test, cv, split, most_requests)[0].split
-
-
-def _chosen(
-    table: Table,
-    options: Options,
-    task: Task,
-    fraction: float | None,
-    test: Table | None,
-    cv: int | None,
-    split: str,
-    most_requests: int | None,
-) -> Sides:
+def _chosen(table: Table, options: Options, task: Task, division: Division) -> Sides:
     """The sides that are asked for; where none are, those that `split` stands for."""
-    check_split(split, fraction=fraction, test=test is not None, cv=cv)
-    if not (fraction is None and test is None and cv is None):
-        return _sides(table, options, task, fraction, test, cv)
+    if not division.open:
+        return _sides(table, options, task, division)
     part = table.subset(table.rated())
     groups = len(set(effective_groups(part.groups, part.texts).tolist()))
     asks = options.model is not None and options.plan(Rated.of(part.rows, task.target)).generated
-    crossed = partial(_sides, table, options, task, None, None, fold_count(groups, asks))
-    if split == "cv":
+    crossed = partial(_sides, table, options, task, Division(cv=fold_count(groups, asks)))
+    if division.split == "cv":
         return crossed()
-    held = _sides(table, options, task, FRACTION, None, None)
-    return held if split == "holdout" else settled(held, crossed, task, options, most_requests)
+    held = _sides(table, options, task, Division(fraction=FRACTION))
+    return held if division.split == "holdout" else settled(held, crossed, task, options)
 
 
-def _sides(
-    table: Table, options: Options, task: Task, fraction: float | None, test: Table | None, cv: int | None
-) -> Sides:
+def _sides(table: Table, options: Options, task: Task, division: Division) -> Sides:
+    test, cv = division.test, division.cv
     order = content_order(table.rows, task.target)
     places, apart = order[~np.isnan(table.ratings[order])], order[np.isnan(table.ratings[order])]
     part = table.subset(places)
@@ -275,9 +279,9 @@ def _sides(
                 f"{shared} of the test file {test.name} stands in the training rows too: what was fitted on cannot "
                 "test; leave such rows out (--where), or hold out a share instead (--test 0.3)"
             )
-    elif fraction:
-        kind, how = "holdout", f"{fraction:g} held out by group"
-        two = holdout(part.groups, part.texts, fraction=fraction, seed=options.seed, ratings=part.ratings)
+    elif division.fraction:
+        kind, how = "holdout", f"{division.fraction:g} held out by group"
+        two = holdout(part.groups, part.texts, fraction=division.fraction, seed=options.seed, ratings=part.ratings)
         train, held = rated.take(two.train), rated.take(two.test)
         given |= {"train": places[two.train], "test": places[two.test]}
     columns = ", ".join(table.columns.used())

@@ -18,6 +18,7 @@ from metricsmith.optimizers.fitting import FitOptions, Fitted, check_learnable, 
 from metricsmith.optimizers.own import check_functions, from_learning
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.sources import Plan, Sources
+from metricsmith.optimizers.spending import check_budget
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.learned import mark_learned
@@ -27,6 +28,7 @@ from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Task
 from metricsmith.scoring import Concurrency, PerJudge, ScoreTable, score
 from metricsmith.scoring.adapters import adapter_in_force, adapter_name
+from metricsmith.scoring.limits import Budget
 from metricsmith.scoring.models import using
 from metricsmith.store import Store
 
@@ -51,6 +53,8 @@ class Options:
         None takes the one in force, if any.
     concurrency, store, max_failure_rate, progress
         As for `scoring.score`.
+    budget : Budget, optional
+        For the whole run: the requests that make judges, tune them and rank cards are in it, in all folds.
     per_judge : bool
         Whether `max_failure_rate` holds for each judge by itself, so that one that fails more often is dropped;
         otherwise for all judgements together.
@@ -68,6 +72,7 @@ class Options:
     lm: Any = None
     concurrency: Literal["auto"] | int | Concurrency = "auto"
     store: str | PathLike[str] | Store | None = None
+    budget: Budget | None = None
     max_failure_rate: float = 0.2
     per_judge: bool = True
     strict: bool = False
@@ -77,6 +82,7 @@ class Options:
 
     def __post_init__(self) -> None:
         PerJudge(self.max_failure_rate)  # refuses what is no share, before anything is asked
+        check_budget(self.budget)
         if self.seed < 0:
             raise OptionError(f"seed={self.seed} must be 0 or more")
 

@@ -29,7 +29,7 @@ from metricsmith.records import Task
 from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.limits import Concurrency
 
-__all__ = ["LEARNED", "learn", "learn_bound"]
+__all__ = ["LEARNED", "Start", "learn", "startable"]
 
 MOST_ROWS = 80  # to learn from and to select by; more rows cost more with every candidate
 DRAWS = 4  # of examples, for the example-based judge
@@ -49,6 +49,11 @@ class Start:
     def bound(self) -> int:
         """The most requests that it takes."""
         return self.tuner.bound(self.judge, self.learn, self.select)
+
+    @property
+    def expected(self) -> int:
+        """About how many requests it takes; faults aside."""
+        return self.tuner.expected(self.judge, self.learn, self.select)
 
 
 def learn(
@@ -119,15 +124,20 @@ def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int, flo
     return Generated((judge,), tuning.usage, (note,))
 
 
-def learn_bound(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> int:
-    """The most requests that `learn` with the same arguments sends; nothing for judges that it cannot make."""
-    total = 0
+def startable(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> list[Start]:
+    """The judges that `learn` with the same arguments can make, before they have learned anything; sends nothing.
+
+    For the others there are too few rows or groups, or ratings that do not vary.
+    """
+    starts = []
     for name, number in _places(counts):
         try:
-            total += LEARNED[name](rows, task, seed + number).bound
+            start = LEARNED[name](rows, task, seed + number)
+            start.tuner.bound(start.judge, start.learn, start.select)
         except InputError:
             continue
-    return total
+        starts.append(start)
+    return starts
 
 
 def _examples(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:

@@ -183,7 +183,7 @@ def check_functions(
 
 
 def from_learning(metric: Metric, rated: Rated) -> BoolArray:
-    """Which rows stand in a group that the metric has learned from, shape (n,)."""
+    """True for rows in a group that the metric has learned from, shape (n,)."""
     known = learned_from(metric)
     hashes = [row_hash(row) for row in rated.rows] if known else []
     groups = {group for group, one in zip(rated.groups, hashes, strict=False) if one in known}

@@ -307,7 +307,7 @@ def _warnings(induction: Induction, evaluation: Evaluation, failures: Sequence[J
     dropped = induction.scored.dropped
     failed = sum(one.status != "skipped" and one.metric not in dropped for one in failures)
     if failed:
-        warnings.append(f"{failed} model judgements failed; they count as missing, not as low.")
+        warnings.append(f"{failed} of the judgements failed; they count as missing, not as low.")
     if evaluation.kind != "train_only":
         warnings += not_beaten({name: apart for name, apart in evaluation.differences.items() if name != FULL})
     if induction.fitted.imputed:

@@ -14,25 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.agreement import agreement, paired_agreement
-from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets.splits import Split
 from metricsmith.errors import DataError, ModelFailure
-from metricsmith.optimizers.crossing import KEPT, cross_validated, judged_rows, learned_bound, remembering
-from metricsmith.optimizers.estimate import Load, estimate
+from metricsmith.optimizers.crossing import cross_validated, remembering
+from metricsmith.optimizers.estimate import Pass, estimate
 from metricsmith.optimizers.evaluation import METRIC, Trial, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.induction import Induction, Options, induct
 from metricsmith.optimizers.new_systems import new_systems
 from metricsmith.optimizers.rated import Rated, in_given_order
 from metricsmith.optimizers.recording import Evaluation, record_run
+from metricsmith.optimizers.signature import signature_line
+from metricsmith.optimizers.spending import spending
 from metricsmith.optimizers.stages import stage
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task, Usage
 from metricsmith.report.record import RunRecord
 from metricsmith.report.write import write_reports
-from metricsmith.scoring import estimate as estimate_scoring
 from metricsmith.scoring import score
 from metricsmith.store import Store
-from metricsmith.version import __version__
 
 __all__ = ["Induced", "Sides", "estimate_run", "evaluate"]
 
@@ -111,13 +110,24 @@ class Sides:
         return replace(self, train=self.train + more, folds=folds, origin=origin)
 
 
-def evaluate(sides: Sides, task: Task, options: Options) -> Induced:
-    """Induce a metric and find out how far it agrees with raters whom the fit has not seen."""
-    with remembering(options) if sides.folds else nullcontext(options) as own:
-        return _evaluate(sides, task, own)
+def evaluate(sides: Sides, task: Task, options: Options, expected: Usage | None = None) -> Induced:
+    """Induce a metric and find out how far it agrees with raters whom the fit has not seen.
+
+    `expected` is the estimate, where it is known already.
+
+    Raises
+    ------
+    ModelFailure
+        Where the budget runs out before all is known, and as `induct` raises it.
+    """
+    expected = estimate_run(sides, task, options) if expected is None else expected
+    store, model = options.store, options.model
+    limits = spending(options.budget, options.concurrency, expected=expected, store=store, model=model)
+    with limits, remembering(options) if sides.folds else nullcontext(options) as own:
+        return _evaluate(sides, task, own, expected)
 
 
-def _evaluate(sides: Sides, task: Task, options: Options) -> Induced:
+def _evaluate(sides: Sides, task: Task, options: Options, expected: Usage) -> Induced:
     started = time.perf_counter()
     if options.store is not None and not isinstance(options.store, Store):
         Store(options.store).close()  # one that cannot be used is found out before anything is paid for
@@ -126,7 +136,7 @@ def _evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     else:
         induction, evaluation = _held_out(sides, task, options)
     metric = induction.metric
-    signature = _signature(induction, options, sides.origin)
+    signature = signature_line(induction, sides.origin, task, options)
     metric.settings.values["signature"] = signature
     try:
         with dspy.context(lm=options.model):
@@ -141,7 +151,7 @@ def _evaluate(sides: Sides, task: Task, options: Options) -> Induced:
         sides.unrated,
         metric.combine(unrated),
         signature=signature,
-        estimated=estimate_run(sides, task, options),
+        estimated=expected,
         seconds=time.perf_counter() - started,
         seed=options.seed,
         notes=sides.notes,
@@ -153,41 +163,11 @@ def _evaluate(sides: Sides, task: Task, options: Options) -> Induced:
     return Induced(metric, metric.record)
 
 
-def estimate_run(sides: Sides, task: Task, options: Options, kept: float = KEPT) -> Usage:
-    """What the run will ask of the language model; nothing if nothing is generated or ranked.
-
-    `kept` is the share of the judges that a fold of a cross-validation is taken to need on its held-out rows; 1 gives
-    a bound.
-    """
-    plan = options.plan(sides.train)
-    counts: Mapping[str, int] = options.sources.generators if plan.generated else {}
-    bank = (
-        (options.sources.metrics or default_bank()).usable(sides.train.rows, coverage=options.sources.coverage)[0]
-        if plan.existing
-        else []
-    )
-    cards = sum(counts.values(), len({metric.card.name for metric in bank}))
-    ranked = options.model is not None and options.recommender is None and cards > options.sources.k
-    own = _own_requests(sides, options)
-    if not ranked and not counts:
-        return own
-    passes = len(sides.folds) + 1
-    share = 1.0 if options.sources.panel else kept  # one request carries the whole panel
-    judged = judged_rows(len(sides.train), sides.folds, share) + len(sides.test) + len(sides.unrated)
-    learned = learned_bound(sides.train, sides.folds, task, counts, options.seed)
-    load = Load(passes, judged, cards if ranked else 0, options.sources.panel, learned)
-    return own + estimate(sides.train.rows, task, counts, load, getattr(options.model, "model", ""))
-
-
-def _own_requests(sides: Sides, options: Options) -> Usage:
-    """What the caller's own judges ask: once a row, since they are the same in every fold, which all share a store."""
-    judges = [metric for metric in options.sources.own if "model" in metric.card.needs]
-    if not judges:
-        return Usage()
-    passes = 1 if options.store is not None or options.model is not None else len(sides.folds) + 1
-    with options.asking():
-        one = estimate_scoring(judges, [*sides.train.rows, *sides.test.rows])
-        return sum([one] * passes, estimate_scoring(judges, sides.unrated))
+def estimate_run(sides: Sides, task: Task, options: Options, *, most: bool = False) -> Usage:
+    """The requests that a run is likely to make, or with `most` the most that it can, faults aside (`estimate`)."""
+    folds = [Pass(sides.train.take(fold.train), held_out=sides.train.take(fold.test).rows) for fold in sides.folds]
+    last = Pass(sides.train, others=sides.test.rows, unrated=sides.unrated)
+    return estimate([*folds, last], task, options, most=most)
 
 
 def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Evaluation]:
@@ -216,19 +196,3 @@ def _held_out(sides: Sides, task: Task, options: Options) -> tuple[Induction, Ev
             },
             new_systems=new_systems(trials, induction.fit),
         )
-
-
-def _signature(induction: Induction, options: Options, origin: str) -> str:
-    """The line that names everything on which the numbers depend."""
-    model = getattr(options.model, "model", None)
-    parts = [
-        f"metricsmith {__version__}",
-        origin,
-        f"{len(induction.train)} training rows",
-        induction.fit.label,
-        f"bank {options.sources.bank}, k {options.sources.k}{', panel' if options.sources.panel else ''}",
-        f"model {model}" if model else "no model",
-        f"seed {options.seed}",
-        f"metric {induction.metric.fingerprint()}",
-    ]
-    return " | ".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""Where candidates may come from, and which of them may stay."""
+"""The sources of candidates, and the candidates that may stay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GENERATED_ONLY_BELOW = 80  # rated training rows; AutoMetrics, section 4.6
 
 @dataclass(frozen=True)
 class Sources:
-    """Where candidates may come from.
+    """The sources of candidates.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which sources are used, and why in words."""
+    """The sources that are used, and why in words."""
 
     existing: bool
     generated: bool

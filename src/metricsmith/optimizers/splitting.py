@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.runs import Sides, estimate_run
+from metricsmith.optimizers.spending import budget_lines
 from metricsmith.records import Task
 
-__all__ = ["ENOUGH", "FRACTION", "SPLITS", "check_split", "fold_count", "settled"]
+__all__ = ["ENOUGH", "FRACTION", "SPLITS", "Division", "fold_count", "settled"]
 
 SPLITS = ("auto", "holdout", "cv")
 FRACTION = 0.3  # of the rated rows, where a hold-out is made
@@ -21,15 +23,34 @@ GROUPS_A_FOLD = 4
 MOST_TIMES = 5  # requests of a cross-validation that nobody asked for, over those of a hold-out
 
 
-def check_split(split: str, *, fraction: float | None, test: bool, cv: int | None) -> None:
-    """Refuse an unknown way to split, or one that contradicts what else was asked for, with an `OptionError`."""
-    if split not in SPLITS:
-        raise OptionError(f"split={split!r}{nearest(split, SPLITS)} must be one of {', '.join(SPLITS)}")
-    if cv is not None and test:
-        raise OptionError("--cv and a test file exclude each other: cross-validation tests on every row")
-    asked = "--cv" if cv is not None else "--test" if test or fraction is not None else ""
-    if asked and split == ("holdout" if asked == "--cv" else "cv"):
-        raise OptionError(f"--split {split} and {asked} contradict each other; leave one of them out")
+@dataclass(frozen=True)
+class Division:
+    """The way in which a caller wants rows set aside: the options of `induce`, by their names.
+
+    Raises
+    ------
+    OptionError
+        For an unknown way to split, or one that contradicts what else is asked for.
+    """
+
+    fraction: float | None = None
+    test: Table | None = None
+    cv: int | None = None
+    split: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.split not in SPLITS:
+            raise OptionError(f"split={self.split!r}{nearest(self.split, SPLITS)} must be one of {', '.join(SPLITS)}")
+        if self.cv is not None and self.test is not None:
+            raise OptionError("--cv and a test file exclude each other: cross-validation tests on every row")
+        asked = "" if self.open else "--cv" if self.cv is not None else "--test"
+        if asked and self.split == ("holdout" if asked == "--cv" else "cv"):
+            raise OptionError(f"--split {self.split} and {asked} contradict each other; leave one of them out")
+
+    @property
+    def open(self) -> bool:
+        """True if nothing but `split` decides."""
+        return self.fraction is None and self.test is None and self.cv is None
 
 
 def fold_count(groups: int, asks: bool) -> int:
@@ -41,9 +62,7 @@ def fold_count(groups: int, asks: bool) -> int:
     return min(MANY if not asks and groups >= MANY * GROUPS_A_FOLD else FEW, groups)
 
 
-def settled(
-    held: Sides, crossed: Callable[[], Sides], task: Task, options: Options, most_requests: int | None = None
-) -> Sides:
+def settled(held: Sides, crossed: Callable[[], Sides], task: Task, options: Options) -> Sides:
     """The sides that ``--split auto`` takes.
 
     Parameters
@@ -53,16 +72,14 @@ def settled(
     crossed : callable
         Makes the cross-validation; called only where the hold-out leaves fewer than `ENOUGH` groups.
     task, options
-        Of the run.
-    most_requests : int, optional
-        What may be spent.
+        Of the run; its budget counts as far as requests, tokens and dollars are known beforehand.
 
     Returns
     -------
     Sides
         One of the two. `split` says which and why, with what either would ask of a model; the hold-out's reasons
-        are that it leaves enough groups, that there are too few to cross-validate, or that cross-validation costs
-        more than `most_requests` or more than five times the hold-out.
+        are that it leaves enough groups, that there are too few to cross-validate, that the budget does not reach for
+        cross-validation, or that this takes more than five times the requests of the hold-out.
     """
     groups = len(set(held.test.groups))
     left = f"holding out {FRACTION:g} of the rows leaves {groups} group{'' if groups == 1 else 's'} to test on"
@@ -71,13 +88,16 @@ def settled(
     if groups + len(set(held.train.groups)) < FEW:
         return replace(held, split=f"Hold-out: {left}, and there are too few groups to cross-validate.")
     other = crossed()
-    plain, bound = (estimate_run(sides, task, options, kept=1.0).requests for sides in (held, other))
-    costs = f" A hold-out would ask about {plain:,} requests, cross-validation at most {bound:,}." if bound else ""
+    plain, bound = (estimate_run(sides, task, options, most=True) for sides in (held, other))
+    asked = f" A hold-out would ask at most {plain.requests:,} requests, cross-validation at most {bound.requests:,}."
+    costs = asked if bound.requests else ""
     name = f"{len(other.folds)}-fold cross-validation by group"
-    limit = MOST_TIMES * plain if most_requests is None else min(MOST_TIMES * plain, most_requests)
-    if bound > limit:
-        why = f"the {most_requests:,} that may be spent" if limit == most_requests else "five times the hold-out"
-        return replace(held, split=f"Hold-out, though {left}: {name} would take more requests than {why}.{costs}")
+    short = budget_lines(options.budget, bound, short=True)
+    why = f"the budget does not reach for {name}: {' and '.join(short)}" if short else ""
+    if not short and bound.requests > MOST_TIMES * plain.requests:
+        why = f"{name} would take more requests than five times the hold-out"
+    if why:
+        return replace(held, split=f"Hold-out, though {left}: {why}.{costs}")
     return replace(other, split=f"{name[0].upper()}{name[1:]}: {left}, fewer than {ENOUGH}.{costs}")
 
 

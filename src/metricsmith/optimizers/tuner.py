@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-import os
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -34,10 +31,12 @@ from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objective
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.bench import Bench, MetricReading, Reading
-from metricsmith.optimizers.tuning.demonstrations import example_of, shown_numbers, stands_in_demos
+from metricsmith.optimizers.tuning.demonstrations import example_of, showing, shown_numbers, stands_in_demos
+from metricsmith.optimizers.tuning.expected import EXPECTED
 from metricsmith.optimizers.tuning.metered import Meter
 from metricsmith.optimizers.tuning.methods import METHODS, SETS, Job, evaluate
 from metricsmith.optimizers.tuning.outcome import Tuning
+from metricsmith.optimizers.tuning.quiet import quiet
 from metricsmith.optimizers.tuning.selection import choose
 from metricsmith.optimizers.tuning.sides import check_labels, episode_sides, rated_sides, scale_of, sign_of
 from metricsmith.optimizers.tuning.student import Answers, demos_of
@@ -59,7 +58,6 @@ SLACK = 0.1  # share of the budget kept for retries and repairs
 MOST_FAILED = 0.2  # share of the judge's own selection judgements that may fail
 EXAMPLE_TOKENS = 4_000  # that rated examples may add to a prompt
 MOST_SEED = 2**32  # numpy, which MIPROv2 seeds, takes no larger one
-_OUTPUT = threading.Lock()  # standard output belongs to the process: DSPy's searches in two threads take turns
 _log = logging.getLogger(__name__)
 
 
@@ -153,6 +151,18 @@ class JudgeTuner:
         with using(self.lm):
             return self._bound(self._job(judge, trainset, valset))
 
+    def expected(
+        self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None = None
+    ) -> int:
+        """About how many requests `compile` with the same arguments sends, faults aside; sends nothing.
+
+        For ``labeled`` and ``mipro``; of a search that cannot be foreseen it is the bound. Errors as for `bound`.
+        """
+        with using(self.lm):
+            job = self._job(judge, trainset, valset)
+            bound = self._bound(job)
+            return min(bound, EXPECTED[self.method](job, self._share())) if self.method in EXPECTED else bound
+
     def compile(
         self,
         judge: dspy.Module,
@@ -225,7 +235,7 @@ class JudgeTuner:
         job.bench.start = self.goal.statistic(job.bench.values(before), job.bench.select.ratings)
         ended = ""
         try:
-            with nullcontext() if self.method == "labeled" else _quiet(self.progress):  # that asks DSPy for nothing
+            with nullcontext() if self.method == "labeled" else quiet(self.progress):  # that asks DSPy for nothing
                 METHODS[self.method].run(job, self._share() - job.select_calls)
         except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
             ended = one_line(str(stopped))
@@ -367,28 +377,7 @@ class JudgeTuner:
             return []
         demos = [show(row, row[target]) for row in learn.rows]
         drawn = draw_examples(demos, learn.ratings.tolist(), tokens=EXAMPLE_TOKENS, draws=SETS, seed=self.seed)
-        return [partial(_showing, judge, [demos[place] for place in places]) for places in drawn]
-
-
-@contextmanager
-def _quiet(progress: bool) -> Iterator[None]:
-    """Keep DSPy's printing off standard output, where a caller's results go, and off standard error unless wanted."""
-    log = logging.getLogger("dspy")
-    with (
-        _OUTPUT,
-        open(os.devnull, "w", encoding="utf-8") as nowhere,
-        redirect_stdout(sys.stderr if progress else nowhere),
-    ):
-        level = log.level
-        if progress:
-            yield
-            return
-        log.setLevel(max(level, logging.ERROR))
-        try:
-            with redirect_stderr(nowhere):
-                yield
-        finally:
-            log.setLevel(level)
+        return [partial(showing, judge, [demos[place] for place in places]) for places in drawn]
 
 
 def _asked(judge: dspy.Module, bench: Bench) -> str:
@@ -401,12 +390,6 @@ def _asked(judge: dspy.Module, bench: Bench) -> str:
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _showing(judge: dspy.Module, demos: Sequence[Any]) -> dspy.Module:
-    copy = judge.deepcopy()
-    copy.predictors()[0].demos = list(demos)
-    return copy
 
 
 def _instructions(judge: dspy.Module) -> dict[str, str]:

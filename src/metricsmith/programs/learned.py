@@ -51,7 +51,7 @@ def learned_from(metric: Metric) -> frozenset[str]:
 
 
 def has_learned(metric: Metric) -> bool:
-    """Whether a metric shows that it learned from rated rows, whatever it says of them.
+    """True if a metric shows that it learned from rated rows, whatever it says of them.
 
     So do examples in its prompt, another instruction than its family's, a map to ratings, and an induced metric.
     """

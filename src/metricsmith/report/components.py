@@ -13,7 +13,7 @@ __all__ = ["loss", "suppressors"]
 
 
 class Weighted(Protocol):
-    """What is read of a component here."""
+    """The fields of a component that are read here."""
 
     @property
     def name(self) -> str:
@@ -32,13 +32,15 @@ def loss(found: Difference | None) -> str:
     """The difference of the small metric from the full model on held-out rows; empty where none was measured."""
     if found is None or not math.isfinite(found.kendall_tau_b):
         return ""
-    lost = found.kendall_tau_b <= 0
+    gap = statistic(abs(found.kendall_tau_b))
+    same = gap == statistic(0.0)
+    lost = same or found.kendall_tau_b < 0
     low, high = (-found.ci_high, -found.ci_low) if lost else (found.ci_low, found.ci_high)
     ends = f" (95\u00a0% interval {interval(low, high)})" if math.isfinite(low) and math.isfinite(high) else ""
-    return (
-        f"On the same {count(found.n, 'held-out row')} the small metric {'loses' if lost else 'gains'} "
-        f"{statistic(abs(found.kendall_tau_b))} of tau-b against the full model{ends}."
-    )
+    rows = f"On the same {count(found.n, 'held-out row')} the small metric"
+    if same:
+        return f"{rows}'s tau-b is within .0005 of the full model's{ends.replace('interval', 'interval of the loss')}."
+    return f"{rows} {'loses' if lost else 'gains'} {gap} of tau-b against the full model{ends}."
 
 
 def suppressors(components: Sequence[Weighted], rows: int) -> str:

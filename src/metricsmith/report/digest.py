@@ -135,9 +135,12 @@ def _disagreement(record: RunRecord, row: RowRecord, rating: float, prediction: 
 
 
 def jackknifed(record: RunRecord) -> list[Agreement]:
-    """The blocks whose interval is that of the group jackknife: all, or under cross-validation the training block."""
+    """The blocks whose interval is that of the group jackknife; none under cross-validation.
+
+    There only the training block has one, and what is said of it would be read as said of all.
+    """
     if record.tested and record.evaluation == "cv":
-        return [record.train]
+        return []
     return [*([record.test] if record.tested else []), record.train, *record.baselines.values()]
 
 

@@ -1,4 +1,4 @@
-"""How people agree with each other and what that means for a metric, in sentences that all reports share."""
+"""The agreement of people and what follows for a metric, in sentences that all reports share."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def not_beaten(differences: Mapping[str, Difference]) -> list[str]:
 
 
 def few_groups_apart(groups: int) -> str:
-    """How far an interval of a difference on so few groups can be trusted; empty from 30 groups on."""
+    """A caution on an interval of a difference on so few groups; empty from 30 groups on."""
     covered = measured_coverage("difference", groups)
     if covered is None:
         return ""

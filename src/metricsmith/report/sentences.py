@@ -269,7 +269,7 @@ def stability(components: Iterable[Component]) -> str:
 
 
 def alone(record: RunRecord) -> str:
-    """What tau-b of a component alone means under cross-validation; empty otherwise."""
+    """The meaning of a component's own tau-b under cross-validation; empty otherwise."""
     if record.evaluation != "cv" or not record.tested:
         return ""
     told = "The tau-b of a component alone, on held-out rows, is its mean within folds."

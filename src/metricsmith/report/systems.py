@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from metricsmith.records import Agreement
 from metricsmith.report.formats import count, interval, statistic
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.plots.svg import Svg
 
-__all__ = ["MINIMUM_SYSTEMS", "NewSystems", "systems_caution", "systems_lines", "systems_plot"]
+__all__ = ["MINIMUM_SYSTEMS", "NewSystems", "same_systems_note", "systems_caution", "systems_lines", "systems_plot"]
 
 MINIMUM_SYSTEMS = 6
 """With fewer there is no figure for new systems."""
@@ -18,7 +20,7 @@ MINIMUM_SYSTEMS = 6
 
 @dataclass(frozen=True, slots=True)
 class NewSystems:
-    """What held-out rows say of systems that nobody has rated.
+    """The figures of held-out rows for systems that nobody has rated.
 
     Parameters
     ----------
@@ -87,6 +89,16 @@ def systems_caution(block: NewSystems | None, rows: Agreement) -> str:
         f"For outputs of systems that were not rated here there is no clear evidence: "
         f"{_figure(block.kendall_tau_b, block.ci_low, block.ci_high)}. Rate outputs of more systems first."
     )
+
+
+def same_systems_note(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A note for figures of held-out rows that name their systems, which hold for these only; else empty."""
+    systems = {str(row["system"]) for row in rows if row.get("system")}
+    if not systems:
+        return ""
+    of = f"these {len(systems)} systems" if len(systems) > 1 else "this one system"
+    more = f"metricsmith induce gives one for new systems, from {MINIMUM_SYSTEMS} systems on"
+    return f"all figures are for new rows of {of}; {more}"
 
 
 def systems_plot(block: NewSystems | None, rows: Agreement) -> Svg:

@@ -22,7 +22,6 @@ from metricsmith.resampling.draws import Groups, Statistic, resampled_rows
 from metricsmith.resampling.folds import FEW_GROUPS, FEWEST_GROUPS, FoldMean, fold_mean
 from metricsmith.resampling.intervals import (
     Interval,
-    group_bootstrap,
     mean_interval,
     mean_test,
     wilson_interval,
@@ -51,7 +50,6 @@ __all__ = [
     "benjamini_hochberg",
     "correlation_interval",
     "fold_mean",
-    "group_bootstrap",
     "group_mean_interval",
     "holm",
     "jackknife_interval",

@@ -107,8 +107,10 @@ def resampled_rows(groups: Groups, draws: int, seed: int = 0) -> list[IntArray]:
 
     Raises
     ------
-    DataError, OptionError
-        As `group_bootstrap`.
+    DataError
+        If a group label is missing.
+    OptionError
+        If `draws` is below 1.
     """
     check_draws(draws)
     members = members_by_group(aligned([np.zeros(len(groups))], groups)[1])

@@ -1,9 +1,8 @@
-"""Intervals: group bootstrap of any statistic, Wilson's for proportions, Student's for means."""
+"""Intervals: Wilson's for proportions, Student's for means, and percentiles of resampled values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -11,21 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import OptionError
-from metricsmith.resampling.draws import (
-    Groups,
-    Statistic,
-    aligned,
-    check_draws,
-    check_level,
-    chunks,
-    draw_rows,
-    evaluate_rows,
-    members_by_group,
-)
+from metricsmith.resampling.draws import check_level
 
-__all__ = [
-    "Interval", "group_bootstrap", "mean_interval", "mean_test", "percentile_interval", "wilson_interval",
-]  # fmt: skip
+__all__ = ["Interval", "mean_interval", "mean_test", "percentile_interval", "wilson_interval"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,65 +36,6 @@ class Interval:
     level: float = 0.95
     draws: int = 0
     undefined: int = 0
-
-
-def group_bootstrap(
-    statistic: Statistic,
-    arrays: Sequence[ArrayLike],
-    groups: Groups | None = None,
-    *,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-    batched: bool = False,
-) -> Interval:
-    """Percentile interval of a statistic when whole groups are drawn with replacement.
-
-    Parameters
-    ----------
-    statistic : callable
-        ``statistic(*arrays)``; see `metricsmith.resampling`.
-    arrays : sequence of array_like, each of shape (n,)
-    groups : sequence of hashable, length n, optional
-    resamples : int
-        Number of draws, at least 1.
-    level : float
-        Nominal coverage in (0, 1).
-    seed : int
-    batched : bool
-        Whether `statistic` works along the last axis of float arrays and leaves NaN rows out.
-
-    Returns
-    -------
-    Interval
-        NaN ends with fewer than two groups or when no draw is defined. With fewer than about thirty groups
-        the interval is too narrow: for shares, means and correlations `metricsmith.resampling.clusters` has
-        better ones (docs/coverage.md).
-
-    Raises
-    ------
-    DataError
-        If lengths differ or a group label is missing.
-    OptionError
-        If `resamples` or `level` is out of range.
-
-    References
-    ----------
-    Davison and Hinkley (1997), Bootstrap Methods, sections 3.8 and 5.3 (cluster resampling, percentiles).
-    """
-    check_draws(resamples)
-    check_level(level)
-    columns, codes = aligned(arrays, groups)
-    members = members_by_group(codes)
-    if len(members) < 2:
-        return Interval(math.nan, math.nan, level, 0, 0)
-    random = np.random.default_rng(seed)
-    draws = [
-        value
-        for picks in chunks(resamples, codes.size)
-        for value in evaluate_rows(statistic, columns, draw_rows(members, picks, random), batched)
-    ]
-    return percentile_interval(draws, level)
 
 
 def percentile_interval(draws: ArrayLike, level: float) -> Interval:

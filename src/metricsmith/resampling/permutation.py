@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,6 +31,7 @@ __all__ = [
     "permutation_null",
     "permutation_p_value",
     "permutation_test",
+    "permuted_rows",
     "standardized",
 ]
 
@@ -133,12 +134,27 @@ def permutation_null(
     (x, y), codes = complete([prediction, rating], groups)
     order = np.argsort(codes, kind="stable")
     x, y, codes = x[order], y[order], codes[order]
-    random = np.random.default_rng(seed)
-    draws = [
-        evaluate(statistic, [x, y[_exchanged_rows(codes, picks, random)]], batched)
-        for picks in chunks(permutations, codes.size)
-    ]
+    draws = [evaluate(statistic, [x, y[rows]], batched) for rows in permuted_rows(codes, permutations, seed)]
     return np.concatenate(draws)
+
+
+def permuted_rows(codes: IntArray, permutations: int, seed: int) -> Iterator[IntArray]:
+    """Yields the draws of `permutation_null`, several at a time, for statistics that share them.
+
+    Parameters
+    ----------
+    codes : int array, shape (n,)
+        The group of each row, numbered from 0 and ascending.
+    permutations, seed : int
+
+    Yields
+    ------
+    int array, shape (draws, n)
+        The row whose rating each row gets.
+    """
+    random = np.random.default_rng(seed)
+    for picks in chunks(permutations, codes.size):
+        yield _exchanged_rows(codes, picks, random)
 
 
 def permutation_p_value(observed: float, draws: ArrayLike, alternative: Alternative = "two-sided") -> PermutationTest:

@@ -131,7 +131,7 @@ def two_way_interval(
         without the rows that belong to one of either.
     refitted : array_like, optional
         The statistic without each group of the second kind (or each of several blocks of them) in the fit too: see
-        `two_way_variance`.
+        `_second_variance`.
     level : float
     bounds : (float, float), optional
         As for `metricsmith.resampling.jackknife_interval`: the interval is taken on Fisher's z scale.
@@ -139,14 +139,19 @@ def two_way_interval(
     Returns
     -------
     Interval
-        Student's t with as many degrees of freedom as there are groups of the second kind, or blocks of them in
-        `refitted`, less one; `draws` counts them. NaN ends with fewer than three values of a kind, or if one is NaN
-        (`undefined` counts them).
+        Student's t, with degrees of freedom by Satterthwaite's rule: the part of the variance that the second kind
+        makes up has as many as there are groups of it, or blocks of them in `refitted`, less one (`draws` counts them);
+        what is added to it has as many as there are groups of the first kind, less one. NaN ends with fewer than three
+        values of a kind, or if one is NaN (`undefined` counts them).
 
     Raises
     ------
     OptionError
         If `level` is out of range or `bounds` are not in order.
+
+    References
+    ----------
+    Satterthwaite (1946), "An approximate distribution of estimates of variance components".
     """
     check_level(level)
     by_first, by_second, by_cell = (np.asarray(values, dtype=float) for values in (first, second, cells))
@@ -157,28 +162,44 @@ def two_way_interval(
         return Interval(math.nan, math.nan, level, 0, undefined)
     variance = two_way_variance(by_first, by_second, by_cell, again)
     units = by_second.size if again is None else min(by_second.size, again.size)
-    return student_interval(estimate, variance, units - 1, units, level=level, bounds=bounds)
+    own = _second_variance(by_second, again)
+    spread = own**2 / (units - 1) + (variance - own) ** 2 / (by_first.size - 1)
+    freedom = variance**2 / spread if spread > 0 else units - 1
+    return student_interval(estimate, variance, freedom, units, level=level, bounds=bounds)
 
 
 def two_way_variance(first: FloatArray, second: FloatArray, cells: FloatArray, refitted: FloatArray | None) -> float:
-    """The variance of `two_way_interval`.
-
-    Where a fit has learned from groups of the second kind, two of them contribute together, one by the rows that are
-    judged and one by those learned from. Of what they contribute so, leaving a group out of the rows to judge finds
-    ``r / 2``, leaving it out of the fit too ``2 / r`` of the variance, with ``r = (n - 2) / (n - 1)`` for n values
-    in `refitted`; the two are weighted so that together they find the whole. What a group contributes by itself, both
-    have.
+    """The variance of `two_way_interval`; see there.
 
     References
     ----------
-    Cameron, Gelbach and Miller (2011), "Robust inference with multiway clustering"; Efron and Stein (1981), "The
-    jackknife estimate of variance" (that it counts twice what two contribute together).
+    Cameron, Gelbach and Miller (2011), "Robust inference with multiway clustering".
     """
-    by_first, by_second, by_cell = map(jackknife_variance, (first, second, cells))
-    if refitted is not None:
-        n = refitted.size
-        by_second += (n - 2) / (3 * n - 4) * (jackknife_variance(refitted) - by_second)
+    by_first, by_second, by_cell = (
+        jackknife_variance(first),
+        _second_variance(second, refitted),
+        jackknife_variance(cells),
+    )
     return max(by_first + by_second - by_cell, by_first, by_second)
+
+
+def _second_variance(second: FloatArray, refitted: FloatArray | None) -> float:
+    """The part of the variance that groups of the second kind contribute.
+
+    Where a fit has learned from them, two of them contribute together, one by the rows that are judged and one by those
+    learned from. Of what they contribute so, leaving a group out of the rows to judge finds ``r / 2``, leaving it out
+    of the fit too ``2 / r`` of the variance, with ``r = (n - 2) / (n - 1)`` for n values in `refitted`; the two are
+    weighted so that together they find the whole. What a group contributes by itself, both have.
+
+    References
+    ----------
+    Efron and Stein (1981), "The jackknife estimate of variance" (that it counts twice what two contribute together).
+    """
+    found = jackknife_variance(second)
+    if refitted is None:
+        return found
+    n = refitted.size
+    return found + (n - 2) / (3 * n - 4) * (jackknife_variance(refitted) - found)
 
 
 def _signs(left: FloatArray, right: FloatArray) -> NDArray[np.int8]:

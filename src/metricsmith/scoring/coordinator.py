@@ -138,6 +138,7 @@ class Coordinator:
             self.rounds.start()
             self._ask(bar)
             self._follow()
+            self._check_whole()
             self._check_gate(int(self.rounds.wanted[self.plan.asked].sum()))
 
     def _ask(self, bar: Any) -> None:
@@ -212,6 +213,12 @@ class Coordinator:
         if self.per_judge and dropped and (self.per_judge.strict or len(dropped) == len(self.plan.slots)):
             left = "" if self.per_judge.strict else ", and no metric is left"
             raise ModelFailure(f"{next(iter(dropped.values()))}{left}; {self._kept()}")
+
+    def _check_whole(self) -> None:
+        """End the larger run that is cut short here: it makes nothing of half of its judgements."""
+        outer = None if self.shared else self.flow.outer
+        if self._cut and outer is not None and outer.refused:
+            raise ModelFailure(f"{self._progress()} model judgements of this step were known", self._cut_status)
 
     def _book_ready(self) -> BaseException | None:
         problem = None

@@ -156,7 +156,8 @@ def _coordinator(
         raise OptionError(f"store={store!r} must be a path or a Store")
     if isinstance(store, Store) and store.read_only:
         raise StoreError(f"the store {store} was opened read-only; give its path, or open it without read_only=True")
-    if budget is not None and budget.usd is not None:
+    around = flows.spanning()
+    if (budget is not None and budget.usd is not None) or (around is not None and around.budget.usd is not None):
         _check_prices(chart)
     bounds, outer = Concurrency.of(concurrency), flows.in_force()
     if outer is not None and budget is not None:

@@ -33,6 +33,7 @@ def estimate(
     *,
     lm: Any = None,
     runs: int = 1,
+    first_run: int = 0,
     store: str | PathLike[str] | Store | None = None,
     batch_n: bool = False,
 ) -> Usage:
@@ -48,7 +49,7 @@ def estimate(
 
     Parameters
     ----------
-    metrics, rows, lm, runs, store, batch_n
+    metrics, rows, lm, runs, first_run, store, batch_n
         As for `score`. What `store` holds already is not counted; it is not written to.
 
     Returns
@@ -62,7 +63,7 @@ def estimate(
         As `score` raises them before it starts.
     """
     with using(lm):
-        chart = plan(metrics, runs)
+        chart = plan(metrics, runs, first_run)
         with nullcontext(store) if isinstance(store, Store) or store is None else _reading(store) as opened:
             results = Results(chart, checked_rows(rows), opened)
             results.recall()

@@ -1,8 +1,4 @@
-"""The one limit that every model request of a run passes: how many at once, how fast, and how far.
-
-The number in flight follows the server: additive increase, multiplicative decrease (Chiu and Jain 1989), with
-a slow start. Congestion shows as throttling, or as answers that take more than twice as long as they can.
-"""
+"""The one limit that every model request of a run passes: how many at once, how fast, and how far."""
 
 from __future__ import annotations
 
@@ -12,45 +8,21 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
-from enum import Enum
-from statistics import median
+from dataclasses import replace
 from typing import Any
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status, Usage
 from metricsmith.scoring.limits import Budget, Concurrency
+from metricsmith.scoring.pace import Outcome, Pace, Ticket
 
-__all__ = ["Clock", "Flow", "Outcome", "Ticket", "in_force", "use"]
+__all__ = ["Clock", "Flow", "Outcome", "Ticket", "in_force", "span", "spanning", "use"]
 
 logger = logging.getLogger("metricsmith.scoring")
 
-START = 8  # requests in flight at first
 UNPROVEN = 4  # the same, until the server has answered once: a wrong key burns four requests, not sixty-four
 PATIENCE_AFTER_SUCCESS = 5  # times as many refusals in a row are borne once there was an answer
-SHRINK, EASE = 0.5, 0.8  # what is left of the limit after throttling, and after slow answers
-SLOW = 2.0  # times the quickest round
-FORGETTING = 1.001  # the quickest round counts for a little less with every round, so that a run can slow down
-SMALLEST_ROUND = 8  # answers whose median says something
 LONGEST_WAIT = threading.TIMEOUT_MAX  # seconds, three hundred years or so; more is an error in Python
-
-
-class Outcome(Enum):
-    """How one request ended, as far as the flow is concerned."""
-
-    ANSWERED = "answered"
-    THROTTLED = "throttled"  # 429, 503
-    FAILED = "failed"  # other 5xx, transport, time-out
-    HOPELESS = "hopeless"  # 400, 401, 402, 403, 404: no retry can help
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """The right to send one request: when it was given, in which epoch of the limit, and what it reserves."""
-
-    started: float
-    epoch: int
-    tokens: float
 
 
 class Clock:
@@ -71,6 +43,9 @@ class Clock:
 
 class Flow:
     """Admits requests one by one; shared by all threads of a run.
+
+    A flow that is made inside a `span` sends every request through that flow too, whose budget and ceilings so hold
+    for all of them together.
 
     Parameters
     ----------
@@ -96,8 +71,12 @@ class Flow:
         Why nothing is admitted any more; empty while the flow runs.
     hopeless : str
         The server's words, once it has refused too often; otherwise empty.
+    refused : str
+        Why a request was not admitted, by this flow or one around it; empty while all were.
     barred : bool
         Whether any request met a wrong key, no credit or an unknown model.
+    outer : Flow or None
+        The flow around this one.
     """
 
     def __init__(
@@ -113,14 +92,15 @@ class Flow:
         self.room = room or nullcontext()
         self.spent = Usage()
         self.in_flight = self.unreported = 0
-        self.stopped = self.hopeless = ""
+        self.stopped = self.hopeless = self.refused = ""
         self.barred = False
+        self.outer = _SPAN.get()
         self._clock = clock or Clock()
         self._condition = threading.Condition(threading.Lock())
         self._halted = threading.Event()
         self._deadline = None if self.budget.seconds is None else self._clock.now() + self.budget.seconds
         self._hopeless_in_a_row, self._refused = hopeless_in_a_row, 0
-        self._pace = _Pace(concurrency)
+        self._pace = Pace(concurrency)
         self._answered = False
         self._ended = 0  # requests whose tokens and cost are known
         self._next_start = self._next_tokens = self._clock.now()
@@ -130,16 +110,39 @@ class Flow:
         """How many requests may be in flight now."""
         return self._pace.limit if self._answered else min(self._pace.limit, UNPROVEN)
 
-    def enter(self) -> Ticket:
+    def enter(self, *inner: Flow) -> Ticket:
         """Wait until a request may be sent, and count it.
+
+        Parameters
+        ----------
+        *inner : Flow
+            The flows inside this one that have admitted it already; none is admitted once one of these is stopped.
 
         Raises
         ------
         JudgementFailed
             With status ``budget`` if the budget is spent, with ``skipped`` if the flow was stopped.
         """
+        ticket = self._admit(inner)
+        if self.outer is None:
+            return ticket
+        try:
+            outer = self.outer.enter(self, *inner)
+        except BaseException:
+            with self._condition:
+                self.in_flight -= 1
+                self.spent += Usage(requests=-1)
+                self._condition.notify()
+            self.refused = self.refused or self.outer.refused
+            if self.outer.stopped:
+                self.stop(self.outer.stopped)
+            raise
+        return replace(ticket, started=self._clock.now(), outer=outer)
+
+    def _admit(self, inner: tuple[Flow, ...]) -> Ticket:
+        """Enters as `enter` does, by this flow alone."""
         with self._condition:
-            while (wait := self._wait()) != 0:
+            while (wait := self._wait(inner)) != 0:
                 self._clock.wait(self._condition, wait)
             now = self._clock.now()
             tokens = self._mean_tokens()
@@ -167,6 +170,8 @@ class Flow:
         unreported : int
             Answers of which the tokens are not known.
         """
+        if self.outer is not None and ticket.outer is not None:
+            self.outer.leave(ticket.outer, outcome, usage, message, unreported=unreported)
         with self._condition:
             self.unreported += unreported
             before = self.limit
@@ -181,6 +186,8 @@ class Flow:
             self.in_flight -= 1
             self._judge(outcome, usage, message, unreported)
             self._condition.notify(max(1, 1 + self.limit - before))
+        if self.stopped:
+            self._wake()
 
     def pause(self, seconds: float) -> bool:
         """Wait before a retry.
@@ -190,14 +197,25 @@ class Flow:
         bool
             False at once if the pause would pass the time budget, or as soon as the flow is stopped.
         """
-        if self._deadline is not None and self._clock.now() + seconds > self._deadline:
-            return False
-        return not self._clock.pause(self._halted, seconds)
+        return not self._ends_within(seconds) and not self._clock.pause(self._halted, seconds)
 
     def stop(self, reason: str) -> None:
         """Admit nothing more and wake everybody who waits."""
         with self._condition:
             self._stop(reason)
+        self._wake()
+
+    def _ends_within(self, seconds: float) -> bool:
+        """True if this flow's time, or that of one around it, is over by then."""
+        over = self._deadline is not None and self._clock.now() + seconds > self._deadline
+        return over or (self.outer is not None and self.outer._ends_within(seconds))
+
+    def _wake(self) -> None:
+        """Let those who wait in the flows around see that this one is stopped."""
+        if self.outer is not None:
+            with self.outer._condition:
+                self.outer._condition.notify_all()
+            self.outer._wake()
 
     def _stop(self, reason: str) -> None:
         self.stopped = self.stopped or reason
@@ -228,16 +246,19 @@ class Flow:
                 "or requests instead"
             )
 
-    def _wait(self) -> float | None:
+    def _wait(self, inner: tuple[Flow, ...]) -> float | None:
         """0 to go now, seconds to wait at most, None to wait for others; raises where there is nothing to wait for."""
-        if self.stopped:
-            raise JudgementFailed(f"not asked: {self.stopped}", Status.SKIPPED)
+        stopped = next((flow.stopped for flow in (self, *inner) if flow.stopped), "")
+        if stopped:
+            self.refused = self.refused or self.stopped
+            raise JudgementFailed(f"not asked: {stopped}", Status.SKIPPED)
         now = self._clock.now()
         left = None if self._deadline is None else self._deadline - now
         spent = self._overspent(left)
         if spent:
+            self.refused = f"the budget of {spent} is spent"
             self._condition.notify_all()  # the others are to know it too
-            raise JudgementFailed(f"not asked: the budget of {spent} is spent", Status.BUDGET)
+            raise JudgementFailed(f"not asked: {self.refused}", Status.BUDGET)
         if self.in_flight >= self.limit or (self.in_flight and self._might_overspend()):
             return left
         until = max(self._next_start - now, self._next_tokens - now)
@@ -270,58 +291,26 @@ class Flow:
         return (self.spent.prompt_tokens + self.spent.completion_tokens) / max(1, self._ended)
 
 
-class _Pace:
-    """The adaptive limit."""
-
-    def __init__(self, bounds: Concurrency) -> None:
-        self.bounds = bounds
-        self.epoch = 0  # rises with every decrease; what started before one does not cause another
-        self._limit = float(bounds.high if bounds.low == bounds.high else max(bounds.low, min(START, bounds.high)))
-        self._slow_start = True
-        self._round: list[float] = []
-        self._round_size = max(SMALLEST_ROUND, self.limit)
-        self._quickest = float("inf")
-
-    @property
-    def limit(self) -> int:
-        return int(self._limit)
-
-    def learn(self, ticket: Ticket, outcome: Outcome, seconds: float, *, full: bool) -> None:
-        """Adapt to one ended request; `full`: the limit was in use."""
-        if self.bounds.low == self.bounds.high or ticket.epoch < self.epoch:
-            return
-        if outcome is Outcome.THROTTLED:
-            self._shrink(SHRINK)
-        elif outcome is Outcome.ANSWERED:
-            if full:
-                self._limit = min(self.bounds.high, self._limit + (1.0 if self._slow_start else 1.0 / self._limit))
-            self._time(seconds)
-        elif outcome is Outcome.FAILED:
-            self._time(seconds)
-
-    def _time(self, seconds: float) -> None:
-        """Compare each round's median with the quickest so far."""
-        self._round.append(seconds)
-        if len(self._round) < self._round_size:
-            return
-        middle = median(self._round)
-        self._new_round()
-        self._quickest = min(self._quickest * FORGETTING, middle)
-        if middle > SLOW * self._quickest:
-            self._shrink(EASE)
-
-    def _shrink(self, share: float) -> None:
-        self._limit = max(float(self.bounds.low), self._limit * share)
-        self._slow_start = False
-        self.epoch += 1
-        self._new_round()
-
-    def _new_round(self) -> None:
-        self._round.clear()
-        self._round_size = max(SMALLEST_ROUND, self.limit)
-
-
 _FLOW: ContextVar[Flow | None] = ContextVar("metricsmith_flow", default=None)
+_SPAN: ContextVar[Flow | None] = ContextVar("metricsmith_span", default=None)
+
+
+def spanning() -> Flow | None:
+    """The flow that spans all flows made here, if there is one."""
+    return _SPAN.get()
+
+
+@contextmanager
+def span(flow: Flow) -> Iterator[Flow]:
+    """Let every flow that is made in a block admit its requests through `flow` too.
+
+    So a run of many parts, each with a pace and a patience of its own, has one budget and one rate.
+    """
+    token = _SPAN.set(flow)
+    try:
+        yield flow
+    finally:
+        _SPAN.reset(token)
 
 
 def in_force() -> Flow | None:

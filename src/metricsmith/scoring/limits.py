@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, Self
 
 from metricsmith.errors import OptionError
+from metricsmith.records import Usage
 
 __all__ = ["Budget", "Concurrency", "PerJudge"]
 
@@ -52,6 +53,28 @@ class Budget:
                     f"a budget of {value!r} {limit.name} has no meaning; give a {kind} above 0, or None "
                     f"(no --max-{limit.name}) for no limit"
                 )
+
+    def beside(self, usage: Usage) -> list[tuple[bool, str]]:
+        """Each limit beside an estimate: True if it does not reach, and so in words.
+
+        Time is not estimated, and where nothing is asked nothing is said.
+        """
+        tokens, cost = usage.prompt_tokens + usage.completion_tokens, usage.cost
+        lines = []
+        for name, limit, asked, words in (
+            ("requests", self.requests, usage.requests, f"{usage.requests:,} requests"),
+            ("tokens", self.tokens, tokens, f"{tokens:,} tokens"),
+            ("usd", self.usd, cost or 0.0, f"${cost or 0.0:.2f}"),
+        ):
+            if limit is None or not usage.requests:
+                continue
+            if name == "usd" and cost is None:
+                lines.append((False, f"the price is unknown, so that --max-usd {limit} cannot be kept"))
+                continue
+            short = asked > limit
+            allows = f"more than --max-{name} {limit} allows" if short else f"within --max-{name} {limit}"
+            lines.append((short, f"an estimate of {words} is {allows}"))
+        return lines
 
 
 @dataclass(frozen=True, slots=True)

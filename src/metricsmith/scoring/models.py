@@ -1,4 +1,4 @@
-"""What identifies a language model, whether it can repeat itself, and what must not be told of it."""
+"""The identity of a language model, its sampling, and its secrets."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def check_sampling(lm: Any, runs: int | None = None, *, temperature: float | Non
     model = getattr(lm, "model", type(lm).__name__)
     raise OptionError(
         f"{wanted} independent samples, and the temperature of {model} is {seen}; it must be set above "
-        f"{LOWEST_TEMPERATURE}: dspy.LM({str(model)!r}, temperature=1.0)"
+        f"{LOWEST_TEMPERATURE}: dspy.LM({str(model)!r}, temperature=1.0), --temperature 1"
     )
 
 

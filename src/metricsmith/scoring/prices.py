@@ -1,4 +1,4 @@
-"""What requests to a model cost, by the price list that DSPy brings along and bills by."""
+"""The price of requests to a model, by the list that DSPy brings along and bills by."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from brought import write_brought
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.datasets import plain_notices
@@ -255,3 +256,14 @@ def test_the_signature_names_what_decides_the_numbers():
 def test_a_task_of_ones_own_is_shown():
     task = Task("Say it.", "stars", Scale(1, 3, 1))
     assert Prober(n=4).probe(BANK.get("rouge1_r"), ROWS, task).task == task
+
+
+def test_a_table_that_knows_who_rated_brings_its_ceiling_and_the_same_probe(tmp_path):
+    table = read_table(write_brought("two_raters", tmp_path).path, target="rating")
+    metric, prober = BANK.get("distinct_2"), Prober(n=4)
+    record = prober.probe(metric, table)
+    assert record.raters == table.rater_ceiling()
+    assert record.raters.raters == 2
+    bare = prober.probe(metric, table.rows)
+    assert bare.raters is None
+    assert (bare.signature, str(bare.subjects)) == (record.signature, str(record.subjects))

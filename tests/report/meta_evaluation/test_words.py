@@ -70,6 +70,19 @@ def test_a_dash_stands_for_two_metrics_that_were_not_tested():
     assert words.p_values(three)[1] == [("a", ".010", "–"), ("b", "", ".200")]
 
 
+def test_a_cluster_under_the_test_of_pairs_comes_with_a_caution():
+    spa, acc = FULL.tasks
+    assert words.caution(FULL, acc) == (
+        "The clusters of acc-t rest on WMT's test, which told equally good metrics apart in 17 % of simulated runs at "
+        ".05; the test that exchanges scores (--swap scores) did so in 5.5 %: use it before saying that one metric "
+        "beats another by a little."
+    )
+    assert words.caution(FULL, spa) == ""
+    assert words.caution(record(spa, acc, swap="scores"), acc) == ""
+    assert words.caution(FULL, task("acc", line("a", 0.5, 1), line("b", 0.4, 2))) == ""
+    assert words.caution(FULL, task("acc-t", line("a", 0.5, 1))) == ""
+
+
 def test_every_measure_has_a_meaning():
     assert set(words.MEANINGS) == set(MEASURES)
 

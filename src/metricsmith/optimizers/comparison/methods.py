@@ -69,7 +69,7 @@ class Method:
     lacks : callable
         What is missing to run it, in words that say how to get it; empty if nothing is.
     requests : callable
-        The most that one seed asks of the model, faults aside.
+        The most that one repetition asks of the model, faults aside, from a setting whose options number it.
     seeded : bool
         Whether the seed can change anything. Where it cannot, the method is run once, for all seeds.
     """
@@ -174,11 +174,12 @@ def _dna_requests(setting: Setting) -> Usage:
 
 
 def _estimated(setting: Setting, judge: Metric) -> Usage:
-    return estimate([judge], setting.test.rows, lm=setting.options.lm)
+    options = setting.options
+    return estimate([judge], setting.test.rows, lm=options.lm, first_run=options.repetition, store=options.store)
 
 
 def _autometrics_requests(setting: Setting) -> Usage:
-    return estimate_run(Sides("holdout", setting.learned, setting.test), setting.task, setting.options)
+    return estimate_run(Sides("holdout", setting.learned, setting.test), setting.task, setting.options, most=True)
 
 
 def _needs_existing(setting: Setting) -> str:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +18,18 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.comparison.figures import against, common_rows, measured
 from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS, METHODS, REFERENCE, Method, Predicted
 from metricsmith.optimizers.comparison.setting import Setting, prepare
+from metricsmith.optimizers.estimate import times
 from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.sources import sparse_note
+from metricsmith.optimizers.spending import budget_lines, spending
 from metricsmith.optimizers.stages import stage
+from metricsmith.optimizers.twins import twin_note
 from metricsmith.programs.asked_scale import asked_note, asked_scale
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.rivals import few_groups_apart
+from metricsmith.report.systems import same_systems_note
 from metricsmith.resampling import MINIMUM_GROUPS, holm
 from metricsmith.scoring.models import check_sampling
 from metricsmith.store import Store
@@ -59,7 +64,8 @@ def compare(
     table : Table
         Read by `read_table`; its candidate columns count as existing metrics.
     optimizer : AutoMetrics, optional
-        By default ``AutoMetrics()``. All methods use its model, bank, store, concurrency, gate and seed.
+        By default ``AutoMetrics()``. All methods use its model, bank, store, concurrency, gate and seed, and share its
+        budget.
     methods : sequence of str or mapping of str to Method
         Names out of `metricsmith.optimizers.comparison.methods.METHODS`, or methods of your own by name. One that lacks
         what it needs (such as a language model) is listed with the reason and not run.
@@ -83,14 +89,16 @@ def compare(
     DataError
         If there are fewer than three groups, or the training ratings are constant.
     ModelFailure
-        If the model fails beyond the gate; with a store, nothing that was judged is lost.
+        If the model fails beyond the gate, or the budget runs out; with a store, nothing that was judged is lost.
     """
     started = time.perf_counter()
     bench = _bench(table, optimizer, methods, seeds, guideline, fraction, validation, dimensions)
     if bench.options.store is not None and not isinstance(bench.options.store, Store):
         Store(bench.options.store).close()  # one that cannot be used is found out before anything is paid for
-    estimated = bench.estimated
-    predicted = {key: bench.predictions(key) for key in bench.available}
+    options, estimated = bench.options, bench.estimated
+    limits: dict[str, Any] = {"expected": estimated, "store": options.store, "model": options.model}
+    with spending(options.budget, options.concurrency, **limits):
+        predicted = {key: bench.predictions(key) for key in bench.available}
     lines = _lines(bench, predicted)
     usage = sum((line.usage for line in lines), Usage())
     return Comparison(
@@ -137,6 +145,7 @@ def compare_plan(
             *lines,
             f"requests: at most {total.requests}, prompt tokens: {total.prompt_tokens}, completion tokens: "
             f"{total.completion_tokens} ({cost}; tokens and price are estimates, retries and repairs are not counted)",
+            *(f"budget: {line}" for line in budget_lines(bench.options.budget, total)),
             "nothing was sent and nothing was written",
         ]
     )
@@ -214,7 +223,7 @@ def _bench(
     )
     with setting.options.asking():
         lacking = {key: method.lacks(setting) for key, method in chosen.items()}
-        bounds = {key: _times(chosen[key].requests(setting), seeds) for key in chosen if not lacking[key]}
+        bounds = {key: _bound(method, setting, seeds) for key, method in chosen.items() if not lacking[key]}
     if seeds > 1 and any(bound.requests for bound in bounds.values()):
         check_sampling(setting.options.model, seeds)
     return _Bench(setting, chosen, seeds, lacking, bounds)
@@ -235,11 +244,12 @@ def _chosen(methods: Methods) -> Mapping[str, Method]:
     return chosen
 
 
-def _times(usage: Usage, count: int) -> Usage:
-    return Usage(
-        count * usage.requests, count * usage.prompt_tokens, count * usage.completion_tokens,
-        None if usage.cost is None else count * usage.cost,
-    )  # fmt: skip
+def _bound(method: Method, setting: Setting, seeds: int) -> Usage:
+    """The most that all repetitions ask; a store may hold some of them."""
+    if setting.options.store is not None:
+        every = [replace(setting.options, repetition=seed) for seed in range(seeds)]
+        return sum((method.requests(replace(setting, options=options)) for options in every), Usage())
+    return times(method.requests(setting), seeds)
 
 
 def _check_shape(method: Method, result: Predicted, n: int) -> None:
@@ -256,7 +266,8 @@ def _lines(bench: _Bench, predicted: Mapping[str, Sequence[Predicted]]) -> tuple
     values = common_rows({key: np.array([result.values for result in results]) for key, results in predicted.items()})
     lines = []
     for key, method in bench.methods.items():
-        asks = bool(bench.bounds.get(key, Usage()).requests) or "language model" in bench.lacking[key]
+        asked = bench.bounds.get(key, Usage()).requests or "language model" in bench.lacking[key]
+        asks = bool(asked or any(one.judgements.get("requested") for one in predicted.get(key, ())))  # or from a store
         if bench.lacking[key]:
             lines.append(MethodResult(key, method.label, asks, bench.lacking[key]))
             continue
@@ -281,6 +292,8 @@ def _counts(setting: Setting, table: Table) -> dict[str, int]:
 
 def _notes(bench: _Bench) -> list[str]:
     notes = ["scores of existing metrics are computed once; the first method that needs them bears their time"]
+    learned, test = bench.setting.learned.rows, bench.setting.test.rows
+    notes += filter(None, [twin_note([(learned, test)]), same_systems_note(test)])
     if REFERENCE in bench.available and len(bench.available) > 1:
         notes += filter(None, [few_groups_apart(len(set(bench.setting.test.groups)))])
     if "guideline_judge" in bench.available and not bench.setting.guideline.strip():

@@ -12,11 +12,13 @@ from typing import Any, Literal
 import dspy
 import numpy as np
 
+from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric, content_hash, row_text
 from metricsmith.optimizers.probing.findings import Findings, find
 from metricsmith.optimizers.probing.outputs import Changed, drawn
 from metricsmith.optimizers.probing.subjects import UNITS, Unit, numbers, probed
+from metricsmith.optimizers.spending import check_budget, spending
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.catalogue import BUILTIN, perturb, sources_of
@@ -26,7 +28,7 @@ from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import estimate, score
-from metricsmith.scoring.limits import Concurrency
+from metricsmith.scoring.limits import Budget, Concurrency
 from metricsmith.scoring.models import using
 from metricsmith.scoring.plan import as_metric
 from metricsmith.signatures.axes import Axis
@@ -62,6 +64,8 @@ class Prober:
         each metric's own scale); the same for all metrics.
     lm : dspy.LM, optional
         For judges and generated perturbers; None takes the one in force.
+    budget : Budget, optional
+        What the whole probe may spend; where it runs out the probe ends with a `ModelFailure`.
     concurrency, store, max_failure_rate, progress
         As for `score`.
     seed : int
@@ -82,6 +86,7 @@ class Prober:
     lm: Any = None
     concurrency: Literal["auto"] | int | Concurrency = "auto"
     store: str | PathLike[str] | Store | None = None
+    budget: Budget | None = None
     max_failure_rate: float = 0.2
     progress: bool = False
     seed: int = 0
@@ -96,17 +101,19 @@ class Prober:
             raise OptionError("rules aim at no dimension: take perturbers='generated' or 'all', or no dimensions")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise OptionError(f"seed={self.seed!r} must be a whole number from 0")
+        check_budget(self.budget)
 
-    def probe(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> ProbeRecord:
+    def probe(self, metric: Metric, rows: Sequence[dspy.Example] | Table, task: Task | None = None) -> ProbeRecord:
         """Probe a metric.
 
         Parameters
         ----------
         metric : Metric
             An induced metric (its components are probed along), a judge, a bank metric, or a function as `score` takes.
-        rows : sequence of dspy.Example
+        rows : sequence of dspy.Example or Table
             As `make_row` builds them. Ratings are not needed; where there are any under the task's target, the best
-            rated outputs to other inputs come first where one stands in for another.
+            rated outputs to other inputs come first where one stands in for another. A table that knows who rated
+            brings the ceiling that follows from how its raters agree.
         task : Task, optional
             By default an induced metric's own.
 
@@ -119,20 +126,22 @@ class Prober:
         OptionError, DataError
             If an option has no meaning, or no row has an output.
         NeedsError, ModelFailure
-            If a model is needed and missing, or fails beyond the gate.
+            If a model is needed and missing, or fails beyond the gate, or the budget runs out.
         """
         started = time.perf_counter()
+        raters, rows = (rows.rater_ceiling(), rows.rows) if isinstance(rows, Table) else (None, rows)
         with using(self.lm):
             task = _task(metric, task)
             changed, sources = self._by_rule(rows, task)
             estimated = self._estimate(metric, changed, sources, task)
-            changed, generated = self._by_model(changed, sources, task)
-            subjects = probed(metric, self.against)
-            every = changed.rows
-            table = score(
-                [one.metric for one in subjects if one.metric is not None], every, concurrency=self.concurrency,
-                store=self.store, max_failure_rate=self.max_failure_rate, progress=self.progress,
-            )  # fmt: skip
+            with spending(self.budget, self.concurrency, expected=estimated, store=self.store, model=dspy.settings.lm):
+                changed, generated = self._by_model(changed, sources, task)
+                subjects = probed(metric, self.against)
+                every = changed.rows
+                table = score(
+                    [one.metric for one in subjects if one.metric is not None], every, concurrency=self.concurrency,
+                    store=self.store, max_failure_rate=self.max_failure_rate, progress=self.progress,
+                )  # fmt: skip
             signature = self._signature(subjects[0].metric, changed)
         attacked = np.array([False] * len(changed.originals) + [one.effect == "attack" for one in changed.made])
         values = numbers(subjects, table, [row_text(row).output for row in every], attacked, self.unit, self.seed)
@@ -154,6 +163,7 @@ class Prober:
             estimated=estimated,
             warnings=tuple(_warnings(found, changed, table.counts())),
             notes=generated.notes,
+            raters=raters,
         )
 
     def estimate(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> Usage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.programs.texts import marked_anew
 from metricsmith.records import Scale
 
-__all__ = ["example_of", "shown_numbers", "stands_in_demos"]
+__all__ = ["example_of", "showing", "shown_numbers", "stands_in_demos"]
 
 FloatArray = NDArray[np.float64]
 
@@ -101,3 +101,10 @@ def _mapped(rating: float, raters: Scale, own: Scale) -> float:
 
 def _reason(row: dspy.Example) -> str:
     return str(row.get("reason") or "")
+
+
+def showing(judge: dspy.Module, demos: Sequence[Any]) -> dspy.Module:
+    """A copy of a judge whose first predictor has these demonstrations."""
+    copy = judge.deepcopy()
+    copy.predictors()[0].demos = list(demos)
+    return copy

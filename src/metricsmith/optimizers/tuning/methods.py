@@ -22,7 +22,7 @@ from metricsmith.optimizers.tuning.metered import Meter
 from metricsmith.optimizers.tuning.student import Demos, Student, own_demos, without_demos
 from metricsmith.programs.texts import fence
 
-__all__ = ["METHODS", "THREADS", "Job", "Method", "evaluate"]
+__all__ = ["METHODS", "THREADS", "Job", "Method", "evaluate", "labeled_count", "mipro_count", "mipro_trials"]
 
 THREADS = 8
 MINIBATCH = 4  # rows that GEPA reflects on
@@ -129,13 +129,14 @@ def evaluate(job: Job, student: Student) -> None:
         pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C only what is on its way is waited for
 
 
-def _labeled_count(job: Job, requests: int) -> int:
+def labeled_count(job: Job, requests: int) -> int:
+    """The number of draws that so many requests reach for."""
     return min(SETS, len(job.draws), requests // job.select_calls)
 
 
 def _labeled(job: Job, requests: int) -> None:
     """Several draws of rated examples, in place of those that the judge has."""
-    for draw in job.draws[: _labeled_count(job, requests)]:
+    for draw in job.draws[: labeled_count(job, requests)]:
         evaluate(job, job.student(draw(), {}))
 
 
@@ -159,22 +160,24 @@ def _mipro_requests(job: Job, instructions: int) -> int:
     rows, predictors = len(job.bench.learn), len(job.judge.predictors())
     summary = 2 + min(SUMMARY_MOST, math.ceil(rows / SUMMARY_BATCH))
     proposals = 2 * (summary + instructions * predictors)
-    return job.learn_calls + proposals + _mipro_trials(job, instructions) * job.select_calls
+    return job.learn_calls + proposals + mipro_trials(job, instructions) * job.select_calls
 
 
-def _mipro_trials(job: Job, instructions: int) -> int:
+def mipro_trials(job: Job, instructions: int) -> int:
+    """The number of candidates that MIPROv2 tries, as many as it would by itself."""
     variables = 2 * len(job.judge.predictors())
     return int(max(2 * variables * math.log2(instructions), 1.5 * instructions))
 
 
-def _mipro_count(job: Job, requests: int) -> int:
+def mipro_count(job: Job, requests: int) -> int:
+    """The number of instructions that so many requests reach for; 0 where they do not reach for three."""
     fitting = [count for count in range(3, INSTRUCTIONS + 1) if _mipro_requests(job, count) <= requests]
     return max(fitting, default=0)
 
 
 def _mipro(job: Job, requests: int) -> None:
     """Instructions and bootstrapped demonstrations together, searched by MIPROv2."""
-    count = _mipro_count(job, requests)
+    count = mipro_count(job, requests)
     try:
         import optuna  # noqa: F401
     except ImportError as problem:
@@ -194,7 +197,7 @@ def _mipro(job: Job, requests: int) -> None:
         job.student(),
         trainset=[Marked(dict(row.items())).with_inputs(*row.inputs().keys()) for row in job.bench.learn.rows],
         valset=job.bench.select.rows,
-        num_trials=_mipro_trials(job, count),
+        num_trials=mipro_trials(job, count),
         minibatch=False,
         program_aware_proposer=False,
         view_data_batch_size=SUMMARY_BATCH,
@@ -245,7 +248,7 @@ def _shuffled(rows: Sequence[dspy.Example], seed: int) -> list[dspy.Example]:
 
 METHODS: Mapping[str, Method] = {
     "labeled": Method(
-        lambda job: job.select_calls, lambda job, most: _labeled_count(job, most) * job.select_calls, _labeled
+        lambda job: job.select_calls, lambda job, most: labeled_count(job, most) * job.select_calls, _labeled
     ),
     "bootstrap": Method(
         lambda job: job.learn_calls + job.select_calls,
@@ -253,7 +256,7 @@ METHODS: Mapping[str, Method] = {
         _bootstrap,
     ),
     "mipro": Method(
-        lambda job: _mipro_requests(job, 3), lambda job, most: _mipro_requests(job, _mipro_count(job, most)), _mipro
+        lambda job: _mipro_requests(job, 3), lambda job, most: _mipro_requests(job, mipro_count(job, most)), _mipro
     ),
     "gepa": Method(_gepa_floor, lambda _, most: most, _gepa),
     "auto": Method(_gepa_floor, lambda _, most: most, _auto),

@@ -65,7 +65,7 @@ def setting(record: Comparison) -> str:
 
 
 def ceiling(record: Comparison) -> list[str]:
-    """How people agree, the ceiling that follows, and the methods above it."""
+    """Lines on the agreement of people, the ceiling that follows, and the methods above it."""
     return ceiling_lines(record.raters, {line.label: line.tau for line in record.run})
 
 

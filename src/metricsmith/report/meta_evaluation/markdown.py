@@ -21,6 +21,7 @@ def render_meta_evaluation_markdown(record: MetaEvaluation) -> str:
         rows = [(words.label(line, task), *words.cells(task, line)) for line in words.lines(task)]
         lines += [f"## {escape(task.task)}", "", escape(words.meaning(task)), ""]
         lines += [*_table(("metric", *words.columns(task)), rows), ""]
+        lines += [escape(said), ""] if (said := words.caution(record, task)) else []
         head, rows = words.p_values(task)
         if rows:
             lines += ["p-values, row better than column:", "", *_table(head, rows), ""]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metricsmith.meta_evaluation.evaluation import TaskResult, average_tasks, evaluate_task, tasks_by_name
+from metricsmith.meta_evaluation.evaluation import TaskResult, average_tasks, evaluate_tasks, tasks_by_name
 from metricsmith.meta_evaluation.measures import MEASURES, SystemCorrelation
 from metricsmith.meta_evaluation.ranking import FEW_METRICS, TaskAverage, Tests
 from metricsmith.meta_evaluation.significance import Swap
@@ -51,6 +50,8 @@ class MetaEvaluation:
         The line that makes every number reproducible.
     notes, warnings : tuple of str
     title : str
+    swap : "pairs" or "scores"
+        As for `rank_table`.
     """
 
     target: str
@@ -66,6 +67,7 @@ class MetaEvaluation:
     notes: tuple[str, ...] = field(default=())
     warnings: tuple[str, ...] = field(default=())
     title: str = "Metrics beside gold ratings"
+    swap: Swap = "pairs"
 
     def as_dict(self) -> dict[str, Any]:
         """The content of ``meta_evaluation.json``: JSON-ready, NaN as None."""
@@ -89,6 +91,7 @@ def meta_evaluate(
     sources: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
     tested: Callable[[str, int, int], None] | None = None,
+    workers: int | None = None,
 ) -> MetaEvaluation:
     """Evaluate metrics against gold ratings, as `read_score_matrices` gives both.
 
@@ -118,7 +121,9 @@ def meta_evaluate(
     notes : sequence of str
     tested : callable, optional
         Called after each test of two metrics with the task, how many are done, and of how many: at the size of a WMT
-        test set one takes seconds.
+        test set one takes seconds. Tasks take turns.
+    workers : int, optional
+        As for `evaluate_tasks`.
 
     Raises
     ------
@@ -130,22 +135,10 @@ def meta_evaluate(
     measures = tasks_by_name(tasks, seed=seed, decimals=decimals)
     deciding = tests == "deciding" or (tests is None and len(metrics) > FEW_METRICS)
     groups = documents or None
-    results = tuple(
-        evaluate_task(
-            name,
-            one,
-            metrics,
-            gold,
-            raters=raters,
-            groups=groups,
-            resamples=resamples,
-            seed=seed,
-            swap=swap,
-            tests=tests,
-            tested=tested and partial(tested, name),
-        )
-        for name, one in measures.items()
-    )
+    results = evaluate_tasks(
+        measures, metrics, gold, raters=raters, groups=groups, resamples=resamples, seed=seed, swap=swap, tests=tests,
+        tested=tested, workers=workers,
+    )  # fmt: skip
     together = np.array([np.asarray(scores, dtype=float) for scores in (gold, *metrics.values())])
     segments = together.shape[2]
     return MetaEvaluation(
@@ -171,6 +164,7 @@ def meta_evaluate(
             ]
         ),
         notes=(*notes, *([] if documents else [INDEPENDENT]), *([DECIDING] if deciding else [])),
+        swap=swap,
         warnings=tuple(_warnings(results, len(systems), len(set(documents)) or segments)),
     )
 

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 
 from metricsmith.meta_evaluation.evaluation import WMT24, MetricResult, TaskResult
+from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy
 from metricsmith.report.formats import MISSING, count, interval, p_value, raw, statistic
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
 from metricsmith.report.sentences import Verdict
 
 __all__ = [
-    "GLOSSARY", "MEANINGS", "cells", "columns", "label", "lines", "meaning", "overview", "p_values", "setting",
-    "verdict",
+    "GLOSSARY", "MEANINGS", "caution", "cells", "columns", "label", "lines", "meaning", "overview", "p_values",
+    "setting", "verdict",
 ]  # fmt: skip
 
 UNDEFINED = "undefined"
@@ -43,8 +44,8 @@ GLOSSARY = (
         "Going down the table a metric opens a new cluster when one of the present cluster is significantly better (p "
         "up to .05, not corrected for the number of tests, as in WMT). Metrics of one cluster may still differ: there "
         "may be too few segments to tell. The test of acc-t exchanges what two metrics decide about pairs, at fixed "
-        "thresholds, as in WMT since 2023: a small lead is easily significant there. If the signature says that tests "
-        "exchange scores, and for all other measures, scores are exchanged (PERM-BOTH).",
+        "thresholds, as in WMT since 2023: a small lead is easily significant there. For all other measures, and if "
+        "the signature says that tests exchange scores, scores are exchanged (PERM-BOTH).",
     ),
     (
         "95 %",
@@ -143,6 +144,19 @@ def p_values(task: TaskResult) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         for place, (name, row) in enumerate(zip(names, task.p_values, strict=True))
     ]
     return ("better than", *names[1:]), rows[:-1]
+
+
+def caution(record: MetaEvaluation, task: TaskResult) -> str:
+    """The error rate of the test behind a task's clusters, where it is above what the test says; else empty."""
+    measure = MEASURES.get(task.task)
+    exchanged = record.swap == "pairs" and isinstance(measure, SegmentAccuracy) and measure.epsilon is None
+    if not exchanged or sum(one.rank is not None for one in task.metrics) < 2:
+        return ""
+    return (
+        f"The clusters of {task.task} rest on WMT's test, which told equally good metrics apart in 17 % of simulated "
+        f"runs at .05; the test that exchanges scores (--swap scores) did so in 5.5 %: use it before saying that one "
+        f"metric beats another by a little."
+    )
 
 
 def verdict(record: MetaEvaluation) -> Verdict:

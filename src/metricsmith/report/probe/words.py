@@ -70,7 +70,7 @@ class Piece:
 
 
 def ceiling(record: ProbeRecord) -> list[str]:
-    """How people agree on these outputs, and the ceiling that follows for any metric."""
+    """Lines on the agreement of people on these outputs, and the ceiling that follows for any metric."""
     return ceiling_lines(record.raters, {})
 
 

@@ -1,0 +1,45 @@
+"""A flow on a clock that tests move on, and requests through it."""
+
+from __future__ import annotations
+
+from metricsmith.records import Usage
+from metricsmith.scoring.flow import Clock, Flow, Outcome
+
+__all__ = ["ONE", "Hand", "ask", "proven"]
+
+
+ONE = Usage(1, 80, 20, 0.01)
+
+
+class Hand(Clock):
+    """A clock that waits by moving on; only a wait without end would block, and that is an error here."""
+
+    def __init__(self):
+        self.time = 0.0
+        self.waits = 0
+
+    def now(self):
+        return self.time
+
+    def wait(self, condition, seconds):
+        assert seconds is not None, "would wait for ever"
+        self.waits += 1
+        self.time += seconds
+
+    def pause(self, halted, seconds):
+        self.time += seconds
+        return halted.is_set()
+
+
+def ask(flow, clock, outcome=Outcome.ANSWERED, seconds=0.1, usage=ONE, message=""):
+    ticket = flow.enter()
+    clock.time += seconds
+    flow.leave(ticket, outcome, usage, message)
+
+
+def proven(concurrency, budget=None):
+    """A flow whose server has answered once."""
+    clock = Hand()
+    flow = Flow(concurrency, budget, clock=clock)
+    ask(flow, clock)
+    return flow, clock
