@@ -98,6 +98,25 @@ def test_a_metric_of_another_run_is_overwritten_only_by_force(inducing, tmp_path
     assert (tmp_path / "out" / "metric.json").read_bytes() != before
 
 
+def test_as_many_rows_by_another_condition_or_columns_in_other_roles_make_another_run(run, tmp_path):
+    rows = [f"{number % 5},{number % 3},text {number},note {number},{'ab'[number % 2]}" for number in range(80)]
+    (tmp_path / "own.csv").write_text("\n".join(["rating,good,answer,note,side", *rows]))
+
+    def inducing(*options):
+        return run("induce", tmp_path / "own.csv", *BANKLESS, *options, "--out", tmp_path / "out")
+
+    assert inducing("--where", "side=a", "--where", "rating!=0", "--context", "note")[0] == 0
+    for other in (
+        ("--where", "side=b", "--where", "rating!=0", "--context", "note"),
+        ("--where", "side=a", "--where", "rating!=0", "--id", "note"),
+    ):
+        code, _, err = inducing(*other)
+        assert code == 2
+        assert "another run, which would be lost (metricsmith " in err
+        assert " where rating!=0 and side=a, 32 rows, columns target rating, output answer, context note, " in err
+    assert inducing("--where", "rating!=0", "--where", "side=a", "--context", "note")[0] == 0
+
+
 def test_the_same_command_rewrites_its_own_metric_and_a_dry_run_refuses_nothing(inducing, tmp_path):
     assert inducing() == (0, "")
     assert inducing("--store", tmp_path / "s.db") == (0, "")  # where judgements are kept decides on no number

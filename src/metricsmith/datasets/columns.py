@@ -102,6 +102,10 @@ class Columns:
         single = [self.target, self.output, self.context, self.id, self.group, self.system, self.rater]
         return tuple(dict.fromkeys([name for name in single if name] + [*self.inputs, *self.references]))
 
+    def __str__(self) -> str:
+        """Each role with its columns, in the words of a signature line."""
+        return ", ".join(f"{role} {' and '.join(names)}" for role, names in _by_role(self).items() if names)
+
 
 def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (), guess_target: bool = True) -> Columns:
     """Check the named columns and guess the others from their names, as far as their cells allow.

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import dspy
@@ -68,6 +69,8 @@ class Table:
         Where the rows came from.
     people : People, optional
         What each rater gave each output, where the table says who rated: then a row is an output, not a rating.
+    where : tuple of str
+        The conditions that chose the rows among those of the file.
     """
 
     task: Task
@@ -80,9 +83,16 @@ class Table:
     checksum: str
     name: str
     people: People | None = field(default=None, repr=False)
+    where: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def source(self) -> str:
+        """The file and the conditions that chose rows of it, in the words of a signature line."""
+        chosen = f" where {' and '.join(sorted(self.where))}" if self.where else ""
+        return f"{PurePath(self.name).name} sha256:{self.checksum}{chosen}"
 
     @property
     def ids(self) -> list[str]:
@@ -244,6 +254,7 @@ def read_table(
         checksum=raw.checksum,
         name=raw.name,
         people=outputs.people,
+        where=_many(where),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -269,7 +269,7 @@ def _sides(table: Table, options: Options, task: Task, division: Division) -> Si
         kind, how = "cv", f"{cv}-fold cross-validation by group"
         parts = folds(part.groups, cv, options.seed, part.texts, ratings=part.ratings)
     elif test is not None:
-        kind, how = "file", f"test {PurePath(test.name).name} sha256:{test.checksum}"
+        kind, how = "file", f"test {test.source}"
         order = content_order(test.rows, task.target)
         given["test"] = order[~np.isnan(test.ratings[order])]
         held = Rated.of(test.subset(given["test"]).rows, task.target)
@@ -284,9 +284,8 @@ def _sides(table: Table, options: Options, task: Task, division: Division) -> Si
         two = holdout(part.groups, part.texts, fraction=division.fraction, seed=options.seed, ratings=part.ratings)
         train, held = rated.take(two.train), rated.take(two.test)
         given |= {"train": places[two.train], "test": places[two.test]}
-    columns = ", ".join(table.columns.used())
     origin = (
-        f"data {PurePath(table.name).name} sha256:{table.checksum}, {len(table)} rows, columns {columns}, "
+        f"data {table.source}, {len(table)} rows, columns {table.columns}, "
         f"scale {task.scale}{f', {table.people}' if table.people is not None else ''} | {how}"
     )
     first = options.sources.check_columns(part.rows, task.target)

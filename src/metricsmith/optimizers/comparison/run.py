@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -331,7 +330,7 @@ def _signature(bench: _Bench, table: Table) -> str:
     return " | ".join(
         [
             f"metricsmith {__version__}",
-            f"data {PurePath(table.name).name} sha256:{table.checksum}, columns {', '.join(table.columns.used())}, "
+            f"data {table.source}, columns {table.columns}, "
             f"scale {bench.setting.task.scale}{f', {table.people}' if table.people is not None else ''}",
             f"{counts['train']}/{counts['validation']}/{counts['test']} train/validation/test rows by group",
             f"methods {', '.join(bench.available)}",
