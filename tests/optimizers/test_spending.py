@@ -149,6 +149,16 @@ def test_a_refusal_that_a_part_swallows_ends_the_run_all_the_same(server):
     assert "the estimate for all was 7 requests" in str(stop.value)
 
 
+def test_a_retry_for_which_no_time_is_left_ends_the_run_instead_of_a_missing_row():
+    with serve(own_axes) as busy, dspy.context(lm=busy.lm()):
+        model_call(JUDGE, output="a")  # the first request of a process takes longer
+        busy.always = 503
+        with pytest.raises(ModelFailure, match="the budget of 0.2 seconds is spent") as stop:
+            ask("b", seconds=0.2)
+    assert busy.requests <= 2
+    assert stop.value.status == Status.BUDGET
+
+
 def test_a_part_with_a_budget_of_its_own_counts_for_both_and_its_end_is_its_own(server):
     with dspy.context(lm=server.lm()), spending(Budget(requests=3), "auto", expected=Usage()):
         with pytest.raises(ModelFailure, match="the budget of 1 requests is spent"):

@@ -270,11 +270,27 @@ def test_an_inner_flow_that_is_stopped_lets_nobody_wait_outside():
 def test_the_end_of_a_span_ends_its_flows_and_no_retry_waits_past_its_time():
     around, (first, second), _ = spanned(budget=Budget(seconds=10))
     assert first.pause(9)
+    assert first.refused == ""
     assert not first.pause(9)
+    assert first.refused == around.refused == "the budget of 10 seconds is spent"
     around.stop("the run has ended")
     with pytest.raises(JudgementFailed, match="the run has ended"):
         second.enter()
     assert second.stopped == "the run has ended"
+
+
+def test_a_request_whose_time_is_over_while_it_waits_outside_is_not_admitted():
+    """The next request may start after sixty seconds, and the inner flow has ten."""
+    around, (first, _), clock = spanned(Concurrency(1, 1, requests_per_minute=1))
+    with span(around):
+        hasty = Flow(Concurrency(), Budget(seconds=10), clock=clock)
+    ask(first, clock)
+    with pytest.raises(JudgementFailed, match="the budget of 10 seconds is spent") as stop:
+        hasty.enter()
+    assert stop.value.status == Status.BUDGET
+    assert clock.time < 20
+    assert (hasty.refused, around.refused) == ("the budget of 10 seconds is spent", "")
+    assert (around.in_flight, hasty.in_flight, hasty.spent.requests) == (0, 0, 0)
 
 
 def test_an_answer_that_cannot_be_counted_stops_the_span():

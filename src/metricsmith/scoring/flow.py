@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -72,7 +73,7 @@ class Flow:
     hopeless : str
         The server's words, once it has refused too often; otherwise empty.
     refused : str
-        Why a request was not admitted, by this flow or one around it; empty while all were.
+        Why a request was not admitted, or not tried again, by this flow or one around it; empty while all were.
     barred : bool
         Whether any request met a wrong key, no credit or an unknown model.
     outer : Flow or None
@@ -206,9 +207,21 @@ class Flow:
         self._wake()
 
     def _ends_within(self, seconds: float) -> bool:
-        """True if this flow's time, or that of one around it, is over by then."""
-        over = self._deadline is not None and self._clock.now() + seconds > self._deadline
-        return over or (self.outer is not None and self.outer._ends_within(seconds))
+        """True if this flow's time, or that of one around it, is over by then, which is a refusal."""
+        if self._left() < seconds:
+            self.refused = self.refused or self._out_of_time()
+        elif self.outer is not None and self.outer._ends_within(seconds):
+            self.refused = self.refused or self.outer.refused
+        else:
+            return False
+        return True
+
+    def _left(self) -> float:
+        """Seconds until the budget's time is over; infinite where it has none."""
+        return math.inf if self._deadline is None else self._deadline - self._clock.now()
+
+    def _out_of_time(self) -> str:
+        return f"the budget of {self.budget.seconds:g} seconds is spent"
 
     def _wake(self) -> None:
         """Let those who wait in the flows around see that this one is stopped."""
@@ -252,20 +265,24 @@ class Flow:
         if stopped:
             self.refused = self.refused or self.stopped
             raise JudgementFailed(f"not asked: {stopped}", Status.SKIPPED)
-        now = self._clock.now()
-        left = None if self._deadline is None else self._deadline - now
-        spent = self._overspent(left)
+        first = min((self, *inner), key=Flow._left)  # whose time is over first
+        left, spent = first._left(), self._overspent()
         if spent:
             self.refused = f"the budget of {spent} is spent"
             self._condition.notify_all()  # the others are to know it too
             raise JudgementFailed(f"not asked: {self.refused}", Status.BUDGET)
+        if left <= 0:
+            first.refused = first._out_of_time()
+            self._condition.notify_all()
+            raise JudgementFailed(f"not asked: {first.refused}", Status.BUDGET)
         if self.in_flight >= self.limit or (self.in_flight and self._might_overspend()):
-            return left
+            return None if left == math.inf else left
+        now = self._clock.now()
         until = max(self._next_start - now, self._next_tokens - now)
-        return 0 if until <= 0 else until if left is None else min(until, left)
+        return 0 if until <= 0 else min(until, left)
 
-    def _overspent(self, seconds_left: float | None) -> str:
-        """Which part of the budget is used up, in words; empty if none is."""
+    def _overspent(self) -> str:
+        """The part of the budget that is used up, time aside, in words; empty if none is."""
         budget, tokens = self.budget, self.spent.prompt_tokens + self.spent.completion_tokens
         ended = self.spent.requests - self.in_flight  # what is on its way may come from a cache
         if budget.requests is not None and ended >= budget.requests:
@@ -274,7 +291,7 @@ class Flow:
             return f"{budget.tokens} tokens"
         if budget.usd is not None and (self.spent.cost or 0.0) >= budget.usd:
             return f"{budget.usd:g} US dollars"
-        return f"{budget.seconds:g} seconds" if seconds_left is not None and seconds_left <= 0 else ""
+        return ""
 
     def _might_overspend(self) -> bool:
         """True if one more request, at what the others cost on average, could pass what is left of the budget."""
