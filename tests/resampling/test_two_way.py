@@ -123,6 +123,15 @@ def test_the_interval_is_students_on_fishers_scale_with_satterthwaites_degrees_o
     assert found.draws == 3
 
 
+@pytest.mark.parametrize("unit", [1e-170, 1e-100, 1e120])
+def test_the_degrees_of_freedom_are_the_same_in_any_unit(unit):
+    parts = [np.array(values) for values in ([-0.4, -0.2, 0, 0.2, 0.4], [0, 0.2, 0.4, 0.2], [0.2, 0.2, 0.2])]
+    plain = two_way_interval(0.0, *parts, bounds=None)
+    found = two_way_interval(0.0, *(unit * values for values in parts), bounds=None)
+    # The smallest unit's variance rounds to 0, and the interval to its middle.
+    assert found.high == pytest.approx(unit * plain.high if unit > 1e-150 else 0.0)
+
+
 def test_one_way_alone_is_the_jackknife():
     values = [0.1, 0.5, 0.3, 0.2]
     same = jackknife_interval(0.3, values, bounds=(-1, 1))

@@ -163,8 +163,8 @@ def two_way_interval(
     variance = two_way_variance(by_first, by_second, by_cell, again)
     units = by_second.size if again is None else min(by_second.size, again.size)
     own = _second_variance(by_second, again)
-    spread = own**2 / (units - 1) + (variance - own) ** 2 / (by_first.size - 1)
-    freedom = variance**2 / spread if spread > 0 else units - 1
+    share = own / variance if variance > 0 else 1.0
+    freedom = 1 / (share**2 / (units - 1) + (1 - share) ** 2 / (by_first.size - 1))
     return student_interval(estimate, variance, freedom, units, level=level, bounds=bounds)
 
 
