@@ -25,6 +25,21 @@ def test_draws_of_examples_ask_exactly_what_is_expected(repeated):
     assert server.requests == expected
 
 
+def test_an_estimate_that_is_interrupted_leaves_optunas_messages_as_they_were(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(optuna.study.Study, "optimize", interrupted)
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.INFO)
+    try:
+        with serve(own_axes) as server, dspy.context(lm=server.lm()), pytest.raises(KeyboardInterrupt):
+            _ = LEARNED["tuned"](planted_rows(sources=12), TASK, 0).expected
+        assert optuna.logging.get_verbosity() == optuna.logging.INFO
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
 def able(prompt):
     """A judge that sees the planted quality, and an instruction of its own for every prompt that asks for one."""
     found = scripted(prompt)

@@ -51,13 +51,15 @@ def _tried(job: Job, count: int) -> float:
     choices: dict[str, Any] = {name: optuna.distributions.CategoricalDistribution(range(count)) for name in names}
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=job.seed + 1, multivariate=True))
-    study.add_trial(optuna.trial.create_trial(params=dict.fromkeys(names, 0), distributions=choices, value=0.0))
-    study.optimize(
-        lambda trial: 0.0 * sum(trial.suggest_categorical(name, range(count)) for name in names),
-        n_trials=mipro_trials(job, count),
-    )
-    optuna.logging.set_verbosity(level)
+    try:
+        study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=job.seed + 1, multivariate=True))
+        study.add_trial(optuna.trial.create_trial(params=dict.fromkeys(names, 0), distributions=choices, value=0.0))
+        study.optimize(
+            lambda trial: 0.0 * sum(trial.suggest_categorical(name, range(count)) for name in names),
+            n_trials=mipro_trials(job, count),
+        )
+    finally:
+        optuna.logging.set_verbosity(level)
     tried = ({tuple(trial.params[name] for name in own) for trial in study.trials} for own in (names, names[::2]))
     return sum(len(candidates) - 1 for candidates in tried) / 2
 
