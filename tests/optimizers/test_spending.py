@@ -128,6 +128,11 @@ def test_a_budget_in_dollars_needs_a_price_before_anything_is_asked(server):
     assert server.requests == 0
 
 
+def test_a_model_that_is_not_asked_needs_no_price(server):
+    done = induce(rated_table(10), AutoMetrics(bank="existing", lm=server.lm(), budget=Budget(usd=1.0)), cv=2)
+    assert (server.requests, done.record.usage["requests"]) == (0, 0)
+
+
 def test_answers_that_cannot_be_counted_end_a_run_with_a_budget_in_tokens():
     model, budget = DummyLM([{"axes": "none"}] * 9), Budget(tokens=10_000)
     with pytest.raises(ModelFailure, match="the server reports no tokens, so that a budget in tokens") as stop:

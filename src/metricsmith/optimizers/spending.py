@@ -60,7 +60,8 @@ def spending(
     flow = spanning()
     if flow is None or budget not in (None, flow.budget):
         name = getattr(model, "model", None)
-        if budget is not None and budget.usd is not None and name is not None and price(name, 1, 1) is None:
+        dollars = budget is not None and budget.usd is not None and expected.requests > 0
+        if dollars and name is not None and price(name, 1, 1) is None:
             raise OptionError(
                 f"the price of {name} is unknown, so that a budget in dollars cannot be kept; give one in tokens or "
                 "requests (tokens=..., --max-tokens, --max-requests)"
