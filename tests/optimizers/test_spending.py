@@ -18,9 +18,9 @@ from metricsmith.optimizers.spending import budget_lines, spending
 from metricsmith.optimizers.splitting import Division
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status, Usage
-from metricsmith.scoring import Budget
+from metricsmith.scoring import Budget, Concurrency
 from metricsmith.scoring.calls import model_call
-from metricsmith.scoring.flow import spanning
+from metricsmith.scoring.flow import Flow, spanning, use
 from metricsmith.store import Store
 from rated import rated_table
 
@@ -158,7 +158,7 @@ def test_a_retry_for_which_no_time_is_left_ends_the_run_instead_of_a_missing_row
     with serve(own_axes) as busy, dspy.context(lm=busy.lm()):
         model_call(JUDGE, output="a")  # the first request of a process takes longer
         busy.always = 503
-        with pytest.raises(ModelFailure, match="the budget of 0.2 seconds is spent") as stop:
+        with pytest.raises(ModelFailure, match=r"the budget of 0\.2 seconds is spent") as stop:
             ask("b", seconds=0.2)
     assert busy.requests <= 2
     assert stop.value.status == Status.BUDGET
@@ -170,6 +170,12 @@ def test_a_part_with_a_budget_of_its_own_counts_for_both_and_its_end_is_its_own(
             ask("a", "b", requests=1)
         assert ask("c", "d", requests=3) == [Status.OK] * 2  # the same budget is this one
         assert spanning().spent.requests == server.requests == 3
+
+
+def test_a_budget_inside_a_run_whose_limits_all_requests_pass_is_refused(server):
+    with use(Flow(Concurrency())), pytest.raises(OptionError, match="give budget= to the outer one alone"):
+        induce(rated_table(10), optimizer(server, generators={"criterion": 2}, budget=Budget(requests=5)))
+    assert server.requests == 0
 
 
 @pytest.mark.parametrize("budget", [100, {"requests": 5}, "5"])

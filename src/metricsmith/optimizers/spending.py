@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, OptionError
 from metricsmith.records import Status, Usage
-from metricsmith.scoring.flow import Flow, span, spanning
+from metricsmith.scoring.flow import Flow, in_force, span, spanning
 from metricsmith.scoring.limits import Budget, Concurrency
 from metricsmith.scoring.prices import price
 from metricsmith.store import Store
@@ -52,11 +52,14 @@ def spending(
     Raises
     ------
     OptionError
-        If the budget is in dollars and the model has no known price.
+        If the budget is in dollars and the model has no known price, or the block stands in a run whose limits all its
+        requests pass (`scoring.flow.use`) and has a budget of its own.
     ModelFailure
         With status ``budget`` if a request was wanted for which nothing was left, with status ``skipped`` if what the
         answers cost cannot be counted.
     """
+    if budget is not None and in_force() is not None:
+        raise OptionError("a run inside another one shares its budget: give budget= to the outer one alone")
     flow = spanning()
     if flow is None or budget not in (None, flow.budget):
         name = getattr(model, "model", None)
