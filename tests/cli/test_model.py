@@ -38,3 +38,11 @@ def test_settings_that_a_model_does_not_take_are_code_2(run, own, tmp_path):
     code, _, err = run("compare", own, "--target", "rating", *model, "--out", tmp_path / "o")
     assert code == 2
     assert "reasoning models require" in err
+
+
+@pytest.mark.parametrize("temperature", ["-1", "nan"])
+def test_a_temperature_below_zero_is_code_2(run, own, tmp_path, temperature):
+    model = ("--lm", "openai/gpt-4o-mini", "--temperature", temperature)
+    code, _, err = run("induce", own, "--target", "rating", *model, "--out", tmp_path / "o")
+    assert code == 2
+    assert "must be a number from 0" in err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,7 +25,18 @@ def test_few_groups_are_remarked_on_after_the_intervals(groups, evaluation, said
     )  # fmt: skip
     lines = summary(SimpleNamespace(record=record), Path("out")).splitlines()
     assert f"({test.n} rows, {groups} groups)" in lines[1]
-    assert lines[2].startswith(f"With so few groups ({groups}), intervals like this covered") is said
+    assert lines[2].startswith(f"Intervals on so few groups ({groups}) covered") is said
+
+
+def test_figures_without_an_interval_say_so():
+    lacking = replace(BLOCK, ci_low=math.nan, ci_high=math.nan, p_value=math.nan)
+    record = SimpleNamespace(
+        title="Induced metric", components=(), tested=True, evaluation="cv", headline=lacking, test=lacking,
+        train=BLOCK, baselines={}, usage={}, probe=None, raters=None, new_systems=None, warnings=(), synthetic="",
+        signature="signature", split="",
+    )  # fmt: skip
+    lines = summary(SimpleNamespace(record=record), Path("out")).splitlines()
+    assert "tau-b +0.410  no interval, no p  (72 rows, 14 groups)" in lines[1]
 
 
 def _figures(block):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import re
@@ -9,10 +10,12 @@ import signal
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from loopback import own_axes, scripted, serve
 from metricsmith.bank.catalogue import MetricBank, default_bank
+from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.splits import folds
 from metricsmith.errors import Interrupted, ModelFailure
 from metricsmith.metric import content_hash
@@ -26,6 +29,7 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
 from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.report.tables import render_scores
 from metricsmith.scoring import calls
 from planted import TASK, planted_rows
 
@@ -230,3 +234,19 @@ def test_judges_that_no_fold_can_make_are_one_line():
         "Folds 1, 2, 3: Judges that could not be made: 1 of the family 'examples'"
     ]
     assert "1 of the family 'tuned'" in lines[0]
+
+
+def test_the_scores_file_names_each_rows_fold_so_that_the_figure_can_be_made_again():
+    record = crossed(rated(sources=20))
+    table = pd.read_csv(io.StringIO(render_scores(record)))
+    assert sorted(set(table["split"])) == ["fold 1", "fold 2", "fold 3"]
+    taus = [kendall_tau_b(own["prediction"], own["rating"]) for _, own in table.groupby("split")]
+    assert np.mean(taus) == pytest.approx(record.test.kendall_tau_b, abs=1e-12)
+
+
+@pytest.mark.parametrize(("k", "advised"), [(3, False), (4, True)])
+def test_three_folds_are_advised_only_where_there_are_more(k, advised):
+    record = crossed(rated(sources=8), k=k)
+    (few,) = [warning for warning in record.warnings if "too few for an interval" in warning]
+    assert ("--cv 3" in few) is advised
+    assert not any("the interval is rough" in warning for warning in record.warnings)

@@ -213,6 +213,7 @@ def test_rows_keep_id_split_values_and_contributions(induction):
 
 def test_held_out_predictions_stand_in_for_the_fit_of_all_rows():
     done = record(inducted(test=[]), kind="cv", test_rows=Rated.of([], "rating"), held_out_predictions=[2.5] * 30)
+    assert {row.fold for row in done.data} == {0}
     assert [row.prediction for row in done.data if row.split == "train"] == [2.5] * 30
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from loopback import own_axes, serve
@@ -11,6 +13,7 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.splitting import fold_count
 from metricsmith.scoring import Budget
+from owned import memory
 from rated import rated_table
 
 COLUMNS = AutoMetrics(bank="none")
@@ -124,3 +127,14 @@ def test_a_cross_validation_of_more_than_five_hold_outs_is_not_made(monkeypatch)
 def test_a_plan_says_how_rows_are_set_aside():
     text = prepare(rated_table(10), COLUMNS).plan()
     assert "3-fold cross-validation by group: holding out 0.3 of the rows leaves 3 groups" in text
+
+
+def test_rows_that_own_judges_have_learned_from_are_in_both_estimates():
+    """The sentence on the split and the plan speak of the same run."""
+    own = rated_table(10)
+    judge = memory(own.rows[:3])
+    with serve(own_axes) as server:
+        options = {"bank": "generated", "generators": {"criterion": 2}, "lm": server.lm()}
+        ready = prepare(own, AutoMetrics(metrics=[judge], **options))
+    (bound,) = re.findall(r"cross-validation at most ([\d,]+)", ready.sides.split)
+    assert f"at most {bound.replace(',', '')} requests" in ready.plan()

@@ -38,7 +38,7 @@ def test_verdict_figures_and_signature_are_there(make_record):
 
 def test_few_groups_are_remarked_on_below_the_table(make_record):
     record = make_record()
-    said = f"- With so few groups ({record.test.groups}), intervals like this covered at least"
+    said = f"- Intervals on so few groups ({record.test.groups}) covered at least"
     assert said in render_markdown(record)
     assert "in simulations" not in render_markdown(make_record(evaluation="cv", train=replace(record.train, groups=9)))
 

@@ -38,7 +38,7 @@ def drawn(page):
 
 def test_few_groups_are_remarked_on_in_the_verdict_and_below_the_table(make_record):
     record = make_record()
-    said = f"With so few groups ({record.test.groups}), intervals like this covered at least"
+    said = f"Intervals on so few groups ({record.test.groups}) covered at least"
     assert render_html(record).count(said) == 2
     many = replace(record.test, groups=30)
     plenty = make_record(test=many, train=many, baselines={"Length in words": many})

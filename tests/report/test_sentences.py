@@ -47,7 +47,7 @@ def test_a_clear_result_is_one_plain_sentence(make_record):
 
 def test_few_groups_bring_the_measured_coverage_along(make_record):
     covered = math.floor(100 * measured_coverage("tau", 14))
-    said = f"With so few groups (14), intervals like this covered at least {covered}\u00a0% in simulations."
+    said = f"Intervals on so few groups (14) covered at least {covered}\u00a0% in simulations."
     assert judge(make_record, replace(SURE, groups=14)).sentence.endswith(f"of 14 groups. {said}")
     assert judge(make_record, replace(SURE, groups=14)).tone == "good"
     # Student's interval over folds is another one.
@@ -59,9 +59,9 @@ def test_few_groups_are_named_once_and_only_where_there_is_an_interval(monkeypat
     monkeypatch.setattr(sentences, "measured_coverage", lambda kind, groups: covered[groups])
     blocks = [replace(SURE, groups=groups) for groups in (4, 14, 29, 14, 34, 12)]
     assert few_groups([*blocks, replace(SURE, groups=7, ci_low=math.nan)]) == [
-        "With so few groups (4), intervals like this were not tried in simulations.",
-        "With so few groups (12 and 14), intervals like this covered at least 90\u00a0% in simulations.",
-        "With so few groups (29), intervals like this covered at least 93\u00a0% in simulations.",
+        "Intervals on so few groups (4) were not tried in simulations.",
+        "Intervals on so few groups (12 and 14) covered at least 90\u00a0% in simulations.",
+        "Intervals on so few groups (29) covered at least 93\u00a0% in simulations.",
     ]
 
 

@@ -293,6 +293,23 @@ def test_a_request_whose_time_is_over_while_it_waits_outside_is_not_admitted():
     assert (around.in_flight, hasty.in_flight, hasty.spent.requests) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("budget", [Budget(seconds=10), Budget(requests=1)])
+def test_nobody_waits_for_a_turn_inside_once_nothing_is_left_outside(budget):
+    """The next request of the inner flow may start after sixty seconds."""
+    around, _, clock = spanned(budget=budget)
+    with span(around):
+        slow, other = (Flow(Concurrency(requests_per_minute=1), clock=clock) for _ in range(2))
+    ask(slow, clock)
+    if budget.requests:
+        with pytest.raises(JudgementFailed):
+            other.enter()
+    with pytest.raises(JudgementFailed, match=r"the budget of 1 ?\d? (seconds|requests) is spent") as stop:
+        slow.enter()
+    assert stop.value.status == Status.BUDGET
+    assert clock.time <= 10
+    assert slow.refused == around.refused != ""
+
+
 def test_an_answer_that_cannot_be_counted_stops_the_span():
     around, (first, second), clock = spanned(budget=Budget(tokens=1000))
     ask(first, clock, usage=Usage(1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Annotated, Any
 
@@ -35,6 +36,8 @@ def language_model(model: str | None, api_base: str | None, temperature: float |
     OptionError
         If no model can have such a name, or not with these settings.
     """
+    if temperature is not None and not (math.isfinite(temperature) and temperature >= 0):
+        raise OptionError(f"--temperature {temperature:g} must be a number from 0; providers allow up to 1 or 2")
     if model is None:
         if api_base is not None:
             raise typer.BadParameter("--api-base needs --lm: name the model that the server offers")

@@ -90,10 +90,17 @@ def _components(components: tuple[Component, ...]) -> list[str]:
 def _agreements(blocks: dict[str, Agreement]) -> list[str]:
     width = max(map(len, blocks))
     return [
-        f"{name:{width}}  tau-b {_signed(block.kendall_tau_b)}  95 % {_signed(block.ci_low)} to "
-        f"{_signed(block.ci_high)}  p {_p(block.p_value)}  ({block.n} rows, {block.groups} groups)"
+        f"{name:{width}}  tau-b {_signed(block.kendall_tau_b)}  {_spread(block)}  "
+        f"({block.n} rows, {block.groups} groups)"
         for name, block in blocks.items()
     ]
+
+
+def _spread(block: Agreement) -> str:
+    if math.isnan(block.ci_low) and math.isnan(block.p_value):
+        return "no interval, no p"
+    ends = f"95 % {_signed(block.ci_low)} to {_signed(block.ci_high)}" if math.isfinite(block.ci_low) else "no interval"
+    return f"{ends}  p {_p(block.p_value)}"
 
 
 def _signed(value: float) -> str:

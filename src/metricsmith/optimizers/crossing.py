@@ -75,10 +75,10 @@ def cross_validated(
     held = {label: [predicted[label] for predicted in by_fold] for label in shared}
     blocks = {label: agreement_over_folds(predicted, ratings, groups) for label, predicted in held.items()}
     induction = induct(rated, [], task, options, unrated)
-    held_out = np.full(len(rated), np.nan)
+    held_out, held_by = np.full(len(rated), np.nan), np.zeros(len(rated), dtype=int)
     values, own = induction.components.run(), dict[str, float]()
-    for fold, predicted in zip(folds, held[METRIC], strict=True):
-        held_out[fold.test] = predicted
+    for number, (fold, predicted) in enumerate(zip(folds, held[METRIC], strict=True), start=1):
+        held_out[fold.test], held_by[fold.test] = predicted, number
     for place, name in enumerate(induction.components.names):
         parts = [values[fold.test, place] for fold in folds]
         own[name] = agreement_over_folds(parts, ratings, groups).kendall_tau_b
@@ -89,6 +89,7 @@ def cross_validated(
         differences={label: difference_over_folds(held[METRIC], held[label], ratings, groups) for label in blocks},
         test_rows=rated.take([]),
         held_out_predictions=tuple(held_out.tolist()),
+        held_out_folds=tuple(held_by.tolist()),
         own_taus=own,
         shares=selected_shares(induction, induction.fit, options.seed),
         learning=learning_curve(trials, induction.fit, options.seed),

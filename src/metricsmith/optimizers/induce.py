@@ -232,18 +232,19 @@ def _apart(table: Table, options: Options, task: Task, division: Division) -> tu
         if not learned.any():
             return _chosen(table, options, task, division)
         rest = np.setdiff1d(np.arange(len(table)), places[learned])
-        sides = _chosen(table.subset(rest), options, task, division)
+        more = rated.take(np.flatnonzero(learned))
+        sides = _chosen(table.subset(rest), options, task, division, more)
         own = ("train", "unrated", *(["test"] if division.test is None else []))
         given = {**sides.places, **{side: rest[sides.places[side]] for side in own}}
         given["train"] = np.concatenate([given["train"], places[learned]])
-        return replace(sides.with_learning(rated.take(np.flatnonzero(learned))), places=given)
+        return replace(sides.with_learning(more), places=given)
 
     sides, own = set_apart(options.sources.own, rated, divide)
     return sides, replace(options, sources=replace(options.sources, own=own))
 
 
-def _chosen(table: Table, options: Options, task: Task, division: Division) -> Sides:
-    """The sides that are asked for; where none are, those that `split` stands for."""
+def _chosen(table: Table, options: Options, task: Task, division: Division, more: Rated | None = None) -> Sides:
+    """The sides that are asked for; where none are, those that `split` stands for. `more` rows join the learners."""
     if not division.open:
         return _sides(table, options, task, division)
     part = table.subset(table.rated())
@@ -253,7 +254,7 @@ def _chosen(table: Table, options: Options, task: Task, division: Division) -> S
     if division.split == "cv":
         return crossed()
     held = _sides(table, options, task, Division(fraction=FRACTION))
-    return held if division.split == "holdout" else settled(held, crossed, task, options)
+    return held if division.split == "holdout" else settled(held, crossed, task, options, more)
 
 
 def _sides(table: Table, options: Options, task: Task, division: Division) -> Sides:

@@ -37,9 +37,10 @@ class Evaluation:
     """What was found out on rows that the fit has not seen, with the judgements and the cost of the folds.
 
     `held_out_predictions` are those of the training rows, each made while its row was held out
-    (cross-validation); empty otherwise. `own_taus` are the tau-b of the components alone, within folds. `differences`
-    are how far the metric's tau-b lies above that of each baseline. `fallen` says of the folds which judges they had
-    to do without, `notes` what else is worth knowing of them.
+    (cross-validation), and `held_out_folds` the numbers of these folds, from 1; empty otherwise. `own_taus` are the
+    tau-b of the components alone, within folds. `differences` are how far the metric's tau-b lies above that of each
+    baseline. `fallen` says of the folds which judges they had to do without, `notes` what else is worth knowing of
+    them.
     """
 
     kind: str
@@ -47,6 +48,7 @@ class Evaluation:
     baselines: Mapping[str, Agreement]
     test_rows: Rated
     held_out_predictions: Sequence[float] = ()
+    held_out_folds: Sequence[int] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
     learning: tuple[LearningPoint, ...] = ()
     judgements: tuple[Judgement, ...] = ()
@@ -89,7 +91,7 @@ def record_run(
         seed=seed,
     )
     data = [
-        *_rows("train", train.rows, explanations[: len(train)], induction, evaluation.held_out_predictions),
+        *_rows("train", train.rows, explanations[: len(train)], induction, evaluation),
         *_rows("test", evaluation.test_rows.rows, explanations[len(train) :], induction),
         *_rows("unrated", unrated, unrated_explanations, induction),
     ]
@@ -228,9 +230,10 @@ def _rows(
     rows: Sequence[dspy.Example],
     explanations: Sequence[Explanation],
     induction: Induction,
-    held_out: Sequence[float] = (),
+    evaluation: Evaluation | None = None,
 ) -> list[RowRecord]:
     target = induction.metric.task.target
+    held_out, folds = (evaluation.held_out_predictions, evaluation.held_out_folds) if evaluation else ((), ())
     records = []
     for number, (row, explanation) in enumerate(zip(rows, explanations, strict=True)):
         row_id = str(row.get("id", f"{split} {number}"))
@@ -246,6 +249,7 @@ def _rows(
                 values={part.name: part.judgement.raw for part in explanation.parts},
                 contributions={} if held_out else _contributions(explanation),
                 feedback={part.name: part.judgement.feedback for part in explanation.parts if part.judgement.feedback},
+                fold=folds[number] if folds else 0,
             )
         )
     return records
@@ -270,6 +274,10 @@ def _failures(failed: Iterable[Judgement]) -> list[str]:
     return [f"{metric}: {count} {status}, first: {first[metric, status]}" for (metric, status), count in counts.items()]
 
 
+def _fewer_folds(evaluation: Evaluation) -> str:
+    return ", or take three folds (--cv 3)" if len(set(evaluation.held_out_folds) - {0}) > 3 else ""
+
+
 def _warnings(induction: Induction, evaluation: Evaluation, failures: Sequence[Judgement]) -> list[str]:
     warnings = []
     test = evaluation.test
@@ -281,7 +289,7 @@ def _warnings(induction: Induction, evaluation: Evaluation, failures: Sequence[J
     elif evaluation.kind == "cv" and math.isnan(test.ci_low) and math.isfinite(test.kendall_tau_b):
         warnings.append(
             f"{test.n} rows of {test.groups} groups are too few for an interval or a p-value of this cross-validation: "
-            "rate more groups, name a finer group column, or take three folds (--cv 3)."
+            f"rate more groups, or name a finer group column{_fewer_folds(evaluation)}."
         )
     elif evaluation.kind != "cv" and test.groups < MINIMUM_GROUPS:
         warnings.append(
@@ -302,7 +310,7 @@ def _warnings(induction: Induction, evaluation: Evaluation, failures: Sequence[J
     unpredicted = len(evaluation.test_rows) - test.n
     if unpredicted > 0:
         warnings.append(f"{unpredicted} held-out rows have no prediction and are left out of the metric's figures.")
-    if MINIMUM_GROUPS <= test.groups < 10:
+    if MINIMUM_GROUPS <= test.groups < 10 and math.isfinite(test.ci_low):
         warnings.append(f"Only {test.groups} held-out groups: the interval is rough.")
     dropped = induction.scored.dropped
     failed = sum(one.status != "skipped" and one.metric not in dropped for one in failures)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, estimate_run
 from metricsmith.optimizers.spending import budget_lines
-from metricsmith.records import Task
+from metricsmith.records import Task, Usage
 
 __all__ = ["ENOUGH", "FRACTION", "SPLITS", "Division", "fold_count", "settled"]
 
@@ -62,7 +63,9 @@ def fold_count(groups: int, asks: bool) -> int:
     return min(MANY if not asks and groups >= MANY * GROUPS_A_FOLD else FEW, groups)
 
 
-def settled(held: Sides, crossed: Callable[[], Sides], task: Task, options: Options) -> Sides:
+def settled(
+    held: Sides, crossed: Callable[[], Sides], task: Task, options: Options, more: Rated | None = None
+) -> Sides:
     """The sides that ``--split auto`` takes.
 
     Parameters
@@ -73,6 +76,8 @@ def settled(held: Sides, crossed: Callable[[], Sides], task: Task, options: Opti
         Makes the cross-validation; called only where the hold-out leaves fewer than `ENOUGH` groups.
     task, options
         Of the run; its budget counts as far as requests, tokens and dollars are known beforehand.
+    more : Rated, optional
+        Rows that will be learned from in every fold and cost requests, though they are on no side yet.
 
     Returns
     -------
@@ -81,14 +86,20 @@ def settled(held: Sides, crossed: Callable[[], Sides], task: Task, options: Opti
         are that it leaves enough groups, that there are too few to cross-validate, that the budget does not reach for
         cross-validation, or that this takes more than five times the requests of the hold-out.
     """
+
+    def asking(sides: Sides, *, most: bool) -> Usage:
+        return estimate_run(sides.with_learning(more) if more else sides, task, options, most=most)
+
     groups = len(set(held.test.groups))
     left = f"holding out {FRACTION:g} of the rows leaves {groups} group{'' if groups == 1 else 's'} to test on"
     if groups >= ENOUGH:
-        return replace(held, split=f"Hold-out: {left}.{_cost(held, task, options)}")
+        requests = asking(held, most=False).requests
+        costs = f" It asks about {requests:,} requests." if requests else ""
+        return replace(held, split=f"Hold-out: {left}.{costs}")
     if groups + len(set(held.train.groups)) < FEW:
         return replace(held, split=f"Hold-out: {left}, and there are too few groups to cross-validate.")
     other = crossed()
-    plain, bound = (estimate_run(sides, task, options, most=True) for sides in (held, other))
+    plain, bound = (asking(sides, most=True) for sides in (held, other))
     asked = f" A hold-out would ask at most {plain.requests:,} requests, cross-validation at most {bound.requests:,}."
     costs = asked if bound.requests else ""
     name = f"{len(other.folds)}-fold cross-validation by group"
@@ -99,8 +110,3 @@ def settled(held: Sides, crossed: Callable[[], Sides], task: Task, options: Opti
     if why:
         return replace(held, split=f"Hold-out, though {left}: {why}.{costs}")
     return replace(other, split=f"{name[0].upper()}{name[1:]}: {left}, fewer than {ENOUGH}.{costs}")
-
-
-def _cost(sides: Sides, task: Task, options: Options) -> str:
-    requests = estimate_run(sides, task, options).requests
-    return f" It asks about {requests:,} requests." if requests else ""

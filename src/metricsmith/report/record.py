@@ -63,7 +63,7 @@ class RowRecord:
     `values` holds every component's raw number (None: no value), `contributions` the rating points
     that each adds, `feedback` the judges' reasons. Under cross-validation `prediction` of a rated row
     is the one made while the row was held out, by another fit than the final one, so that it has no
-    `contributions`.
+    `contributions`; `fold` is the number of that fold, from 1, and 0 elsewhere.
     """
 
     id: str
@@ -76,6 +76,7 @@ class RowRecord:
     values: Mapping[str, float | None] = field(default_factory=dict)
     contributions: Mapping[str, float] = field(default_factory=dict)
     feedback: Mapping[str, str] = field(default_factory=dict)
+    fold: int = 0
 
 
 @dataclass(frozen=True, slots=True)

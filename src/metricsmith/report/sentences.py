@@ -180,7 +180,7 @@ def few_groups(blocks: Iterable[Agreement]) -> list[str]:
             said = f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
             counts.setdefault(said, set()).add(block.groups)
     return [
-        f"With so few groups ({' and '.join(map(count, sorted(found)))}), intervals like this {said} in simulations."
+        f"Intervals on so few groups ({' and '.join(map(count, sorted(found)))}) {said} in simulations."
         for said, found in counts.items()
     ]
 

@@ -22,14 +22,20 @@ def render_json(record: RunRecord) -> str:
 def render_scores(record: RunRecord, *, raw_csv: bool = False) -> str:
     """One line per row: `ROW_COLUMNS`, then every component's raw number.
 
-    Numbers have full precision; a missing or undefined one is an empty cell. A component that bears the
-    name of a leading column gets `` (component)`` behind it. Texts that a spreadsheet would run are marked as
-    `metricsmith.spreadsheets.write_table` says, unless `raw_csv`.
+    ``split`` is ``train``, ``test``, ``unrated`` or, where a cross-validation held the row out and predicted it, the
+    number of that fold (``fold 1``). Numbers have full precision; a missing or undefined one is an empty cell. A
+    component that bears the name of a leading column gets `` (component)`` behind it. Texts that a spreadsheet would
+    run are marked as `metricsmith.spreadsheets.write_table` says, unless `raw_csv`.
     """
     names = [component.name for component in record.components]
     header = [*ROW_COLUMNS, *(f"{name} (component)" if name in ROW_COLUMNS else name for name in names)]
     rows = [
-        (row.id, row.group, row.split, *map(_cell, (row.rating, row.prediction, *(row.values.get(n) for n in names))))
+        (
+            row.id,
+            row.group,
+            f"fold {row.fold}" if row.fold else row.split,
+            *map(_cell, (row.rating, row.prediction, *(row.values.get(n) for n in names))),
+        )
         for row in record.data
     ]
     stream = io.StringIO()

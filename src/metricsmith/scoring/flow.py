@@ -216,6 +216,10 @@ class Flow:
             return False
         return True
 
+    def _around(self) -> list[Flow]:
+        """The flows around this one, the nearest first."""
+        return [] if self.outer is None else [self.outer, *self.outer._around()]
+
     def _left(self) -> float:
         """Seconds until the budget's time is over; infinite where it has none."""
         return math.inf if self._deadline is None else self._deadline - self._clock.now()
@@ -261,11 +265,20 @@ class Flow:
 
     def _wait(self, inner: tuple[Flow, ...]) -> float | None:
         """0 to go now, seconds to wait at most, None to wait for others; raises where there is nothing to wait for."""
+        around = self._around()
         stopped = next((flow.stopped for flow in (self, *inner) if flow.stopped), "")
         if stopped:
             self.refused = self.refused or self.stopped
             raise JudgementFailed(f"not asked: {stopped}", Status.SKIPPED)
-        first = min((self, *inner), key=Flow._left)  # whose time is over first
+        if over := next((flow for flow in around if flow.stopped or flow.refused), None):  # no use in waiting here
+            over.refused = over.refused or over.stopped
+            self.refused = self.refused or over.refused
+            if over.stopped:
+                self._stop(over.stopped)
+            raise JudgementFailed(
+                f"not asked: {over.stopped or over.refused}", Status.SKIPPED if over.stopped else Status.BUDGET
+            )
+        first = min((self, *inner, *around), key=Flow._left)  # whose time is over first
         left, spent = first._left(), self._overspent()
         if spent:
             self.refused = f"the budget of {spent} is spent"
@@ -273,6 +286,7 @@ class Flow:
             raise JudgementFailed(f"not asked: {self.refused}", Status.BUDGET)
         if left <= 0:
             first.refused = first._out_of_time()
+            self.refused = self.refused or (first.refused if first in around else "")
             self._condition.notify_all()
             raise JudgementFailed(f"not asked: {first.refused}", Status.BUDGET)
         if self.in_flight >= self.limit or (self.in_flight and self._might_overspend()):

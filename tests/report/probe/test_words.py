@@ -65,6 +65,7 @@ def test_attacks_have_a_verdict_by_their_interval_or_because_no_pair_moved(must_
     assert words.attack_words(attack)
     alone = replace(attack, pairs=replace(pairs, groups=1))
     assert alone.verdict == "open"
+    assert words.attack_words(replace(attack, pairs=replace(pairs, n=0))) == "not tried: nothing could be changed so"
 
 
 def test_a_metric_is_insensitive_unless_more_worse_outputs_fall_than_rise():

@@ -170,7 +170,7 @@ def attack_cells(line: Attack) -> tuple[str, ...]:
 
 def attack_words(line: Attack) -> str:
     """The verdict on an attack in words."""
-    return VERDICTS[line.must_fall, line.verdict]
+    return VERDICTS[line.must_fall, line.verdict] if line.pairs.n else "not tried: nothing could be changed so"
 
 
 def cost(record: ProbeRecord) -> str:
