@@ -60,7 +60,7 @@ def measured(line: MethodResult, results: Sequence[Predicted], values: FloatArra
 
 
 def against(line: MethodResult, reference: FloatArray, values: FloatArray, test: Rated, seed: int) -> MethodResult:
-    """How far the reference method is ahead, on the rows that have every prediction of both."""
+    """The lead of the reference method, on the rows that have every prediction of both."""
     arguments = (reference, values, test.ratings, test.groups)
     found = repeated_permutation_test(batch_kendall_tau_b, *arguments, seed=seed, batched=True)
     interval = repeated_interval(
