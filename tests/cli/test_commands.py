@@ -264,7 +264,8 @@ def test_context_system_and_rater_are_named_where_no_one_would_guess_them(run, t
     basics = ["--target", "rating", "--bank", "none", "--metric-columns", "len"]
     assert run("induce", path, *basics, *named, "--out", out)[0] == 0
     signature = json.loads((out / "report.json").read_text("utf-8"))["signature"]
-    assert "columns target rating, output answer, input prompt, context facts, system bot, rater who, scale" in signature
+    roles = "target rating, output answer, input prompt, context facts, system bot, rater who"
+    assert f", columns {roles}, scale " in signature
     for command in (
         ("compare", path, *basics),
         ("probe", out / "metric.json", path),
