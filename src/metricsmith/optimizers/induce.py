@@ -9,19 +9,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol, Self
 
+import dspy
 import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.datasets.splits import Split, content_order, effective_groups, folds, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError
+from metricsmith.metric import Metric
 from metricsmith.optimizers.apart import set_apart
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.probing.run import Prober
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
 from metricsmith.optimizers.signature import known_signature
@@ -31,9 +32,30 @@ from metricsmith.optimizers.twins import twin_note
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Status, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
+from metricsmith.scoring import Budget, Concurrency
 from metricsmith.store import Store
 
 __all__ = ["Induced", "Prepared", "configure", "induce", "prepare", "with_probe"]
+
+
+class Probing(Protocol):
+    """The part of a `Prober` that an induction uses: probing stands above it."""
+
+    def filled(
+        self,
+        *,
+        lm: Any,
+        store: str | PathLike[str] | Store | None,
+        budget: Budget | None,
+        concurrency: Literal["auto"] | int | Concurrency,
+    ) -> Self:
+        """The same with these where it has none of its own."""
+
+    def probe(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> ProbeRecord:
+        """Change outputs of the rows and score them."""
+
+    def outlook(self, rows: Sequence[dspy.Example], task: Task) -> str:
+        """A sentence on what it will take."""
 
 
 def induce(
@@ -44,7 +66,7 @@ def induce(
     test: Table | None = None,
     cv: int | None = None,
     split: str = "auto",
-    prober: Prober | None = None,
+    prober: Probing | None = None,
 ) -> Induced:
     """Induce a metric from a table and evaluate it on rows that the fit has not seen.
 
@@ -128,7 +150,7 @@ class Prepared:
         done.metric.settings.values["reading"] = _reading(self.table, done.metric)
         return replace(done, record=done.metric.record)
 
-    def plan(self, prober: Prober | None = None) -> str:
+    def plan(self, prober: Probing | None = None) -> str:
         """Say what the run would do and what it would ask of the model; asks nothing."""
         options, sides, usage, counts = self.options, self.sides, self.estimated, self.options.sources.generators
         if isinstance(options.store, str | PathLike) and Path(options.store).exists():
@@ -162,7 +184,7 @@ class Prepared:
         )
 
 
-def with_probe(done: Induced, table: Table, optimizer: AutoMetrics, prober: Prober) -> Induced:
+def with_probe(done: Induced, table: Table, optimizer: AutoMetrics, prober: Probing) -> Induced:
     """The same with a section on outputs of the table that were changed on purpose.
 
     The prober uses the optimizer's model, store, budget and concurrency where it has none of its own. Where the model
@@ -170,13 +192,7 @@ def with_probe(done: Induced, table: Table, optimizer: AutoMetrics, prober: Prob
     paid for.
     """
     options, task = configure(table, optimizer)
-    own = replace(
-        prober,
-        lm=prober.lm or options.model,
-        store=prober.store or options.store,
-        budget=prober.budget or options.budget,
-        concurrency=options.concurrency if prober.concurrency == "auto" else prober.concurrency,
-    )
+    own = prober.filled(lm=options.model, store=options.store, budget=options.budget, concurrency=options.concurrency)
     try:
         found = own.probe(done.metric, table.subset(content_order(table.rows, task.target)).rows, task)
     except ModelFailure as problem:

@@ -103,6 +103,23 @@ class Prober:
             raise OptionError(f"seed={self.seed!r} must be a whole number from 0")
         check_budget(self.budget)
 
+    def filled(
+        self,
+        *,
+        lm: Any,
+        store: str | PathLike[str] | Store | None,
+        budget: Budget | None,
+        concurrency: Literal["auto"] | int | Concurrency,
+    ) -> Prober:
+        """The same with these where it has none of its own."""
+        return replace(
+            self,
+            lm=self.lm or lm,
+            store=self.store or store,
+            budget=self.budget or budget,
+            concurrency=concurrency if self.concurrency == "auto" else self.concurrency,
+        )
+
     def probe(self, metric: Metric, rows: Sequence[dspy.Example] | Table, task: Task | None = None) -> ProbeRecord:
         """Probe a metric.
 
