@@ -27,9 +27,10 @@ from faults import Fault, Faults
 from loopback import message_text, serve
 from metricsmith.errors import ModelFailure
 from metricsmith.metric import make_row
+from metricsmith.model_calls import calls
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
-from metricsmith.scoring import calls, score
+from metricsmith.scoring import score
 from oracle import expected, plan_of
 
 RATE, SEED, PATIENCE = 0.4, 7, 1.0

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.scoring import calls
+from metricsmith.model_calls import calls
 from planted import planted_rows
 
 

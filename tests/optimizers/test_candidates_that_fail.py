@@ -12,6 +12,9 @@ from loopback import QUALITIES, scripted, serve
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import HopelessModel, Interrupted, ModelFailure
+from metricsmith.model_calls import calls
+from metricsmith.model_calls.flow import Flow, Outcome, use
+from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.optimizers import learning_judges
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.candidates import gather
@@ -22,9 +25,6 @@ from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Usage
-from metricsmith.scoring import calls
-from metricsmith.scoring.flow import Flow, Outcome, use
-from metricsmith.scoring.limits import Budget, Concurrency
 from panels import is_joint, panelled
 from planted import TASK, planted_rows
 from rated import rated_table

@@ -19,6 +19,7 @@ from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.splits import folds
 from metricsmith.errors import Interrupted, ModelFailure
 from metricsmith.metric import content_hash
+from metricsmith.model_calls import calls
 from metricsmith.optimizers import candidates
 from metricsmith.optimizers.crossing import cross_validated
 from metricsmith.optimizers.evaluation import METRIC
@@ -30,7 +31,6 @@ from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
 from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.report.tables import render_scores
-from metricsmith.scoring import calls
 from planted import TASK, planted_rows
 
 COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))

@@ -12,6 +12,7 @@ import pytest
 from loopback import own_axes, serve
 from metricsmith import CriterionJudge, score
 from metricsmith.datasets.table import read_table
+from metricsmith.model_calls.prices import price
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.estimate import Pass, estimate
 from metricsmith.optimizers.fitting import FitOptions
@@ -20,7 +21,6 @@ from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.sources import Sources
 from metricsmith.optimizers.splitting import Division
-from metricsmith.scoring.prices import price
 from planted import TASK, WORDS, planted_rows
 
 ROWS = planted_rows(sources=4)

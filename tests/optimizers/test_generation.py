@@ -7,9 +7,9 @@ import pytest
 
 from loopback import QUALITIES, scripted, serve
 from metricsmith.errors import ModelFailure, OptionError
+from metricsmith.model_calls import calls
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate
 from metricsmith.records import Scale, Task
-from metricsmith.scoring import calls
 from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=8)

@@ -15,11 +15,11 @@ from metricsmith.bank import bleu, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, ModelFailure, OptionError
+from metricsmith.model_calls import calls
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induce import induce, prepare
-from metricsmith.scoring import calls
 from planted import TASK, planted_rows
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))

@@ -9,11 +9,11 @@ from metricsmith.bank import cider
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.metric import make_row
+from metricsmith.model_calls import calls
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.sources import Sources
-from metricsmith.scoring import calls
 from planted import TASK, planted_rows
 
 TRAIN, OTHERS = planted_rows(sources=12), planted_rows(sources=4, seed=1)

@@ -15,10 +15,10 @@ from tqdm import tqdm
 
 from loopback import scripted, serve
 from metricsmith.errors import HopelessModel, ModelFailure
+from metricsmith.model_calls import calls
 from metricsmith.optimizers import learning_judges
 from metricsmith.optimizers.generation import Generated
 from metricsmith.optimizers.learning_judges import LEARNED, learn
-from metricsmith.scoring import calls
 from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=12)

@@ -11,6 +11,7 @@ import metricsmith
 from loopback import scripted, serve
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
+from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.candidates import gather
 from metricsmith.optimizers.estimate import Pass, estimate
@@ -26,7 +27,6 @@ from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.report.markdown import render_markdown
 from metricsmith.report.page import render_html
 from metricsmith.report.record import PanelTokens
-from metricsmith.scoring.tokens import estimate_tokens
 from panels import asked_for, is_joint, panelled
 from planted import TASK, planted_rows
 

@@ -11,13 +11,13 @@ from loopback import own_axes, scripted, serve
 from metricsmith.bank import bleu, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.splits import Split
+from metricsmith.model_calls import calls
 from metricsmith.optimizers.fitting import FULL, FitOptions
 from metricsmith.optimizers.induction import Options
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
 from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.loading import load
-from metricsmith.scoring import calls
 from planted import TASK, planted_rows
 
 COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))

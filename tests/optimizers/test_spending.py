@@ -10,6 +10,8 @@ from dspy.utils import DummyLM
 
 from loopback import own_axes, scripted, serve
 from metricsmith.errors import ModelFailure, OptionError
+from metricsmith.model_calls.calls import model_call
+from metricsmith.model_calls.flow import Flow, spanning, use
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.comparison.run import compare, compare_plan
 from metricsmith.optimizers.induce import induce, prepare
@@ -19,8 +21,6 @@ from metricsmith.optimizers.splitting import Division
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status, Usage
 from metricsmith.scoring import Budget, Concurrency
-from metricsmith.scoring.calls import model_call
-from metricsmith.scoring.flow import Flow, spanning, use
 from metricsmith.store import Store
 from rated import rated_table
 

@@ -14,6 +14,7 @@ import pytest
 import metricsmith
 from loopback import serve
 from metricsmith.bank.catalogue import default_bank
+from metricsmith.model_calls.flow import Flow
 from metricsmith.optimizers.tuning.student import Answers, Student
 from metricsmith.programs.generators.axes import AxesGenerator
 from metricsmith.programs.generators.dimensions import DimensionsGenerator
@@ -44,7 +45,6 @@ from metricsmith.programs.state import Saved
 from metricsmith.records import Scale, Task
 from metricsmith.regression import LinearCombination, ZScore
 from metricsmith.scoring import Concurrency
-from metricsmith.scoring.flow import Flow
 from metricsmith.signatures.dimensions import Dimension
 from metricsmith.signatures.perturbation import Strategy
 

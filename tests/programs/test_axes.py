@@ -10,10 +10,10 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import make_row
+from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.generators.axes import AxesGenerator, contrast, distinct
 from metricsmith.programs.generators.rubrics import RubricGenerator, five
 from metricsmith.records import Scale, Task
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import Axis
 from planted import TASK, planted_rows
 

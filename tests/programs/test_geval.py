@@ -13,11 +13,12 @@ from logprobs import SPREAD
 from loopback import serve
 from metricsmith.errors import JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import make_row
+from metricsmith.model_calls import calls
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.loading import from_state, load
 from metricsmith.programs.state import write_state
 from metricsmith.records import Scale, Status
-from metricsmith.scoring import calls, estimate, score
+from metricsmith.scoring import estimate, score
 
 GIVEN = {"criterion": "Plain words", "meaning": "Short.", "steps": ["Look for long words.", "Weigh them."]}
 # 4 has .5, 3 has .3, 5 has .2: 2 + .9 + 1 = 3.9

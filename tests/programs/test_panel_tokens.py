@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from metricsmith.metric import make_row
+from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
-from metricsmith.scoring.tokens import estimate_tokens
 from panels import panel
 
 

@@ -12,14 +12,14 @@ from dspy.utils.callback import BaseCallback
 from loopback import message_text, serve
 from metricsmith.errors import OptionError
 from metricsmith.metric import content_hash, make_row
+from metricsmith.model_calls.calls import model_call, model_calls
+from metricsmith.model_calls.models import identity
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Status
 from metricsmith.scoring import estimate, score
-from metricsmith.scoring.calls import model_call, model_calls
-from metricsmith.scoring.models import identity
 from metricsmith.scoring.plan import plan
 
 

@@ -8,10 +8,10 @@ import pytest
 from faults import Fault, Faults
 from loopback import serve
 from metricsmith.errors import JudgementFailed
+from metricsmith.model_calls.calls import model_call, model_calls
+from metricsmith.model_calls.flow import Flow, use
+from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.records import Status, Usage
-from metricsmith.scoring.calls import model_call, model_calls
-from metricsmith.scoring.flow import Flow, use
-from metricsmith.scoring.limits import Budget, Concurrency
 
 USELESS = {
     Fault.CHATTER: Status.UNPARSABLE,

@@ -14,10 +14,11 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, NeedsError, OptionError
 from metricsmith.metric import make_row
+from metricsmith.model_calls import calls
+from metricsmith.model_calls.flow import in_force
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
-from metricsmith.scoring import Budget, Concurrency, ascore, calls, estimate, score
-from metricsmith.scoring.flow import in_force
+from metricsmith.scoring import Budget, Concurrency, ascore, estimate, score
 from metricsmith.store import Store
 from stubs import Scripted
 

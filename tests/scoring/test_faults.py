@@ -17,9 +17,10 @@ from faults import CODES, Fault, Faults
 from loopback import serve
 from metricsmith.errors import ModelFailure
 from metricsmith.metric import make_row
+from metricsmith.model_calls import calls
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
-from metricsmith.scoring import calls, score
+from metricsmith.scoring import score
 from oracle import HOPELESS, End, expected, expected_of_n, plan_of
 
 PATIENCE = 60.0  # seconds after which the client gives up a request: under no load is an answer taken for a hang

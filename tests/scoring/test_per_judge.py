@@ -10,9 +10,10 @@ from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import make_row
+from metricsmith.model_calls import calls
+from metricsmith.model_calls.limits import PerJudge
 from metricsmith.records import Status
-from metricsmith.scoring import calls, score
-from metricsmith.scoring.limits import PerJudge
+from metricsmith.scoring import score
 from panels import asked_for, is_joint, item, panel
 from stubs import Scripted
 

@@ -19,11 +19,12 @@ from loopback import scripted, serve
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import ModelFailure, OptionError, StoreError
 from metricsmith.metric import make_row
+from metricsmith.model_calls import calls
+from metricsmith.model_calls.models import identity
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Status
-from metricsmith.scoring import Budget, Concurrency, ascore, calls, coordinator, estimate, score
-from metricsmith.scoring.models import identity
+from metricsmith.scoring import Budget, Concurrency, ascore, coordinator, estimate, score
 from metricsmith.scoring.plan import content_key, plan
 from metricsmith.store import Store
 from metricsmith.store import claims as claiming

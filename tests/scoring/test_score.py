@@ -12,10 +12,11 @@ from metricsmith.bank.base import Family
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import make_row
+from metricsmith.model_calls import calls
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
 from metricsmith.reward import Reward
-from metricsmith.scoring import calls, score, tally
+from metricsmith.scoring import score, tally
 
 ROWS = [make_row(f"text number {number}", id=str(number), columns={"given": float(number)}) for number in range(40)]
 JUDGES = [CriterionJudge(criterion=name, meaning="Good.", task="Write.") for name in ("Clear", "Short", "Kind")]

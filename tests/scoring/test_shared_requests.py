@@ -9,11 +9,11 @@ from dspy import lm15
 from faults import Fault, Faults
 from loopback import serve
 from metricsmith.errors import JudgementFailed
+from metricsmith.model_calls import calls
+from metricsmith.model_calls.calls import model_calls
+from metricsmith.model_calls.flow import Flow, use
+from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.records import Status, Usage
-from metricsmith.scoring import calls
-from metricsmith.scoring.calls import model_calls
-from metricsmith.scoring.flow import Flow, use
-from metricsmith.scoring.limits import Budget, Concurrency
 
 
 class Rate(dspy.Module):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from metricsmith.model_calls.flow import Clock, Flow, Outcome
 from metricsmith.records import Usage
-from metricsmith.scoring.flow import Clock, Flow, Outcome
 
 __all__ = ["ONE", "Hand", "ask", "proven"]
 

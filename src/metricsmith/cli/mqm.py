@@ -87,11 +87,11 @@ def mqm(
 ) -> None:
     """Judge translations by the errors that a model finds in several runs."""
     from metricsmith.datasets.segments import read_translations
+    from metricsmith.model_calls.models import LOWEST_TEMPERATURE, using
     from metricsmith.mqm import MQMWeights
     from metricsmith.programs.judges.mqm import MQMJudge
     from metricsmith.report.translations.write import TRANSLATION_FILES, write_translations
     from metricsmith.scoring import estimate
-    from metricsmith.scoring.models import LOWEST_TEMPERATURE, using
 
     files: dict[str, Path | str | None] = {"source": source, "documents": documents, "store": store}
     files |= {f"target {number}": target for number, target in enumerate(targets or (), 1)}

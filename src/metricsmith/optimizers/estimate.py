@@ -10,6 +10,8 @@ import dspy
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.metric import Metric
+from metricsmith.model_calls.prices import price
+from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.optimizers.fitting import PAPER_N
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.induction import Options
@@ -25,8 +27,6 @@ from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Task, Usage
 from metricsmith.scoring import estimate as estimate_scoring
 from metricsmith.scoring.plan import content_key
-from metricsmith.scoring.prices import price
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import ProposeAxes
 
 __all__ = ["Pass", "estimate", "times"]

@@ -20,6 +20,7 @@ from metricsmith.errors import (
     OptionError,
     nearest,
 )
+from metricsmith.model_calls.calls import Call, model_call
 from metricsmith.programs.asked_scale import asked_scale
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator
@@ -29,7 +30,6 @@ from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Status, Task, Usage
-from metricsmith.scoring.calls import Call, model_call
 from metricsmith.signatures.axes import Axis
 
 __all__ = [

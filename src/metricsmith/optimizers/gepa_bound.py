@@ -11,10 +11,10 @@ import dspy
 
 from metricsmith.errors import OptionError
 from metricsmith.metric import Metric, make_row
+from metricsmith.model_calls.calls import PARSE_TRIES, TRIES
+from metricsmith.model_calls.dspy_internals import full_evaluations
 from metricsmith.reward import Reward
 from metricsmith.scoring import estimate
-from metricsmith.scoring.calls import PARSE_TRIES, TRIES
-from metricsmith.scoring.dspy_internals import full_evaluations
 
 __all__ = ["GEPABound", "gepa_bound"]
 

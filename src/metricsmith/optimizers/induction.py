@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError
+from metricsmith.model_calls.adapters import adapter_in_force, adapter_name
+from metricsmith.model_calls.limits import Budget
+from metricsmith.model_calls.models import using
 from metricsmith.optimizers.candidates import Candidates, gather
 from metricsmith.optimizers.fitting import FitOptions, Fitted, check_learnable, fit
 from metricsmith.optimizers.own import check_functions, from_learning
@@ -27,9 +30,6 @@ from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Task
 from metricsmith.scoring import Concurrency, PerJudge, ScoreTable, score
-from metricsmith.scoring.adapters import adapter_in_force, adapter_name
-from metricsmith.scoring.limits import Budget
-from metricsmith.scoring.models import using
 from metricsmith.store import Store
 
 __all__ = ["Induction", "Options", "induct"]

@@ -15,6 +15,8 @@ import dspy
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import InputError
 from metricsmith.metric import content_hash
+from metricsmith.model_calls.flow import Flow
+from metricsmith.model_calls.limits import Concurrency
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.generation import Generated, attempt, complete
 from metricsmith.optimizers.rated import Rated
@@ -26,8 +28,6 @@ from metricsmith.programs.judges.base import Judge, slug
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Task
-from metricsmith.scoring.flow import Flow
-from metricsmith.scoring.limits import Concurrency
 
 __all__ = ["LEARNED", "Start", "learn", "startable"]
 

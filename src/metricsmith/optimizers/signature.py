@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from metricsmith.metric import content_hash
+from metricsmith.model_calls.models import identity
 from metricsmith.optimizers.induction import Induction, Options
 from metricsmith.records import Task
-from metricsmith.scoring.models import identity
 from metricsmith.version import __version__
 
 __all__ = ["known_signature", "same_run", "signature_line"]

@@ -11,10 +11,10 @@ from os import PathLike
 from typing import Any, Literal
 
 from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, OptionError
+from metricsmith.model_calls.flow import Flow, in_force, span, spanning
+from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.prices import price
 from metricsmith.records import Status, Usage
-from metricsmith.scoring.flow import Flow, in_force, span, spanning
-from metricsmith.scoring.limits import Budget, Concurrency
-from metricsmith.scoring.prices import price
 from metricsmith.store import Store
 
 __all__ = ["budget_lines", "check_budget", "spending"]
@@ -53,7 +53,7 @@ def spending(
     ------
     OptionError
         If the budget is in dollars and the model has no known price, or the block stands in a run whose limits all its
-        requests pass (`scoring.flow.use`) and has a budget of its own.
+        requests pass (`model_calls.flow.use`) and has a budget of its own.
     ModelFailure
         With status ``budget`` if a request was wanted for which nothing was left, with status ``skipped`` if what the
         answers cost cannot be counted.

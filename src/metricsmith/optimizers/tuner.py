@@ -27,6 +27,10 @@ from metricsmith.errors import (
     nearest,
 )
 from metricsmith.metric import Composite
+from metricsmith.model_calls.failures import one_line, words
+from metricsmith.model_calls.flow import Flow
+from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.models import using
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objective
 from metricsmith.optimizers.rated import Rated
@@ -46,10 +50,6 @@ from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.programs.learned import mark_tuned
 from metricsmith.records import Status, Task
-from metricsmith.scoring.failures import one_line, words
-from metricsmith.scoring.flow import Flow
-from metricsmith.scoring.limits import Budget, Concurrency
-from metricsmith.scoring.models import using
 
 __all__ = ["JudgeTuner"]
 

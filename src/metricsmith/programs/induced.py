@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, StateError
 from metricsmith.metric import Explanation, Metric, Part, content_hash
+from metricsmith.model_calls.adapters import adapter_name
 from metricsmith.programs.state import Saved, Settings, other_model, state_parts
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
 from metricsmith.regression import LinearCombination
 from metricsmith.report.record import RunRecord
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import ScoreTable, score
-from metricsmith.scoring.adapters import adapter_name
 
 __all__ = ["Explanation", "InducedMetric", "Part"]
 

@@ -15,6 +15,7 @@ import dspy
 from metricsmith.aggregation import AGGREGATES, OutlierRule
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import OptionError, StateError
+from metricsmith.model_calls.adapters import ADAPTER_NAMES
 from metricsmith.mqm import MQMWeights
 from metricsmith.programs.schema import (
     ITEMS,
@@ -38,7 +39,6 @@ from metricsmith.programs.schema import (
 )  # fmt: skip
 from metricsmith.records import Scale
 from metricsmith.regression import LinearCombination
-from metricsmith.scoring.adapters import ADAPTER_NAMES
 from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation, MarkAndAssess
 from metricsmith.signatures.judgement import (
     JudgeByExamples,

@@ -15,6 +15,8 @@ from metricsmith.aggregation import AGGREGATES, half_width
 from metricsmith.datasets.segments import Translations
 from metricsmith.errors import OptionError
 from metricsmith.metric import content_hash
+from metricsmith.model_calls.adapters import adapter_in_force
+from metricsmith.model_calls.models import form_identity, identity, using
 from metricsmith.programs.judges.mqm import MQMJudge
 from metricsmith.programs.judges.repeated import numbers_of
 from metricsmith.records import Judgement, Usage
@@ -22,8 +24,6 @@ from metricsmith.report.formats import count
 from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
 from metricsmith.resampling import group_mean_interval, measured_coverage
 from metricsmith.scoring import Budget, Concurrency, ScoreTable, estimate, score
-from metricsmith.scoring.adapters import adapter_in_force
-from metricsmith.scoring.models import form_identity, identity, using
 from metricsmith.scoring.plan import model_of
 from metricsmith.scoring.table import tally
 from metricsmith.store import Store

@@ -1,9 +1,9 @@
 """Metrics x rows -> a table of judgements, with nothing lost on the way."""
 
+from metricsmith.model_calls.limits import Budget, Concurrency, PerJudge
 from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.engine import ascore, score
 from metricsmith.scoring.estimate import estimate
-from metricsmith.scoring.limits import Budget, Concurrency, PerJudge
 from metricsmith.scoring.table import Coverage, ScoreTable, tally
 
 __all__ = [

@@ -18,12 +18,12 @@ import numpy as np
 from tqdm import tqdm
 
 from metricsmith.errors import Interrupted, ModelFailure, StoreError
+from metricsmith.model_calls import flow as flows
+from metricsmith.model_calls.flow import Flow
+from metricsmith.model_calls.limits import PerJudge
 from metricsmith.records import Judgement, Status, Usage
-from metricsmith.scoring import flow as flows
 from metricsmith.scoring.batches import batches
-from metricsmith.scoring.flow import Flow
 from metricsmith.scoring.jobs import jobs
-from metricsmith.scoring.limits import PerJudge
 from metricsmith.scoring.plan import Plan
 from metricsmith.scoring.results import ANSWERED_BADLY, PENDING, Results
 from metricsmith.scoring.rounds import Rounds

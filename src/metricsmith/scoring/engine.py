@@ -16,13 +16,13 @@ from typing import Any, Literal
 import dspy
 
 from metricsmith.errors import OptionError, StoreError
-from metricsmith.scoring import flow as flows
+from metricsmith.model_calls import flow as flows
+from metricsmith.model_calls.flow import Flow
+from metricsmith.model_calls.limits import Budget, Concurrency, PerJudge
+from metricsmith.model_calls.models import using
+from metricsmith.model_calls.prices import price
 from metricsmith.scoring.coordinator import Coordinator
-from metricsmith.scoring.flow import Flow
-from metricsmith.scoring.limits import Budget, Concurrency, PerJudge
-from metricsmith.scoring.models import using
 from metricsmith.scoring.plan import Plan, checked_rows, model_of, plan
-from metricsmith.scoring.prices import price
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Store
 

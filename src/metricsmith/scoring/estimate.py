@@ -12,13 +12,13 @@ from typing import Any
 import dspy
 import numpy as np
 
+from metricsmith.model_calls.models import using
+from metricsmith.model_calls.prices import price
+from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.records import Usage
-from metricsmith.scoring.models import using
 from metricsmith.scoring.plan import Group, checked_rows, model_of, plan
-from metricsmith.scoring.prices import price
 from metricsmith.scoring.results import PENDING, Results
 from metricsmith.scoring.rounds import Rounds
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.store import Store
 
 __all__ = ["ANSWER_TOKENS", "estimate"]

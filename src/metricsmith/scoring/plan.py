@@ -14,11 +14,11 @@ import dspy
 from metricsmith.bank.base import BankMetric
 from metricsmith.errors import NeedsError, OptionError
 from metricsmith.metric import Asker, Composite, Metric, content_hash, row_text
+from metricsmith.model_calls.adapters import adapter_in_force
+from metricsmith.model_calls.models import check_sampling, form_identity, identity
 from metricsmith.records import Judgement
 from metricsmith.reward import Reward
-from metricsmith.scoring.adapters import adapter_in_force
 from metricsmith.scoring.callables import CallableMetric
-from metricsmith.scoring.models import check_sampling, form_identity, identity
 
 __all__ = [
     "Alone", "Combined", "Group", "Node", "Plan", "Slot", "as_before", "checked_rows", "content_key",

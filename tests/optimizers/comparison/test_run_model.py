@@ -9,10 +9,10 @@ from loopback import scripted, serve
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import ModelFailure, OptionError
+from metricsmith.model_calls import calls
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS
 from metricsmith.optimizers.comparison.run import compare, compare_plan
-from metricsmith.scoring import calls
 from rated import rated_table
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))

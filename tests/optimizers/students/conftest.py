@@ -8,7 +8,7 @@ import dspy
 import pytest
 
 from loopback import serve
-from metricsmith.scoring import calls
+from metricsmith.model_calls import calls
 
 
 @pytest.fixture(autouse=True)

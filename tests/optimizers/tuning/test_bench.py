@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from metricsmith.metric import content_hash, make_row
+from metricsmith.model_calls.flow import Flow
+from metricsmith.model_calls.limits import Concurrency
 from metricsmith.optimizers.objectives import OBJECTIVES
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.bench import Bench, CreditMetric, Reading, pick_peers
 from metricsmith.optimizers.tuning.student import Answers, Verdict
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
-from metricsmith.scoring.flow import Flow
-from metricsmith.scoring.limits import Concurrency
 
 JUDGE = CriterionJudge(criterion="Quality", meaning="Good.", task="Write.")
 LEARN = [make_row(f"learn {n}", input=f"l{n}", rating=float(1 + n)) for n in range(4)]

@@ -11,6 +11,7 @@ from dspy.utils import DummyLM
 
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, OptionError
+from metricsmith.model_calls.calls import model_call
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import (
     IDENTICAL,
@@ -24,7 +25,6 @@ from metricsmith.programs.perturbers.generated import (
 from metricsmith.programs.perturbers.generation import shown_examples
 from metricsmith.programs.texts import fence, unfenced
 from metricsmith.records import Status
-from metricsmith.scoring.calls import model_call
 from metricsmith.signatures.perturbation import Strategy
 
 TEXT = "The road from Altdorf is shut until 14 May because the bridge is painted."

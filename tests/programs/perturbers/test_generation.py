@@ -10,6 +10,9 @@ import pytest
 from faults import Fault, Faults
 from loopback import DAMAGES, scripted, serve
 from metricsmith.errors import DataError, ModelFailure, NeedsError, OptionError
+from metricsmith.model_calls import calls
+from metricsmith.model_calls.flow import Flow, use
+from metricsmith.model_calls.limits import Concurrency
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import IDENTICAL, Preserve, Worsen
 from metricsmith.programs.perturbers.generation import (
@@ -19,9 +22,7 @@ from metricsmith.programs.perturbers.generation import (
     pick_examples,
     shown_examples,
 )
-from metricsmith.scoring import Budget, calls
-from metricsmith.scoring.flow import Flow, use
-from metricsmith.scoring.limits import Concurrency
+from metricsmith.scoring import Budget
 from metricsmith.signatures.axes import Axis
 
 SOURCES = [

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.errors import JudgementFailed, NeedsError, OptionError
+from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.recommenders.language_model import LMRecommender, fit_cards
 from metricsmith.records import MetricCard, Output, Scale, Task
-from metricsmith.scoring.tokens import estimate_tokens
 
 TASK = Task("Rewrite notices in plain words.", "simplicity", Scale(1, 5))
 

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import ModelFailure
 from metricsmith.metric import Metric
+from metricsmith.model_calls.calls import model_call
+from metricsmith.model_calls.prices import price
+from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.optimizers.comparison.setting import Setting
 from metricsmith.optimizers.evaluation import best_column, filled
 from metricsmith.optimizers.generation import PARSE_TRIES
@@ -22,9 +25,6 @@ from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Usage
 from metricsmith.scoring import estimate, score
-from metricsmith.scoring.calls import model_call
-from metricsmith.scoring.prices import price
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.dimensions import Dimension, ProposeDimensions
 
 __all__ = ["DEFAULT_METHODS", "METHODS", "REFERENCE", "Method", "Predicted"]

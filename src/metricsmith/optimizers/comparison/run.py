@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from metricsmith.bank.remembered import numbers_kept
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
+from metricsmith.model_calls.models import check_sampling
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.comparison.figures import against, common_rows, measured
 from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS, METHODS, REFERENCE, Method, Predicted
@@ -30,7 +31,6 @@ from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.rivals import few_groups_apart
 from metricsmith.report.systems import same_systems_note
 from metricsmith.resampling import MINIMUM_GROUPS, holm
-from metricsmith.scoring.models import check_sampling
 from metricsmith.store import Store
 from metricsmith.version import __version__
 

@@ -10,9 +10,9 @@ from typing import Any
 import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
+from metricsmith.model_calls.models import using
 from metricsmith.optimizers.rated import group_of
 from metricsmith.programs.perturbers.generation import concurrently
-from metricsmith.scoring.models import using
 from metricsmith.validity import Lean, position_lean
 
 __all__ = ["probe_position"]

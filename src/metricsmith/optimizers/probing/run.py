@@ -15,6 +15,8 @@ import numpy as np
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric, content_hash, row_text
+from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.models import using
 from metricsmith.optimizers.probing.findings import Findings, find
 from metricsmith.optimizers.probing.outputs import Changed, drawn
 from metricsmith.optimizers.probing.subjects import UNITS, Unit, numbers, probed
@@ -28,8 +30,6 @@ from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import estimate, score
-from metricsmith.scoring.limits import Budget, Concurrency
-from metricsmith.scoring.models import using
 from metricsmith.scoring.plan import as_metric
 from metricsmith.signatures.axes import Axis
 from metricsmith.store import Store

@@ -14,6 +14,8 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed, ModelFailure
 from metricsmith.metric import Memo, content_hash, make_row, row_text
+from metricsmith.model_calls.calls import Call, model_call
+from metricsmith.model_calls.models import using
 from metricsmith.optimizers.students.episodes import Originals
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import MOST, Worsen, told_apart
@@ -24,8 +26,6 @@ from metricsmith.programs.perturbers.generation import (
 from metricsmith.programs.state import module_fingerprint
 from metricsmith.records import Usage
 from metricsmith.scoring import score
-from metricsmith.scoring.calls import Call, model_call
-from metricsmith.scoring.models import using
 from metricsmith.scoring.plan import as_metric, plan
 from metricsmith.signatures.perturbation import Strategy
 

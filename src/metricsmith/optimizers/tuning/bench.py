@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.metric import content_hash
+from metricsmith.model_calls.flow import Flow, use
 from metricsmith.optimizers.examples import rating_strata
 from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.student import Answers, Verdict
 from metricsmith.optimizers.tuning.words import Peer, Said, advice
-from metricsmith.scoring.flow import Flow, use
 
 __all__ = ["PEERS", "Bench", "CreditMetric", "MetricReading", "Reading", "pick_peers"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from dspy.utils.exceptions import LMError
 
-from metricsmith.scoring.admission import Gate
-from metricsmith.scoring.dspy_internals import gated, record_by
-from metricsmith.scoring.failures import delay, failure, words
-from metricsmith.scoring.flow import UNPROVEN, Flow, Outcome
+from metricsmith.model_calls.admission import Gate
+from metricsmith.model_calls.dspy_internals import gated, record_by
+from metricsmith.model_calls.failures import delay, failure, words
+from metricsmith.model_calls.flow import UNPROVEN, Flow, Outcome
 
 __all__ = ["Meter"]
 

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.metric import content_hash
+from metricsmith.model_calls.calls import model_call
+from metricsmith.model_calls.flow import Flow, use
 from metricsmith.records import Status
-from metricsmith.scoring.calls import model_call
-from metricsmith.scoring.flow import Flow, use
 
 __all__ = ["Answers", "Demos", "Student", "Verdict", "demos_of", "own_demos", "without_demos"]
 

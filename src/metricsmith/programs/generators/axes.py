@@ -11,11 +11,11 @@ import numpy as np
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import row_text
+from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.asked_scale import asked_scale
 from metricsmith.programs.judges.base import slug
 from metricsmith.programs.texts import shown
 from metricsmith.records import Scale, Status, Task
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import Axis, ProposeAxes
 
 __all__ = ["AxesGenerator", "Contrast", "contrast", "distinct"]

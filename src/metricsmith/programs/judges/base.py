@@ -10,13 +10,13 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import Metric, RowText, row_text
+from metricsmith.model_calls.adapters import messages_of, reading_exactly
+from metricsmith.model_calls.calls import Call, model_calls
 from metricsmith.programs.learned import mark_learned
 from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, other_model
 from metricsmith.programs.texts import marked_anew, shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import DSPyCallable
-from metricsmith.scoring.adapters import messages_of, reading_exactly
-from metricsmith.scoring.calls import Call, model_calls
 from metricsmith.scoring.plan import as_before
 
 __all__ = ["LEVELS", "Judge", "Predictor", "prompt_version", "slug", "without_answer"]

@@ -11,12 +11,12 @@ import dspy
 
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric, RowText, row_text
+from metricsmith.model_calls.calls import model_calls
+from metricsmith.model_calls.models import check_sampling
 from metricsmith.programs.judges.base import LEVELS, Judge, slug
 from metricsmith.programs.judges.levels import level_shares, levels, stated_level
 from metricsmith.programs.judges.repeated import Repeated, prediction_of
 from metricsmith.records import Judgement, MetricCard, Scale
-from metricsmith.scoring.calls import model_calls
-from metricsmith.scoring.models import check_sampling
 from metricsmith.scoring.plan import model_of
 from metricsmith.signatures.judgement import JudgeBySteps
 

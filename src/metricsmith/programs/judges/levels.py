@@ -11,8 +11,8 @@ from math import exp
 from typing import Any
 
 from metricsmith.errors import JudgementFailed
+from metricsmith.model_calls.failures import member
 from metricsmith.records import Scale, Status
-from metricsmith.scoring.failures import member
 
 __all__ = ["LevelShares", "level_shares", "levels", "number_in", "stated_level"]
 

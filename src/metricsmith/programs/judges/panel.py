@@ -13,6 +13,8 @@ import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import Metric, RowText, content_hash, row_text
+from metricsmith.model_calls.adapters import messages_of, reading_exactly
+from metricsmith.model_calls.calls import Call, model_calls
 from metricsmith.programs.judges.base import LEVELS, Judge, Predictor, prompt_version, without_answer
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criteria_text, labels, read_items
@@ -21,8 +23,6 @@ from metricsmith.programs.state import Saved, Settings, module_fingerprint, modu
 from metricsmith.programs.texts import shown
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.reward import DSPyCallable
-from metricsmith.scoring.adapters import messages_of, reading_exactly
-from metricsmith.scoring.calls import Call, model_calls
 from metricsmith.signatures.panel import JudgePanel
 
 __all__ = ["Panel", "PanelMember", "join_panels"]

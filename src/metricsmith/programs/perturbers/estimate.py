@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import dspy
 
+from metricsmith.model_calls.prices import price
+from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.perturbers.base import Effect, Source, Strength
 from metricsmith.programs.perturbers.generated import MOST
 from metricsmith.programs.perturbers.generation import (
@@ -16,8 +18,6 @@ from metricsmith.programs.perturbers.generation import (
     shown_examples,
 )
 from metricsmith.records import Usage
-from metricsmith.scoring.prices import price
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import Axis
 from metricsmith.signatures.perturbation import DamageOutput, ProposeDamage, RewriteOutput
 

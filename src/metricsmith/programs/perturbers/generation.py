@@ -16,15 +16,15 @@ import numpy as np
 
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.metric import RowText
+from metricsmith.model_calls.calls import Call, model_call
+from metricsmith.model_calls.flow import Flow, in_force, use
+from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.models import using
+from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen, bare, told_apart
 from metricsmith.programs.texts import shown
 from metricsmith.records import Usage
-from metricsmith.scoring.calls import Call, model_call
-from metricsmith.scoring.flow import Flow, in_force, use
-from metricsmith.scoring.limits import Budget, Concurrency
-from metricsmith.scoring.models import using
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.axes import Axis
 from metricsmith.signatures.perturbation import Strategy
 
@@ -92,7 +92,8 @@ def generate(
 ) -> GeneratedPerturbations:
     """Have outputs made worse in each dimension, and changed without loss.
 
-    A run around this one (`metricsmith.scoring.flow`) lends its limits; then `concurrency` and `budget` are its own.
+    A run around this one (`metricsmith.model_calls.flow`) lends its limits; then `concurrency` and `budget` are its
+    own.
 
     Parameters
     ----------

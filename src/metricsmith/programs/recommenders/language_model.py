@@ -9,14 +9,14 @@ from typing import Any
 import dspy
 
 from metricsmith.errors import OptionError
+from metricsmith.model_calls.adapters import messages_of
+from metricsmith.model_calls.calls import model_call
+from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.recommenders.base import Recommendation, check_pool, unscored
 from metricsmith.programs.recommenders.names import match_names
 from metricsmith.programs.state import Settings
 from metricsmith.programs.texts import fence
 from metricsmith.records import MetricCard, Task
-from metricsmith.scoring.adapters import messages_of
-from metricsmith.scoring.calls import model_call
-from metricsmith.scoring.tokens import estimate_tokens
 from metricsmith.signatures.ranking import RankMetrics
 
 __all__ = ["FittedCards", "LMRecommender", "fit_cards"]

@@ -12,12 +12,12 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError, LMError
 
 from metricsmith.errors import JudgementFailed
+from metricsmith.model_calls.adapters import Channel, ChoicesChannel, Repair
+from metricsmith.model_calls.dspy_internals import gated, keep_in_cache, text_of
+from metricsmith.model_calls.failures import cut_off, failure, filtered, one_line, refusal, rejects_choices, words
+from metricsmith.model_calls.models import redact, without_keys
+from metricsmith.model_calls.reading import Unreadable, whole
 from metricsmith.records import Status, Usage
-from metricsmith.scoring.adapters import Channel, ChoicesChannel, Repair
-from metricsmith.scoring.dspy_internals import gated, keep_in_cache, text_of
-from metricsmith.scoring.failures import cut_off, failure, filtered, one_line, refusal, rejects_choices, words
-from metricsmith.scoring.models import redact, without_keys
-from metricsmith.scoring.reading import Unreadable, whole
 
 __all__ = [
     "Answer", "NotAdmitted", "ask", "no_number", "private_copy", "unfinished", "unread_answer", "unusable",

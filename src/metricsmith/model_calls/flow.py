@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from metricsmith.errors import JudgementFailed
+from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.pace import Outcome, Pace, Ticket
 from metricsmith.records import Status, Usage
-from metricsmith.scoring.limits import Budget, Concurrency
-from metricsmith.scoring.pace import Outcome, Pace, Ticket
 
 __all__ = ["Clock", "Flow", "Outcome", "Ticket", "in_force", "span", "spanning", "use"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from flows import ONE, ask, proven
+from metricsmith.model_calls.flow import Outcome
+from metricsmith.model_calls.limits import Concurrency
 from metricsmith.records import Usage
-from metricsmith.scoring.flow import Outcome
-from metricsmith.scoring.limits import Concurrency
 
 
 def test_a_fixed_number_never_adapts():

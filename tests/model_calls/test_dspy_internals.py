@@ -1,4 +1,4 @@
-"""What `scoring/dspy_internals.py` takes for granted of DSPy below its public surface, one assumption a test.
+"""What `model_calls/dspy_internals.py` takes for granted of DSPy below its public surface, one assumption a test.
 
 One that fails with a new DSPy names the place to mend: that file, and no other.
 """
@@ -18,8 +18,8 @@ from dspy.utils.callback import BaseCallback
 
 import metricsmith
 from loopback import serve
-from metricsmith.scoring import dspy_internals
-from metricsmith.scoring.dspy_internals import (
+from metricsmith.model_calls import dspy_internals
+from metricsmith.model_calls.dspy_internals import (
     FORMS,
     Answers,
     Reader,
@@ -50,7 +50,7 @@ def test_no_other_file_reaches_below_the_public_surface():
         for path in root.rglob("*.py")
         if any(INNER.search(line) for line in path.read_text("utf-8").splitlines() if not line.lstrip().startswith("#"))
     }
-    assert found == {"scoring/dspy_internals.py"}
+    assert found == {"model_calls/dspy_internals.py"}
 
 
 class Witness(BaseCallback):
@@ -197,7 +197,7 @@ def test_what_is_told_to_answers_reaches_the_tracker_around_them():
 
 
 def test_every_response_of_a_chat_server_is_read_by_one_function():
-    assert openai_chat._response_from_chat_body.__module__ == "metricsmith.scoring.dspy_internals"
+    assert openai_chat._response_from_chat_body.__module__ == "metricsmith.model_calls.dspy_internals"
     source = inspect.getsource(openai_chat.OpenAIChatLM.parse_response)
     assert "_response_from_chat_body(" in source
     with dspy.context(usage_tracker=Answers(None)):

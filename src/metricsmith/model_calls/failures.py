@@ -56,9 +56,9 @@ from dspy.utils.exceptions import (
     is_retryable_lm_error,
 )
 
+from metricsmith.model_calls.flow import Outcome
+from metricsmith.model_calls.models import redact
 from metricsmith.records import Status
-from metricsmith.scoring.flow import Outcome
-from metricsmith.scoring.models import redact
 
 __all__ = [
     "Failure", "cut_off", "delay", "failure", "field_headers", "filtered", "keep_keys", "member", "one_line",

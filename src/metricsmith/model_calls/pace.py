@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from statistics import median
 
-from metricsmith.scoring.limits import Concurrency
+from metricsmith.model_calls.limits import Concurrency
 
 __all__ = ["Outcome", "Pace", "Ticket"]
 

@@ -16,7 +16,7 @@ from dspy.clients.call_result import CallResult
 from dspy.clients.execution import IGNORED_CACHE_KEYS, prepare
 from dspy.utils.usage_tracker import UsageTracker
 
-from metricsmith.scoring.models import without_keys
+from metricsmith.model_calls.models import without_keys
 
 __all__ = [
     "Answers", "Reader", "came_from_cache", "copied", "fields_apart", "full_evaluations", "gated", "keep_in_cache",

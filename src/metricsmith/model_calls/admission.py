@@ -12,10 +12,10 @@ import dspy
 from dspy.utils.exceptions import LMError
 
 from metricsmith.errors import JudgementFailed
+from metricsmith.model_calls.dspy_internals import Answers, came_from_cache, gated, requests_of, tokens_of
+from metricsmith.model_calls.failures import failure, keep_keys, rejects_choices, words
+from metricsmith.model_calls.flow import Flow, Outcome, Ticket
 from metricsmith.records import Usage
-from metricsmith.scoring.dspy_internals import Answers, came_from_cache, gated, requests_of, tokens_of
-from metricsmith.scoring.failures import failure, keep_keys, rejects_choices, words
-from metricsmith.scoring.flow import Flow, Outcome, Ticket
 
 __all__ = ["Gate", "Through", "cost_of", "gated"]
 

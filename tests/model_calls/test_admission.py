@@ -15,14 +15,14 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.metric import make_row
+from metricsmith.model_calls.admission import Gate, cost_of, gated
+from metricsmith.model_calls.calls import model_call
+from metricsmith.model_calls.flow import Flow, use
+from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.optimizers.tuning.metered import Meter
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status, Usage
 from metricsmith.scoring import score
-from metricsmith.scoring.admission import Gate, cost_of, gated
-from metricsmith.scoring.calls import model_call
-from metricsmith.scoring.flow import Flow, use
-from metricsmith.scoring.limits import Budget, Concurrency
 
 
 class Twice(dspy.Module):

@@ -1,8 +1,8 @@
 """Model calls, with every request counted: the only place where a model may fail.
 
-Every request passes the flow of the run around it (`metricsmith.scoring.flow`). DSPy's own retries and its
+Every request passes the flow of the run around it (`metricsmith.model_calls.flow`). DSPy's own retries and its
 fallback to a second adapter are off in here, so that our count of requests is what the server saw. A failure
-becomes a status; which failures are tried again is told in `metricsmith.scoring.failures`.
+becomes a status; which failures are tried again is told in `metricsmith.model_calls.failures`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.errors import HopelessModel, JudgementFailed, NeedsError
-from metricsmith.records import Status, Usage
-from metricsmith.scoring.adapters import Channel, ChoicesChannel, Repair, Replay
-from metricsmith.scoring.admission import Gate
-from metricsmith.scoring.failures import delay, rejects_choices
-from metricsmith.scoring.flow import Flow, in_force
-from metricsmith.scoring.limits import Concurrency
-from metricsmith.scoring.prices import offline_prices
-from metricsmith.scoring.requests import (
+from metricsmith.model_calls.adapters import Channel, ChoicesChannel, Repair, Replay
+from metricsmith.model_calls.admission import Gate
+from metricsmith.model_calls.failures import delay, rejects_choices
+from metricsmith.model_calls.flow import Flow, in_force
+from metricsmith.model_calls.limits import Concurrency
+from metricsmith.model_calls.prices import offline_prices
+from metricsmith.model_calls.requests import (
     Answer,
     NotAdmitted,
     ask,
@@ -36,6 +35,7 @@ from metricsmith.scoring.requests import (
     unfinished,
     unread_answer,
 )
+from metricsmith.records import Status, Usage
 
 __all__ = ["Call", "model_call", "model_calls"]
 

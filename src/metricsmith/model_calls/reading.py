@@ -19,7 +19,7 @@ from dspy.adapters.chat_adapter import field_header_pattern
 from dspy.adapters.utils import apply_output_field_defaults, parse_value
 from dspy.utils.exceptions import AdapterParseError
 
-from metricsmith.scoring.dspy_internals import fields_apart
+from metricsmith.model_calls.dspy_internals import fields_apart
 
 __all__ = ["Unreadable", "read", "read_plain", "whole"]
 

@@ -8,9 +8,9 @@ from dspy.utils.callback import BaseCallback
 
 from loopback import message_text, serve
 from metricsmith.errors import JudgementFailed
+from metricsmith.model_calls import calls
+from metricsmith.model_calls.calls import model_call
 from metricsmith.records import Status
-from metricsmith.scoring import calls
-from metricsmith.scoring.calls import model_call
 
 
 class Rate(dspy.Module):

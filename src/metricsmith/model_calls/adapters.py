@@ -17,10 +17,10 @@ from dspy.adapters.utils import translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.errors import OptionError
-from metricsmith.scoring.admission import Gate
-from metricsmith.scoring.chat import Chat
-from metricsmith.scoring.dspy_internals import Reader, copied, output_text, plain, record_by
-from metricsmith.scoring.reading import Unreadable, read, whole
+from metricsmith.model_calls.admission import Gate
+from metricsmith.model_calls.chat import Chat
+from metricsmith.model_calls.dspy_internals import Reader, copied, output_text, plain, record_by
+from metricsmith.model_calls.reading import Unreadable, read, whole
 
 __all__ = [
     "ADAPTER_NAMES", "Channel", "ChoicesChannel", "Repair", "Replay", "adapter_in_force", "adapter_name",

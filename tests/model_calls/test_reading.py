@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from metricsmith.scoring.adapters import Channel
-from metricsmith.scoring.admission import Gate
-from metricsmith.scoring.chat import Chat
-from metricsmith.scoring.reading import read, read_plain
+from metricsmith.model_calls.adapters import Channel
+from metricsmith.model_calls.admission import Gate
+from metricsmith.model_calls.chat import Chat
+from metricsmith.model_calls.reading import read, read_plain
 from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation
 from metricsmith.signatures.judgement import JudgeByGuideline, JudgeCriterion
 from metricsmith.signatures.mqm import AnnotateErrors

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from flows import ONE, Hand, ask, proven
 from metricsmith.errors import JudgementFailed
+from metricsmith.model_calls.flow import Clock, Flow, Outcome, in_force, span, spanning, use
+from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.records import Status, Usage
-from metricsmith.scoring.flow import Clock, Flow, Outcome, in_force, span, spanning, use
-from metricsmith.scoring.limits import Budget, Concurrency
 
 
 def test_before_the_first_answer_four_may_ask():

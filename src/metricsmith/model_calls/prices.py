@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
-from metricsmith.scoring.dspy_internals import price_list
+from metricsmith.model_calls.dspy_internals import price_list
 
 __all__ = ["offline_prices", "price"]
 

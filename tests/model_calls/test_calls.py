@@ -10,12 +10,12 @@ from dspy.utils import DummyLM
 
 from loopback import serve
 from metricsmith.errors import ModelFailure, NeedsError
+from metricsmith.model_calls import calls
+from metricsmith.model_calls.calls import model_call
+from metricsmith.model_calls.flow import Flow, use
+from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.requests import private_copy
 from metricsmith.records import Status
-from metricsmith.scoring import calls
-from metricsmith.scoring.calls import model_call
-from metricsmith.scoring.flow import Flow, use
-from metricsmith.scoring.limits import Budget, Concurrency
-from metricsmith.scoring.requests import private_copy
 
 
 class Ask(dspy.Module):

@@ -10,12 +10,12 @@ import pytest
 from dspy.utils.exceptions import LMRateLimitError, LMServerError, LMUnsupportedFeatureError
 
 from metricsmith.errors import ModelFailure
+from metricsmith.model_calls import calls
+from metricsmith.model_calls.calls import model_call, model_calls
+from metricsmith.model_calls.failures import delay, one_line, refusal, words
+from metricsmith.model_calls.flow import Flow, use
+from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.records import Status
-from metricsmith.scoring import calls
-from metricsmith.scoring.calls import model_call, model_calls
-from metricsmith.scoring.failures import delay, one_line, refusal, words
-from metricsmith.scoring.flow import Flow, use
-from metricsmith.scoring.limits import Budget, Concurrency
 from sockets import GOOD, completion, http, sockets
 
 BODY = json.dumps(completion()).encode()

@@ -12,7 +12,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from metricsmith.errors import OptionError
-from metricsmith.scoring.models import check_sampling, identity, redact, without_keys
+from metricsmith.model_calls.models import check_sampling, identity, redact, without_keys
 
 SECRET = "sk-proj-1234567890abcdef"  # made up
 
@@ -75,7 +75,7 @@ def test_a_custom_engine_and_a_dummy_model_have_an_identity():
 
 def test_the_identity_is_the_same_in_another_process():
     build = (
-        "import dspy, json; from metricsmith.scoring.models import identity; from pydantic import BaseModel; "
+        "import dspy, json; from metricsmith.model_calls.models import identity; from pydantic import BaseModel; "
         "print(json.dumps(identity(dspy.LM('openai/m', temperature=1.0, stop={'b', 'a', 'c'}, "
         "response_format=type('R', (BaseModel,), {'__annotations__': {'a': int}}), hook=print, thing=object()))))"
     )
