@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.aggregation import AGGREGATES, TWO_SIGMA, OutlierRule, rrwa
 from metricsmith.bank.column import ColumnMetric
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.wmt_mqm import TARGET, read_wmt_mqm
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.resampling import resampled_rows
+from metricsmith.stats.aggregation import AGGREGATES, TWO_SIGMA, OutlierRule, rrwa
+from metricsmith.stats.correlation import kendall_tau_b
+from metricsmith.stats.resampling import resampled_rows
 
 FloatArray = NDArray[np.float64]
 RUNS = 10

@@ -27,15 +27,15 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from loopback import serve
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.errors import ModelFailure
 from metricsmith.optimizers.learning_judges import LEARNED
 from metricsmith.programs.asked_scale import Asked, asked_scale
 from metricsmith.programs.judges import raters
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Scale, Task
-from metricsmith.resampling import mean_interval
 from metricsmith.scoring import score
+from metricsmith.stats.correlation import kendall_tau_b
+from metricsmith.stats.resampling import mean_interval
 from rater_model import PUBLISHED_SEEDS, RaterModel, rated_rows, standardised
 
 TRAIN, TEST = 80, 300

@@ -37,8 +37,8 @@ from rival_intervals import (
 from scipy.optimize import brentq
 from scipy.special import ndtr, stdtrit
 
-from metricsmith.correlation import batch_kendall_tau_b
-from metricsmith.resampling import group_mean_interval, permutation_test, share_interval
+from metricsmith.stats.correlation import batch_kendall_tau_b
+from metricsmith.stats.resampling import group_mean_interval, permutation_test, share_interval
 
 Truth = float | str
 

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.meta_evaluation import MEASURES, character_f1_interval, measure_interval
-from metricsmith.resampling import Interval
-from metricsmith.resampling.intervals import percentile_interval
+from metricsmith.stats.resampling import Interval
+from metricsmith.stats.resampling.intervals import percentile_interval
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from metricsmith.correlation import batch_kendall_tau_b
 from metricsmith.optimizers.new_systems import HeldOut, leave_systems_out
-from metricsmith.regression import PriorRidge
-from metricsmith.resampling import Interval, correlation_interval, jackknife_interval, wilson_interval
-from metricsmith.resampling.two_way import two_way_interval
+from metricsmith.stats.correlation import batch_kendall_tau_b
+from metricsmith.stats.regression import PriorRidge
+from metricsmith.stats.resampling import Interval, correlation_interval, jackknife_interval, wilson_interval
+from metricsmith.stats.resampling.two_way import two_way_interval
 
 FloatArray = NDArray[np.float64]
 

@@ -27,11 +27,11 @@ import numpy as np
 import pandas as pd
 
 from metricsmith import AutoMetrics, Table, induce, read_table
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.optimizers.fitting import FULL, FitOptions, fit
 from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import induct
 from metricsmith.optimizers.rated import Rated
+from metricsmith.stats.correlation import kendall_tau_b
 
 CRITERIA = {
     "Relevance": "RE", "Coherence": "CH", "Empathy": "EM", "Surprise": "SU", "Engagement": "EG", "Complexity": "CX",

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from metricsmith.ceiling import average_ratings, rater_ceiling
-from metricsmith.correlation import kendall_tau_b
+from metricsmith.stats.ceiling import average_ratings, rater_ceiling
+from metricsmith.stats.correlation import kendall_tau_b
 
 FloatArray = NDArray[np.float64]
 SCALES: Mapping[str, FloatArray | None] = {

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.wmt_mqm import TARGET, read_wmt_mqm
+from metricsmith.stats.correlation import kendall_tau_b
 
 FloatArray = NDArray[np.float64]
 CUTS = ndtri([0.1, 0.25, 0.5, 0.8])

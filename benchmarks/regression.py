@@ -19,8 +19,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from metricsmith.correlation import kendall_tau_b
-from metricsmith.regression import PriorRidge, TwoStagePLS
+from metricsmith.stats.correlation import kendall_tau_b
+from metricsmith.stats.regression import PriorRidge, TwoStagePLS
 
 FloatArray = NDArray[np.float64]
 

@@ -34,10 +34,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtr, stdtrit
 
-from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b, kendall_tau_b_influence
 from metricsmith.datasets.splits import folds
 from metricsmith.optimizers.fitting import FitOptions, fit
-from metricsmith.resampling import mean_interval, mean_test
+from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b, kendall_tau_b_influence
+from metricsmith.stats.resampling import mean_interval, mean_test
 
 FloatArray = NDArray[np.float64]
 

@@ -22,13 +22,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from loopback import serve
-from metricsmith.agreement import quadratic_kappa
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.optimizers.objectives import OBJECTIVES, Objective, closeness
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.resampling import mean_interval
 from metricsmith.scoring import score
+from metricsmith.stats.agreement import quadratic_kappa
+from metricsmith.stats.correlation import kendall_tau_b
+from metricsmith.stats.resampling import mean_interval
 from rater_model import PUBLISHED_SEEDS, RaterModel, rated_rows
 
 TRAIN, TEST, BUDGET = 80, 300, 1500

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from paired_intervals import LEVELS
 
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.optimizers.objectives import OBJECTIVES
 from metricsmith.optimizers.tuning.selection import choose
+from metricsmith.stats.correlation import kendall_tau_b
 
 FRESH = 1000
 COLUMNS = (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmark import loaded
-from metricsmith.aggregation import AGGREGATES, half_width, mean, rrwa
+from metricsmith.stats.aggregation import AGGREGATES, half_width, mean, rrwa
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "docs" / "aggregation.md").read_text("utf-8")

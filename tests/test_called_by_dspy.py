@@ -23,10 +23,10 @@ from metricsmith.programs.judges.mqm import MQMJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Output, Scale, Status, Task
-from metricsmith.regression import LinearCombination, ZScore
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import CallableMetric
 from metricsmith.signatures.dimensions import Dimension
+from metricsmith.stats.regression import LinearCombination, ZScore
 from panels import panelled
 from stubs import Scripted
 

@@ -15,11 +15,8 @@ LAYERS = (
     {"records", "rendering", "spreadsheets"},
     {"metric", "outcomes"},
     {"reward"},
-    {"resampling", "correlation"},
-    {
-        "aggregation", "regression", "agreement", "fold_agreement", "rating_model", "meta_evaluation", "mqm",
-        "rater_agreement", "validity", "ceiling",
-    },
+    {"stats"},
+    {"meta_evaluation", "mqm", "rating_model"},
     {"model_calls", "signatures", "datasets", "report"},
     {"bank"},
     {"store"},

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from loopback import serve
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.stats.correlation import kendall_tau_b
 from rater_model import PHRASES, Features, RaterModel, features, qualities, rated_rows
 
 ROWS = rated_rows(200, 0)

@@ -21,10 +21,10 @@ from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Output, Scale, Status, Task
-from metricsmith.regression import LinearCombination, ZScore
 from metricsmith.rendering import bounded
 from metricsmith.reward import Reward
 from metricsmith.scoring import CallableMetric
+from metricsmith.stats.regression import LinearCombination, ZScore
 from stubs import Scripted
 
 TASK = Task("Write.", "quality", Scale(1, 5))

@@ -14,7 +14,7 @@ from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets import plain_notices
 from metricsmith.programs.induced import InducedMetric
-from metricsmith.regression import LinearCombination, ZScore
+from metricsmith.stats.regression import LinearCombination, ZScore
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "docs" / "reward.md").read_text("utf-8")

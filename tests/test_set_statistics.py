@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
-import metricsmith.agreement as module
-from metricsmith.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa
+import metricsmith.stats.agreement as module
 from metricsmith.errors import DataError
+from metricsmith.stats.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa
 
 ALL = (balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa)
 NAN = math.nan

@@ -28,8 +28,8 @@ COUNT, SEED = 30, 14
 AREAS = {
     "engine": ("scoring/engine.py", "scoring/coordinator.py", "scoring/plan.py", "scoring/rounds.py",
                "scoring/jobs.py", "scoring/workers.py", "scoring/batches.py", "scoring/results.py"),
-    "statistics": ("correlation.py", "agreement.py", "rater_agreement.py", "calibration.py", "resampling/*.py",
-                   "aggregation/*.py", "regression/*.py", "validity/*.py"),
+    "statistics": ("stats/correlation.py", "stats/agreement.py", "stats/rater_agreement.py", "stats/resampling/*.py",
+                   "stats/aggregation/*.py", "stats/regression/*.py"),
     "reading": ("datasets/cells.py", "datasets/columns.py", "datasets/guards.py", "datasets/labels.py",
                 "datasets/ratings.py", "datasets/raters.py", "datasets/table.py", "datasets/score_*.py"),
     "splits": ("datasets/splits.py", "datasets/parts.py", "optimizers/splitting.py", "optimizers/crossing.py"),

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metricsmith.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from metricsmith.aggregation import OutlierRule, drop_outliers, rrwa
     from metricsmith.bank.catalogue import MetricBank, default_bank
-    from metricsmith.ceiling import RaterCeiling, rater_ceiling
     from metricsmith.datasets.mt_metrics_eval import EvalSet, read_eval_set
     from metricsmith.datasets.score_matrices import ScoreMatrices, read_score_matrices
     from metricsmith.datasets.segments import Translations, read_translations, translation_rows
@@ -68,7 +66,6 @@ if TYPE_CHECKING:
     from metricsmith.programs.perturbers.sheet import read_sheet, write_sheet
     from metricsmith.programs.translations import judge_translations
     from metricsmith.records import Agreement, ErrorSpan, Judgement, MetricCard, Output, Scale, Status, Task, Usage
-    from metricsmith.regression import LinearCombination, MetaMetrics, PriorRidge, TwoStagePLS, project
     from metricsmith.rendering import render_messages, render_output
     from metricsmith.report.comparison.record import Comparison
     from metricsmith.report.comparison.write import write_comparison
@@ -89,12 +86,15 @@ if TYPE_CHECKING:
         estimate,
         score,
     )
+    from metricsmith.stats.aggregation import OutlierRule, drop_outliers, rrwa
+    from metricsmith.stats.ceiling import RaterCeiling, rater_ceiling
+    from metricsmith.stats.regression import LinearCombination, MetaMetrics, PriorRidge, TwoStagePLS, project
     from metricsmith.store import Store
 
 _HOMES = {
-    "aggregation": ("OutlierRule", "drop_outliers", "rrwa"),
+    "stats.aggregation": ("OutlierRule", "drop_outliers", "rrwa"),
     "bank.catalogue": ("MetricBank", "default_bank"),
-    "ceiling": ("RaterCeiling", "rater_ceiling"),
+    "stats.ceiling": ("RaterCeiling", "rater_ceiling"),
     "datasets.score_matrices": ("ScoreMatrices", "read_score_matrices"),
     "datasets.table": ("Table", "read_table"),
     "datasets.taubench": ("read_taubench",),
@@ -135,7 +135,7 @@ _HOMES = {
     "programs.perturbers.base": ("Perturbation", "Perturber"),
     "programs.perturbers.catalogue": ("BUILTIN", "perturb"),
     "records": ("Agreement", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage"),
-    "regression": ("LinearCombination", "MetaMetrics", "PriorRidge", "TwoStagePLS", "project"),
+    "stats.regression": ("LinearCombination", "MetaMetrics", "PriorRidge", "TwoStagePLS", "project"),
     "rendering": ("render_messages", "render_output"),
     "report.comparison.record": ("Comparison",),
     "report.comparison.write": ("write_comparison",),

@@ -13,7 +13,7 @@ from loopback import serve
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Scale, Task
-from metricsmith.regression import LinearCombination, ZScore
+from metricsmith.stats.regression import LinearCombination, ZScore
 from reviser import DOCUMENTS, FILES, Reviser
 
 TENTH = Faults({Fault.CHATTER: 0.03, Fault.REFUSAL: 0.06, Fault.CUT_OFF: 0.01})

@@ -11,11 +11,11 @@ import pytest
 
 from loopback import serve
 from metricsmith import scoring
-from metricsmith.aggregation import half_width, rrwa
 from metricsmith.datasets.segments import read_translations
 from metricsmith.errors import Interrupted
 from metricsmith.mqm import MQMWeights, mqm_score
 from metricsmith.records import ErrorSpan
+from metricsmith.stats.aggregation import half_width, rrwa
 from reviser import DOCUMENTS, FILES, Reviser
 
 ONE_BY_ONE = ("--concurrency", 1)  # which of ten equal prompts meets which fault depends on their order

@@ -13,7 +13,7 @@ from metricsmith.bank.column import ColumnMetric
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Scale, Task
-from metricsmith.regression import LinearCombination, ZScore
+from metricsmith.stats.regression import LinearCombination, ZScore
 
 ROWS = 12
 

@@ -13,8 +13,8 @@ from metricsmith.datasets.mqm_tsv import MarkedRating
 from metricsmith.datasets.wmt_mqm import DESCRIPTION, read_marked_ratings, read_wmt_mqm
 from metricsmith.errors import DataError, OptionError
 from metricsmith.mqm import MQMWeights
-from metricsmith.rater_agreement import rater_agreement
 from metricsmith.records import ErrorSpan, Scale
+from metricsmith.stats.rater_agreement import rater_agreement
 from mqm_files import NEW, NEW_FILE, OLD, OLD_FILE, RAIN, tsv
 
 RECORD = {

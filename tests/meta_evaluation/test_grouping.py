@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from metricsmith.correlation import GroupedCorrelation, grouped_correlation, kendall_tau_b, pearson
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation import CORRELATIONS, complete_segments, segment_correlation, system_means
+from metricsmith.stats.correlation import GroupedCorrelation, grouped_correlation, kendall_tau_b, pearson
 from score_matrices import BY, SYNTHETIC, en_de, synthetic
 
 NAN = math.nan

@@ -23,7 +23,7 @@ from metricsmith.meta_evaluation import (
 )
 from metricsmith.meta_evaluation.jackknife import left_out
 from metricsmith.meta_evaluation.rank_jackknife import concordance_by_cell
-from metricsmith.resampling import correlation_interval
+from metricsmith.stats.resampling import correlation_interval
 from score_matrices import synthetic
 
 NAN = math.nan

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from metricsmith.correlation import pearson
 from metricsmith.errors import OptionError
 from metricsmith.meta_evaluation import (
     MEASURES,
@@ -20,6 +19,7 @@ from metricsmith.meta_evaluation import (
     system_means,
     system_pairwise_accuracy,
 )
+from metricsmith.stats.correlation import pearson
 
 RNG = np.random.default_rng(3)
 GOLD = RNG.normal(size=(5, 12)).round()

@@ -20,7 +20,7 @@ from metricsmith.meta_evaluation import (
     system_pairwise_accuracy,
 )
 from metricsmith.meta_evaluation.significance import better_test, chance_floors
-from metricsmith.resampling import permutation_null
+from metricsmith.stats.resampling import permutation_null
 from score_matrices import en_de, synthetic
 
 NAN = math.nan

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from loopback import serve
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.optimizers.apart import set_apart
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce, prepare
@@ -18,6 +17,7 @@ from metricsmith.optimizers.splitting import Division
 from metricsmith.programs.learned import learned_from, row_hash
 from metricsmith.programs.loading import load
 from metricsmith.scoring import CallableMetric, score
+from metricsmith.stats.correlation import kendall_tau_b
 from owned import lost, memory, words
 from panels import panelled
 from planted import TASK, planted_rows

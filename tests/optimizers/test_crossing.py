@@ -15,7 +15,6 @@ import pytest
 
 from loopback import own_axes, scripted, serve
 from metricsmith.bank.catalogue import MetricBank, default_bank
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.splits import folds
 from metricsmith.errors import Interrupted, ModelFailure
 from metricsmith.metric import content_hash
@@ -31,6 +30,7 @@ from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
 from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.report.tables import render_scores
+from metricsmith.stats.correlation import kendall_tau_b
 from planted import TASK, planted_rows
 
 COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))

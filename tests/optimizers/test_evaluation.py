@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.metric import make_row
 from metricsmith.optimizers.evaluation import METRIC, Trial, best_single, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.fitting import FitOptions
@@ -13,6 +12,7 @@ from metricsmith.optimizers.induction import Options, induct
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.sources import Sources
 from metricsmith.records import Scale, Task
+from metricsmith.stats.correlation import kendall_tau_b
 
 TASK = Task("Rewrite.", "rating", Scale(1, 5))
 ERRORS = Task("Count errors.", "rating", Scale(1, 5, higher_is_better=False))

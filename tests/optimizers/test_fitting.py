@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.fitting import FULL, FitOptions, fit
+from metricsmith.stats.correlation import kendall_tau_b
 
 
 def data(rows=80, junk=6, seed=0):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from benchmark import loaded
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.table import read_table
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -22,6 +21,7 @@ from metricsmith.optimizers.new_systems import HeldOut, leave_systems_out, new_s
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.sources import Sources
 from metricsmith.records import Scale, Task
+from metricsmith.stats.correlation import kendall_tau_b
 from stubs import Scripted
 
 TASK = Task("Rewrite.", "rating", Scale(-9, 9))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa
-from metricsmith.correlation import kendall_tau_b, pearson, spearman
 from metricsmith.errors import OptionError
 from metricsmith.optimizers.objectives import OBJECTIVES, Case, Objective, mean_of, objective
+from metricsmith.stats.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa
+from metricsmith.stats.correlation import kendall_tau_b, pearson, spearman
 
 LEVELS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=4, max_size=40)
 

@@ -9,7 +9,6 @@ import dspy
 import numpy as np
 import pytest
 
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.metric import make_row
 from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL, FitOptions
@@ -18,6 +17,7 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.recording import Evaluation, record_run
 from metricsmith.optimizers.sources import Sources
 from metricsmith.records import Agreement, Difference, Judgement, Scale, Status, Task, Usage
+from metricsmith.stats.correlation import kendall_tau_b
 
 TASK = Task("Rewrite.", "rating", Scale(1, 5))
 GOOD = Agreement(30, 12, 0.6, 0.4, 0.8, 0.01, 0.6, 0.6)

@@ -14,7 +14,7 @@ from metricsmith.bank.catalogue import default_bank
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Scale, Task
-from metricsmith.regression import LinearCombination, ZScore
+from metricsmith.stats.regression import LinearCombination, ZScore
 
 ROWS = [dspy.Example(id=f"n{n}", notice=f"notice {n}").with_inputs("notice") for n in range(8)]
 JUDGE = CriterionJudge(criterion="Brevity", meaning="The output is short.", task="Write.")

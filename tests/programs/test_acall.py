@@ -43,10 +43,10 @@ from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.programs.state import Saved
 from metricsmith.records import Scale, Task
-from metricsmith.regression import LinearCombination, ZScore
 from metricsmith.scoring import Concurrency
 from metricsmith.signatures.dimensions import Dimension
 from metricsmith.signatures.perturbation import Strategy
+from metricsmith.stats.regression import LinearCombination, ZScore
 
 ABSTRACT = {Judge, TranslationJudge, RatersJudge, FirstStage, Saved, Predictor}
 ROW = {"output": "some words", "input": "q"}

@@ -21,8 +21,8 @@ from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.loading import load
 from metricsmith.programs.state import write_state
 from metricsmith.records import Scale, Status, Task
-from metricsmith.regression import LinearCombination, NormalScore, ZScore
 from metricsmith.scoring import score
+from metricsmith.stats.regression import LinearCombination, NormalScore, ZScore
 from planted import TASK, planted_rows
 
 ROWS = planted_rows()

@@ -7,7 +7,6 @@ import pytest
 
 import metricsmith
 from annotating import MAJOR, MINOR, ROW, annotator, error, errors, judge, part, saying
-from metricsmith.aggregation import rrwa
 from metricsmith.datasets.segments import read_translations
 from metricsmith.errors import OptionError
 from metricsmith.mqm import MQMWeights
@@ -17,6 +16,7 @@ from metricsmith.programs.loading import from_state
 from metricsmith.programs.state import write_state
 from metricsmith.programs.translations import judge_translations
 from metricsmith.records import ErrorSpan, Status
+from metricsmith.stats.aggregation import rrwa
 from reviser import FILES
 
 

@@ -19,8 +19,8 @@ from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import from_state
 from metricsmith.records import Scale, Task
-from metricsmith.regression import LinearCombination
-from metricsmith.regression.columns import ZScore
+from metricsmith.stats.regression import LinearCombination
+from metricsmith.stats.regression.columns import ZScore
 from panels import TASK, items, judges, panel, panelled
 
 ROW = make_row("The road is shut.", input="Notice of closure.", references=["Shut."])

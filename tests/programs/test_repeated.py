@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.aggregation import OutlierRule, mean, rrwa
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.metric import Asker, Composite, Metric, make_row
@@ -19,6 +18,7 @@ from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring import score
+from metricsmith.stats.aggregation import OutlierRule, mean, rrwa
 from repeating import ERRORS, MQM, TABLE_1, Scripted, criterion, of, runs_of, told, verdict
 
 

@@ -7,13 +7,13 @@ import json
 import dspy
 import pytest
 
-from metricsmith.aggregation import OutlierRule, mean
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import StateError
 from metricsmith.metric import make_row
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import from_state, load
 from metricsmith.programs.state import write_state
+from metricsmith.stats.aggregation import OutlierRule, mean
 from repeating import criterion
 
 

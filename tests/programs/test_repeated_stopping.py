@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopback import serve
-from metricsmith.aggregation import AGGREGATES, OutlierRule, half_width, mean, rrwa
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import Sequential, make_row
 from metricsmith.programs.judges.repeated import Repeated
@@ -22,6 +21,7 @@ from metricsmith.programs.loading import from_state, load
 from metricsmith.programs.state import write_state
 from metricsmith.records import Output, Status, Usage
 from metricsmith.scoring import score
+from metricsmith.stats.aggregation import AGGREGATES, OutlierRule, half_width, mean, rrwa
 from repeating import ERRORS, MQM, Scripted, criterion, runs_of
 
 NAN = math.nan

@@ -14,8 +14,8 @@ from metricsmith.errors import ModelFailure
 from metricsmith.programs.judges.mqm import MQMJudge
 from metricsmith.programs.translations import judge_translations, recorded
 from metricsmith.records import Status
-from metricsmith.resampling import group_mean_interval
 from metricsmith.scoring import score
+from metricsmith.stats.resampling import group_mean_interval
 from reviser import DOCUMENTS, FILES, Reviser
 
 

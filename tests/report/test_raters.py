@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from metricsmith.ceiling import RaterCeiling
 from metricsmith.report.markdown import render_markdown
 from metricsmith.report.page import render_html
 from metricsmith.report.raters import ceiling_lines, run_ceiling
+from metricsmith.stats.ceiling import RaterCeiling
 
 FOUND = RaterCeiling(
     agreement=0.41, agreement_low=0.25, agreement_high=0.55, ceiling=0.64, low=0.52, high=0.75, tied=0.64, outputs=60,

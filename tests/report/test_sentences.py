@@ -26,7 +26,7 @@ from metricsmith.report.sentences import (
     usage_example,
     verdict,
 )
-from metricsmith.resampling import measured_coverage
+from metricsmith.stats.resampling import measured_coverage
 
 SURE = Agreement(72, 34, 0.41, 0.28, 0.52, 0.0004, 0.5, 0.5)
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from loopback import serve
-from metricsmith.aggregation import mean
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import ModelFailure
 from metricsmith.metric import make_row
@@ -19,9 +18,10 @@ from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Scale, Status, Task
-from metricsmith.regression import LinearCombination
-from metricsmith.regression.columns import ZScore
 from metricsmith.scoring import score
+from metricsmith.stats.aggregation import mean
+from metricsmith.stats.regression import LinearCombination
+from metricsmith.stats.regression.columns import ZScore
 from metricsmith.store import Store
 from panels import answering, items, judges
 from rounds import BOUND, EXPECTED, LEAST, MOST, NUMBERS, ROWS, Peeking, needed, repeated, scored, told

@@ -7,7 +7,7 @@ import math
 from metricsmith.meta_evaluation import ChanceFloor, MetricResult, TaskResult
 from metricsmith.meta_evaluation.evaluation import UNDEFINED, average_tasks
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
-from metricsmith.resampling import Interval
+from metricsmith.stats.resampling import Interval
 
 NAN = math.nan
 NOTHING = ChanceFloor(NAN, NAN, NAN, NAN, NAN, 0, 0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.probe.record import Attack, ProbeRecord, Strategy, Subject, Surprise
-from metricsmith.resampling import Interval
-from metricsmith.validity import Change, Sensitivity
+from metricsmith.stats.resampling import Interval
+from metricsmith.stats.validity import Change, Sensitivity
 
 
 def change(value, low, high, n=60):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from metricsmith.aggregation import half_width, mean
 from metricsmith.metric import make_row
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Status
 from metricsmith.scoring import score
+from metricsmith.stats.aggregation import half_width, mean
 from stubs import Scripted
 
 BOUND, LEAST, MOST = 0.7, 3, 8

@@ -26,9 +26,9 @@ from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Scale, Task
-from metricsmith.regression import LinearCombination, NormalScore, ZScore
 from metricsmith.scoring import CallableMetric
 from metricsmith.signatures.dimensions import Dimension
+from metricsmith.stats.regression import LinearCombination, NormalScore, ZScore
 from panels import panelled
 
 TASK = "Rewrite notices."

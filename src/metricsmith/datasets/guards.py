@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.cells import cell_text, is_blank, reference_list
 from metricsmith.datasets.ratings import parse_rating
 from metricsmith.datasets.sources import RawTable
 from metricsmith.metric import content_hash
+from metricsmith.stats.correlation import kendall_tau_b
 
 __all__ = ["Guard"]
 

@@ -10,13 +10,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.ceiling import Averaging, RaterCeiling, average_ratings, rater_ceiling
 from metricsmith.datasets.cells import cell_text, is_blank
 from metricsmith.datasets.columns import Columns
 from metricsmith.datasets.labels import Labels
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
 from metricsmith.records import Scale
+from metricsmith.stats.ceiling import Averaging, RaterCeiling, average_ratings, rater_ceiling
 
 __all__ = ["Outputs", "People", "RaterEffects", "average_raters", "check_averaging"]
 

@@ -13,7 +13,6 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.ceiling import Averaging, RaterCeiling
 from metricsmith.datasets.candidates import Candidates, match_columns, read_scores
 from metricsmith.datasets.cells import cell_text, is_blank, reference_list
 from metricsmith.datasets.columns import Columns, guess_notes, need_column, resolve_columns
@@ -26,6 +25,7 @@ from metricsmith.datasets.sources import RawTable, open_source
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.records import Scale, Task
+from metricsmith.stats.ceiling import Averaging, RaterCeiling
 
 if TYPE_CHECKING:
     import pandas

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metricsmith.correlation import batch_kendall_tau_b
 from metricsmith.datasets.combinations import combinations_of
 from metricsmith.errors import DataError
+from metricsmith.stats.correlation import batch_kendall_tau_b
 
 __all__ = ["check_copies"]
 

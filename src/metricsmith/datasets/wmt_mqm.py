@@ -18,7 +18,6 @@ from typing import Any
 import dspy
 import numpy as np
 
-from metricsmith.ceiling import Averaging, average_ratings
 from metricsmith.datasets.cells import cell_text
 from metricsmith.datasets.columns import Columns
 from metricsmith.datasets.formats import decode, table_suffix, unzip
@@ -30,6 +29,7 @@ from metricsmith.errors import DataError, nearest
 from metricsmith.metric import make_row
 from metricsmith.mqm import MQMWeights, mqm_score, severity_name
 from metricsmith.records import ErrorSpan, Scale, Task
+from metricsmith.stats.ceiling import Averaging, average_ratings
 
 __all__ = ["COLUMNS", "DESCRIPTION", "TARGET", "MarkedRatings", "read_marked_ratings", "read_wmt_mqm"]
 

@@ -20,7 +20,7 @@ from metricsmith.meta_evaluation.intervals import measure_interval
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, SoftSystemAccuracy, measure
 from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over_tasks, rank_table
 from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, Swap, chance_floor, chance_floors, measured
-from metricsmith.resampling import Groups, Interval
+from metricsmith.stats.resampling import Groups, Interval
 from metricsmith.threads import one_thread
 
 __all__ = [

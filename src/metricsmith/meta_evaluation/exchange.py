@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from metricsmith.meta_evaluation.exchanged_pairs import ExchangedPairs
 from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, grouped
 from metricsmith.meta_evaluation.pairs import GoldPairs
-from metricsmith.resampling.permutation import Swapped
+from metricsmith.stats.resampling.permutation import Swapped
 
 __all__ = ["accuracies", "calibrated_accuracies", "pooled_pearson"]
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from metricsmith.correlation import midranks
 from metricsmith.meta_evaluation.grouping import FloatArray
 from metricsmith.meta_evaluation.rank_jackknife import concordance_by_cell
-from metricsmith.resampling.permutation import Swapped
+from metricsmith.stats.correlation import midranks
+from metricsmith.stats.resampling.permutation import Swapped
 
 __all__ = ["item_kendall", "item_pearson", "item_spearman", "pooled_kendall", "pooled_spearman"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from metricsmith.meta_evaluation.grouping import CORRELATIONS, FloatArray, without_rounding
 from metricsmith.meta_evaluation.systems import Ties, order_of_pairs, random_signs, reached
-from metricsmith.resampling.permutation import Swapped
+from metricsmith.stats.resampling.permutation import Swapped
 
 __all__ = ["soft_accuracies", "soft_accuracies_limit", "system_accuracies", "system_correlations"]
 

@@ -9,8 +9,8 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metricsmith.correlation import GroupedCorrelation, batch_kendall_tau_b, batch_pearson, batch_spearman
 from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.stats.correlation import GroupedCorrelation, batch_kendall_tau_b, batch_pearson, batch_spearman
 
 __all__ = [
     "CORRELATIONS",
@@ -99,7 +99,7 @@ def system_means(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, FloatA
     """System scores: row means over the segments that are complete, two arrays of shape (k,).
 
     They are NaN if no segment is complete, and rounded to 12 digits of the largest score, so that equal means are
-    equal. `metricsmith.correlation` has the correlations of the two.
+    equal. `metricsmith.stats.correlation` has the correlations of the two.
 
     Raises
     ------

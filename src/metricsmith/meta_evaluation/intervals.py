@@ -12,9 +12,9 @@ from metricsmith.errors import DataError
 from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
 from metricsmith.meta_evaluation.jackknife import left_out
 from metricsmith.meta_evaluation.significance import Measure, measured
-from metricsmith.resampling import MOST_REPLICATES, Groups, Interval, jackknife_interval
-from metricsmith.resampling.draws import aligned, check_draws, check_level
-from metricsmith.resampling.intervals import percentile_interval
+from metricsmith.stats.resampling import MOST_REPLICATES, Groups, Interval, jackknife_interval
+from metricsmith.stats.resampling.draws import aligned, check_draws, check_level
+from metricsmith.stats.resampling.intervals import percentile_interval
 
 __all__ = ["measure_interval"]
 
@@ -49,7 +49,7 @@ def measure_interval(
     """Interval of a measure over segments, for the systems given.
 
     Each group of segments is left out in turn (all its systems), a threshold is calibrated anew, and Student's t is
-    taken on Fisher's z scale between the bounds of the measure: `metricsmith.resampling.jackknife_interval`. For
+    taken on Fisher's z scale between the bounds of the measure: `metricsmith.stats.resampling.jackknife_interval`. For
     `SoftSystemAccuracy` the spread is that of infinitely many draws. `SystemAccuracy` moves in steps: its interval is
     the percentile bootstrap over groups.
 

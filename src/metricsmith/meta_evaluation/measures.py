@@ -11,8 +11,6 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith import correlation as correlations
-from metricsmith.correlation import GroupedCorrelation
 from metricsmith.errors import OptionError, nearest
 from metricsmith.meta_evaluation import (
     against,
@@ -35,8 +33,10 @@ from metricsmith.meta_evaluation.systems import (
     soft_pairwise_accuracy,
     system_pairwise_accuracy,
 )
-from metricsmith.resampling import PermutationTest
-from metricsmith.resampling.permutation import Exchange, Swapped
+from metricsmith.stats import correlation as correlations
+from metricsmith.stats.correlation import GroupedCorrelation
+from metricsmith.stats.resampling import PermutationTest
+from metricsmith.stats.resampling.permutation import Exchange, Swapped
 
 __all__ = [
     "MEASURES", "SegmentAccuracy", "SegmentCorrelation", "SoftSystemAccuracy", "SystemAccuracy", "SystemCorrelation",

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from metricsmith.meta_evaluation.grouping import Grouping, grouped, paired_matrices
 from metricsmith.meta_evaluation.pairs import GoldPairs
 from metricsmith.meta_evaluation.pairwise import check_epsilon
-from metricsmith.resampling import PermutationTest, permutation_p_value
-from metricsmith.resampling.draws import check_draws
+from metricsmith.stats.resampling import PermutationTest, permutation_p_value
+from metricsmith.stats.resampling.draws import check_draws
 
 __all__ = ["perm_pairs"]
 

@@ -50,7 +50,7 @@ def pairwise_accuracy(
 
     With ``epsilon=None`` this is acc-t: one threshold for all groups, chosen among 0 and every observed metric
     difference so that the mean accuracy is highest, the smallest of several. It is chosen on the pairs that it is
-    judged by; to measure it on others, pass the ``epsilon`` found elsewhere. `metricsmith.agreement` has the
+    judged by; to measure it on others, pass the ``epsilon`` found elsewhere. `metricsmith.stats.agreement` has the
     accuracy over pairs with different ratings only, in which ties count half.
 
     Parameters

@@ -14,15 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from metricsmith.errors import DataError
 from metricsmith.meta_evaluation.against import Against
 from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, grouped, paired_matrices
-from metricsmith.resampling import (
+from metricsmith.stats.resampling import (
     Groups,
     PermutationTest,
     paired_permutation_test,
     permutation_p_value,
 )
-from metricsmith.resampling.draws import check_draws
-from metricsmith.resampling.intervals import percentile_interval
-from metricsmith.resampling.permutation import Exchange, Swapped, permuted_rows
+from metricsmith.stats.resampling.draws import check_draws
+from metricsmith.stats.resampling.intervals import percentile_interval
+from metricsmith.stats.resampling.permutation import Exchange, Swapped, permuted_rows
 
 __all__ = ["ChanceFloor", "Measure", "Swap", "better_test", "chance_floor", "chance_floors", "measured", "perm_both"]
 

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.records import ErrorSpan
-from metricsmith.resampling import Groups, Interval, jackknife_interval
-from metricsmith.resampling.clusters import left_out
-from metricsmith.resampling.draws import check_level, complete
+from metricsmith.stats.resampling import Groups, Interval, jackknife_interval
+from metricsmith.stats.resampling.clusters import left_out
+from metricsmith.stats.resampling.draws import check_level, complete
 
 __all__ = [
     "CharacterF1",
@@ -227,8 +227,8 @@ def character_f1_interval(
     Returns
     -------
     Interval
-        As `metricsmith.resampling.jackknife_interval`, within [0, 1]. NaN ends with fewer than three groups, or where
-        all characters are those of one group.
+        As `metricsmith.stats.resampling.jackknife_interval`, within [0, 1]. NaN ends with fewer than three groups, or
+        where all characters are those of one group.
 
     Raises
     ------

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from metricsmith.bank.remembered import numbers_kept
 from metricsmith.datasets.splits import Split
-from metricsmith.fold_agreement import agreement_over_folds, difference_over_folds
 from metricsmith.optimizers.evaluation import METRIC, Trial, best_single, learning_curve, predictions, selected_shares
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induction import Induction, Options, induct
@@ -25,6 +24,7 @@ from metricsmith.optimizers.sources import Plan
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.records import Judgement, Task, Usage
 from metricsmith.scoring import ScoreTable, score
+from metricsmith.stats.fold_agreement import agreement_over_folds, difference_over_folds
 from metricsmith.store import Store
 
 __all__ = ["cross_validated", "remembering"]

@@ -11,12 +11,12 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
 from metricsmith.optimizers.induction import Induction
 from metricsmith.optimizers.rated import Rated
 from metricsmith.report.record import LearningPoint
-from metricsmith.resampling import resampled_rows
+from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
+from metricsmith.stats.resampling import resampled_rows
 
 __all__ = [
     "METRIC", "Trial", "best_column", "best_single", "filled", "learning_curve", "predictions", "refit",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import DataError, OptionError, nearest
-from metricsmith.regression import LinearCombination
+from metricsmith.stats.regression import LinearCombination
 from metricsmith.threads import one_thread
 
 __all__ = ["FULL", "REGRESSIONS", "FitOptions", "Fitted", "Rival", "check_learnable", "fit"]
@@ -230,7 +230,7 @@ class _Work:
         """PriorRidge on all candidates, abridged on the training rows and the unrated ones."""
         from threadpoolctl import threadpool_limits
 
-        from metricsmith.regression import PriorRidge, project
+        from metricsmith.stats.regression import PriorRidge, project
 
         with threadpool_limits(1, user_api="blas"):  # on a few hundred rows threads mostly wait for each other
             model = PriorRidge(prior_columns=self.declared or None).fit(self.values, self.ratings)
@@ -261,7 +261,7 @@ class _Work:
 
     def paper(self) -> _Model:
         """The paper's two-stage PLS."""
-        from metricsmith.regression import TwoStagePLS
+        from metricsmith.stats.regression import TwoStagePLS
 
         n = self.options.n if self.options.regression == "pls" and self.options.n else PAPER_N
         model = TwoStagePLS(
@@ -278,7 +278,7 @@ class _Work:
 
     def declared_mean(self) -> LinearCombination:
         """The plain mean of the declared columns alone, fitted in location and scale."""
-        from metricsmith.regression import PriorRidge
+        from metricsmith.stats.regression import PriorRidge
 
         columns = self.values[:, self.declared]
         model = PriorRidge(prior_columns=list(range(len(self.declared)))).fit(columns, self.ratings)

@@ -14,7 +14,6 @@ from typing import Any
 import dspy
 import numpy as np
 
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.errors import DataError, JudgementFailed, OptionError
 from metricsmith.metric import content_hash
 from metricsmith.outcomes import Outcome
@@ -22,8 +21,9 @@ from metricsmith.records import Scale
 from metricsmith.report.assets import standalone
 from metricsmith.report.gap import Gap, gap_verdict, plot_gaps, render_gap_page
 from metricsmith.report.write import replace_file
-from metricsmith.resampling import group_mean_interval
 from metricsmith.reward import Reward
+from metricsmith.stats.correlation import kendall_tau_b
+from metricsmith.stats.resampling import group_mean_interval
 
 __all__ = ["MonitoredStep", "RewardMonitor"]
 

@@ -16,8 +16,8 @@ from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.induction import Induction
 from metricsmith.optimizers.rated import Rated
 from metricsmith.report.systems import MINIMUM_SYSTEMS, NewSystems
-from metricsmith.resampling import Interval, jackknife_interval
-from metricsmith.resampling.two_way import PairTau, pair_tau, two_way_interval
+from metricsmith.stats.resampling import Interval, jackknife_interval
+from metricsmith.stats.resampling.two_way import PairTau, pair_tau, two_way_interval
 
 __all__ = ["MOST_BLOCKS", "HeldOut", "SystemsLeftOut", "leave_systems_out", "new_systems"]
 

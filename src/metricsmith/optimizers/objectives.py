@@ -14,8 +14,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa
-from metricsmith.correlation import (
+from metricsmith.errors import OptionError, nearest
+from metricsmith.stats.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa
+from metricsmith.stats.correlation import (
     batch_kendall_tau_b,
     batch_pearson,
     batch_spearman,
@@ -23,7 +24,6 @@ from metricsmith.correlation import (
     pearson,
     spearman,
 )
-from metricsmith.errors import OptionError, nearest
 
 __all__ = ["OBJECTIVES", "Case", "Measure", "Objective", "mean_of", "objective"]
 

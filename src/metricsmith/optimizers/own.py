@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.combinations import combinations_of
 from metricsmith.datasets.target_copies import check_copies
 from metricsmith.errors import OptionError, StateError
@@ -26,6 +25,7 @@ from metricsmith.records import Task
 from metricsmith.scoring import ScoreTable
 from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.plan import as_metric
+from metricsmith.stats.correlation import kendall_tau_b
 
 __all__ = ["check_functions", "from_learning", "hidden_fields", "named_apart", "own_metrics"]
 

@@ -11,8 +11,6 @@ from typing import Any
 import dspy
 import numpy as np
 
-from metricsmith.agreement import agreement
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.optimizers.evaluation import METRIC, best_single, predictions
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induction import Induction
@@ -24,8 +22,10 @@ from metricsmith.records import Agreement, Difference, Judgement, Usage
 from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
 from metricsmith.report.rivals import not_beaten
 from metricsmith.report.systems import NewSystems
-from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import tally
+from metricsmith.stats.agreement import agreement
+from metricsmith.stats.correlation import kendall_tau_b
+from metricsmith.stats.resampling import MINIMUM_GROUPS
 
 __all__ = ["Evaluation", "missing_judges", "record_run"]
 

@@ -13,7 +13,6 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.agreement import agreement, paired_agreement
 from metricsmith.datasets.splits import Split
 from metricsmith.errors import DataError, ModelFailure
 from metricsmith.optimizers.crossing import cross_validated, remembering
@@ -31,6 +30,7 @@ from metricsmith.records import Task, Usage
 from metricsmith.report.record import RunRecord
 from metricsmith.report.write import write_reports
 from metricsmith.scoring import score
+from metricsmith.stats.agreement import agreement, paired_agreement
 from metricsmith.store import Store
 
 __all__ = ["Induced", "Sides", "estimate_run", "evaluate"]

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
 from metricsmith.records import Scale
-from metricsmith.regression.calibration import IsotonicMap
+from metricsmith.stats.regression.calibration import IsotonicMap
 
 __all__ = ["Asked", "asked_note", "asked_scale", "mid_rank_points", "nearest_points", "rating_map"]
 

@@ -19,10 +19,10 @@ from metricsmith.metric import Explanation, Metric, Part, content_hash
 from metricsmith.model_calls.adapters import adapter_name
 from metricsmith.programs.state import Saved, Settings, other_model, state_parts
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
-from metricsmith.regression import LinearCombination
 from metricsmith.report.record import RunRecord
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import ScoreTable, score
+from metricsmith.stats.regression import LinearCombination
 
 __all__ = ["Explanation", "InducedMetric", "Part"]
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import dspy
 
-from metricsmith.aggregation import AGGREGATES, OutlierRule
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import OptionError, StateError
 from metricsmith.model_calls.adapters import ADAPTER_NAMES
@@ -38,7 +37,6 @@ from metricsmith.programs.schema import (
     text,
 )  # fmt: skip
 from metricsmith.records import Scale
-from metricsmith.regression import LinearCombination
 from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation, MarkAndAssess
 from metricsmith.signatures.judgement import (
     JudgeByExamples,
@@ -49,6 +47,8 @@ from metricsmith.signatures.judgement import (
 )  # fmt: skip
 from metricsmith.signatures.mqm import AnnotateErrors
 from metricsmith.signatures.panel import JudgePanel
+from metricsmith.stats.aggregation import AGGREGATES, OutlierRule
+from metricsmith.stats.regression import LinearCombination
 
 __all__ = ["DEEPEST", "KINDS", "LARGEST_FILE", "OWN_KEYS", "check_file", "check_state"]
 

@@ -29,8 +29,8 @@ from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.kinds import check_state
 from metricsmith.programs.state import read_state, state_parts
 from metricsmith.records import Scale, Task
-from metricsmith.regression import LinearCombination
 from metricsmith.scoring.callables import CallableMetric
+from metricsmith.stats.regression import LinearCombination
 
 __all__ = ["from_state", "load"]
 

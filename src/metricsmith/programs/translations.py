@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from metricsmith.aggregation import AGGREGATES, half_width
 from metricsmith.datasets.segments import Translations
 from metricsmith.errors import OptionError
 from metricsmith.metric import content_hash
@@ -22,10 +21,11 @@ from metricsmith.programs.judges.repeated import numbers_of
 from metricsmith.records import Judgement, Usage
 from metricsmith.report.formats import count
 from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
-from metricsmith.resampling import group_mean_interval, measured_coverage
 from metricsmith.scoring import Budget, Concurrency, ScoreTable, estimate, score
 from metricsmith.scoring.plan import model_of
 from metricsmith.scoring.table import tally
+from metricsmith.stats.aggregation import AGGREGATES, half_width
+from metricsmith.stats.resampling import group_mean_interval, measured_coverage
 from metricsmith.store import Store
 from metricsmith.version import __version__
 

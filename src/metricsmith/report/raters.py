@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metricsmith.ceiling import MINIMUM_OUTPUTS, RaterCeiling
 from metricsmith.report.formats import count, interval, one_line, statistic
 from metricsmith.report.record import RunRecord
+from metricsmith.stats.ceiling import MINIMUM_OUTPUTS, RaterCeiling
 
 __all__ = ["ceiling_lines", "run_ceiling"]
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from metricsmith.ceiling import RaterCeiling
 from metricsmith.records import Agreement, Difference, MetricCard, Task, Usage
 from metricsmith.report.plain import jsonable
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.report.systems import NewSystems
+from metricsmith.stats.ceiling import RaterCeiling
 
 __all__ = ["SCHEMA_VERSION", "Component", "LearningPoint", "PanelTokens", "RowRecord", "RunRecord"]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from metricsmith.records import Difference
 from metricsmith.report.formats import count, interval, one_line, percent, statistic
 from metricsmith.report.record import RunRecord
-from metricsmith.resampling import measured_coverage
+from metricsmith.stats.resampling import measured_coverage
 
 __all__ = ["comparison", "few_groups_apart", "not_beaten", "outdone"]
 

@@ -18,7 +18,7 @@ from metricsmith.report.plots.reliability import Bin
 from metricsmith.report.record import Component, RunRecord
 from metricsmith.report.rivals import comparison, outdone
 from metricsmith.report.systems import systems_caution
-from metricsmith.resampling import measured_coverage
+from metricsmith.stats.resampling import measured_coverage
 
 __all__ = [
     "EVALUATIONS",

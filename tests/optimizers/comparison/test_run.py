@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau, t
 
-from metricsmith.agreement import agreement
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.table import read_table
@@ -19,7 +18,8 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.comparison.methods import METHODS, Method, Predicted
 from metricsmith.optimizers.comparison.run import compare
 from metricsmith.records import Usage
-from metricsmith.resampling import holm
+from metricsmith.stats.agreement import agreement
+from metricsmith.stats.resampling import holm
 from rated import rated_table
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))

@@ -13,8 +13,14 @@ from metricsmith.optimizers.probing.outputs import Changed
 from metricsmith.optimizers.probing.subjects import Numbers, Probed
 from metricsmith.programs.perturbers.base import Perturbation
 from metricsmith.programs.perturbers.catalogue import BUILTIN
-from metricsmith.resampling import holm
-from metricsmith.validity import compare_sensitivity, compare_stability, sensitivity, sensitivity_magnitude, stability
+from metricsmith.stats.resampling import holm
+from metricsmith.stats.validity import (
+    compare_sensitivity,
+    compare_stability,
+    sensitivity,
+    sensitivity_magnitude,
+    stability,
+)
 
 N = 24
 GROUPS = [f"g{row // 4}" for row in range(N)]  # six groups of four

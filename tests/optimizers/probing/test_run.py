@@ -17,9 +17,9 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.probing.run import Prober
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Scale, Task
-from metricsmith.regression import LinearCombination
-from metricsmith.regression.columns import ZScore
 from metricsmith.scoring.callables import CallableMetric
+from metricsmith.stats.regression import LinearCombination
+from metricsmith.stats.regression.columns import ZScore
 from planted import TASK, planted_rows
 
 BANK = default_bank()

@@ -12,7 +12,6 @@ import pytest
 from loopback import serve
 from metricsmith.bank import bleu, distinct, levenshtein, rouge, self_bleu
 from metricsmith.bank.catalogue import MetricBank, default_bank
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.generation import generate
@@ -29,6 +28,7 @@ from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.records import Task
 from metricsmith.scoring import CallableMetric
 from metricsmith.signatures.axes import Axis
+from metricsmith.stats.correlation import kendall_tau_b
 from planted import planted_rows
 from students import answer, rated_table
 

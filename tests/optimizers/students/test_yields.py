@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from loopback import serve
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.errors import DataError, ModelFailure, NeedsError
 from metricsmith.model_calls import calls
 from metricsmith.optimizers.students.episodes import axes_episodes, rubric_episodes
 from metricsmith.optimizers.students.yields import judges_of, yield_of
 from metricsmith.signatures.axes import Axis
+from metricsmith.stats.correlation import kendall_tau_b
 from students import GOOD, LEVELS, answer, field, rated_table
 
 TABLE = rated_table()

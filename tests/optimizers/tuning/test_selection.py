@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from metricsmith.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.optimizers.objectives import OBJECTIVES, mean_of
 from metricsmith.optimizers.tuning.selection import choose
-from metricsmith.resampling import correlation_interval
+from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
+from metricsmith.stats.resampling import correlation_interval
 
 TAU = OBJECTIVES["kendall_tau_b"]
 RATINGS = np.tile(np.arange(1.0, 6.0), 8)

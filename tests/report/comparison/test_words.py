@@ -15,7 +15,7 @@ from metricsmith.report.comparison.markdown import render_comparison_markdown
 from metricsmith.report.comparison.page import render_comparison_html
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.comparison.write import COMPARISON_FILES, write_comparison
-from metricsmith.resampling import Interval
+from metricsmith.stats.resampling import Interval
 
 
 def line(key, tau, p=math.nan, **changes):

@@ -9,7 +9,7 @@ import pytest
 from meta_evaluations import FULL, record
 from metricsmith.meta_evaluation import MEASURES, ChanceFloor, MetricResult, TaskResult
 from metricsmith.report.meta_evaluation import words
-from metricsmith.resampling import Interval
+from metricsmith.stats.resampling import Interval
 
 
 def line(name, value, rank, p=0.005):

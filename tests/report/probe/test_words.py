@@ -8,7 +8,7 @@ import pytest
 
 from metricsmith.report.probe import words
 from metricsmith.report.probe.record import Attack
-from metricsmith.resampling import Interval
+from metricsmith.stats.resampling import Interval
 from probes import BLIND, COLUMN, METRIC, RECORD, STILL, change, share
 
 

@@ -96,7 +96,7 @@ def _best_existing(setting: Setting, _: int) -> Predicted:
 
 def _boosting(backend: str) -> Callable[[Setting, int], Predicted]:
     def predict(setting: Setting, seed: int) -> Predicted:
-        from metricsmith.regression import MetaMetrics
+        from metricsmith.stats.regression import MetaMetrics
 
         model = MetaMetrics(backend=backend, random_state=setting.options.seed + seed)
         model.fit(setting.learned_scores, setting.learned.ratings)

@@ -30,7 +30,7 @@ from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.rivals import few_groups_apart
 from metricsmith.report.systems import same_systems_note
-from metricsmith.resampling import MINIMUM_GROUPS, holm
+from metricsmith.stats.resampling import MINIMUM_GROUPS, holm
 from metricsmith.store import Store
 from metricsmith.version import __version__
 

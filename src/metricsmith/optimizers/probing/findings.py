@@ -15,8 +15,8 @@ from metricsmith.optimizers.probing.outputs import Changed
 from metricsmith.optimizers.probing.subjects import Numbers, Probed
 from metricsmith.programs.perturbers.base import Perturbation
 from metricsmith.report.probe.record import Attack, Strategy, Subject, Surprise
-from metricsmith.resampling import PermutationTest, holm
-from metricsmith.validity import (
+from metricsmith.stats.resampling import PermutationTest, holm
+from metricsmith.stats.validity import (
     Change,
     Sensitivity,
     compare_sensitivity,

@@ -13,7 +13,7 @@ from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.model_calls.models import using
 from metricsmith.optimizers.rated import group_of
 from metricsmith.programs.perturbers.generation import concurrently
-from metricsmith.validity import Lean, position_lean
+from metricsmith.stats.validity import Lean, position_lean
 
 __all__ = ["probe_position"]
 
@@ -39,7 +39,7 @@ def probe_position(
     Returns
     -------
     Lean
-        See `metricsmith.validity.position_lean`.
+        See `metricsmith.stats.validity.position_lean`.
 
     Raises
     ------

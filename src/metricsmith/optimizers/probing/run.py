@@ -28,10 +28,10 @@ from metricsmith.programs.perturbers.estimate import estimate_usage
 from metricsmith.programs.perturbers.generation import GeneratedPerturbations, generate
 from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
-from metricsmith.resampling import MINIMUM_GROUPS
 from metricsmith.scoring import estimate, score
 from metricsmith.scoring.plan import as_metric
 from metricsmith.signatures.axes import Axis
+from metricsmith.stats.resampling import MINIMUM_GROUPS
 from metricsmith.store import Store
 from metricsmith.version import __version__
 

@@ -16,7 +16,7 @@ from metricsmith.records import Output
 from metricsmith.report.probe.record import Kind
 from metricsmith.scoring import ScoreTable
 from metricsmith.scoring.plan import as_metric
-from metricsmith.validity import Null, null_scores, to_unit
+from metricsmith.stats.validity import Null, null_scores, to_unit
 
 __all__ = ["KNOW_NOTHING", "UNITS", "Probed", "Unit", "numbers", "probed"]
 

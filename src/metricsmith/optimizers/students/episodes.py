@@ -14,7 +14,6 @@ from typing import Any
 import dspy
 
 from metricsmith.bank.catalogue import MetricBank, default_bank
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.datasets.splits import holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
@@ -25,6 +24,7 @@ from metricsmith.programs.perturbers.base import Source, Strength
 from metricsmith.records import Task
 from metricsmith.scoring import score
 from metricsmith.signatures.axes import Axis
+from metricsmith.stats.correlation import kendall_tau_b
 
 __all__ = ["Episode", "Gains", "HeldOut", "Originals", "axes_episodes", "recommendation_episodes", "rubric_episodes"]
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from metricsmith.correlation import kendall_tau_b
 from metricsmith.errors import DataError
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.students.episodes import HeldOut
@@ -15,6 +14,7 @@ from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Usage
 from metricsmith.scoring import score
+from metricsmith.stats.correlation import kendall_tau_b
 
 __all__ = ["JudgeYield", "Yield", "held_out_of", "judges_of", "yield_of"]
 

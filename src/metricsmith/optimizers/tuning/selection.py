@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.optimizers.objectives import Objective
-from metricsmith.resampling import jackknife_interval
-from metricsmith.resampling.clusters import left_out
-from metricsmith.resampling.draws import aligned
+from metricsmith.stats.resampling import jackknife_interval
+from metricsmith.stats.resampling.clusters import left_out
+from metricsmith.stats.resampling.draws import aligned
 
 __all__ = ["Finalist", "Selection", "choose"]
 
@@ -32,7 +32,7 @@ class Finalist:
     statistic : float
         NaN where it is undefined, as for a judge that gives one number throughout.
     low, high : float
-        95 % interval by leaving out groups: `metricsmith.resampling.jackknife_interval`.
+        95 % interval by leaving out groups: `metricsmith.stats.resampling.jackknife_interval`.
     gain : float
         Statistic minus that of the judge before tuning, or minus chance where that has none.
     standard_error : float

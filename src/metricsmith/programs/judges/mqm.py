@@ -10,7 +10,6 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.aggregation import TWO_SIGMA, Aggregate, OutlierRule, rrwa
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.mqm import MQMWeights, SharedError, mqm_score, severity_name, shared_errors, span_weight
@@ -19,6 +18,7 @@ from metricsmith.programs.judges.repeated import Repeated, numbers_of
 from metricsmith.programs.judges.translation import Context, TranslationJudge
 from metricsmith.records import Judgement, MetricCard, Output, Scale
 from metricsmith.signatures.mqm import AnnotateErrors, ErrorsBySeverity, TranslationError
+from metricsmith.stats.aggregation import TWO_SIGMA, Aggregate, OutlierRule, rrwa
 
 __all__ = ["MQMAnnotator", "MQMJudge"]
 

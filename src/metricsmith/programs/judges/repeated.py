@@ -12,7 +12,13 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.aggregation import (
+from metricsmith.errors import JudgementFailed, OptionError, StateError
+from metricsmith.metric import Metric, content_hash, make_row
+from metricsmith.programs.state import Saved, Settings
+from metricsmith.records import Judgement, MetricCard, Output, Usage
+from metricsmith.reward import DSPyCallable
+from metricsmith.scoring import ascore, score
+from metricsmith.stats.aggregation import (
     AGGREGATES,
     TWO_SIGMA,
     Aggregate,
@@ -22,12 +28,6 @@ from metricsmith.aggregation import (
     half_width,
     rrwa,
 )
-from metricsmith.errors import JudgementFailed, OptionError, StateError
-from metricsmith.metric import Metric, content_hash, make_row
-from metricsmith.programs.state import Saved, Settings
-from metricsmith.records import Judgement, MetricCard, Output, Usage
-from metricsmith.reward import DSPyCallable
-from metricsmith.scoring import ascore, score
 
 __all__ = ["Repeated", "numbers_of", "prediction_of"]
 
@@ -48,7 +48,7 @@ class Repeated(DSPyCallable, Saved):
     runs : int
         How many times, at least 1.
     aggregate : callable or str
-        A function of `metricsmith.aggregation.AGGREGATES`, or its name. Where the judge's number is better
+        A function of `metricsmith.stats.aggregation.AGGREGATES`, or its name. Where the judge's number is better
         when lower, it sees the number with its sign turned.
     name : str, optional
         Column name; by default made of the judge's name, the aggregate and `runs`.
@@ -59,7 +59,7 @@ class Repeated(DSPyCallable, Saved):
         up. With `stop_when` at least 2.
     stop_when : float, optional
         Ask no further run of a row once half the width of the aggregate's 95 % bootstrap interval
-        (`metricsmith.aggregation.half_width`) is at most this, in the units of the judge's number, and `min_runs`
+        (`metricsmith.stats.aggregation.half_width`) is at most this, in the units of the judge's number, and `min_runs`
         runs have one; `runs` is then the most that is asked. 0 stops at equal runs alone. **Equal first runs stop
         at once**, whatever the bound: they have no spread that a bootstrap could see. A judge that finds an error
         in every third run agrees with itself on the first three in a third of the cases; docs/aggregation.md

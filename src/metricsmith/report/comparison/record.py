@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from metricsmith.ceiling import RaterCeiling
 from metricsmith.records import Task, Usage
 from metricsmith.report.plain import jsonable
-from metricsmith.resampling import Interval
+from metricsmith.stats.ceiling import RaterCeiling
+from metricsmith.stats.resampling import Interval
 
 __all__ = ["SCHEMA_VERSION", "Comparison", "MethodResult"]
 
@@ -45,7 +45,7 @@ class MethodResult:
         95 %, for other groups of test rows (each is left out of all seeds in turn): the seeds stay as they are.
     over_both : Interval
         95 %, for other groups and other seeds: the variance between seeds is added to that of the groups. With one seed
-        it is `over_rows`. Both: `metricsmith.resampling.repeated_interval`.
+        it is `over_rows`. Both: `metricsmith.stats.resampling.repeated_interval`.
     difference : float
         `tau` of the reference method minus that of this one, on the rows that have both; above 0 the reference is
         better.

@@ -10,7 +10,7 @@ from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.formats import MISSING, count, duration, interval, money, p_value, statistic
 from metricsmith.report.raters import ceiling_lines
 from metricsmith.report.sentences import Verdict
-from metricsmith.resampling import Interval
+from metricsmith.stats.resampling import Interval
 
 __all__ = [
     "COLUMNS", "COSTS", "GLOSSARY", "Cells", "ceiling", "cells", "cost_cells", "cost_lines", "sections", "setting",

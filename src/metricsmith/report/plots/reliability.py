@@ -13,8 +13,8 @@ from metricsmith.errors import DataError
 from metricsmith.records import Scale
 from metricsmith.report.formats import count, points
 from metricsmith.report.plots.svg import Axis, Svg, dot, element, label, picture, tick_label, ticks
-from metricsmith.resampling import Groups, group_mean_interval
-from metricsmith.resampling.draws import complete
+from metricsmith.stats.resampling import Groups, group_mean_interval
+from metricsmith.stats.resampling.draws import complete
 
 __all__ = ["Bin", "bins", "reliability"]
 

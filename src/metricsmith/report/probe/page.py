@@ -11,7 +11,7 @@ from metricsmith.report.plots.svg import Svg
 from metricsmith.report.probe import words
 from metricsmith.report.probe.record import ProbeRecord, Surprise
 from metricsmith.report.sentences import Verdict
-from metricsmith.validity import Change
+from metricsmith.stats.validity import Change
 
 __all__ = ["View", "render_probe_html", "view"]
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from metricsmith.ceiling import RaterCeiling
 from metricsmith.records import Task, Usage
 from metricsmith.report.plain import jsonable
-from metricsmith.validity import Change, Sensitivity
+from metricsmith.stats.ceiling import RaterCeiling
+from metricsmith.stats.validity import Change, Sensitivity
 
 __all__ = ["SCHEMA_VERSION", "Attack", "Kind", "ProbeRecord", "Strategy", "Subject", "Surprise"]
 

@@ -13,8 +13,8 @@ from metricsmith.report.formats import MISSING, clean, count, duration, interval
 from metricsmith.report.probe.record import Attack, ProbeRecord, Strategy, Subject
 from metricsmith.report.raters import ceiling_lines
 from metricsmith.report.sentences import Verdict
-from metricsmith.resampling import measured_coverage
-from metricsmith.validity import Change
+from metricsmith.stats.resampling import measured_coverage
+from metricsmith.stats.validity import Change
 
 __all__ = [
     "ATTACKS", "COLUMNS", "GLOSSARY", "STRATEGIES", "Piece", "attack_cells", "attack_words", "ceiling", "cells",

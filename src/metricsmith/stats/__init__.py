@@ -1,0 +1,1 @@
+"""Statistics that know nothing of metrics or models: correlation, agreement, resampling, regression, validity."""

@@ -1,0 +1,146 @@
+"""Intervals: Wilson's for proportions, Student's for means, and percentiles of resampled values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from metricsmith.errors import OptionError
+from metricsmith.stats.resampling.draws import check_level
+
+__all__ = ["Interval", "mean_interval", "mean_test", "percentile_interval", "wilson_interval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A two-sided interval.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends; NaN if the interval is undefined.
+    level : float
+        Nominal coverage in (0, 1).
+    draws : int
+        Resamples that entered; 0 for closed forms.
+    undefined : int
+        Resamples left out because the statistic was NaN.
+    """
+
+    low: float
+    high: float
+    level: float = 0.95
+    draws: int = 0
+    undefined: int = 0
+
+
+def percentile_interval(draws: ArrayLike, level: float) -> Interval:
+    """The middle `level` of resampled values; undefined ones are left out and counted."""
+    values = np.asarray(draws, dtype=float)
+    defined = values[~np.isnan(values)]
+    if not defined.size:
+        return Interval(math.nan, math.nan, level, 0, values.size)
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high), level, defined.size, values.size - defined.size)
+
+
+def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> Interval:
+    """Wilson's score interval of a proportion; [0, 1] is never left, 0 or all successes are fine.
+
+    Parameters
+    ----------
+    successes, trials : float
+        ``0 <= successes <= trials``. No trials give NaN ends.
+    level : float
+
+    Raises
+    ------
+    OptionError
+        If the counts contradict each other.
+
+    References
+    ----------
+    Wilson (1927), "Probable inference, the law of succession, and statistical inference".
+    """
+    check_level(level)
+    if not 0 <= successes <= trials:
+        raise OptionError(
+            f"{successes:g} successes in {trials:g} trials is impossible: successes must lie between 0 "
+            "and the number of trials; check the counts"
+        )
+    if trials == 0:
+        return Interval(math.nan, math.nan, level)
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    share = successes / trials
+    centre = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z / (1 + z * z / trials) * math.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    high = 1.0 if successes == trials else min(1.0, centre + half)
+    return Interval(low, high, level)
+
+
+def mean_test(values: ArrayLike, *, test_to_train: float = 0.0) -> float:
+    """Two-sided p-value of Student's t-test that a mean is 0, for values whose training rows overlap.
+
+    Parameters and source as for `mean_interval`; NaN with fewer than two values. Values that are all equal
+    and not 0 have p 0, all 0 have p 1.
+    """
+    from scipy.special import stdtr
+
+    mean, error, m = _mean_error(values, test_to_train)
+    if m < 2:
+        return math.nan
+    if error == 0:
+        return 1.0 if mean == 0 else 0.0
+    return float(2 * stdtr(m - 1, -abs(mean) / error))
+
+
+def mean_interval(
+    values: ArrayLike,
+    *,
+    level: float = 0.95,
+    test_to_train: float = 0.0,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+) -> Interval:
+    """Student's t interval of a mean, widened for values whose training rows overlap.
+
+    The variance of the mean of m values is taken as ``s^2 (1/m + test_to_train)``.
+
+    Parameters
+    ----------
+    values : array_like, shape (m,)
+        NaN are left out and counted; fewer than two values give NaN ends.
+    level : float
+    test_to_train : float
+        0 for independent values. For values from cross-validation, rows tested over rows trained on:
+        ``1 / (k - 1)`` for k folds.
+    bounds : (float, float)
+        The least and the largest value possible; the interval does not leave them.
+
+    References
+    ----------
+    Nadeau and Bengio (2003), "Inference for the generalization error" (corrected resampled t-test).
+    """
+    from scipy.special import stdtrit
+
+    check_level(level)
+    undefined = int(np.isnan(np.asarray(values, dtype=float)).sum())
+    mean, error, m = _mean_error(values, test_to_train)
+    if m < 2:
+        return Interval(math.nan, math.nan, level, 0, undefined)
+    half = float(stdtrit(m - 1, (1 + level) / 2)) * error
+    return Interval(max(mean - half, bounds[0]), min(mean + half, bounds[1]), level, 0, undefined)
+
+
+def _mean_error(values: ArrayLike, test_to_train: float) -> tuple[float, float, int]:
+    """Mean and its standard error over the defined values, and how many these are."""
+    numbers = np.asarray(values, dtype=float).ravel()
+    defined = numbers[~np.isnan(numbers)]
+    if defined.size < 2:
+        return math.nan, math.nan, defined.size
+    error = float(defined.std(ddof=1)) * math.sqrt(1 / defined.size + test_to_train)
+    return float(defined.mean()), error, defined.size
