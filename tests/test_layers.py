@@ -23,6 +23,7 @@ LAYERS = (
     {"scoring"},
     {"programs"},
     {"optimizers"},
+    {"studies"},
     {"cli"},
     {"__main__", "__init__"},
 )  # fmt: skip

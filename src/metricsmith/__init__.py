@@ -32,12 +32,8 @@ if TYPE_CHECKING:
     from metricsmith.metric import Metric, make_row
     from metricsmith.mqm import MQMWeights, mqm_score
     from metricsmith.optimizers.auto_metrics import AutoMetrics
-    from metricsmith.optimizers.comparison.run import compare
     from metricsmith.optimizers.gepa_bound import GEPABound, gepa_bound
     from metricsmith.optimizers.induce import induce
-    from metricsmith.optimizers.monitoring import RewardMonitor
-    from metricsmith.optimizers.probing.position import probe_position
-    from metricsmith.optimizers.probing.run import Prober
     from metricsmith.optimizers.runs import Induced
     from metricsmith.optimizers.students.episodes import axes_episodes, recommendation_episodes, rubric_episodes
     from metricsmith.optimizers.students.metrics import RankingMetric, YieldMetric
@@ -90,6 +86,10 @@ if TYPE_CHECKING:
     from metricsmith.stats.ceiling import RaterCeiling, rater_ceiling
     from metricsmith.stats.regression import LinearCombination, MetaMetrics, PriorRidge, TwoStagePLS, project
     from metricsmith.store import Store
+    from metricsmith.studies.comparison.run import compare
+    from metricsmith.studies.monitoring import RewardMonitor
+    from metricsmith.studies.probing.position import probe_position
+    from metricsmith.studies.probing.run import Prober
 
 _HOMES = {
     "stats.aggregation": ("OutlierRule", "drop_outliers", "rrwa"),
@@ -104,17 +104,17 @@ _HOMES = {
     ),
     "metric": ("Metric", "make_row"),
     "optimizers.auto_metrics": ("AutoMetrics",),
-    "optimizers.comparison.run": ("compare",),
+    "studies.comparison.run": ("compare",),
     "optimizers.students.episodes": ("axes_episodes", "recommendation_episodes", "rubric_episodes"),
     "optimizers.gepa_bound": ("GEPABound", "gepa_bound"),
     "optimizers.induce": ("induce",),
-    "optimizers.monitoring": ("RewardMonitor",),
+    "studies.monitoring": ("RewardMonitor",),
     "optimizers.students.perturber_episodes": ("perturbation_episodes", "strategy_episodes"),
     "optimizers.students.perturber_metric": ("PerturberMetric",),
     "optimizers.runs": ("Induced",),
     "optimizers.students.metrics": ("RankingMetric", "YieldMetric"),
-    "optimizers.probing.position": ("probe_position",),
-    "optimizers.probing.run": ("Prober",),
+    "studies.probing.position": ("probe_position",),
+    "studies.probing.run": ("Prober",),
     "optimizers.tuner": ("JudgeTuner",),
     "optimizers.tuning.outcome": ("Tuning",),
     "optimizers.students.yields": ("yield_of",),

@@ -13,11 +13,11 @@ from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets.table import read_table
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
-from metricsmith.optimizers.probing.run import Prober
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.state import write_state
 from metricsmith.report.markdown import render_markdown
 from metricsmith.report.page import render_html
+from metricsmith.studies.probing.run import Prober
 from planted import TASK, planted_rows
 from probes import RECORD
 

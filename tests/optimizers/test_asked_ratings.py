@@ -13,13 +13,13 @@ from loopback import scripted, serve
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.comparison.run import compare
 from metricsmith.optimizers.induce import induce
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Scale, Task
+from metricsmith.studies.comparison.run import compare
 from planted import TASK, planted_rows
 from rater_model import RaterModel, rated_rows, standardised
 

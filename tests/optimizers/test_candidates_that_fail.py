@@ -18,13 +18,13 @@ from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.optimizers import learning_judges
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.candidates import gather
-from metricsmith.optimizers.comparison.run import compare
 from metricsmith.optimizers.induce import induce
 from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Usage
+from metricsmith.studies.comparison.run import compare
 from panels import is_joint, panelled
 from planted import TASK, planted_rows
 from rated import rated_table

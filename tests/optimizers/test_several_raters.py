@@ -10,8 +10,8 @@ import pytest
 
 from metricsmith.datasets.table import read_table
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.comparison.run import compare
 from metricsmith.optimizers.induce import configure, induce
+from metricsmith.studies.comparison.run import compare
 
 PROMPTS, SYSTEMS = 20, 3
 

@@ -13,15 +13,15 @@ from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.flow import Flow, spanning, use
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.comparison.run import compare, compare_plan
 from metricsmith.optimizers.induce import induce, prepare
-from metricsmith.optimizers.probing.run import Prober
 from metricsmith.optimizers.spending import budget_lines, spending
 from metricsmith.optimizers.splitting import Division
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status, Usage
 from metricsmith.scoring import Budget, Concurrency
 from metricsmith.store import Store
+from metricsmith.studies.comparison.run import compare, compare_plan
+from metricsmith.studies.probing.run import Prober
 from rated import rated_table
 
 JUDGE = CriterionJudge(criterion="Plain words", meaning="Short.", task="Write.")

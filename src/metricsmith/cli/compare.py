@@ -130,10 +130,10 @@ def compare(
     """Compare AutoMetrics with the baselines of its paper."""
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.auto_metrics import AutoMetrics
-    from metricsmith.optimizers.comparison.run import compare as run
-    from metricsmith.optimizers.comparison.run import compare_plan
     from metricsmith.programs.asked_scale import asked_note
     from metricsmith.report.comparison.write import COMPARISON_FILES, write_comparison
+    from metricsmith.studies.comparison.run import compare as run
+    from metricsmith.studies.comparison.run import compare_plan
 
     model = language_model(lm, api_base, temperature)
     optimizer = AutoMetrics(

@@ -131,10 +131,10 @@ def induce(
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.induce import prepare, with_probe
-    from metricsmith.optimizers.probing.run import Prober
     from metricsmith.optimizers.signature import same_run
     from metricsmith.optimizers.splitting import Division
     from metricsmith.programs.asked_scale import asked_note
+    from metricsmith.studies.probing.run import Prober
 
     model = language_model(lm, api_base, temperature)
     optimizer = AutoMetrics(

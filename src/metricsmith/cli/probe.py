@@ -94,10 +94,10 @@ def probe(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Change outputs on purpose and see whether a metric notices."""
-    from metricsmith.optimizers.probing.run import Prober
     from metricsmith.optimizers.spending import budget_lines
     from metricsmith.programs.induced import InducedMetric
     from metricsmith.report.probe.write import PROBE_FILES, write_probe
+    from metricsmith.studies.probing.run import Prober
 
     if not dry_run:
         check_writable(out, "--out", folder=True)

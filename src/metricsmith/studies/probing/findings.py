@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.metric import row_text
-from metricsmith.optimizers.probing.outputs import Changed
-from metricsmith.optimizers.probing.subjects import Numbers, Probed
 from metricsmith.programs.perturbers.base import Perturbation
 from metricsmith.report.probe.record import Attack, Strategy, Subject, Surprise
 from metricsmith.stats.resampling import PermutationTest, holm
@@ -27,6 +25,8 @@ from metricsmith.stats.validity import (
     sensitivity_magnitude,
     stability,
 )
+from metricsmith.studies.probing.outputs import Changed
+from metricsmith.studies.probing.subjects import Numbers, Probed
 
 __all__ = ["WORTHLESS", "Findings", "find"]
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from metricsmith.metric import make_row
-from metricsmith.optimizers.comparison.methods import METHODS
 from metricsmith.optimizers.rated import Rated
+from metricsmith.studies.comparison.methods import METHODS
 
 
 def test_the_best_existing_metric_is_chosen_on_validation_rows_and_a_missing_score_is_the_learned_median():

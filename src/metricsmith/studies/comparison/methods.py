@@ -15,7 +15,6 @@ from metricsmith.metric import Metric
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.prices import price
 from metricsmith.model_calls.tokens import estimate_tokens
-from metricsmith.optimizers.comparison.setting import Setting
 from metricsmith.optimizers.evaluation import best_column, filled
 from metricsmith.optimizers.generation import PARSE_TRIES
 from metricsmith.optimizers.induction import induct
@@ -26,6 +25,7 @@ from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Usage
 from metricsmith.scoring import estimate, score
 from metricsmith.signatures.dimensions import Dimension, ProposeDimensions
+from metricsmith.studies.comparison.setting import Setting
 
 __all__ = ["DEFAULT_METHODS", "METHODS", "REFERENCE", "Method", "Predicted"]
 

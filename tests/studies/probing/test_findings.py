@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 from metricsmith.metric import make_row
-from metricsmith.optimizers.probing.findings import WORTHLESS, find
-from metricsmith.optimizers.probing.outputs import Changed
-from metricsmith.optimizers.probing.subjects import Numbers, Probed
 from metricsmith.programs.perturbers.base import Perturbation
 from metricsmith.programs.perturbers.catalogue import BUILTIN
 from metricsmith.stats.resampling import holm
@@ -21,6 +18,9 @@ from metricsmith.stats.validity import (
     sensitivity_magnitude,
     stability,
 )
+from metricsmith.studies.probing.findings import WORTHLESS, find
+from metricsmith.studies.probing.outputs import Changed
+from metricsmith.studies.probing.subjects import Numbers, Probed
 
 N = 24
 GROUPS = [f"g{row // 4}" for row in range(N)]  # six groups of four

@@ -11,9 +11,9 @@ from loopback import scripted, serve
 from metricsmith.errors import ModelFailure, NeedsError
 from metricsmith.metric import make_row
 from metricsmith.model_calls import calls
-from metricsmith.optimizers.probing.run import Prober
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Scale, Task
+from metricsmith.studies.probing.run import Prober
 
 JUDGE = CriterionJudge(criterion="Plain words", meaning="Every word is short.", task="Write notices.")
 TASK = Task("Write notices.", "plainness", Scale(1, 5, 1))

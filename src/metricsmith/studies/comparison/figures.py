@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.optimizers.comparison.methods import Predicted
 from metricsmith.optimizers.rated import Rated
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import MethodResult
 from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import mean_interval, repeated_interval, repeated_mean, repeated_permutation_test
+from metricsmith.studies.comparison.methods import Predicted
 
 __all__ = ["against", "common_rows", "measured"]
 

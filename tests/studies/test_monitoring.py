@@ -12,10 +12,10 @@ import dspy
 import pytest
 
 from metricsmith.errors import DataError, JudgementFailed, OptionError
-from metricsmith.optimizers.monitoring import RewardMonitor
 from metricsmith.records import Output, Scale
 from metricsmith.reward import Reward
 from metricsmith.scoring import CallableMetric
+from metricsmith.studies.monitoring import RewardMonitor
 
 ROWS = [dspy.Example(id=f"r{n}", input=f"q{n}", group=f"g{n // 2}").with_inputs("input") for n in range(8)]
 

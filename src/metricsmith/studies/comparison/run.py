@@ -15,9 +15,6 @@ from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.model_calls.models import check_sampling
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.comparison.figures import against, common_rows, measured
-from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS, METHODS, REFERENCE, Method, Predicted
-from metricsmith.optimizers.comparison.setting import Setting, prepare
 from metricsmith.optimizers.estimate import times
 from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import Options
@@ -32,6 +29,9 @@ from metricsmith.report.rivals import few_groups_apart
 from metricsmith.report.systems import same_systems_note
 from metricsmith.stats.resampling import MINIMUM_GROUPS, holm
 from metricsmith.store import Store
+from metricsmith.studies.comparison.figures import against, common_rows, measured
+from metricsmith.studies.comparison.methods import DEFAULT_METHODS, METHODS, REFERENCE, Method, Predicted
+from metricsmith.studies.comparison.setting import Setting, prepare
 from metricsmith.version import __version__
 
 __all__ = ["compare", "compare_plan"]
@@ -66,7 +66,7 @@ def compare(
         By default ``AutoMetrics()``. All methods use its model, bank, store, concurrency, gate and seed, and share its
         budget.
     methods : sequence of str or mapping of str to Method
-        Names out of `metricsmith.optimizers.comparison.methods.METHODS`, or methods of your own by name. One that lacks
+        Names out of `metricsmith.studies.comparison.methods.METHODS`, or methods of your own by name. One that lacks
         what it needs (such as a language model) is listed with the reason and not run.
     seeds : int
         How often each method is repeated, at least 1. Repeated model calls need a temperature above .15.

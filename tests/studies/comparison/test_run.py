@@ -15,11 +15,11 @@ from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.comparison.methods import METHODS, Method, Predicted
-from metricsmith.optimizers.comparison.run import compare
 from metricsmith.records import Usage
 from metricsmith.stats.agreement import agreement
 from metricsmith.stats.resampling import holm
+from metricsmith.studies.comparison.methods import METHODS, Method, Predicted
+from metricsmith.studies.comparison.run import compare
 from rated import rated_table
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))
@@ -262,7 +262,7 @@ def test_a_table_is_needed_and_ratings_that_vary():
 
 
 def test_xgboost_is_no_default_and_names_its_extra(monkeypatch):
-    monkeypatch.setattr("metricsmith.optimizers.comparison.methods.find_spec", lambda name: None)
+    monkeypatch.setattr("metricsmith.studies.comparison.methods.find_spec", lambda name: None)
     done = compare(rated_table(), optimizer(), methods=["metametrics_xgboost"], seeds=1)
     assert done.skipped[0].skipped == "needs the package xgboost: pip install 'metricsmith[xgboost]'"
 

@@ -17,9 +17,6 @@ from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric, content_hash, row_text
 from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.model_calls.models import using
-from metricsmith.optimizers.probing.findings import Findings, find
-from metricsmith.optimizers.probing.outputs import Changed, drawn
-from metricsmith.optimizers.probing.subjects import UNITS, Unit, numbers, probed
 from metricsmith.optimizers.spending import check_budget, spending
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
@@ -33,6 +30,9 @@ from metricsmith.scoring.plan import as_metric
 from metricsmith.signatures.axes import Axis
 from metricsmith.stats.resampling import MINIMUM_GROUPS
 from metricsmith.store import Store
+from metricsmith.studies.probing.findings import Findings, find
+from metricsmith.studies.probing.outputs import Changed, drawn
+from metricsmith.studies.probing.subjects import UNITS, Unit, numbers, probed
 from metricsmith.version import __version__
 
 __all__ = ["PERTURBERS", "Prober"]

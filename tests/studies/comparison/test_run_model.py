@@ -11,8 +11,8 @@ from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.model_calls import calls
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.comparison.methods import DEFAULT_METHODS
-from metricsmith.optimizers.comparison.run import compare, compare_plan
+from metricsmith.studies.comparison.methods import DEFAULT_METHODS
+from metricsmith.studies.comparison.run import compare, compare_plan
 from rated import rated_table
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))

@@ -14,12 +14,12 @@ from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.probing.run import Prober
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Scale, Task
 from metricsmith.scoring.callables import CallableMetric
 from metricsmith.stats.regression import LinearCombination
 from metricsmith.stats.regression.columns import ZScore
+from metricsmith.studies.probing.run import Prober
 from planted import TASK, planted_rows
 
 BANK = default_bank()

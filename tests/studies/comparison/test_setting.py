@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.comparison.setting import divide, prepare
+from metricsmith.studies.comparison.setting import divide, prepare
 from owned import memory, words
 from planted import TASK, planted_rows
 from rated import as_table

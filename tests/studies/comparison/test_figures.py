@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from metricsmith.metric import make_row
-from metricsmith.optimizers.comparison.figures import against, common_rows, measured
-from metricsmith.optimizers.comparison.methods import Predicted
 from metricsmith.optimizers.rated import Rated
 from metricsmith.report.comparison.record import MethodResult
 from metricsmith.stats.agreement import paired_agreement
 from metricsmith.stats.correlation import kendall_tau_b
+from metricsmith.studies.comparison.figures import against, common_rows, measured
+from metricsmith.studies.comparison.methods import Predicted
 
 NAN = math.nan
 RATINGS = np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 6)
