@@ -20,11 +20,12 @@ check: $(VENV)/.test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy tools
 	$(VENV)/bin/python -m pytest -n 2 tests/test_layout.py tests/test_layers.py tests/test_public_names.py
 
 docs: $(VENV)/.test
-	$(VENV)/bin/python -m metricsmith.bank.document
-	$(VENV)/bin/python -m metricsmith.programs.perturbers.document
+	$(VENV)/bin/python tools/bank_page.py
+	$(VENV)/bin/python tools/perturbers_page.py
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -111,9 +111,9 @@ def draw() -> list[dict[str, str]]:
     while len(found) < COUNT:
         area, kind = turns[len(found) % len(turns)]
         pool = pools[area, kind]
-        file, line, before, after = next(one for one in iter(pool.pop, None) if one[:2] not in taken)
-        taken.add((file, line))
-        values = (str(len(found) + 1), area, kind, file, str(line), before.strip(), after.strip())
+        path, line, before, after = next(one for one in iter(pool.pop, None) if one[:2] not in taken)
+        taken.add((path, line))
+        values = (str(len(found) + 1), area, kind, path, str(line), before.strip(), after.strip())
         found.append(dict(zip(FIELDS, values, strict=True)))
     return found
 

@@ -115,7 +115,7 @@ def _followed(package: Path, run: Callable[[Path], None]) -> list[Entry]:
             run(folder)
         finally:
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
+            threading.setprofile(None)
     return entries
 
 

@@ -1,7 +1,7 @@
 """Plain notices: 48 public notices, five rewrites of each in plain language, with planted quality.
 
 Synthetic and written for this package: it shows what metric induction finds when the truth is known.
-`metricsmith.datasets.plain_notices_generator` makes it, ``data/plain_notices.md`` is its card.
+``tools/plain_notices_generator.py`` makes it, ``data/plain_notices.md`` is its card.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,15 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.plain_notices_generator import CSV_PATH, DEFECTS, HIGH, LENIENCY, LOW, Defect
 from metricsmith.errors import DataError
 from metricsmith.metric import make_row
 from metricsmith.records import Scale, Task
 
 __all__ = [
     "DEFECTS",
+    "HIGH",
+    "LENIENCY",
+    "LOW",
     "PROPERTIES",
     "SYNTHETIC",
     "TASK",
@@ -35,6 +38,56 @@ __all__ = [
     "load",
     "path",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """A way in which a rewrite is planted to be bad.
+
+    Parameters
+    ----------
+    name : str
+        The defect; its count is the column ``n_<name>``.
+    weight : float
+        What each occurrence costs on the scale from 1 to 5; above 0.
+    meaning : str
+        What was done to the text.
+    seen_by : str or None
+        The property of the text by which a lexical metric can notice it (a key of
+        `PROPERTIES`), None if no lexical metric can.
+    """
+
+    name: str
+    weight: float
+    meaning: str
+    seen_by: str | None = None
+
+    @property
+    def visible(self) -> bool:
+        """Whether a metric that counts and compares words can see the defect at all."""
+        return self.seen_by is not None
+
+    @property
+    def column(self) -> str:
+        """Name of the column that holds how often it occurs."""
+        return f"n_{self.name}"
+
+
+DEFECTS: Mapping[str, Defect] = {
+    defect.name: defect
+    for defect in (
+        Defect("dropped_fact", 0.65, "a fact of the notice is missing", "reference_recall"),
+        Defect("contradiction", 0.65, "a time, place, amount or duty is wrong"),
+        Defect("padding", 0.70, "true but idle sentences were added", "length"),
+        Defect("jargon", 0.60, "a fact is told in long words and nouns", "readability_grade"),
+        Defect("broken_sentence", 0.60, "sentences run together, one out of joint", "readability_grade"),
+        Defect("wrong_tone", 0.50, "the first or last sentence is rude, flippant or patronising"),
+    )
+}
+
+LOW, HIGH = 1, 5
+LENIENCY = (0.25, 0.0, -0.25)
+"""What each rater adds to every rating."""
 
 SYNTHETIC = (
     "Synthetic data: the notices and rewrites were written for metricsmith, their defects were planted, and "
@@ -55,7 +108,7 @@ TASK = Task(
 
 def path() -> Path:
     """Where the CSV file is, for the table reader and the command line."""
-    return CSV_PATH
+    return Path(__file__).parent / "data" / "plain_notices.csv"
 
 
 def load() -> tuple[Task, list[dspy.Example]]:

@@ -1,7 +1,7 @@
 """How one rewrite of a notice is written: authored sentences, and the six defects done to them.
 
-The sentences stand in ``data/plain_notices_sources.json``; which defects a rewrite gets is decided in
-`metricsmith.datasets.plain_notices_generator`.
+The sentences stand in ``plain_notices_sources.json``; which defects a rewrite gets is decided in
+`plain_notices_generator`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
     "write_version",
 ]
 
-SOURCES_PATH = Path(__file__).parent / "data" / "plain_notices_sources.json"
+SOURCES_PATH = Path(__file__).with_name("plain_notices_sources.json")
 
 BROKEN_SPAN = 3
 """Sentences run together per occurrence of ``broken_sentence``."""

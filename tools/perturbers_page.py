@@ -1,4 +1,4 @@
-"""The page on perturbers, written from their cards: ``python -m metricsmith.programs.perturbers.document [FILE]``."""
+"""The page on perturbers, written from their cards: ``python tools/perturbers_page.py [FILE]``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ change nothing decline often: what they do touch is safe by construction, and co
 strings stay as they are. Read the column «may not hold» before you trust a verdict, and give outputs that were
 rated well to those that make worse: a wrong figure can hardly become worse.
 
-This page is written from the cards by `python -m metricsmith.programs.perturbers.document`; change the card, not
+This page is written from the cards by `python tools/perturbers_page.py`; change the card, not
 the page.
 """
 _HEADINGS: dict[Effect, str] = {
@@ -72,7 +72,7 @@ def _row(cells: Iterable[str]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the page of the built-in perturbers to the file named, ``docs/perturbers.md`` if none is."""
-    parser = argparse.ArgumentParser(prog="python -m metricsmith.programs.perturbers.document", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python tools/perturbers_page.py", description=__doc__)
     parser.add_argument("file", nargs="?", type=Path, default=DEFAULT_PAGE, help="default: %(default)s")
     path: Path = parser.parse_args(arguments).file
     if not path.parent.is_dir():

@@ -6,15 +6,17 @@ import math
 import numpy as np
 import pytest
 
-from metricsmith.datasets import plain_notices_generator as generator
-from metricsmith.datasets.plain_notices_generator import DEFECTS, LENIENCY, NOISE_LIMIT
-from metricsmith.datasets.plain_notices_writer import load_material
+import plain_notices_generator as generator
+from metricsmith.datasets import plain_notices
+from metricsmith.datasets.plain_notices import DEFECTS, LENIENCY
 from metricsmith.errors import OptionError
+from plain_notices_generator import NOISE_LIMIT
+from plain_notices_writer import load_material
 
 
 @pytest.fixture(scope="module")
 def rows():
-    with generator.CSV_PATH.open(encoding="utf-8", newline="") as file:
+    with plain_notices.path().open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -24,7 +26,7 @@ def counts_of(row):
 
 def test_the_shipped_file_is_what_the_generator_makes(tmp_path):
     generator.main(["--out", str(tmp_path / "again.csv")])
-    assert (tmp_path / "again.csv").read_bytes() == generator.CSV_PATH.read_bytes()
+    assert (tmp_path / "again.csv").read_bytes() == plain_notices.path().read_bytes()
 
 
 def test_another_seed_makes_other_texts_and_ratings():

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from bank_page import bank_page, main
 from metricsmith.bank.catalogue import MetricBank, default_bank
-from metricsmith.bank.document import bank_page, main
 
 PAGE = Path(__file__).parents[2] / "docs" / "bank.md"
 
 
 def test_the_committed_page_is_fresh() -> None:
     fresh = PAGE.read_text(encoding="utf-8") == bank_page(default_bank())
-    assert fresh, "docs/bank.md is not what the cards say: run `python -m metricsmith.bank.document`"
+    assert fresh, "docs/bank.md is not what the cards say: run `python tools/bank_page.py`"
 
 
 def test_every_family_has_an_overview_line_whose_link_leads_to_its_card() -> None:

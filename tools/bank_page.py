@@ -1,4 +1,4 @@
-"""The bank's manual, written from its cards: ``python -m metricsmith.bank.document [FILE]``."""
+"""The bank's manual, written from its cards: ``python tools/bank_page.py [FILE]``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Raw numbers keep the range of the metric's own definition. Beside it, every outp
 higher is better: bounded outputs map linearly; open-ended ones by x / (x + half), x counted from the lower
 end. A row that lacks what a metric needs, or for which it is undefined, has no number, never a zero.
 
-This page is written from the cards by `python -m metricsmith.bank.document`; change the card, not the page.
+This page is written from the cards by `python tools/bank_page.py`; change the card, not the page.
 """
 
 
@@ -62,7 +62,7 @@ def _anchor(heading: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the manual of the default bank to the file named, ``docs/bank.md`` if none is."""
-    parser = argparse.ArgumentParser(prog="python -m metricsmith.bank.document", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python tools/bank_page.py", description=__doc__)
     parser.add_argument("file", nargs="?", type=Path, default=DEFAULT_PAGE, help="default: %(default)s")
     path: Path = parser.parse_args(arguments).file
     if not path.parent.is_dir():

@@ -1,6 +1,6 @@
 """How the plain-notices data set is made: authored sentences and a seed in, rated rewrites out.
 
-``python -m metricsmith.datasets.plain_notices_generator`` writes ``data/plain_notices.csv`` again, byte for
+``python tools/plain_notices_generator.py`` writes the data set's CSV file again, byte for
 byte. Nobody rated these texts. Quality is planted: each rewrite carries a known number of each of six
 defects, and three simulated raters see nothing but those numbers::
 
@@ -17,30 +17,24 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.plain_notices_writer import Source, load_material, write_version
+from metricsmith.datasets.plain_notices import DEFECTS, HIGH, LENIENCY, LOW, path
 from metricsmith.errors import OptionError
+from plain_notices_writer import Source, load_material, write_version
 
 __all__ = [
     "COLUMNS",
     "COUNT_SHARES",
-    "CSV_PATH",
-    "DEFECTS",
-    "HIGH",
-    "LENIENCY",
-    "LOW",
     "NOISE_LIMIT",
     "NOISE_SD",
     "PADDING_SENTENCES",
     "SEED",
     "VERSIONS",
-    "Defect",
     "design",
     "generate",
     "main",
@@ -49,54 +43,6 @@ __all__ = [
     "to_csv",
 ]
 
-CSV_PATH = Path(__file__).parent / "data" / "plain_notices.csv"
-
-
-@dataclass(frozen=True, slots=True)
-class Defect:
-    """A way in which a rewrite is planted to be bad.
-
-    Parameters
-    ----------
-    name : str
-        The defect; its count is the column ``n_<name>``.
-    weight : float
-        What each occurrence costs on the scale from 1 to 5; above 0.
-    meaning : str
-        What was done to the text.
-    seen_by : str or None
-        The property of the text by which a lexical metric can notice it (a key of
-        `metricsmith.datasets.plain_notices.PROPERTIES`), None if no lexical metric can.
-    """
-
-    name: str
-    weight: float
-    meaning: str
-    seen_by: str | None = None
-
-    @property
-    def visible(self) -> bool:
-        """Whether a metric that counts and compares words can see the defect at all."""
-        return self.seen_by is not None
-
-    @property
-    def column(self) -> str:
-        """Name of the column that holds how often it occurs."""
-        return f"n_{self.name}"
-
-
-DEFECTS: Mapping[str, Defect] = {
-    defect.name: defect
-    for defect in (
-        Defect("dropped_fact", 0.65, "a fact of the notice is missing", "reference_recall"),
-        Defect("contradiction", 0.65, "a time, place, amount or duty is wrong"),
-        Defect("padding", 0.70, "true but idle sentences were added", "length"),
-        Defect("jargon", 0.60, "a fact is told in long words and nouns", "readability_grade"),
-        Defect("broken_sentence", 0.60, "sentences run together, one out of joint", "readability_grade"),
-        Defect("wrong_tone", 0.50, "the first or last sentence is rude, flippant or patronising"),
-    )
-}
-
 SEED = 5
 VERSIONS = 5
 COUNT_SHARES = (0.58, 0.28, 0.14)
@@ -104,9 +50,6 @@ COUNT_SHARES = (0.58, 0.28, 0.14)
 PADDING_SENTENCES = 2
 """Idle sentences added per occurrence of ``padding``."""
 
-LOW, HIGH = 1, 5
-LENIENCY = (0.25, 0.0, -0.25)
-"""What each rater adds to every rating."""
 NOISE_SD = 0.8
 """Standard deviation of the normal noise of one rating, before it is cut at `NOISE_LIMIT`."""
 NOISE_LIMIT = 1.6
@@ -222,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Write the CSV file."""
     parser = argparse.ArgumentParser(description="Write the plain-notices data set.")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--out", type=Path, default=CSV_PATH)
+    parser.add_argument("--out", type=Path, default=path())
     options = parser.parse_args(arguments)
     options.out.write_bytes(to_csv(generate(options.seed)).encode("utf-8"))
 

@@ -5,8 +5,8 @@ import doctest
 import numpy as np
 import pytest
 
-from metricsmith.datasets import plain_notices_writer as writer
-from metricsmith.datasets.plain_notices_writer import (
+import plain_notices_writer as writer
+from plain_notices_writer import (
     break_sentences,
     drop_verb,
     load_material,
