@@ -1,4 +1,4 @@
-"""The gain and the cost of taking off raters' means: remakes the tables of docs/decisions.md and docs/coverage.md.
+"""The gain and the cost of taking off raters' means: remakes the tables of docs/coverage.md.
 
     python benchmarks/rater_effects.py [--data FOLDER] [--draws 200] [--seed 0]
 

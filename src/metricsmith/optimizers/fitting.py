@@ -18,7 +18,7 @@ __all__ = ["FULL", "REGRESSIONS", "FitOptions", "Fitted", "Rival", "check_learna
 FloatArray = NDArray[np.float64]
 REGRESSIONS = ("auto", "pls")
 PAPER_N = 5
-FREE_N = 12  # components, where none costs a model call: docs/decisions.md
+FREE_N = 12  # components, where none costs a model call: docs/coverage.md
 COSTLY_FIDELITY = 0.97
 FULL = "PriorRidge, all candidates"  # what the induced metric abridges: no rival, but shown beside it
 
