@@ -23,9 +23,10 @@ from metricsmith.version import __version__
 __all__ = ["command_line", "main"]
 
 COMMANDS = {
-    "demo": "demo:demo", "induce": "induce:induce", "compare": "compare:compare", "score": "score:score",
-    "explain": "score:explain", "probe": "probe:probe", "mqm": "mqm:mqm", "meta-eval": "meta_eval:meta_eval",
-    "bank": "bank:bank_app", "store": "store:store_app",
+    "demo": "demo:demo_command", "induce": "induce:induce_command", "compare": "compare:compare_command",
+    "score": "score:score_command", "explain": "score:explain_command", "probe": "probe:probe_command",
+    "mqm": "mqm:mqm_command", "meta-eval": "meta_eval:meta_eval_command", "bank": "bank:bank_app",
+    "store": "store:store_app",
 }  # fmt: skip
 """Every sub-command, in the order of the help page: the file in this folder and the function (or group) in it."""
 

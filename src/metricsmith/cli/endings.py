@@ -1,24 +1,42 @@
-"""How commands with a report end: interrupted, written, told."""
+"""The end of a command with a report: interrupted, written, told."""
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from metricsmith.cli.terminal import say
 from metricsmith.errors import DataError
 
-__all__ = ["interruptible", "tell", "write_into"]
+if TYPE_CHECKING:
+    from metricsmith.cli.options import OutputOptions
+    from metricsmith.datasets.table import Table
+    from metricsmith.records import Usage
+
+__all__ = ["cost_line", "interruptible", "tell", "tell_notes", "write_into"]
+
+
+def tell_notes(table: Table, output: OutputOptions, *, asks: bool) -> None:
+    """Print the table's notes, and for a run that `asks` a model the one on the scale that it is asked in."""
+    from metricsmith.programs.asked_scale import asked_note
+
+    asked = asked_note(table.task.target, table.task.scale, table.ratings) if asks else ""
+    if output.verbose:
+        for note in (*table.notes, *([asked] if asked else [])):
+            say(f"note: {note}", err=True)
 
 
 @contextmanager
-def interruptible(store: Path | None) -> Iterator[None]:
-    """End with 130 on Ctrl-C, and say where what was judged is kept."""
+def interruptible(store: Path | None, output: OutputOptions) -> Iterator[None]:
+    """End with 130 on Ctrl-C, and say where what was judged is kept; a quiet run logs errors alone."""
+    if output.quiet:
+        logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -38,9 +56,19 @@ def write_into(write: Callable[[Any, Path], None], record: Any, out: Path) -> No
         raise DataError(f"cannot write to {out}: {problem.strerror}; name another folder") from problem
 
 
-def tell(record: Any, text: Callable[[], str], *, as_json: bool, quiet: bool) -> None:
-    """Print a record as JSON or as text; with `quiet`, no text."""
-    if as_json:
+def tell(record: Any, text: Callable[[], str], output: OutputOptions) -> None:
+    """Print a record as JSON or as text; a quiet run prints no text."""
+    if output.as_json:
         say(json.dumps(record.as_dict(), ensure_ascii=False, indent=1))
-    elif not quiet:
+    elif not output.quiet:
         say(text())
+
+
+def cost_line(label: Literal["estimated", "actual"], usage: Usage) -> str:
+    """One line of requests, tokens and dollars."""
+    known = 0.0 if not usage.requests else usage.cost
+    dollars = "price unknown" if known is None else f"${known:.4f}"
+    return (
+        f"{label + ':':<10} {usage.requests} requests, {usage.prompt_tokens} prompt and {usage.completion_tokens} "
+        f"completion tokens, {dollars}"
+    )

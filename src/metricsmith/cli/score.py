@@ -12,34 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricsmith.cli.limits import (
-    Bounds,
-    MaxRequests,
-    MaxSeconds,
-    MaxTokens,
-    MaxUsd,
-    RequestsPerMinute,
-    StoreFile,
-    TokensPerMinute,
-    budget,
-    concurrency,
-    cost_line,
-)
-from metricsmith.cli.metric_file import (
-    Data,
-    Id,
-    Input,
-    MetricFile,
-    Output,
-    Reference,
-    Where,
-    induced_metric,
-    model_for,
-    rows_for,
-)
-from metricsmith.cli.model import ApiBase, Model, Temperature
+from metricsmith.cli.endings import cost_line
+from metricsmith.cli.options import LimitOptions, ModelOptions, RawCsv, SavedMetricOptions, grouped
 from metricsmith.cli.paths import check_apart, check_writable, write
-from metricsmith.cli.table import Context, Rater, RawCsv, System
+from metricsmith.cli.saved_metrics import induced_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
 from metricsmith.errors import (
     DataError,
@@ -56,36 +32,19 @@ if TYPE_CHECKING:
     from metricsmith.programs.induced import Explanation, InducedMetric
     from metricsmith.scoring import ScoreTable
 
-__all__ = ["explain", "score"]
+__all__ = ["explain_command", "score_command"]
 
 MOST_FAILED = 0.2  # share of model judgements that may fail before the command counts as failed
 NO_FAILURES = {Status.OK, Status.SKIPPED, Status.BUDGET}
 OWN_COLUMNS = {"id", "prediction", "score", "status", "missing", "error"}
 
 
-def score(
-    metric: MetricFile,
-    data: Data,
+@grouped(after={"out": "data"})
+def score_command(
+    saved: SavedMetricOptions,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write; by default printed.")] = None,
-    output: Output = None,
-    input: Input = None,
-    reference: Reference = None,
-    context: Context = None,
-    system: System = None,
-    rater: Rater = None,
-    id: Id = None,
-    where: Where = None,
-    lm: Model = None,
-    api_base: ApiBase = None,
-    temperature: Temperature = None,
-    store: StoreFile = None,
-    bounds: Bounds = "auto",
-    requests_per_minute: RequestsPerMinute = None,
-    tokens_per_minute: TokensPerMinute = None,
-    max_requests: MaxRequests = None,
-    max_tokens: MaxTokens = None,
-    max_usd: MaxUsd = None,
-    max_seconds: MaxSeconds = None,
+    model: ModelOptions = ModelOptions(),
+    limits: LimitOptions = LimitOptions(),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it will cost; send nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
     raw_csv: RawCsv = False,
@@ -93,25 +52,18 @@ def score(
     """Score every row of a table."""
     if out is not None:
         check_writable(out, "--out", folder=False)
-        check_apart([out], "--out", {"metric": metric, "table": data, "store": store})
-    if store is not None:
-        check_writable(store, "--store", folder=False)
-    limits = {
-        "concurrency": concurrency(bounds, requests_per_minute, tokens_per_minute),
-        "budget": budget(max_requests, max_tokens, max_usd, max_seconds),
-    }
-    named = {
-        "output": output, "inputs": input, "reference": reference, "context": context, "system": system,
-        "rater": rater, "id": id, "where": where,
-    }  # fmt: skip
-    induced = induced_metric(metric)
-    table = rows_for(induced, data, named)
-    with model_for(induced, lm, api_base, temperature):
+        check_apart([out], "--out", {"metric": saved.metric, "table": saved.data, "store": limits.store})
+    if limits.store is not None:
+        check_writable(limits.store, "--store", folder=False)
+    options = limits.scoring()
+    metric = induced_metric(saved.metric)
+    rows = rows_for(metric, saved.data, saved.reading()).rows
+    with model_for(metric, model):
         if dry_run:
-            say(_estimated(induced, table.rows, store))
+            say(_estimated(metric, rows, limits.store))
             return
-        judged, problem = _judge(induced, table.rows, store, progress=out is not None, **limits)
-    lines = [_line(row["id"], part) for row, part in zip(table.rows, induced.combine(judged), strict=True)]
+        judged, problem = _judge(metric, rows, progress=out is not None, **options)
+    lines = [_line(row["id"], part) for row, part in zip(rows, metric.combine(judged), strict=True)]
     text = _json_lines(lines) if as_json else _csv(lines, raw_csv)
     if out is None:
         say(text, nl=False)
@@ -127,34 +79,27 @@ def score(
         raise typer.Exit(130)
     if problem is not None:
         raise problem
-    _check_failures([judgement for column in map(judged.column, _asked(induced)) for judgement in column])
+    _check_failures([judgement for column in map(judged.column, _asked(metric)) for judgement in column])
 
 
-def explain(
-    metric: MetricFile,
-    data: Data,
+@grouped(without=("system", "rater", "where", "temperature"), after={"row": "data"})
+def explain_command(
+    saved: SavedMetricOptions,
     row: Annotated[str, typer.Option(metavar="ID", help="Id of the row to explain.")],
-    output: Output = None,
-    input: Input = None,
-    reference: Reference = None,
-    context: Context = None,
-    id: Id = None,
-    lm: Model = None,
-    api_base: ApiBase = None,
+    model: ModelOptions = ModelOptions(),
 ) -> None:
     """Take one row's prediction apart."""
-    induced = induced_metric(metric)
-    named = {"output": output, "inputs": input, "reference": reference, "context": context, "id": id}
-    table = rows_for(induced, data, named)
+    metric = induced_metric(saved.metric)
+    table = rows_for(metric, saved.data, saved.reading())
     found = [candidate for candidate in table.rows if candidate["id"] == row]
     if not found:
         raise DataError(
-            f"{data} has no row with id {row!r}{nearest(row, table.ids)}; ids run from {table.ids[0]!r} to "
+            f"{saved.data} has no row with id {row!r}{nearest(row, table.ids)}; ids run from {table.ids[0]!r} to "
             f"{table.ids[-1]!r}"
         )
-    with model_for(induced, lm, api_base):
-        (explanation,) = induced.explain(found)
-    prediction, scale = explanation.prediction, induced.task.scale
+    with model_for(metric, model):
+        (explanation,) = metric.explain(found)
+    prediction, scale = explanation.prediction, metric.task.scale
     if prediction.raw is None:
         say(f"row {row}: no prediction ({prediction.error})")
     else:
@@ -163,7 +108,7 @@ def explain(
     for part in sorted(explanation.parts, key=lambda part: -part.cost if part.judgement.ok else math.inf):
         points = f"{part.contribution:+9.3f}" if part.judgement.ok else f"{'none':>9}"
         say(f"{points}  {part}")
-    _check_failures([explanation.parts[place].judgement for place in _asked(induced)])
+    _check_failures([explanation.parts[place].judgement for place in _asked(metric)])
 
 
 def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -> str:
@@ -172,18 +117,16 @@ def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -
     return cost_line("estimated", estimate(metric.components, rows, store=store))
 
 
-def _judge(
-    metric: InducedMetric, rows: Sequence[Any], store: Path | None, **options: Any
-) -> tuple[ScoreTable, MetricsmithError | None]:
+def _judge(metric: InducedMetric, rows: Sequence[Any], **options: Any) -> tuple[ScoreTable, MetricsmithError | None]:
     """The components' judgements, and the error that cut the run short; what was finished by then is kept."""
     from metricsmith.scoring import score
 
     asks = "model" in metric.card.needs
     if asks:
-        say(_estimated(metric, rows, store), err=True)
+        say(_estimated(metric, rows, options["store"]), err=True)
     problem: MetricsmithError | None = None
     try:
-        table = score(metric.components, rows, store=store, max_failure_rate=1.0, **options)
+        table = score(metric.components, rows, max_failure_rate=1.0, **options)
     except (ModelFailure, StoreError, Interrupted) as stop:
         if stop.table is None:
             raise

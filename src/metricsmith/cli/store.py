@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from metricsmith.cli.options import RawCsv
 from metricsmith.cli.paths import check_writable
-from metricsmith.cli.table import RawCsv
 from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError, StoreError
 
