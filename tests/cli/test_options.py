@@ -66,9 +66,9 @@ def command(**options):
 
     @grouped(**options)
     def made(
-        model: ModelOptions = ModelOptions(temperature=0.5),
+        model: ModelOptions = ModelOptions(temperature=0.5),  # noqa: B008
         own: Annotated[int, typer.Option(help="Its own.")] = 3,
-        output: OutputOptions = OutputOptions(),
+        output: OutputOptions = OutputOptions(),  # noqa: B008
     ) -> None:
         """Do it."""
         heard.append((model, own, output))
