@@ -1,10 +1,10 @@
-"""The end of a command with a report: interrupted, written, told."""
+"""The notes, costs and ends that commands share: interrupted, written, told."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from metricsmith.cli.terminal import say
-from metricsmith.errors import DataError
+from metricsmith.errors import DataError, Interrupted, MetricsmithError, ModelFailure, StoreError
 
 if TYPE_CHECKING:
     from metricsmith.cli.options import OutputOptions
     from metricsmith.datasets.table import Table
+    from metricsmith.metric import Metric
     from metricsmith.records import Usage
+    from metricsmith.scoring import ScoreTable
 
-__all__ = ["cost_line", "interruptible", "tell", "tell_notes", "write_into"]
+__all__ = ["cost_line", "end_with", "interruptible", "scored", "tell", "tell_notes", "write_into"]
 
 
 def tell_notes(table: Table, output: OutputOptions, *, asks: bool) -> None:
@@ -46,6 +48,29 @@ def interruptible(store: Path | None, output: OutputOptions) -> Iterator[None]:
             err=True,
         )
         raise typer.Exit(130) from stop
+
+
+def scored(
+    metrics: Sequence[Metric], rows: Sequence[Any], **options: Any
+) -> tuple[ScoreTable, MetricsmithError | None]:
+    """The judgements, and the error that cut the run short; what was finished by then is among the judgements."""
+    from metricsmith.scoring import score
+
+    try:
+        return score(metrics, rows, **options), None
+    except (ModelFailure, StoreError, Interrupted) as stop:
+        if stop.table is None:
+            raise
+        return stop.table, stop
+
+
+def end_with(problem: MetricsmithError | None, advice: str = "") -> None:
+    """End with the error that cut a run short, if any: with 130 on Ctrl-C, else as `metricsmith.cli.app` says."""
+    if isinstance(problem, Interrupted):
+        say(f"error: {problem}{advice}", err=True)
+        raise typer.Exit(130)
+    if problem is not None:
+        raise problem
 
 
 def write_into(write: Callable[[Any, Path], None], record: Any, out: Path) -> None:

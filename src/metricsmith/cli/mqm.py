@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from metricsmith.cli.columns import laid_out
-from metricsmith.cli.endings import cost_line, tell, write_into
+from metricsmith.cli.endings import cost_line, end_with, scored, tell, write_into
 from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, grouped
 from metricsmith.cli.paths import check_places
 from metricsmith.cli.terminal import say
-from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, NeedsError, OptionError, StoreError
+from metricsmith.errors import ModelFailure, NeedsError, OptionError
 
 if TYPE_CHECKING:
-    from metricsmith.programs.judges.mqm import MQMJudge
     from metricsmith.report.translations.record import TranslationRecord
 
 __all__ = ["mqm_command", "mqm_text"]
@@ -63,6 +63,7 @@ def mqm_command(
     from metricsmith.model_calls.models import LOWEST_TEMPERATURE, using
     from metricsmith.mqm import MQMWeights
     from metricsmith.programs.judges.mqm import MQMJudge
+    from metricsmith.programs.translations import recorded
     from metricsmith.report.translations.write import TRANSLATION_FILES, write_translations
     from metricsmith.scoring import estimate
 
@@ -97,10 +98,13 @@ def mqm_command(
             return
         if not output.quiet:
             say(cost_line("estimated", expected), err=True)
-        record, problem = _judged(judge, translations, expected, progress=not output.quiet, **scoring)
+        judged, problem = scored([judge], translations.rows, progress=not output.quiet, **scoring)
+        record = recorded(judge, translations, judged, expected)
     write_into(partial(write_translations, raw_csv=output.raw_csv), record, output.out)
     tell(record, lambda: mqm_text(record, output.out), output)
-    _end(record, problem)
+    end_with(problem, "; the same command with --store goes on from what was kept")
+    if record.missing == len(record.segments):
+        raise ModelFailure(f"no segment has a score; the first: {record.segments[0].error}")
 
 
 def mqm_text(record: TranslationRecord, out: Path) -> str:
@@ -125,35 +129,8 @@ def mqm_text(record: TranslationRecord, out: Path) -> str:
     )
 
 
-def _judged(
-    judge: MQMJudge, translations: Any, expected: Any, **options: Any
-) -> tuple[TranslationRecord, MetricsmithError | None]:
-    """The record, and the error that cut the run short; what was finished by then is in it."""
-    from metricsmith.programs.translations import recorded
-    from metricsmith.scoring import score
-
-    problem: MetricsmithError | None = None
-    try:
-        table = score([judge], translations.rows, **options)
-    except (ModelFailure, StoreError, Interrupted) as stop:
-        if stop.table is None:
-            raise
-        table, problem = stop.table, stop
-    return recorded(judge, translations, table, expected), problem
-
-
-def _end(record: TranslationRecord, problem: MetricsmithError | None) -> None:
-    """Say how it ended; see `metricsmith.cli.app` for the codes."""
-    if isinstance(problem, Interrupted):
-        say(f"error: {problem}; the same command with --store goes on from what was kept", err=True)
-        raise typer.Exit(130)
-    if problem is not None:
-        raise problem
-    if record.missing == len(record.segments):
-        raise ModelFailure(f"no segment has a score; the first: {record.segments[0].error}")
-
-
-def _columns(pairs: Any) -> dict[str, str]:
+def _columns(pairs: Sequence[str]) -> dict[str, str]:
+    """The name of each role's column, out of ``ROLE=NAME``."""
     named: dict[str, str] = {}
     for pair in pairs:
         role, sign, name = pair.partition("=")

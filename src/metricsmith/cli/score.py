@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import cost_line
+from metricsmith.cli.endings import cost_line, end_with, scored
 from metricsmith.cli.options import LimitOptions, ModelOptions, RawCsv, SavedMetricOptions, grouped
 from metricsmith.cli.paths import check_apart, check_writable, write
 from metricsmith.cli.saved_metrics import induced_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
 from metricsmith.errors import (
     DataError,
-    Interrupted,
     MetricsmithError,
     ModelFailure,
-    StoreError,
     nearest,
 )
 from metricsmith.records import Judgement, Status
@@ -64,21 +62,21 @@ def score_command(
             return
         judged, problem = _judge(metric, rows, progress=out is not None, **options)
     lines = [_line(row["id"], part) for row, part in zip(rows, metric.combine(judged), strict=True)]
-    text = _json_lines(lines) if as_json else _csv(lines, raw_csv)
-    if out is None:
-        say(text, nl=False)
+    text = io.StringIO()
+    if as_json:
+        text.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     else:
-        write(out, text)
+        write_table(text, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw_csv)
+    if out is None:
+        say(text.getvalue(), nl=False)
+    else:
+        write(out, text.getvalue())
     without = sum(line["prediction"] is None for line in lines)
     partly = sum(line["prediction"] is not None and line["missing"] > 0 for line in lines)
     lack = f", {partly} with components missing (columns missing and error)" if partly else ""
     place = "" if out is None else f": {out}"
     say(f"{len(lines)} rows scored, {without} without a prediction{lack}{place}", err=True)
-    if isinstance(problem, Interrupted):
-        say(f"error: {problem}", err=True)
-        raise typer.Exit(130)
-    if problem is not None:
-        raise problem
+    end_with(problem)
     _check_failures([judgement for column in map(judged.column, _asked(metric)) for judgement in column])
 
 
@@ -112,25 +110,18 @@ def explain_command(
 
 
 def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -> str:
+    """The line of the requests that are left to send."""
     from metricsmith.scoring import estimate
 
     return cost_line("estimated", estimate(metric.components, rows, store=store))
 
 
 def _judge(metric: InducedMetric, rows: Sequence[Any], **options: Any) -> tuple[ScoreTable, MetricsmithError | None]:
-    """The components' judgements, and the error that cut the run short; what was finished by then is kept."""
-    from metricsmith.scoring import score
-
+    """The components' judgements, and the error that cut the run short; prints the cost where a model is asked."""
     asks = "model" in metric.card.needs
     if asks:
         say(_estimated(metric, rows, options["store"]), err=True)
-    problem: MetricsmithError | None = None
-    try:
-        table = score(metric.components, rows, max_failure_rate=1.0, **options)
-    except (ModelFailure, StoreError, Interrupted) as stop:
-        if stop.table is None:
-            raise
-        table, problem = stop.table, stop
+    table, problem = scored(metric.components, rows, max_failure_rate=1.0, **options)
     if asks:
         say(cost_line("actual", table.usage), err=True)
     left = table.counts()["budget"]
@@ -145,7 +136,7 @@ def _asked(metric: InducedMetric) -> list[int]:
 
 
 def _check_failures(judgements: Sequence[Judgement]) -> None:
-    """The command failed if the model did on too many judgements, whatever the other components make of a row."""
+    """Fail the command where the model failed on too many judgements, though other components may predict the row."""
     failed = [judgement for judgement in judgements if judgement.status not in NO_FAILURES]
     if len(failed) > MOST_FAILED * len(judgements):
         counts = Counter(judgement.status.value for judgement in failed)
@@ -172,13 +163,3 @@ def _line(row_id: str, explanation: Explanation) -> Mapping[str, Any]:
             for part in explanation.parts
         },
     }
-
-
-def _json_lines(lines: list[Mapping[str, Any]]) -> str:
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-
-
-def _csv(lines: list[Mapping[str, Any]], raw: bool) -> str:
-    buffer = io.StringIO()
-    write_table(buffer, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw)
-    return buffer.getvalue()
