@@ -110,6 +110,15 @@ def test_a_name_that_left_the_root_says_where_it_is(facade):
             getattr(metricsmith, name)
 
 
+def test_an_import_of_a_name_that_left_the_root_says_so_too():
+    for name, new in {"Prober": "probing.Prober", "validity": "stats.validity"}.items():
+        with pytest.raises(
+            ImportError, match=f"cannot import name '{name}' from 'metricsmith'; it moved to metricsmith.{new}$"
+        ):
+            exec(f"from metricsmith import {name}")
+        assert not hasattr(metricsmith, name)
+
+
 @pytest.mark.parametrize(("old", "new"), MOVED.items())
 def test_what_has_moved_is_where_the_table_says(old, new):
     path, _, name = f"metricsmith.{new}".rpartition(".")

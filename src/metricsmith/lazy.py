@@ -54,6 +54,9 @@ def lazy_names(module: str) -> tuple[list[str], Callable[[str], Any], Callable[[
             if name in import_module(f"{module}.{other}").__all__:
                 new = f"{other}.{name}"
         moved = f"; it moved to metricsmith.{new}" if new else ""
+        # `from metricsmith import name` asks with `hasattr` first, and would drop the message of an AttributeError.
+        if moved and sys._getframe(1).f_code.co_name == "_handle_fromlist":
+            raise ImportError(f"cannot import name {name!r} from {module!r}{moved}", name=module)
         raise AttributeError(f"module {module!r} has no attribute {name!r}{moved}", name=name, obj=package)
 
     public = sorted(name for name in homes if name not in below and not name.startswith("_"))

@@ -36,7 +36,7 @@ def tell_notes(table: Table, output: OutputOptions, *, asks: bool) -> None:
 
 @contextmanager
 def interruptible(store: Path | None, output: OutputOptions) -> Iterator[None]:
-    """End with 130 on Ctrl-C, and say where what was judged is kept; a quiet run logs errors alone."""
+    """End with 130 on Ctrl-C, and say where the judgements are kept; a quiet run logs errors alone."""
     if output.quiet:
         logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
     try:

@@ -82,7 +82,7 @@ def check_apart(written: Iterable[Path], option: str, read: Mapping[str, Path | 
 
 
 def check_places(output: OutputOptions, files: Iterable[str], read: Mapping[str, Path | str | None]) -> None:
-    """Refuse a folder or a store that cannot be written to, and `files` there that are read; a dry run writes none.
+    """Refuse a folder or a store that cannot be written to, and a file to write that is read; a dry run writes none.
 
     Parameters
     ----------
