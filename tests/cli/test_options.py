@@ -99,10 +99,12 @@ def test_groups_stand_on_the_command_line_where_they_stand_in_the_signature():
 
 
 def test_a_help_text_of_one_command_is_not_that_of_the_next():
-    text, _ = page(command(helps={"out": "There."})[0])
+    text, _ = page(command(helps={"out": "There.", "raw_csv": "As it is."})[0])
     assert "There." in text
+    assert "As it is." in text
     text, _ = page(command()[0])
     assert "Where the report goes." in text
+    assert "No apostrophes" in text
 
 
 @pytest.mark.parametrize("options", [{"helps": {"nonsense": ""}}, {"after": {"out": "nonsense"}}])
