@@ -11,8 +11,8 @@ PACKAGE = Path(__file__).resolve().parents[1] / "src" / "metricsmith"
 
 # From the bottom up; a unit may import units of lower layers only. Units of one layer never import each other.
 LAYERS = (
-    {"errors", "threads", "version"},
-    {"records", "rendering", "spreadsheets"},
+    {"errors", "moved", "threads", "version"},
+    {"lazy", "records", "rendering", "spreadsheets"},
     {"metric", "outcomes"},
     {"reward"},
     {"stats"},
@@ -24,7 +24,7 @@ LAYERS = (
     {"programs"},
     {"optimizers"},
     {"studies"},
-    {"cli"},
+    {"cli", "data", "judges", "probing", "reports", "students", "translation", "tuning"},
     {"__main__", "__init__"},
 )  # fmt: skip
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}

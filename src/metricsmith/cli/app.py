@@ -23,9 +23,10 @@ from metricsmith.version import __version__
 __all__ = ["command_line", "main"]
 
 COMMANDS = {
-    "demo": "demo:demo", "induce": "induce:induce", "compare": "compare:compare", "score": "score:score",
-    "explain": "score:explain", "probe": "probe:probe", "mqm": "mqm:mqm", "meta-eval": "meta_eval:meta_eval",
-    "bank": "bank:bank_app", "store": "store:store_app",
+    "demo": "demo:demo_command", "induce": "induce:induce_command", "compare": "compare:compare_command",
+    "score": "score:score_command", "explain": "score:explain_command", "probe": "probe:probe_command",
+    "mqm": "mqm:mqm_command", "meta-eval": "meta_eval:meta_eval_command", "bank": "bank:bank_app",
+    "store": "store:store_app",
 }  # fmt: skip
 """Every sub-command, in the order of the help page: the file in this folder and the function (or group) in it."""
 
@@ -38,7 +39,14 @@ def command_line(asked: Sequence[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    app.callback(invoke_without_command=True)(_version)
+
+    @app.callback(invoke_without_command=True)
+    def version(show: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+        """Forge an automatic metric out of rated outputs, and find out how far it can be trusted."""
+        if show:
+            say(f"metricsmith {__version__}")
+            raise typer.Exit
+
     for name in [name for name in COMMANDS if name in asked[:1]] or COMMANDS:
         module, _, attribute = COMMANDS[name].partition(":")
         command = getattr(import_module(f"metricsmith.cli.{module}"), attribute)
@@ -49,35 +57,20 @@ def command_line(asked: Sequence[str]) -> typer.Typer:
     return app
 
 
-def _version(
-    show: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
-    """Forge an automatic metric out of rated outputs, and find out how far it can be trusted."""
-    if show:
-        say(f"metricsmith {__version__}")
-        raise typer.Exit
-
-
 def main() -> None:
     """Run the command line."""
     guard_terminal()
     try:
         with _terminable(), above_progress():
             command_line(sys.argv[1:])()
-    except InputError as problem:
-        _fail(problem, 2)
     except MetricsmithError as problem:
-        _fail(problem, 3)
-
-
-def _fail(problem: MetricsmithError, code: int) -> None:
-    say(f"error: {problem}", err=True)
-    raise SystemExit(code) from None
+        say(f"error: {problem}", err=True)
+        raise SystemExit(2 if isinstance(problem, InputError) else 3) from None
 
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Let SIGTERM end what is inside as Ctrl-C does, with a code of its own: schedulers look at who ended a job."""
+    """Let SIGTERM end what is inside as Ctrl-C does, with an exit code of its own, by which schedulers know it."""
     if threading.current_thread() is not threading.main_thread():  # only that one hears signals
         yield
         return

@@ -1,4 +1,4 @@
-"""``metricsmith bank``: what the bank holds."""
+"""``metricsmith bank``: the metrics of the bank and their cards."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from metricsmith.cli.model import ApiBase, Model, language_model
+from metricsmith.cli.options import ModelOptions, grouped
 from metricsmith.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
     from metricsmith.optimizers.runs import Induced
 
-__all__ = ["SINGLE_MINDED", "demo", "planted_truth"]
+__all__ = ["SINGLE_MINDED", "demo_command", "planted_truth"]
 
 # Metrics that each look at one thing, so that a component's sign can be held against the planted truth.
 SINGLE_MINDED = ("output_words", "fkgl", "rouge1_r", "rouge2_r", "rouge_l_r", "distinct_2")
 
 
-def demo(
+@grouped(without=("temperature",))
+def demo_command(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where metric and report go.")] = Path("metricsmith-demo"),
-    lm: Model = None,
-    api_base: ApiBase = None,
+    model: ModelOptions = ModelOptions(),
 ) -> None:
     """Induce a metric from embedded synthetic ratings and compare it with the planted truth."""
     from metricsmith.bank.catalogue import default_bank
@@ -54,7 +54,7 @@ def demo(
         scale=plain_notices.TASK.scale,
     )
     bank = default_bank().only(*SINGLE_MINDED)
-    done = induce(table, AutoMetrics(metrics=bank, lm=language_model(lm, api_base), progress=True))
+    done = induce(table, AutoMetrics(metrics=bank, lm=model.language_model(), progress=True))
     truth = planted_truth(done)
     record = replace(
         done.record,
@@ -70,7 +70,7 @@ def demo(
 
 
 def planted_truth(done: Induced) -> list[str]:
-    """What the planted defects say about the components: their due signs, and what none of them can see."""
+    """Lines that hold the components against the planted defects: their due signs, and what none of them can see."""
     from metricsmith.datasets import plain_notices
 
     rows = {row["id"]: row for row in plain_notices.load()[1]}
@@ -86,7 +86,7 @@ def planted_truth(done: Induced) -> list[str]:
 
 
 def _recovered(rows: Sequence[dspy.Example], predictions: Sequence[float]) -> list[str]:
-    """What one case of each defect takes off the prediction, beside what it took off the ratings."""
+    """Lines with the points that one case of each defect takes off the prediction and took off the ratings."""
     from metricsmith.datasets import plain_notices
 
     defects = plain_notices.DEFECTS

@@ -1,24 +1,44 @@
-"""How commands with a report end: interrupted, written, told."""
+"""The notes, costs and ends that commands share: interrupted, written, told."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from metricsmith.cli.terminal import say
-from metricsmith.errors import DataError
+from metricsmith.errors import DataError, Interrupted, MetricsmithError, ModelFailure, StoreError
 
-__all__ = ["interruptible", "tell", "write_into"]
+if TYPE_CHECKING:
+    from metricsmith.cli.options import OutputOptions
+    from metricsmith.datasets.table import Table
+    from metricsmith.metric import Metric
+    from metricsmith.records import Usage
+    from metricsmith.scoring import ScoreTable
+
+__all__ = ["cost_line", "end_with", "interruptible", "scored", "tell", "tell_notes", "write_into"]
+
+
+def tell_notes(table: Table, output: OutputOptions, *, asks: bool) -> None:
+    """Print the table's notes, and for a run that `asks` a model the one on the scale that it is asked in."""
+    from metricsmith.programs.asked_scale import asked_note
+
+    asked = asked_note(table.task.target, table.task.scale, table.ratings) if asks else ""
+    if output.verbose:
+        for note in (*table.notes, *([asked] if asked else [])):
+            say(f"note: {note}", err=True)
 
 
 @contextmanager
-def interruptible(store: Path | None) -> Iterator[None]:
-    """End with 130 on Ctrl-C, and say where what was judged is kept."""
+def interruptible(store: Path | None, output: OutputOptions) -> Iterator[None]:
+    """End with 130 on Ctrl-C, and say where the judgements are kept; a quiet run logs errors alone."""
+    if output.quiet:
+        logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -30,6 +50,29 @@ def interruptible(store: Path | None) -> Iterator[None]:
         raise typer.Exit(130) from stop
 
 
+def scored(
+    metrics: Sequence[Metric], rows: Sequence[Any], **options: Any
+) -> tuple[ScoreTable, MetricsmithError | None]:
+    """The judgements, and the error that cut the run short; what was finished by then is among the judgements."""
+    from metricsmith.scoring import score
+
+    try:
+        return score(metrics, rows, **options), None
+    except (ModelFailure, StoreError, Interrupted) as stop:
+        if stop.table is None:
+            raise
+        return stop.table, stop
+
+
+def end_with(problem: MetricsmithError | None, advice: str = "") -> None:
+    """End with the error that cut a run short, if any: with 130 on Ctrl-C, else as `metricsmith.cli.app` says."""
+    if isinstance(problem, Interrupted):
+        say(f"error: {problem}{advice}", err=True)
+        raise typer.Exit(130)
+    if problem is not None:
+        raise problem
+
+
 def write_into(write: Callable[[Any, Path], None], record: Any, out: Path) -> None:
     """Write a record's files; `DataError` where the folder cannot be written."""
     try:
@@ -38,9 +81,19 @@ def write_into(write: Callable[[Any, Path], None], record: Any, out: Path) -> No
         raise DataError(f"cannot write to {out}: {problem.strerror}; name another folder") from problem
 
 
-def tell(record: Any, text: Callable[[], str], *, as_json: bool, quiet: bool) -> None:
-    """Print a record as JSON or as text; with `quiet`, no text."""
-    if as_json:
+def tell(record: Any, text: Callable[[], str], output: OutputOptions) -> None:
+    """Print a record as JSON or as text; a quiet run prints no text."""
+    if output.as_json:
         say(json.dumps(record.as_dict(), ensure_ascii=False, indent=1))
-    elif not quiet:
+    elif not output.quiet:
         say(text())
+
+
+def cost_line(label: Literal["estimated", "actual"], usage: Usage) -> str:
+    """One line of requests, tokens and dollars."""
+    known = 0.0 if not usage.requests else usage.cost
+    dollars = "price unknown" if known is None else f"${known:.4f}"
+    return (
+        f"{label + ':':<10} {usage.requests} requests, {usage.prompt_tokens} prompt and {usage.completion_tokens} "
+        f"completion tokens, {dollars}"
+    )

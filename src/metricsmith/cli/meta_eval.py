@@ -1,4 +1,4 @@
-"""``metricsmith meta-eval``: which metric agrees best with gold ratings of several systems."""
+"""``metricsmith meta-eval``: metrics ranked by their agreement with gold ratings of several systems."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import typer
 
 from metricsmith.cli.columns import laid_out
 from metricsmith.cli.endings import tell, write_into
+from metricsmith.cli.options import OutputOptions, grouped
 from metricsmith.cli.paths import check_apart, check_writable
 
 if TYPE_CHECKING:
     from metricsmith.report.meta_evaluation.record import MetaEvaluation
 
-__all__ = ["meta_eval", "meta_evaluation_text"]
+__all__ = ["meta_eval_command", "meta_evaluation_text"]
 
 
-def meta_eval(
+@grouped(without=("out", "dry_run", "raw_csv"), helps={"as_json": "Print the result as JSON."})
+def meta_eval_command(
     scores: Annotated[
         Path, typer.Argument(help="Metrics' scores: a table, a .seg.score file, or a folder of such files.")
     ],
@@ -63,8 +65,7 @@ def meta_eval(
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides everything that is drawn.")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Where a report goes; by default none.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    output: OutputOptions = OutputOptions(),
 ) -> None:
     """Measure how well metrics agree with gold ratings, and rank them."""
     from tqdm import tqdm
@@ -87,7 +88,7 @@ def meta_eval(
         scores, gold, metrics=metric or (), target=target, weights=costs,
         lower_is_better=lower_is_better or (), without=without or (), documents=documents,
     )  # fmt: skip
-    with tqdm(total=0, unit="test", disable=True if quiet else None, leave=False) as bar:
+    with tqdm(total=0, unit="test", disable=True if output.quiet else None, leave=False) as bar:
         tests_of = dict[str, tuple[int, int]]()
 
         def tested(name: str, done: int, total: int) -> None:
@@ -103,7 +104,7 @@ def meta_eval(
         )  # fmt: skip
     if out is not None:
         write_into(write_meta_evaluation, record, out)
-    tell(record, lambda: meta_evaluation_text(record, out), as_json=as_json, quiet=quiet)
+    tell(record, lambda: meta_evaluation_text(record, out), output)
 
 
 def meta_evaluation_text(record: MetaEvaluation, out: Path | None = None) -> str:

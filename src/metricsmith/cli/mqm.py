@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,36 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from metricsmith.cli.columns import laid_out
-from metricsmith.cli.endings import tell, write_into
-from metricsmith.cli.limits import (
-    Bounds,
-    MaxRequests,
-    MaxSeconds,
-    MaxTokens,
-    MaxUsd,
-    RequestsPerMinute,
-    StoreFile,
-    TokensPerMinute,
-    budget,
-    concurrency,
-    cost_line,
-)
-from metricsmith.cli.model import ApiBase, Model, language_model
-from metricsmith.cli.paths import check_apart, check_writable
-from metricsmith.cli.table import RawCsv
+from metricsmith.cli.endings import cost_line, end_with, scored, tell, write_into
+from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, grouped
+from metricsmith.cli.paths import check_places
 from metricsmith.cli.terminal import say
-from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, NeedsError, OptionError, StoreError
+from metricsmith.errors import ModelFailure, NeedsError, OptionError
 
 if TYPE_CHECKING:
-    from metricsmith.programs.judges.mqm import MQMJudge
     from metricsmith.report.translations.record import TranslationRecord
 
-__all__ = ["mqm", "mqm_text"]
+__all__ = ["mqm_command", "mqm_text"]
 
 MOST_LISTED = 10  # documents in the terminal
 
 
-def mqm(
+@grouped(without=("temperature",), helps={"as_json": "Print means and counts as JSON."})
+def mqm_command(
     source: Annotated[
         Path, typer.Argument(metavar="SOURCE", help="Text file, one segment by line; or a table, and no TARGET.")
     ],
@@ -67,39 +54,22 @@ def mqm(
     aggregate: Annotated[str, typer.Option(help="rrwa, mean, median, maximum or geometric.")] = "rrwa",
     weights: Annotated[str, typer.Option(metavar="gemba|wmt", help="What errors cost: 25/5/1 or 5/5/1.")] = "gemba",
     temperature: Annotated[float, typer.Option(help="Of each run; above .15, so that runs differ.")] = 0.4,
-    lm: Model = None,
-    api_base: ApiBase = None,
-    store: StoreFile = None,
-    bounds: Bounds = "auto",
-    requests_per_minute: RequestsPerMinute = None,
-    tokens_per_minute: TokensPerMinute = None,
-    max_requests: MaxRequests = None,
-    max_tokens: MaxTokens = None,
-    max_usd: MaxUsd = None,
-    max_seconds: MaxSeconds = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the report goes.")] = Path("metricsmith-mqm"),
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what it will cost; send nothing, write nothing.")
-    ] = False,
-    raw_csv: RawCsv = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print means and counts as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    model: ModelOptions = ModelOptions(),
+    limits: LimitOptions = LimitOptions(),
+    output: OutputOptions = OutputOptions(Path("metricsmith-mqm")),
 ) -> None:
     """Judge translations by the errors that a model finds in several runs."""
     from metricsmith.datasets.segments import read_translations
     from metricsmith.model_calls.models import LOWEST_TEMPERATURE, using
     from metricsmith.mqm import MQMWeights
     from metricsmith.programs.judges.mqm import MQMJudge
+    from metricsmith.programs.translations import recorded
     from metricsmith.report.translations.write import TRANSLATION_FILES, write_translations
     from metricsmith.scoring import estimate
 
-    files: dict[str, Path | str | None] = {"source": source, "documents": documents, "store": store}
-    files |= {f"target {number}": target for number, target in enumerate(targets or (), 1)}
-    if not dry_run:
-        check_writable(out, "--out", folder=True)
-        check_apart([out / name for name in TRANSLATION_FILES], "--out", files)
-    if store is not None:
-        check_writable(store, "--store", folder=False)
+    read: dict[str, Path | str | None] = {"source": source, "documents": documents, "store": limits.store}
+    read |= {f"target {number}": target for number, target in enumerate(targets or (), 1)}
+    check_places(output, TRANSLATION_FILES, read)
     for option, language in (("--source-lang", source_lang), ("--target-lang", target_lang)):
         if not language.strip():
             raise OptionError(f"{option} is needed: name the language, say English")
@@ -114,27 +84,27 @@ def mqm(
         temperature=temperature, **options,
     )  # fmt: skip
     translations = read_translations(source, targets or (), documents=documents, columns=_columns(column or ()))
-    limits = {
-        "concurrency": concurrency(bounds, requests_per_minute, tokens_per_minute),
-        "budget": budget(max_requests, max_tokens, max_usd, max_seconds),
-    }
-    model = language_model(lm, api_base)
-    if model is None:
+    scoring = limits.scoring()
+    lm = model.language_model()
+    if lm is None:
         raise NeedsError("judging translations takes a language model: name one with --lm provider/model")
-    with using(model):
-        expected = estimate([judge], translations.rows, store=store)
-        if dry_run:
+    with using(lm):
+        expected = estimate([judge], translations.rows, store=limits.store)
+        if output.dry_run:
             say(cost_line("estimated", expected))
             for note in translations.notes:
                 say(f"note: {note}")
             say("nothing was sent and nothing was written")
             return
-        if not quiet:
+        if not output.quiet:
             say(cost_line("estimated", expected), err=True)
-        record, problem = _judged(judge, translations, expected, store=store, progress=not quiet, **limits)
-    write_into(partial(write_translations, raw_csv=raw_csv), record, out)
-    tell(record, lambda: mqm_text(record, out), as_json=as_json, quiet=quiet)
-    _end(record, problem)
+        judged, problem = scored([judge], translations.rows, progress=not output.quiet, **scoring)
+        record = recorded(judge, translations, judged, expected)
+    write_into(partial(write_translations, raw_csv=output.raw_csv), record, output.out)
+    tell(record, lambda: mqm_text(record, output.out), output)
+    end_with(problem, "; the same command with --store goes on from what was kept")
+    if record.missing == len(record.segments):
+        raise ModelFailure(f"no segment has a score; the first: {record.segments[0].error}")
 
 
 def mqm_text(record: TranslationRecord, out: Path) -> str:
@@ -159,35 +129,8 @@ def mqm_text(record: TranslationRecord, out: Path) -> str:
     )
 
 
-def _judged(
-    judge: MQMJudge, translations: Any, expected: Any, **options: Any
-) -> tuple[TranslationRecord, MetricsmithError | None]:
-    """The record, and the error that cut the run short; what was finished by then is in it."""
-    from metricsmith.programs.translations import recorded
-    from metricsmith.scoring import score
-
-    problem: MetricsmithError | None = None
-    try:
-        table = score([judge], translations.rows, **options)
-    except (ModelFailure, StoreError, Interrupted) as stop:
-        if stop.table is None:
-            raise
-        table, problem = stop.table, stop
-    return recorded(judge, translations, table, expected), problem
-
-
-def _end(record: TranslationRecord, problem: MetricsmithError | None) -> None:
-    """Say how it ended; see `metricsmith.cli.app` for the codes."""
-    if isinstance(problem, Interrupted):
-        say(f"error: {problem}; the same command with --store goes on from what was kept", err=True)
-        raise typer.Exit(130)
-    if problem is not None:
-        raise problem
-    if record.missing == len(record.segments):
-        raise ModelFailure(f"no segment has a score; the first: {record.segments[0].error}")
-
-
-def _columns(pairs: Any) -> dict[str, str]:
+def _columns(pairs: Sequence[str]) -> dict[str, str]:
+    """The name of each role's column, out of ``ROLE=NAME``."""
     named: dict[str, str] = {}
     for pair in pairs:
         role, sign, name = pair.partition("=")

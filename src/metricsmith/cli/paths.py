@@ -1,4 +1,4 @@
-"""Whether results can be written, found out before any work."""
+"""Checks before any work that results can be written."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from metricsmith.errors import DataError, OptionError
 
-__all__ = ["check_apart", "check_replaceable", "check_writable", "write"]
+if TYPE_CHECKING:
+    from metricsmith.cli.options import OutputOptions
+
+__all__ = ["check_apart", "check_places", "check_replaceable", "check_writable", "write"]
 
 
 def check_writable(path: Path, option: str, *, folder: bool) -> None:
@@ -75,6 +79,30 @@ def check_apart(written: Iterable[Path], option: str, read: Mapping[str, Path | 
         what = kept.get(os.path.realpath(path))
         if what is not None:
             raise OptionError(f"{option} {path} is the {what}, which would be lost; name another file")
+
+
+def check_places(output: OutputOptions, files: Iterable[str], read: Mapping[str, Path | str | None]) -> None:
+    """Refuse a folder or a store that cannot be written to, and a file to write that is read; a dry run writes none.
+
+    Parameters
+    ----------
+    output : OutputOptions
+    files : iterable of str
+        Names of the files that the command is going to write.
+    read : mapping of str to path
+        As for `check_apart`, the store under ``store``.
+
+    Raises
+    ------
+    OptionError
+        As `check_writable` and `check_apart` do.
+    """
+    if not output.dry_run:
+        check_writable(output.out, "--out", folder=True)
+        check_apart([output.out / name for name in files], "--out", read)
+    store = read.get("store")
+    if store is not None:
+        check_writable(Path(store), "--store", folder=False)
 
 
 def check_replaceable(folder: Path, ours: Callable[[str], bool], way_out: str) -> None:

@@ -1,54 +1,28 @@
-"""``metricsmith probe``: outputs changed on purpose, and whether a metric notices."""
+"""``metricsmith probe``: outputs changed on purpose, and the answer of a metric to each change."""
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from metricsmith.cli.columns import laid_out
-from metricsmith.cli.endings import interruptible, tell, write_into
-from metricsmith.cli.limits import (
-    Bounds,
-    MaxRequests,
-    MaxSeconds,
-    MaxTokens,
-    MaxUsd,
-    RequestsPerMinute,
-    StoreFile,
-    TokensPerMinute,
-    budget,
-    concurrency,
-    cost_line,
-)
-from metricsmith.cli.metric_file import (
-    Data,
-    Id,
-    Input,
-    MetricFile,
-    Output,
-    Reference,
-    Where,
-    any_metric,
-    model_for,
-    rows_for,
-)
-from metricsmith.cli.model import ApiBase, Model, Temperature
-from metricsmith.cli.paths import check_apart, check_writable
-from metricsmith.cli.table import Context, Rater, System
+from metricsmith.cli.endings import cost_line, interruptible, tell, write_into
+from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, SavedMetricOptions, grouped
+from metricsmith.cli.paths import check_places
+from metricsmith.cli.saved_metrics import any_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
 
 if TYPE_CHECKING:
     from metricsmith.report.probe.record import ProbeRecord
 
-__all__ = ["probe", "probe_text"]
+__all__ = ["probe_command", "probe_text"]
 
 
-def probe(
-    metric: MetricFile,
-    data: Data,
+@grouped(without=("raw_csv",), helps={"as_json": "Print the probe as JSON."})
+def probe_command(
+    *,
     dimension: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME[: MEANING]", help="Quality that a model is to damage; by default the target."),
@@ -66,32 +40,11 @@ def probe(
     unit: Annotated[
         str, typer.Option(metavar="range|score", help="Sizes of changes: of each metric's range, or scores in [0, 1].")
     ] = "range",
-    output: Output = None,
-    input: Input = None,
-    reference: Reference = None,
-    context: Context = None,
-    system: System = None,
-    rater: Rater = None,
-    id: Id = None,
-    where: Where = None,
-    lm: Model = None,
-    api_base: ApiBase = None,
-    temperature: Temperature = None,
-    store: StoreFile = None,
-    bounds: Bounds = "auto",
-    requests_per_minute: RequestsPerMinute = None,
-    tokens_per_minute: TokensPerMinute = None,
-    max_requests: MaxRequests = None,
-    max_tokens: MaxTokens = None,
-    max_usd: MaxUsd = None,
-    max_seconds: MaxSeconds = None,
+    saved: SavedMetricOptions,
+    model: ModelOptions = ModelOptions(),
+    limits: LimitOptions = LimitOptions(),
     seed: Annotated[int, typer.Option(help="Decides outputs, changes, random scores and tests.")] = 0,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where the report goes.")] = Path("metricsmith-probe"),
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what it will cost; send nothing, write nothing.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the probe as JSON.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    output: OutputOptions = OutputOptions(Path("metricsmith-probe")),
 ) -> None:
     """Change outputs on purpose and see whether a metric notices."""
     from metricsmith.optimizers.spending import budget_lines
@@ -99,39 +52,29 @@ def probe(
     from metricsmith.report.probe.write import PROBE_FILES, write_probe
     from metricsmith.studies.probing.run import Prober
 
-    if not dry_run:
-        check_writable(out, "--out", folder=True)
-        files: dict[str, Path | str | None] = {"metric": metric, "table": data, "store": store}
-        check_apart([out / name for name in PROBE_FILES], "--out", files)
-    if store is not None:
-        check_writable(store, "--store", folder=False)
-    named = {
-        "output": output, "inputs": input, "reference": reference, "context": context, "system": system,
-        "rater": rater, "id": id, "where": where,
-    }  # fmt: skip
-    loaded = any_metric(metric)
-    named["target"] = loaded.task.target if isinstance(loaded, InducedMetric) else None  # who rated tells outputs apart
-    table = rows_for(loaded, data, named)
+    check_places(output, PROBE_FILES, {"metric": saved.metric, "table": saved.data, "store": limits.store})
+    metric = any_metric(saved.metric)
+    named = saved.reading()
+    if isinstance(metric, InducedMetric):
+        named["target"] = metric.task.target  # who rated tells outputs apart
+    table = rows_for(metric, saved.data, named)
     options: dict[str, Any] = {"perturbers": perturbers, "unit": unit, "strengths": tuple(strength or ("obvious",))}
     prober = Prober(
-        **options, dimensions=tuple(dimension or ()), n=n, against=_bank_metrics(against, table.rows), store=store,
-        concurrency=concurrency(bounds, requests_per_minute, tokens_per_minute),
-        budget=budget(max_requests, max_tokens, max_usd, max_seconds), progress=not quiet and not as_json, seed=seed,
+        **options, dimensions=tuple(dimension or ()), n=n, against=_bank_metrics(against, table.rows),
+        **limits.scoring(), progress=output.verbose, seed=seed,
     )  # fmt: skip
-    with model_for(loaded, lm, api_base, temperature, needed=perturbers != "builtin"):
-        if dry_run:
-            expected = prober.estimate(loaded, table.rows)
+    with model_for(metric, model, needed=perturbers != "builtin"):
+        if output.dry_run:
+            expected = prober.estimate(metric, table.rows)
             say(cost_line("estimated", expected))
             for line in budget_lines(prober.budget, expected):
                 say(f"budget: {line}")
             say("nothing was sent and nothing was written")
             return
-        if quiet:
-            logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
-        with interruptible(store):
-            record = prober.probe(loaded, table)
-    write_into(write_probe, record, out)
-    tell(record, lambda: probe_text(record, out), as_json=as_json, quiet=quiet)
+        with interruptible(limits.store, output):
+            record = prober.probe(metric, table)
+    write_into(write_probe, record, output.out)
+    tell(record, lambda: probe_text(record, output.out), output)
 
 
 def probe_text(record: ProbeRecord, out: Path) -> str:

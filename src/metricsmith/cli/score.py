@@ -12,41 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricsmith.cli.limits import (
-    Bounds,
-    MaxRequests,
-    MaxSeconds,
-    MaxTokens,
-    MaxUsd,
-    RequestsPerMinute,
-    StoreFile,
-    TokensPerMinute,
-    budget,
-    concurrency,
-    cost_line,
-)
-from metricsmith.cli.metric_file import (
-    Data,
-    Id,
-    Input,
-    MetricFile,
-    Output,
-    Reference,
-    Where,
-    induced_metric,
-    model_for,
-    rows_for,
-)
-from metricsmith.cli.model import ApiBase, Model, Temperature
+from metricsmith.cli.endings import cost_line, end_with, scored
+from metricsmith.cli.options import LimitOptions, ModelOptions, RawCsv, SavedMetricOptions, grouped
 from metricsmith.cli.paths import check_apart, check_writable, write
-from metricsmith.cli.table import Context, Rater, RawCsv, System
+from metricsmith.cli.saved_metrics import induced_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
 from metricsmith.errors import (
     DataError,
-    Interrupted,
     MetricsmithError,
     ModelFailure,
-    StoreError,
     nearest,
 )
 from metricsmith.records import Judgement, Status
@@ -56,36 +30,19 @@ if TYPE_CHECKING:
     from metricsmith.programs.induced import Explanation, InducedMetric
     from metricsmith.scoring import ScoreTable
 
-__all__ = ["explain", "score"]
+__all__ = ["explain_command", "score_command"]
 
 MOST_FAILED = 0.2  # share of model judgements that may fail before the command counts as failed
 NO_FAILURES = {Status.OK, Status.SKIPPED, Status.BUDGET}
 OWN_COLUMNS = {"id", "prediction", "score", "status", "missing", "error"}
 
 
-def score(
-    metric: MetricFile,
-    data: Data,
+@grouped(after={"out": "data"})
+def score_command(
+    saved: SavedMetricOptions,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write; by default printed.")] = None,
-    output: Output = None,
-    input: Input = None,
-    reference: Reference = None,
-    context: Context = None,
-    system: System = None,
-    rater: Rater = None,
-    id: Id = None,
-    where: Where = None,
-    lm: Model = None,
-    api_base: ApiBase = None,
-    temperature: Temperature = None,
-    store: StoreFile = None,
-    bounds: Bounds = "auto",
-    requests_per_minute: RequestsPerMinute = None,
-    tokens_per_minute: TokensPerMinute = None,
-    max_requests: MaxRequests = None,
-    max_tokens: MaxTokens = None,
-    max_usd: MaxUsd = None,
-    max_seconds: MaxSeconds = None,
+    model: ModelOptions = ModelOptions(),
+    limits: LimitOptions = LimitOptions(),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it will cost; send nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
     raw_csv: RawCsv = False,
@@ -93,68 +50,54 @@ def score(
     """Score every row of a table."""
     if out is not None:
         check_writable(out, "--out", folder=False)
-        check_apart([out], "--out", {"metric": metric, "table": data, "store": store})
-    if store is not None:
-        check_writable(store, "--store", folder=False)
-    limits = {
-        "concurrency": concurrency(bounds, requests_per_minute, tokens_per_minute),
-        "budget": budget(max_requests, max_tokens, max_usd, max_seconds),
-    }
-    named = {
-        "output": output, "inputs": input, "reference": reference, "context": context, "system": system,
-        "rater": rater, "id": id, "where": where,
-    }  # fmt: skip
-    induced = induced_metric(metric)
-    table = rows_for(induced, data, named)
-    with model_for(induced, lm, api_base, temperature):
+        check_apart([out], "--out", {"metric": saved.metric, "table": saved.data, "store": limits.store})
+    if limits.store is not None:
+        check_writable(limits.store, "--store", folder=False)
+    options = limits.scoring()
+    metric = induced_metric(saved.metric)
+    rows = rows_for(metric, saved.data, saved.reading()).rows
+    with model_for(metric, model):
         if dry_run:
-            say(_estimated(induced, table.rows, store))
+            say(_estimated(metric, rows, limits.store))
             return
-        judged, problem = _judge(induced, table.rows, store, progress=out is not None, **limits)
-    lines = [_line(row["id"], part) for row, part in zip(table.rows, induced.combine(judged), strict=True)]
-    text = _json_lines(lines) if as_json else _csv(lines, raw_csv)
-    if out is None:
-        say(text, nl=False)
+        judged, problem = _judge(metric, rows, progress=out is not None, **options)
+    lines = [_line(row["id"], part) for row, part in zip(rows, metric.combine(judged), strict=True)]
+    text = io.StringIO()
+    if as_json:
+        text.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     else:
-        write(out, text)
+        write_table(text, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw_csv)
+    if out is None:
+        say(text.getvalue(), nl=False)
+    else:
+        write(out, text.getvalue())
     without = sum(line["prediction"] is None for line in lines)
     partly = sum(line["prediction"] is not None and line["missing"] > 0 for line in lines)
     lack = f", {partly} with components missing (columns missing and error)" if partly else ""
     place = "" if out is None else f": {out}"
     say(f"{len(lines)} rows scored, {without} without a prediction{lack}{place}", err=True)
-    if isinstance(problem, Interrupted):
-        say(f"error: {problem}", err=True)
-        raise typer.Exit(130)
-    if problem is not None:
-        raise problem
-    _check_failures([judgement for column in map(judged.column, _asked(induced)) for judgement in column])
+    end_with(problem)
+    _check_failures([judgement for column in map(judged.column, _asked(metric)) for judgement in column])
 
 
-def explain(
-    metric: MetricFile,
-    data: Data,
+@grouped(without=("system", "rater", "where", "temperature"), after={"row": "data"})
+def explain_command(
+    saved: SavedMetricOptions,
     row: Annotated[str, typer.Option(metavar="ID", help="Id of the row to explain.")],
-    output: Output = None,
-    input: Input = None,
-    reference: Reference = None,
-    context: Context = None,
-    id: Id = None,
-    lm: Model = None,
-    api_base: ApiBase = None,
+    model: ModelOptions = ModelOptions(),
 ) -> None:
     """Take one row's prediction apart."""
-    induced = induced_metric(metric)
-    named = {"output": output, "inputs": input, "reference": reference, "context": context, "id": id}
-    table = rows_for(induced, data, named)
+    metric = induced_metric(saved.metric)
+    table = rows_for(metric, saved.data, saved.reading())
     found = [candidate for candidate in table.rows if candidate["id"] == row]
     if not found:
         raise DataError(
-            f"{data} has no row with id {row!r}{nearest(row, table.ids)}; ids run from {table.ids[0]!r} to "
+            f"{saved.data} has no row with id {row!r}{nearest(row, table.ids)}; ids run from {table.ids[0]!r} to "
             f"{table.ids[-1]!r}"
         )
-    with model_for(induced, lm, api_base):
-        (explanation,) = induced.explain(found)
-    prediction, scale = explanation.prediction, induced.task.scale
+    with model_for(metric, model):
+        (explanation,) = metric.explain(found)
+    prediction, scale = explanation.prediction, metric.task.scale
     if prediction.raw is None:
         say(f"row {row}: no prediction ({prediction.error})")
     else:
@@ -163,31 +106,22 @@ def explain(
     for part in sorted(explanation.parts, key=lambda part: -part.cost if part.judgement.ok else math.inf):
         points = f"{part.contribution:+9.3f}" if part.judgement.ok else f"{'none':>9}"
         say(f"{points}  {part}")
-    _check_failures([explanation.parts[place].judgement for place in _asked(induced)])
+    _check_failures([explanation.parts[place].judgement for place in _asked(metric)])
 
 
 def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -> str:
+    """The line of the requests that are left to send."""
     from metricsmith.scoring import estimate
 
     return cost_line("estimated", estimate(metric.components, rows, store=store))
 
 
-def _judge(
-    metric: InducedMetric, rows: Sequence[Any], store: Path | None, **options: Any
-) -> tuple[ScoreTable, MetricsmithError | None]:
-    """The components' judgements, and the error that cut the run short; what was finished by then is kept."""
-    from metricsmith.scoring import score
-
+def _judge(metric: InducedMetric, rows: Sequence[Any], **options: Any) -> tuple[ScoreTable, MetricsmithError | None]:
+    """The components' judgements, and the error that cut the run short; prints the cost where a model is asked."""
     asks = "model" in metric.card.needs
     if asks:
-        say(_estimated(metric, rows, store), err=True)
-    problem: MetricsmithError | None = None
-    try:
-        table = score(metric.components, rows, store=store, max_failure_rate=1.0, **options)
-    except (ModelFailure, StoreError, Interrupted) as stop:
-        if stop.table is None:
-            raise
-        table, problem = stop.table, stop
+        say(_estimated(metric, rows, options["store"]), err=True)
+    table, problem = scored(metric.components, rows, max_failure_rate=1.0, **options)
     if asks:
         say(cost_line("actual", table.usage), err=True)
     left = table.counts()["budget"]
@@ -202,7 +136,7 @@ def _asked(metric: InducedMetric) -> list[int]:
 
 
 def _check_failures(judgements: Sequence[Judgement]) -> None:
-    """The command failed if the model did on too many judgements, whatever the other components make of a row."""
+    """Fail the command where the model failed on too many judgements, though other components may predict the row."""
     failed = [judgement for judgement in judgements if judgement.status not in NO_FAILURES]
     if len(failed) > MOST_FAILED * len(judgements):
         counts = Counter(judgement.status.value for judgement in failed)
@@ -229,13 +163,3 @@ def _line(row_id: str, explanation: Explanation) -> Mapping[str, Any]:
             for part in explanation.parts
         },
     }
-
-
-def _json_lines(lines: list[Mapping[str, Any]]) -> str:
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-
-
-def _csv(lines: list[Mapping[str, Any]], raw: bool) -> str:
-    buffer = io.StringIO()
-    write_table(buffer, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw)
-    return buffer.getvalue()

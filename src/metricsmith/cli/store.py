@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from metricsmith.cli.options import RawCsv
 from metricsmith.cli.paths import check_writable
-from metricsmith.cli.table import RawCsv
 from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError, StoreError
 
@@ -112,6 +112,7 @@ def prune_store(
 
 
 def _time(text: str | None) -> datetime | None:
+    """The time of ``--before``; without a time zone that of this machine."""
     try:
         return None if text is None else datetime.fromisoformat(text)
     except ValueError:
@@ -121,6 +122,7 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _lines(found: StoreInfo) -> list[str]:
+    """The lines of ``store info``: the file, its cost and age, each metric with its counts by status."""
     usage = found.usage
     cost = "price unknown" if usage.cost is None else f"${usage.cost:.4f}"
     lines = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metricsmith.cli.limits import cost_line
+from metricsmith.cli.endings import cost_line
 from metricsmith.records import Usage
 from metricsmith.report.digest import jackknifed
 from metricsmith.report.raters import run_ceiling

@@ -1,35 +1,23 @@
-"""The arguments of commands that put a saved metric to work on a table, and how both are read."""
+"""Saved metrics, loaded: at work on a table, or among the candidates of an induction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from metricsmith.cli.model import language_model
+from metricsmith.cli.options import CandidateOptions, LimitOptions, ModelOptions, TableOptions
 from metricsmith.cli.terminal import say
 from metricsmith.errors import DataError, InputError, OptionError
 
 if TYPE_CHECKING:
     from metricsmith.datasets.table import Table
     from metricsmith.metric import Metric
+    from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.programs.induced import InducedMetric
 
-__all__ = [
-    "Data", "Id", "Input", "MetricFile", "Output", "Reference", "Where", "any_metric", "induced_metric", "judge_files",
-    "model_for", "own_metrics", "rows_for",
-]  # fmt: skip
-
-MetricFile = Annotated[Path, typer.Argument(metavar="METRIC.json", help="Written by `metricsmith induce`.")]
-Data = Annotated[str, typer.Argument(help="A table; columns are looked for under the names they had in training.")]
-Output = Annotated[str | None, typer.Option(metavar="COL", help="Column with the text to judge, if renamed.")]
-Input = Annotated[list[str] | None, typer.Option(metavar="COL", help="Columns that the output answers, if renamed.")]
-Reference = Annotated[list[str] | None, typer.Option(metavar="COL", help="Columns with good outputs, if renamed.")]
-Id = Annotated[str | None, typer.Option(metavar="COL", help="Column with unique row ids.")]
-Where = Annotated[list[str] | None, typer.Option(metavar="COL=VALUE", help="Keep rows with (COL!=VALUE: without).")]
+__all__ = ["any_metric", "auto_metrics", "induced_metric", "model_for", "rows_for"]
 
 
 def any_metric(path: Path) -> Metric:
@@ -62,7 +50,7 @@ def rows_for(metric: Metric, data: str, named: Mapping[str, Any]) -> Table:
     """The table, read as an induced metric's training rows were, except for the columns that are named now."""
     from metricsmith.datasets.table import read_table
 
-    reading = {**getattr(metric, "reading", {}), **{role: column for role, column in named.items() if column}}
+    reading = {**getattr(metric, "reading", {}), **named}
     try:
         table = read_table(data, require_target=False, **reading)
     except InputError as problem:
@@ -75,42 +63,43 @@ def rows_for(metric: Metric, data: str, named: Mapping[str, Any]) -> Table:
     return table
 
 
-def model_for(
-    metric: Metric, lm: str | None, api_base: str | None, temperature: float | None = None, *, needed: bool = False
-) -> AbstractContextManager[Any]:
+def model_for(metric: Metric, model: ModelOptions, *, needed: bool = False) -> AbstractContextManager[Any]:
     """The language model in force, if the metric asks one or one is `needed` otherwise."""
     import dspy
 
-    model = language_model(lm, api_base, temperature)
+    lm = model.language_model()
     asks = "model" in metric.card.needs
-    if model is None and (asks or needed):
+    if lm is None and (asks or needed):
         who = "the metric has components that need" if asks else "this needs"
         raise OptionError(f"{who} a language model: name one with --lm MODEL")
-    _compare_models(metric, model)
-    return dspy.context(lm=model)  # type: ignore[no-any-return]
+    _compare_models(metric, lm)
+    return dspy.context(lm=lm)  # type: ignore[no-any-return]
 
 
-def own_metrics(paths: Sequence[Path] | None, model: Any) -> list[Any] | None:
-    """The metrics in files, as candidates of the caller's own; None for no file.
+def auto_metrics(
+    candidates: CandidateOptions, table: TableOptions, lm: Any, limits: LimitOptions, **options: Any
+) -> AutoMetrics:
+    """An `AutoMetrics` as the options say, with the metrics of ``--judge`` among its candidates.
 
     Raises
     ------
     OptionError
-        If one asks a language model and there is none.
+        If one of these asks a language model and there is none, or an option has no meaning.
     """
+    from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.programs.loading import load
 
-    own = [load(path) for path in paths or ()]
-    for path, metric in zip(paths or (), own, strict=True):
-        if model is None and "model" in getattr(getattr(metric, "card", None), "needs", ()):
+    paths = candidates.judge or ()
+    own = [load(path) for path in paths]
+    for path, metric in zip(paths, own, strict=True):
+        if lm is None and "model" in getattr(getattr(metric, "card", None), "needs", ()):
             raise OptionError(f"--judge {path} asks a language model: name one with --lm MODEL")
-        _compare_models(metric, model)
-    return own or None
-
-
-def judge_files(paths: Sequence[Path] | None) -> dict[str, Path]:
-    """The files of ``--judge`` by what they are to the caller, none of which is written over."""
-    return {f"judge {number}": path for number, path in enumerate(paths or (), 1)}
+        _compare_models(metric, lm)
+    return AutoMetrics(
+        metrics=own or None, lm=lm, bank=candidates.bank, k=candidates.k, n=candidates.n, full=candidates.full,
+        regression=candidates.regression, panel=candidates.panel, allow_missing=candidates.allow_missing,
+        strict=candidates.strict, allow_columns=tuple(table.allow_column or ()), **limits.scoring(), **options,
+    )  # fmt: skip
 
 
 def _compare_models(metric: Any, model: Any) -> None:

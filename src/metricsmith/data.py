@@ -1,0 +1,25 @@
+"""Public data sets and the files that come with them.
+
+`read_table` and `make_row`, which read your own rows, stand at the root.
+
+`read_taubench`        conversations with rewards (tau-bench), one by row
+`read_wmt_mqm`         translations with MQM ratings of WMT
+`EvalSet`              the texts of one test set of WMT in one language pair
+`read_eval_set`        reads an `EvalSet` (mt-metrics-eval)
+`ScoreMatrices`        scores and ratings of the outputs of k systems on n segments
+`read_score_matrices`  reads `ScoreMatrices`: a file of scores beside one of ratings
+"""
+
+from typing import TYPE_CHECKING
+
+from metricsmith.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from metricsmith.datasets.mt_metrics_eval import EvalSet as EvalSet
+    from metricsmith.datasets.mt_metrics_eval import read_eval_set as read_eval_set
+    from metricsmith.datasets.score_matrices import ScoreMatrices as ScoreMatrices
+    from metricsmith.datasets.score_matrices import read_score_matrices as read_score_matrices
+    from metricsmith.datasets.taubench import read_taubench as read_taubench
+    from metricsmith.datasets.wmt_mqm import read_wmt_mqm as read_wmt_mqm
+else:
+    __all__, __getattr__, __dir__ = lazy_names(__name__)

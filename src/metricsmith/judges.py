@@ -1,0 +1,26 @@
+"""Judges beside those at the root, and the texts that a judge reads.
+
+`CriterionJudge`, `RubricJudge`, `Panel` and `Repeated` stand at the root, judges of translations in
+`metricsmith.translation`.
+
+`DnAEval`          one judge for each dimension, weighted
+`ExampleJudge`     the number that the raters would give, learned from rated examples
+`GEval`            one criterion by evaluation steps, with a graded number
+`GuidelineJudge`   the guideline that the raters were given
+`render_messages`  a conversation as a judge reads it
+`render_output`    any output as a judge reads it
+"""
+
+from typing import TYPE_CHECKING
+
+from metricsmith.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from metricsmith.programs.judges.dna import DnAEval as DnAEval
+    from metricsmith.programs.judges.examples import ExampleJudge as ExampleJudge
+    from metricsmith.programs.judges.geval import GEval as GEval
+    from metricsmith.programs.judges.guideline import GuidelineJudge as GuidelineJudge
+    from metricsmith.rendering import render_messages as render_messages
+    from metricsmith.rendering import render_output as render_output
+else:
+    __all__, __getattr__, __dir__ = lazy_names(__name__)

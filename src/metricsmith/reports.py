@@ -1,0 +1,21 @@
+"""Records of finished runs, and the pages made from them.
+
+Those of translations stand in `metricsmith.translation`.
+
+`RunRecord`         a finished induction
+`write_reports`     writes its report as HTML, Markdown, JSON and CSV
+`Comparison`        a finished `compare`: methods side by side on one split
+`write_comparison`  writes its report as HTML, Markdown and JSON
+"""
+
+from typing import TYPE_CHECKING
+
+from metricsmith.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from metricsmith.report.comparison.record import Comparison as Comparison
+    from metricsmith.report.comparison.write import write_comparison as write_comparison
+    from metricsmith.report.record import RunRecord as RunRecord
+    from metricsmith.report.write import write_reports as write_reports
+else:
+    __all__, __getattr__, __dir__ = lazy_names(__name__)

@@ -1,0 +1,43 @@
+"""Translations judged, and metrics of translations evaluated.
+
+`read_translations`      line-aligned text files or a table as `Translations`
+`Translations`           segments of one or several systems
+`translation_rows`       one row for each line of a document and its translation
+`MQMJudge`               MQM by several runs of a model, combined (GEMBA-MQM V2)
+`MQMAnnotator`           one such run
+`MQMWeights`             the cost of each error
+`ErrorSpan`              one error, as a rater or a judge marked it
+`mqm_score`              the negated weights of all errors
+`DirectAssessment`       one number for one translation (GEMBA)
+`ESAJudge`               errors first, then one number (ESA)
+`judge_translations`     judges every segment
+`TranslationRecord`      the result
+`write_translations`     writes its report and tables
+`meta_evaluate`          metrics against gold ratings
+`MetaEvaluation`         the result
+`write_meta_evaluation`  writes its report
+"""
+
+from typing import TYPE_CHECKING
+
+from metricsmith.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from metricsmith.datasets.segments import Translations as Translations
+    from metricsmith.datasets.segments import read_translations as read_translations
+    from metricsmith.datasets.segments import translation_rows as translation_rows
+    from metricsmith.mqm import MQMWeights as MQMWeights
+    from metricsmith.mqm import mqm_score as mqm_score
+    from metricsmith.programs.judges.direct_assessment import DirectAssessment as DirectAssessment
+    from metricsmith.programs.judges.esa import ESAJudge as ESAJudge
+    from metricsmith.programs.judges.mqm import MQMAnnotator as MQMAnnotator
+    from metricsmith.programs.judges.mqm import MQMJudge as MQMJudge
+    from metricsmith.programs.translations import judge_translations as judge_translations
+    from metricsmith.records import ErrorSpan as ErrorSpan
+    from metricsmith.report.meta_evaluation.record import MetaEvaluation as MetaEvaluation
+    from metricsmith.report.meta_evaluation.record import meta_evaluate as meta_evaluate
+    from metricsmith.report.meta_evaluation.write import write_meta_evaluation as write_meta_evaluation
+    from metricsmith.report.translations.record import TranslationRecord as TranslationRecord
+    from metricsmith.report.translations.write import write_translations as write_translations
+else:
+    __all__, __getattr__, __dir__ = lazy_names(__name__)

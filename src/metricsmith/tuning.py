@@ -1,0 +1,21 @@
+"""The result of a tuned judge, and the limits and dangers of optimisation.
+
+`JudgeTuner` and `Reward` stand at the root.
+
+`Tuning`         the result of `JudgeTuner`, with the evidence for it
+`GEPABound`      the most that one `dspy.GEPA.compile` does
+`gepa_bound`     computes it beforehand
+`RewardMonitor`  follows a reward against a reference, on rows that no optimiser sees
+"""
+
+from typing import TYPE_CHECKING
+
+from metricsmith.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from metricsmith.optimizers.gepa_bound import GEPABound as GEPABound
+    from metricsmith.optimizers.gepa_bound import gepa_bound as gepa_bound
+    from metricsmith.optimizers.tuning.outcome import Tuning as Tuning
+    from metricsmith.studies.monitoring import RewardMonitor as RewardMonitor
+else:
+    __all__, __getattr__, __dir__ = lazy_names(__name__)
