@@ -14,14 +14,15 @@ from metricsmith.meta_evaluation.evaluation import (
     mean_rating,
     tasks_by_name,
 )
-from metricsmith.meta_evaluation.grouping import (
+from metricsmith.meta_evaluation.jackknife import measure_interval
+from metricsmith.meta_evaluation.matrices import (
     CORRELATIONS,
     Grouping,
+    Measure,
     complete_segments,
     segment_correlation,
     system_means,
 )
-from metricsmith.meta_evaluation.intervals import measure_interval
 from metricsmith.meta_evaluation.measures import (
     MEASURES,
     SegmentAccuracy,
@@ -31,10 +32,9 @@ from metricsmith.meta_evaluation.measures import (
     SystemCorrelation,
     measure,
 )
-from metricsmith.meta_evaluation.pair_swaps import perm_pairs
-from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
+from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy, perm_pairs
 from metricsmith.meta_evaluation.ranking import RankTable, TaskAverage, average_over_tasks, rank_table
-from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, chance_floor, perm_both
+from metricsmith.meta_evaluation.significance import ChanceFloor, chance_floor, perm_both
 from metricsmith.meta_evaluation.spans import (
     CharacterF1,
     LocatedSpans,

@@ -15,22 +15,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
-from metricsmith.meta_evaluation.intervals import measure_interval
+from metricsmith.meta_evaluation.jackknife import measure_interval
+from metricsmith.meta_evaluation.matrices import FloatArray, Measure, measure_value, paired_matrices
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, SoftSystemAccuracy, measure
 from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over_tasks, rank_table
-from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, Swap, chance_floor, chance_floors, measured
+from metricsmith.meta_evaluation.significance import ChanceFloor, Swap, chance_floor, chance_floors
 from metricsmith.stats.resampling import Groups, Interval
 from metricsmith.threads import one_thread
 
 __all__ = [
-    "WMT24", "MetricResult", "TaskResult", "average_tasks", "evaluate_task", "evaluate_tasks", "mean_rating",
+    "MetricResult",
+    "TaskResult",
+    "WMT24",
+    "average_tasks",
+    "evaluate_task",
+    "evaluate_tasks",
+    "mean_rating",
     "tasks_by_name",
-]  # fmt: skip
+]
 
 WMT24 = ("spa", "acc-t")
 """The two measures that WMT24 averages, over language pairs, and Table 2 of GEMBA-MQM V2 after it."""
-
 UNDEFINED = Interval(math.nan, math.nan)
 
 
@@ -176,7 +181,9 @@ def evaluate_task(
         floor = floor or chance_floor(statistic, scores, truth, seed=seed)
         return MetricResult(name, value, interval, floor, rank, **_details(found))
 
-    defined = {name: scores for name, scores in matrices.items() if not math.isnan(measured(statistic, scores, common))}
+    defined = {
+        name: scores for name, scores in matrices.items() if not math.isnan(measure_value(statistic, scores, common))
+    }
     ranked: list[MetricResult] = []
     p_values: tuple[tuple[float, ...], ...] = ()
     if defined:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.meta_evaluation.grouping import FloatArray, complete_segments, paired_matrices
-from metricsmith.meta_evaluation.pairs import differences
+from metricsmith.meta_evaluation.matrices import FloatArray, complete_segments, paired_matrices
+from metricsmith.meta_evaluation.pairwise import differences
 
 __all__ = [
     "SoftPairwiseAccuracy",

@@ -1,10 +1,10 @@
-"""Score matrices, the groups that they fall into, and correlations inside groups."""
+"""Score matrices of systems and segments, the groups of their cells, and measures as functions of two matrices."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +16,11 @@ __all__ = [
     "CORRELATIONS",
     "FloatArray",
     "Grouping",
+    "Measure",
     "complete_segments",
     "grouped",
+    "measure_value",
+    "own_way",
     "paired_matrices",
     "segment_correlation",
     "system_means",
@@ -27,13 +30,27 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 Grouping = Literal["none", "item", "system"]
 Cell = TypeVar("Cell", bound=np.generic)
-
 GROUPINGS = ("none", "item", "system")
 CORRELATIONS: Mapping[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
     "kendall_tau_b": batch_kendall_tau_b,
     "pearson": batch_pearson,
     "spearman": batch_spearman,
 }
+Measure = Callable[[FloatArray, FloatArray], Any]
+"""``measure(metric, gold)`` on two matrices (k, n): a float, or a result of this package with a `value`.
+
+A measure may have methods that do its work faster; `own_way` asks for them, and each may return None where there is no
+faster way. Matrices are those of a metric, or of a first and a second one, and of gold, NaN in all where in any.
+
+- ``left_out(metric, gold, parts)``: the values without each part of the segments (`jackknife`).
+- ``redrawn(metric, gold, parts, times)``: the values with each part taken so many times, for a measure that moves in
+  steps, which leaving out one part mostly does not reach (`systems.redrawn_accuracies`).
+- ``against(gold)``: a function of several metrics, which does once what gold decides (`measures`).
+- ``exchanged(first, second, gold)``: a function of exchanged cells (`exchanged_accuracies`).
+- ``approximated(first, second, gold)``: the same, near the measure's values; ``p_error`` says how far p-values may
+  then be off.
+- ``pairs_exchanged(first, second, gold, resamples, seed)``: a test that exchanges decisions about pairs.
+"""
 
 
 def segment_correlation(
@@ -155,3 +172,15 @@ def grouped(metric: NDArray[Cell], gold: NDArray[Cell], by: Grouping) -> tuple[N
     if by == "none":
         return metric.reshape(1, -1), gold.reshape(1, -1)
     return (metric, gold) if by == "system" else (metric.T, gold.T)
+
+
+def measure_value(measure: Measure, metric: FloatArray, gold: FloatArray) -> float:
+    """Returns a measure's number, be it given as such or as a result with a `value`."""
+    result = measure(metric, gold)
+    return float(getattr(result, "value", result))
+
+
+def own_way(measure: Measure, name: str, *arguments: Any) -> Any:
+    """Returns what the measure's own method of this name returns (see `Measure`); None if it has no such method."""
+    method = getattr(measure, name, None)
+    return None if method is None else method(*arguments)
