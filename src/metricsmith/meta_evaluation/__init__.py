@@ -1,4 +1,4 @@
-"""How well metrics agree with gold scores over systems and segments, and error spans with marked ones.
+"""Agreement of metrics with gold scores over systems and segments, and of error spans with marked ones.
 
 Scores are matrices of shape (k, n): k systems in rows, n segments in columns, higher is better on both sides, NaN
 where there is no score. A cell without a score on either side is left out, and results count what was left out.

@@ -322,5 +322,5 @@ class CompleteCells:
 
 
 def undefined_differences(swap: BoolArray) -> FloatArray:
-    """Returns NaN for each draw: the measure is undefined whatever is exchanged."""
+    """Returns NaN for each draw: no exchange makes the measure defined."""
     return np.full(len(swap), math.nan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ __all__ = [
     "FloatArray",
     "Grouping",
     "Measure",
+    "common_cells",
     "complete_segments",
     "grouped",
     "measure_value",
@@ -98,7 +99,7 @@ def segment_correlation(
 
 
 def complete_segments(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Both matrices without the segments for which any system lacks a score on either side, shape (k, m).
+    """Returns both matrices without the segments for which any system lacks a score on either side, shape (k, m).
 
     System scores must rest on the same segments for all systems.
 
@@ -136,7 +137,7 @@ def without_rounding(means: FloatArray, scores: FloatArray) -> FloatArray:
 
 
 def paired_matrices(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Both as new float matrices of one shape (k, n), NaN on both sides where either is.
+    """Returns both as new float matrices of one shape (k, n), NaN on both sides where either is.
 
     Raises
     ------
@@ -159,8 +160,22 @@ def paired_matrices(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, Flo
     return metric, gold
 
 
+def common_cells(metrics: Sequence[ArrayLike], gold: ArrayLike) -> tuple[list[FloatArray], FloatArray]:
+    """Returns metrics and gold as `paired_matrices`, NaN in all of them where in any.
+
+    Raises
+    ------
+    DataError
+        As `paired_matrices`.
+    """
+    common = paired_matrices(gold, gold)[0]
+    for metric in metrics:
+        common = paired_matrices(metric, common)[1]
+    return [paired_matrices(metric, common)[0] for metric in metrics], common
+
+
 def grouped(metric: NDArray[Cell], gold: NDArray[Cell], by: Grouping) -> tuple[NDArray[Cell], NDArray[Cell]]:
-    """Both matrices with a group in each row, shape (groups, members).
+    """Returns both matrices with a group in each row, shape (groups, members).
 
     Raises
     ------
@@ -177,7 +192,8 @@ def grouped(metric: NDArray[Cell], gold: NDArray[Cell], by: Grouping) -> tuple[N
 def measure_value(measure: Measure, metric: FloatArray, gold: FloatArray) -> float:
     """Returns a measure's number, be it given as such or as a result with a `value`."""
     result = measure(metric, gold)
-    return float(getattr(result, "value", result))
+    number: Any = getattr(result, "value", result)
+    return float(number)
 
 
 def own_way(measure: Measure, name: str, *arguments: Any) -> Any:

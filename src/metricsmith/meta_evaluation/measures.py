@@ -290,7 +290,7 @@ class SystemAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class SystemCorrelation:
-    """Correlation of `system_means`; NaN with two systems, which correlate 1 or -1 whatever their scores."""
+    """Correlation of `system_means`; NaN with two systems: any scores of two correlate 1 or -1."""
 
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     whole_segments: ClassVar[bool] = True
@@ -330,7 +330,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
 
 
 def measure(name: str) -> Measure:
-    """One of `MEASURES`.
+    """Returns one of `MEASURES` by its name.
 
     Raises
     ------

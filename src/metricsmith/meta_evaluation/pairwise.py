@@ -1,7 +1,7 @@
 """Pairwise accuracy with ties, at a given tie threshold or at the best one (acc-t), and its test.
 
 All pairs of a segment are made once for each gold (`GoldPairs`). Gold decides which pairs are tied and which way the
-others go, whatever the metric.
+others go; that is the same for all metrics.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class GoldPairs:
         return _joined(self.untied_places) % self.sizes.size
 
     def distances(self, metric: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Of a metric of the same shape: differences of pairs tied in gold, in size, and of others, toward gold.
+        """Returns a metric's differences for pairs tied in gold, in size, and for the others, toward gold.
 
         The former are at least 0; the latter are above 0 where the metric has the gold order.
         """
@@ -118,11 +118,11 @@ class GoldPairs:
         return np.abs(tied, out=tied), untied
 
     def in_order(self, scores: FloatArray) -> FloatArray:
-        """Scores of shape (groups, members) as columns whose gold descends, shape (members, groups)."""
+        """Returns scores of shape (groups, members) as columns whose gold descends, shape (members, groups)."""
         return np.take(np.ascontiguousarray(scores.T), self.cells)
 
     def rows(self, columns: FloatArray, others: FloatArray | None = None) -> Iterator[FloatArray]:
-        """For each member but the last, its scores less those of all after it, flat: few enough to stay in the cache.
+        """Yields each member's scores less those of all after it, flat: few enough to stay in the cache.
 
         With `others` of the same shape, those after it are taken from there.
         """
@@ -132,12 +132,12 @@ class GoldPairs:
             yield apart if self.decimals is None else np.round(apart, self.decimals, out=apart)
 
     def accuracy(self, metric: FloatArray, epsilon: float) -> float:
-        """Mean over groups of the share of pairs that a metric ties, at this threshold, or orders as gold does."""
+        """Returns the mean over groups of the share of pairs that a metric orders or ties as gold, at the threshold."""
         tied, untied = self.distances(metric)
         return self.share(tied <= epsilon, untied > epsilon)
 
     def share(self, tied: NDArray[np.bool_], untied: NDArray[np.bool_]) -> float:
-        """The same from which pairs are right."""
+        """Returns the accuracy from the masks of pairs that are right."""
         if self.weights is None:
             right = np.count_nonzero(tied) + np.count_nonzero(untied)
             return float(right / int(self.sizes.max()) / self.used)
@@ -145,7 +145,7 @@ class GoldPairs:
         return float(min(math.fsum((counts * self.weights).tolist()) / self.used, 1.0))
 
     def calibrated(self, metric: FloatArray) -> tuple[float, float]:
-        """The highest accuracy over all thresholds, and the smallest threshold that has it.
+        """Returns the highest accuracy over all thresholds, and the smallest threshold that has it.
 
         As the threshold passes a pair's distance, a pair tied in gold becomes right and a concordant one wrong. Others
         stay wrong. So only 0 and the distances of gold ties can be the smallest of the best.
@@ -175,7 +175,7 @@ class GoldPairs:
 
 
 def differences(columns: FloatArray, decimals: int | None = None) -> FloatArray:
-    """First less second of all pairs of rows, shape (members, groups) -> (pairs, groups); (0, 1), (0, 2), ..."""
+    """Returns first less second of all pairs of rows (0, 1), (0, 2), ..., (members, groups) -> (pairs, groups)."""
     columns = np.ascontiguousarray(columns)
     members = len(columns)
     apart = np.empty((members * (members - 1) // 2, columns.shape[1]))
@@ -188,7 +188,7 @@ def differences(columns: FloatArray, decimals: int | None = None) -> FloatArray:
 
 
 def _threshold(won: FloatArray, lost: FloatArray) -> float:
-    """The smallest of 0 and `won` that has most of `won` and fewest of `lost` at or below it; both in order.
+    """Returns the smallest of 0 and `won` with most of `won` and fewest of `lost` at or below it; both in order.
 
     Of every `STRIDE` thresholds the first is looked at; the others only where they could be better.
     """
@@ -371,6 +371,6 @@ def perm_pairs(
 def _by_group(
     pairs: GoldPairs, one: tuple[NDArray[np.bool_], NDArray[np.bool_]], other: tuple[NDArray[np.bool_], ...]
 ) -> NDArray[np.int64]:
-    """Pairs of each group on which the one metric is right and the other wrong."""
+    """Returns the number of pairs of each group on which the one metric is right and the other wrong."""
     groups = [pairs.tied_groups[one[0] & ~other[0]], pairs.untied_groups[one[1] & ~other[1]]]
     return np.bincount(np.concatenate(groups), minlength=pairs.sizes.size)

@@ -16,6 +16,7 @@ from metricsmith.meta_evaluation.matrices import (
     FloatArray,
     Grouping,
     Measure,
+    common_cells,
     grouped,
     measure_value,
     own_way,
@@ -119,10 +120,8 @@ def chance_floors(
     a method `against` (see `Measure`).
     """
     check_draws(permutations)
-    common = paired_matrices(gold, gold)[0]
-    for metric in metrics:
-        common = paired_matrices(metric, common)[1]
-    stack = np.array([paired_matrices(metric, common)[0] for metric in metrics])
+    matrices, common = common_cells(metrics, gold)
+    stack = np.array(matrices)
     grouped(common, common, by)  # refuses an unknown grouping
     value: Callable[[FloatArray], FloatArray] = own_way(measure, "against", common) or (
         lambda moved: np.array([measure_value(measure, metric, common) for metric in moved])
