@@ -1,4 +1,4 @@
-"""Permutation tests that keep groups together: is there an association, and do two predictions differ."""
+"""Permutation tests that keep groups together, and corrections of p-values for many tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from metricsmith.errors import OptionError
 from metricsmith.stats.resampling.draws import (
     FloatArray,
     Groups,
@@ -22,11 +23,13 @@ from metricsmith.stats.resampling.draws import (
 )
 
 __all__ = [
-    "MINIMUM_GROUPS",
     "Alternative",
     "Exchange",
+    "MINIMUM_GROUPS",
     "PermutationTest",
     "Swapped",
+    "benjamini_hochberg",
+    "holm",
     "paired_permutation_test",
     "permutation_null",
     "permutation_p_value",
@@ -38,13 +41,12 @@ __all__ = [
 Alternative = Literal["two-sided", "greater"]
 Swapped = Callable[[NDArray[np.bool_]], FloatArray]
 Exchange = Callable[[FloatArray, FloatArray, FloatArray], Swapped | None]
-
 MINIMUM_GROUPS = 5
 """With fewer groups no rank association *between* groups reaches p < .05: 4 groups have 24 orders, and the
 perfect one is as extreme as its reverse, so p >= 2/24."""
-
 BLOCK = 100  # draws after which a test may end
 WIDER = 32  # a faster way takes so many times the draws at once, to share work between them
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,3 +278,47 @@ def standardized(values: FloatArray) -> FloatArray:
     if values.size == 0 or np.ptp(values) == 0:
         return np.zeros_like(values)
     return np.asarray((values - values.mean()) / values.std())
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """P-values adjusted by Holm's step-down method (family-wise error), order kept.
+
+    Parameters
+    ----------
+    p_values : array_like, shape (m,)
+        In [0, 1]. NaN stays NaN and does not count as a test.
+
+    Raises
+    ------
+    OptionError
+        If a value lies outside [0, 1].
+
+    References
+    ----------
+    Holm (1979), "A simple sequentially rejective multiple test procedure".
+    """
+    return _adjusted(p_values, lambda p: np.maximum.accumulate(p * np.arange(p.size, 0, -1)))
+
+
+def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
+    """P-values adjusted by Benjamini and Hochberg's step-up method (false discovery rate), order kept.
+
+    Parameters and errors as in `holm`.
+
+    References
+    ----------
+    Benjamini and Hochberg (1995), "Controlling the false discovery rate".
+    """
+    return _adjusted(p_values, lambda p: np.minimum.accumulate((p * p.size / np.arange(1, p.size + 1))[::-1])[::-1])
+
+
+def _adjusted(p_values: ArrayLike, adjust: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    p = np.asarray(p_values, dtype=float).ravel()
+    tested = ~np.isnan(p)
+    wrong = p[tested & ~((p >= 0) & (p <= 1))]
+    if wrong.size:
+        raise OptionError(f"p-value {wrong[0]:g} is outside [0, 1]; pass p-values, not statistics")
+    order = np.flatnonzero(tested)[np.argsort(p[tested], kind="stable")]
+    result = np.full(p.shape, math.nan)
+    result[order] = np.minimum(adjust(p[order]), 1.0)
+    return result
