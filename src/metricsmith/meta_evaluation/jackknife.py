@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError
 from metricsmith.meta_evaluation.matrices import (
@@ -24,6 +24,7 @@ from metricsmith.meta_evaluation.matrices import (
     without_rounding,
 )
 from metricsmith.meta_evaluation.pairwise import GoldPairs, differences
+from metricsmith.stats.correlation import IntArray
 from metricsmith.stats.resampling import MOST_REPLICATES, Groups, Interval, jackknife_interval
 from metricsmith.stats.resampling.draws import aligned, check_draws, check_level
 from metricsmith.stats.resampling.intervals import percentile_interval
@@ -42,7 +43,6 @@ __all__ = [
     "measure_interval",
 ]
 
-IntArray = NDArray[np.int64]
 NOTHING = 1e-12  # of a sum of squares: what is left of it by rounding alone
 
 

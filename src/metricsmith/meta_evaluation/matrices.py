@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError, nearest
-from metricsmith.stats.correlation import GroupedCorrelation, batch_kendall_tau_b, batch_pearson, batch_spearman
+from metricsmith.stats.correlation import (
+    FloatArray,
+    GroupedCorrelation,
+    batch_kendall_tau_b,
+    batch_pearson,
+    batch_spearman,
+)
 
 __all__ = [
     "CORRELATIONS",
@@ -28,7 +34,6 @@ __all__ = [
     "without_rounding",
 ]
 
-FloatArray = NDArray[np.float64]
 Grouping = Literal["none", "item", "system"]
 Cell = TypeVar("Cell", bound=np.generic)
 GROUPINGS = ("none", "item", "system")

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError, nearest
 from metricsmith.meta_evaluation.exchanged_accuracies import (
@@ -65,7 +64,7 @@ from metricsmith.meta_evaluation.systems import (
     system_pairwise_accuracy,
 )
 from metricsmith.stats import correlation as correlations
-from metricsmith.stats.correlation import GroupedCorrelation
+from metricsmith.stats.correlation import GroupedCorrelation, IntArray
 from metricsmith.stats.resampling import PermutationTest
 from metricsmith.stats.resampling.permutation import Exchange, Swapped
 
@@ -85,7 +84,6 @@ __all__ = [
 
 Against = Callable[[FloatArray], FloatArray]
 AT_ONCE = 8  # metrics, whose product with the sign vectors then reads these once
-IntArray = NDArray[np.int64]
 Correlation = Literal["kendall_tau_b", "pearson", "spearman"]
 POOLED = {
     "kendall_tau_b": jackknifed_pooled_kendall,

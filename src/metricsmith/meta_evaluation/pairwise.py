@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation.matrices import FloatArray, Grouping, grouped, paired_matrices
+from metricsmith.stats.correlation import IntArray
 from metricsmith.stats.resampling import PermutationTest, permutation_p_value
 from metricsmith.stats.resampling.draws import check_draws
 
@@ -28,7 +29,6 @@ __all__ = [
     "perm_pairs",
 ]
 
-IntArray = NDArray[np.int64]
 MOST_PAIRS = 50_000_000  # of which a handful of arrays is held: a few GB
 SLACK = 1e-12  # sums in different orders differ by less, accuracies of different thresholds by more
 STRIDE = 64  # thresholds of which one is looked at before the others

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.records import ErrorSpan
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.resampling import Groups, Interval, jackknife_interval
 from metricsmith.stats.resampling.clusters import left_out
 from metricsmith.stats.resampling.draws import check_level, complete
@@ -29,7 +30,6 @@ __all__ = [
     "occurrences",
 ]
 
-FloatArray = NDArray[np.float64]
 Policy = Literal["successive", "first", "all", "unique"]
 POLICIES: tuple[Policy, ...] = ("successive", "first", "all", "unique")
 SEVERITIES = {"major": 1, "minor": 2, "critical": 1}

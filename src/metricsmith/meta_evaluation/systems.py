@@ -8,11 +8,12 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation.matrices import FloatArray, complete_segments, paired_matrices
 from metricsmith.meta_evaluation.pairwise import differences
+from metricsmith.stats.correlation import IntArray
 
 __all__ = [
     "SoftPairwiseAccuracy",
@@ -27,7 +28,6 @@ __all__ = [
     "system_pairwise_accuracy",
 ]
 
-IntArray = NDArray[np.int64]
 Ties = Literal["half", "full"]
 BLOCKS = 20  # of sign vectors, for the jackknife
 MOST_KEPT = 1 << 22  # signs, 32 MB

@@ -46,7 +46,7 @@ def agreement_over_folds(
     ratings: Sequence[ArrayLike],
     groups: Sequence[Groups] | None = None,
 ) -> Agreement:
-    """Measure agreement as the mean over the folds of a cross-validation.
+    """Measures agreement as the mean over the folds of a cross-validation.
 
     Predictions of different folds come from different fits and are never ranked against each other: every
     statistic is computed inside each fold and averaged; folds in which it is undefined are left out.
@@ -75,7 +75,10 @@ def agreement_over_folds(
     folds = _folds(predictions, ratings, groups)
     found = _fold_mean(*_taus(folds), folds)
     scored = [(x, y) for x, y, _ in folds if not math.isnan(kendall_tau_b(x, y))]
-    correlations = (_defined_mean([statistic(*fold) for fold in scored]) for statistic in (pearson, spearman))
+    correlations = []
+    for statistic in (pearson, spearman):
+        defined = [value for value in (statistic(*fold) for fold in scored) if not math.isnan(value)]
+        correlations.append(math.fsum(defined) / len(defined) if defined else math.nan)
     return Agreement(*_sizes(folds), found.value, found.low, found.high, found.p_value, *correlations)
 
 
@@ -85,7 +88,7 @@ def difference_over_folds(
     ratings: Sequence[ArrayLike],
     groups: Sequence[Groups] | None = None,
 ) -> Difference:
-    """Compare two sets of held-out predictions by the mean over folds of the difference of their tau-b.
+    """Compares two sets of held-out predictions by the mean over folds of the difference of their tau-b.
 
     Parameters
     ----------
@@ -123,7 +126,7 @@ def difference_over_folds(
 def _folds(
     predictions: Sequence[ArrayLike], ratings: Sequence[ArrayLike], groups: Sequence[Groups] | None
 ) -> list[Fold]:
-    """The rows with both values, fold by fold."""
+    """Returns the rows with both values, fold by fold."""
     labels: Sequence[Groups | None] = [None] * len(predictions) if groups is None else groups
     if not len(predictions) or not len(predictions) == len(ratings) == len(labels):
         raise DataError(
@@ -138,12 +141,12 @@ def _folds(
 
 
 def _sizes(folds: Sequence[Fold]) -> tuple[int, int]:
-    """Rows and groups over all folds."""
+    """Returns the numbers of rows and groups over all folds."""
     return sum(x.size for x, _, _ in folds), sum(np.unique(codes).size for _, _, codes in folds)
 
 
 def _taus(folds: Sequence[Fold]) -> tuple[list[float], list[FloatArray], list[FloatArray]]:
-    """By fold tau-b, the influence of its groups on it, and, unless it has many groups, tau-b without each."""
+    """Returns by fold tau-b, the influence of its groups on it, and, unless it has many groups, tau-b without each."""
     taus, influences, without = list[float](), list[FloatArray](), list[FloatArray]()
     for x, y, codes in folds:
         taus.append(kendall_tau_b(x, y))
@@ -168,12 +171,6 @@ def _fold_mean(
     if ratings.size < FEWEST_ROWS or others < FEWEST_OTHERS:
         return FoldMean(found.value, folds=found.folds, dropped=found.dropped)
     return found
-
-
-def _defined_mean(values: ArrayLike) -> float:
-    numbers = np.asarray(values, dtype=float)
-    defined = numbers[~np.isnan(numbers)]
-    return math.fsum(defined) / defined.size if defined.size else math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +206,13 @@ def fold_mean(
     level: float = 0.95,
     limit: float = 1.0,
 ) -> FoldMean:
-    """Average a statistic over folds whose predictions come from fits that learned from each other's ratings.
+    """Averages a statistic over folds whose predictions come from fits that learned from each other's ratings.
 
     The groups of a fold tell how far its value would move with other groups, its fit as it is: with g groups and
     their influences u the squared error of a fold is ``g / (g - 1) sum u^2``. That is half of the truth where there is
     nothing to be found. With r the chance association of each fold, the value of a fold goes with ``r_f`` times the
     sum of all other folds' r (its fit learned from them), the sum of all values with ``2 sum over f < g of r_f r_g``,
-    and its variance is twice the sum of the folds' variances, whatever the number of folds. The squared error is
+    and its variance is twice the sum of the folds' variances, for any number of folds. The squared error is
     therefore doubled; where the association is strong that is cautious. Student's t on Fisher's z scale, with as many
     degrees of freedom as there are groups beyond the folds.
 
@@ -234,7 +231,7 @@ def fold_mean(
         By fold its value without each of its groups, NaN where that is undefined. Needed with fewer than `FEW_GROUPS`
         groups.
     skewed : bool
-        Whether most ratings are one and the same: the squared error of a fold is then taken ``g / (g - 1)`` times
+        True where most ratings are one and the same: the squared error of a fold is then taken ``g / (g - 1)`` times
         larger, since few groups hold the others.
     level : float
     limit : float
@@ -274,10 +271,13 @@ def fold_mean(
     if not folds:
         return FoldMean(math.nan, dropped=dropped)
     mean = math.fsum(numbers[counted]) / folds
-    pulls: list[FloatArray] = [np.asarray(influences[fold], dtype=float) for fold in counted]
-    groups, smallest = sum(pull.size for pull in pulls), min(pull.size for pull in pulls)
+    moves: list[FloatArray] = [np.asarray(influences[fold], dtype=float) for fold in counted]
+    groups, smallest = sum(move.size for move in moves), min(move.size for move in moves)
     if groups >= FEW_GROUPS and smallest > 1:
-        variance, freedom = _by_influence(pulls, 2 if skewed else 1), groups - folds
+        power = 2 if skewed else 1
+        parts = [(move.size / (move.size - 1)) ** power * float(move @ move) for move in moves]
+        # Twice the squared error of the mean over folds whose fits stay as they are.
+        variance, freedom = 2 * math.fsum(parts) / len(parts) ** 2, groups - folds
     elif FEWEST_GROUPS <= groups < FEW_GROUPS and folds <= FEW_FOLDS and not skewed and without:
         variance, freedom = _by_leaving_out(numbers[counted], [without[fold] for fold in counted]), groups - 1
     else:
@@ -291,14 +291,8 @@ def fold_mean(
     return FoldMean(mean, limit * math.tanh(z - half), limit * math.tanh(z + half), p_value, folds, dropped)
 
 
-def _by_influence(pulls: Sequence[FloatArray], power: int) -> float:
-    """Twice the squared error of the mean over folds whose fits stay as they are."""
-    parts = [(pull.size / (pull.size - 1)) ** power * float(pull @ pull) for pull in pulls]
-    return 2 * math.fsum(parts) / len(parts) ** 2
-
-
 def _by_leaving_out(values: FloatArray, without: Sequence[ArrayLike]) -> float:
-    """The jackknife's squared error of the mean; a fold that is undefined without a group drops out of that mean."""
+    """Returns the jackknife's squared error of the mean; a fold that is undefined without a group drops out there."""
     means = []
     for fold, parts in enumerate(without):
         others = np.delete(values, fold)

@@ -1,7 +1,11 @@
-"""How one column of raw scores becomes comparable with the others: z-scores and normal scores.
+"""The common fitted form of the regressions: an intercept plus weighted columns, each transformed.
 
-A transform is fitted on training rows and then frozen. Missing (NaN) and infinite scores, and every score
-of a constant column, become 0: the centre of the transformed column, never 0 on the raw scale.
+A transform makes one column of raw scores comparable with the others: z-scores or normal scores. It is fitted on
+training rows and then frozen. Missing (NaN) and infinite scores, and every score of a constant column, become 0: the
+centre of the transformed column, never 0 on the raw scale.
+
+The form needs no scikit-learn, round-trips through JSON exactly, and scores one row alone to the same bits as in
+a batch: the arithmetic is elementwise, and rows are summed with correct rounding instead of by BLAS.
 """
 
 from __future__ import annotations
@@ -17,10 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, StateError, nearest
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["ColumnTransform", "LinearCombination", "NormalScore", "ZScore", "transform_from_dict"]
 
-FloatArray = NDArray[np.float64]
 _CONSTANT = 1e-12  # spread over the largest absolute score, below which only rounding tells scores apart
 
 
@@ -29,7 +33,7 @@ class ColumnTransform(Protocol):
 
     @property
     def constant(self) -> bool:
-        """Whether every score maps to 0, because the training column did not vary."""
+        """True where every score maps to 0, because the training column did not vary."""
 
     def apply(self, column: ArrayLike) -> FloatArray:
         """Transform raw scores, shape (n,) -> (n,); missing and infinite ones become 0."""
@@ -65,7 +69,7 @@ class ZScore:
 
     @property
     def constant(self) -> bool:
-        """Whether every score maps to 0."""
+        """True where every score maps to 0."""
         return self.sd == 0
 
     def apply(self, column: ArrayLike) -> FloatArray:
@@ -142,7 +146,7 @@ class NormalScore:
 
     @classmethod
     def _of(cls, ordered: FloatArray, centre: float, scale: float) -> NormalScore:
-        """A fit whose `values` become Python's numbers when somebody asks for them: few of thousands are ever asked."""
+        """Returns a fit whose `values` become Python's numbers at first use: few of thousands are ever used."""
         fit = cls.__new__(cls)
         for name, value in (("centre", centre), ("scale", scale), ("_lookup", None), ("_ordered", ordered.copy())):
             object.__setattr__(fit, name, value)
@@ -156,7 +160,7 @@ class NormalScore:
 
     @property
     def constant(self) -> bool:
-        """Whether every score maps to 0."""
+        """True where every score maps to 0."""
         return self.scale == 0
 
     def apply(self, column: ArrayLike) -> FloatArray:
@@ -170,7 +174,8 @@ class NormalScore:
             lookup = np.array(self.values, dtype=float), table
             object.__setattr__(self, "_lookup", lookup)
         ordered, table = lookup
-        return np.where(np.isfinite(values), table[_double_rank(ordered, values)], 0.0)
+        places = np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")
+        return np.where(np.isfinite(values), table[places], 0.0)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready state."""
@@ -212,13 +217,8 @@ def _present(column: ArrayLike) -> FloatArray:
     return np.asarray(values[np.isfinite(values)])
 
 
-def _double_rank(ordered: FloatArray, values: FloatArray) -> NDArray[np.int64]:
-    """Number of `ordered` below each value plus number not above it."""
-    return np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")
-
-
 def _own_double_ranks(ordered: FloatArray) -> NDArray[np.int64]:
-    """`_double_rank` of each row among itself, for rows in ascending order, shape (p, m)."""
+    """Returns for each number of a row those below it plus those not above it; rows ascend, shape (p, m)."""
     ranks = np.arange(ordered.shape[1])
     new = np.ones(ordered.shape, dtype=bool)
     new[:, 1:] = ordered[:, 1:] > ordered[:, :-1]

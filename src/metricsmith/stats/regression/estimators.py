@@ -12,12 +12,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from metricsmith.errors import OptionError, nearest
-from metricsmith.stats.correlation import batch_kendall_tau_b
+from metricsmith.stats.correlation import FloatArray, batch_kendall_tau_b
 from metricsmith.stats.regression.combination import ColumnTransform, LinearCombination, NormalScore, ZScore
 
 __all__ = ["Columns", "CombinationRegressor", "PriorRidge", "TwoStagePLS"]
 
-FloatArray = NDArray[np.float64]
 Columns = Sequence[int | str]
 _CANCELS = 1e-12  # sd below which the mean of the declared columns counts as constant
 
@@ -58,7 +57,7 @@ class CombinationRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(checked[:, list(self.combination_.indices)])
 
     def _training_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, float, FloatArray]:
-        """Checked scores with NaN where missing, the mean rating, and the ratings' deviations from it."""
+        """Returns checked scores, NaN where missing, the mean rating, and the ratings' deviations from it."""
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=False, y_numeric=True)
         scores = np.where(np.isfinite(X), X, np.nan)
         self.n_missing_ = np.isnan(scores).sum(axis=0)
@@ -73,7 +72,7 @@ class CombinationRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return [f"x{place}" for place in range(self.n_features_in_)] if names is None else list(names)
 
     def _places(self, parameter: str, columns: Columns | None) -> list[int]:
-        """The places of columns given by index or name, ascending, each once."""
+        """Returns the places of columns given by index or name, ascending, each once."""
         names = self._candidate_names()
         places = set()
         for column in columns if columns is not None else ():
@@ -96,7 +95,7 @@ class CombinationRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         weights: ArrayLike,
         intercept: float,
     ) -> LinearCombination:
-        """The fitted form of the candidates at `places`; `transforms` are those of all candidates."""
+        """Returns the fitted form of the candidates at `places`; `transforms` are those of all candidates."""
         names = self._candidate_names()
         return LinearCombination(
             tuple(names[place] for place in places),
@@ -184,7 +183,7 @@ class TwoStagePLS(CombinationRegressor):
         return self
 
     def _ranked(self, scores: FloatArray, Z: FloatArray, deviations: FloatArray) -> list[int]:
-        """Candidates by falling absolute first-stage weight, those without weight left out."""
+        """Returns candidates by falling absolute first-stage weight, those without weight left out."""
         shuffled = np.random.default_rng(self.random_state).permutation(Z.shape[1])
         if self.k is not None:
             tau = np.abs(batch_kendall_tau_b(scores.T[shuffled], deviations))
@@ -194,7 +193,7 @@ class TwoStagePLS(CombinationRegressor):
         return [int(place) for place in shuffled[order[weights[order] > 0]]]
 
     def _select(self, ranked: list[int], covariances: FloatArray) -> list[int]:
-        """The first n, without positive columns that point down; the sign of a weight is the covariance's."""
+        """Returns the first n, without positive columns that point down; the sign of a weight is the covariance's."""
         positive = set(self._places("positive_columns", self.positive_columns))
         wrong = {place for place in ranked if place in positive and covariances[place] < 0}
         pool = [place for place in ranked if place not in wrong] if self.refill else ranked
@@ -204,12 +203,12 @@ class TwoStagePLS(CombinationRegressor):
 
 
 def _covariances(Z: FloatArray, deviations: FloatArray) -> FloatArray:
-    """``Z' y`` without BLAS, so that equal columns get equal values and ties are ties."""
+    """Returns ``Z' y`` without BLAS, so that equal columns get equal values and ties are ties."""
     return np.asarray((Z * deviations[:, None]).sum(axis=0))
 
 
 def _one_component(Z: FloatArray, deviations: FloatArray) -> FloatArray:
-    """Coefficients ``w beta`` of one-component PLS: w = Z'y / |Z'y|, t = Zw, beta = t'y / t't."""
+    """Returns the coefficients ``w beta`` of one-component PLS: w = Z'y / |Z'y|, t = Zw, beta = t'y / t't."""
     w = _covariances(Z, deviations)
     length = float(np.linalg.norm(w))
     if length == 0:
@@ -248,9 +247,9 @@ class PriorRidge(CombinationRegressor):
     combination_ : LinearCombination
         All columns that vary.
     plain_mean_ : bool
-        Whether the prediction is the plain mean of the declared columns.
+        True where the prediction is the plain mean of the declared columns.
     slope_from_prior_ : bool
-        Whether, in that case, the least-squares slope was not positive, so that `prior_strength` stands in
+        True where, in that case, the least-squares slope was not positive, so that `prior_strength` stands in
         and the declared direction is kept. The ratings then do not support the judges.
     penalty_ : float
         ``p (1 - prior_r2) / prior_r2``.
@@ -292,7 +291,8 @@ class PriorRidge(CombinationRegressor):
         varying = [place for place, transform in enumerate(transforms) if not transform.constant]
         self.columns_ = A = np.ascontiguousarray(transformed[:, varying])
         self.penalty_ = len(varying) * (1 - self.prior_r2) / self.prior_r2
-        weights = self._weights(A, labels, self._declared(varying))
+        declared = np.isin(varying, self._places("prior_columns", self.prior_columns))
+        weights = self._weights(A, labels, declared)
         self.combination_ = self._combine(varying, transforms, weights * sd, mean)
         return self
 
@@ -307,12 +307,8 @@ class PriorRidge(CombinationRegressor):
                 "and columns that fall with the rating out of prior_columns"
             )
 
-    def _declared(self, varying: Sequence[int]) -> NDArray[np.bool_]:
-        """Which of the varying columns are declared to measure the target."""
-        return np.isin(varying, self._places("prior_columns", self.prior_columns))
-
     def _weights(self, A: FloatArray, labels: FloatArray, declared: NDArray[np.bool_]) -> FloatArray:
-        """Weights in standard deviations of the rating per standard deviation of the column."""
+        """Returns weights in standard deviations of the rating per standard deviation of the column."""
         direction = _unit_mean(A, declared)
         self.plain_mean_ = bool(declared.size and declared.all())
         self.slope_from_prior_ = False
@@ -325,7 +321,7 @@ class PriorRidge(CombinationRegressor):
 
 
 def _unit_mean(A: FloatArray, declared: NDArray[np.bool_]) -> FloatArray:
-    """Equal weights on the declared columns that make their mean one of sd 1; 0 if there is no such mean."""
+    """Returns equal weights on the declared columns that make their mean one of sd 1; 0 if there is no such mean."""
     direction = np.zeros(A.shape[1])
     if declared.any():
         sd = float(A[:, declared].mean(axis=1).std())

@@ -19,7 +19,7 @@ from metricsmith.stats.resampling.draws import (
     check_draws,
     chunks,
     complete,
-    evaluate,
+    values_by_draw,
 )
 
 __all__ = [
@@ -46,7 +46,6 @@ MINIMUM_GROUPS = 5
 perfect one is as extreme as its reverse, so p >= 2/24."""
 BLOCK = 100  # draws after which a test may end
 WIDER = 32  # a faster way takes so many times the draws at once, to share work between them
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ def permutation_null(
     (x, y), codes = complete([prediction, rating], groups)
     order = np.argsort(codes, kind="stable")
     x, y, codes = x[order], y[order], codes[order]
-    draws = [evaluate(statistic, [x, y[rows]], batched) for rows in permuted_rows(codes, permutations, seed)]
+    draws = [values_by_draw(statistic, [x, y[rows]], batched) for rows in permuted_rows(codes, permutations, seed)]
     return np.concatenate(draws)
 
 
@@ -244,7 +243,7 @@ def paired_permutation_test(
         if exchanged is not None:
             return exchanged(swap)
         sides = [np.where(swap, b, a), np.where(swap, a, b)]
-        values = [evaluate(statistic, [side, np.broadcast_to(y, swap.shape)], batched) for side in sides]
+        values = [values_by_draw(statistic, [side, np.broadcast_to(y, swap.shape)], batched) for side in sides]
         return values[0] - values[1]
 
     if exchanged is not None:  # as the draws are computed, so that the same arrangement has the same number
