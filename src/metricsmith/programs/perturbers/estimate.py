@@ -35,7 +35,7 @@ def estimate_requests(
     strengths: Sequence[Strength],
     effects: Sequence[Effect] = BOTH,
 ) -> int:
-    """Returns the number of requests that `generate` sends if none fails; more only for retries and repairs.
+    """Returns the number of requests that `generate` sends if none fails, repairs aside.
 
     One for the strategies of each dimension, and one for each dimension, source with an output, strength and effect.
     """
