@@ -30,7 +30,8 @@ from metricsmith.stats.resampling.draws import aligned, complete
 
 __all__ = [
     "NULLS", "Change", "Lean", "Null", "Sensitivity", "compare_sensitivity", "compare_stability", "never_moves",
-    "null_scores", "position_lean", "score_change", "sensitivity", "sensitivity_magnitude", "stability", "to_unit",
+    "null_scores", "position_lean", "score_change", "sensitivity", "sensitivity_magnitude", "stability",
+    "to_unit",
 ]  # fmt: skip
 
 Null = Literal["random", "constant", "length"]
