@@ -107,7 +107,11 @@ def rouge(batch: TextBatch, outputs: Sequence[str], tokenise: Callable[[str], li
         if kind == "rouge_l":
             scores |= _parts(kind, pairs, _subsequences(rows), sizes)
         elif kind == "rouge_lsum":
-            scores |= _parts(kind, pairs, _line_subsequences(pairs, rows, tokenise), sizes)
+            shared = _subsequences(rows)
+            for index, texts in enumerate(zip(pairs.outputs, pairs.references, strict=True)):
+                if any("\n" in text for text in texts):  # without line breaks it is rouge_l
+                    shared[index] = _union_matches(*([tokenise(line) for line in text.split("\n")] for text in texts))
+            scores |= _parts(kind, pairs, shared, sizes)
         else:
             order = int(kind[-1])
             shared = shared_ngrams(rows, order)[:, -1].astype(float)
@@ -160,18 +164,6 @@ def _subsequences(rows: Sequence[tuple[str, ...]]) -> FloatArray:
 
     left, right = [row[0] for row in rows], [row[1] for row in rows]
     return np.asarray(cpdist(left, right, scorer=LCSseq.similarity, dtype=np.int64), dtype=float)
-
-
-def _line_subsequences(
-    pairs: Pairs, rows: Sequence[tuple[str, ...]], tokenise: Callable[[str], list[str]]
-) -> FloatArray:
-    """Returns summary-level matches of each pair: shape (m,); without line breaks the same as `_subsequences`."""
-    shared = _subsequences(rows)
-    for index, (output, reference) in enumerate(zip(pairs.outputs, pairs.references, strict=True)):
-        if "\n" in output or "\n" in reference:
-            lines = [[tokenise(line) for line in text.split("\n")] for text in (output, reference)]
-            shared[index] = _union_matches(*lines)
-    return shared
 
 
 def _union_matches(candidate: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -> int:

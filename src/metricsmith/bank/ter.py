@@ -76,20 +76,14 @@ CARD = MetricCard(
 
 def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
     """Score every row against its references."""
-    rates = [
-        _rate(output, [text for text in texts if text.strip()])
-        for output, texts in zip(batch.outputs, batch.references, strict=True)
-    ]
-    scores = np.array(rates, dtype=float)
+    scores = np.full(len(batch), math.nan)
+    for row, (output, texts) in enumerate(zip(batch.outputs, batch.references, strict=True)):
+        references = [text.lower().split() for text in texts if text.strip()]
+        if references:
+            candidate, *targets = symbols(output.lower().split(), *references)
+            edits = min(translation_edits(candidate, target) for target in targets)
+            scores[row] = 100.0 * edits * len(targets) / sum(map(len, targets))
     return dict.fromkeys(outputs, scores)
-
-
-def _rate(output: str, references: Sequence[str]) -> float:
-    if not references:
-        return math.nan
-    candidate, *targets = symbols(output.lower().split(), *(text.lower().split() for text in references))
-    edits = min(translation_edits(candidate, target) for target in targets)
-    return 100.0 * edits * len(targets) / sum(map(len, targets))
 
 
 def translation_edits(candidate: str, reference: str) -> int:
@@ -97,6 +91,8 @@ def translation_edits(candidate: str, reference: str) -> int:
 
     Equals the first number that sacrebleu 2.6's ``translation_edit_rate`` returns for the words.
     """
+    from rapidfuzz.distance import Levenshtein
+
     shifts = tried = 0
     while candidate != reference:
         gain, shifted, tried = _best_shift(candidate, reference, tried)
@@ -104,7 +100,10 @@ def translation_edits(candidate: str, reference: str) -> int:
             break
         shifts += 1
         candidate = shifted
-    return shifts + _distance(candidate, reference)
+    distance = int(Levenshtein.distance(candidate, reference))
+    if _needs_beam(distance, len(candidate), len(reference)):
+        distance = _table(candidate, reference)[-1][-1]
+    return shifts + distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +189,6 @@ def _shift(text: str, start: int, length: int, target: int) -> str:
     if target > end:
         return text[:start] + text[end:target] + block + text[target:]
     return text[:start] + text[end : length + target] + block + text[length + target :]
-
-
-def _distance(candidate: str, reference: str) -> int:
-    from rapidfuzz.distance import Levenshtein
-
-    distance = int(Levenshtein.distance(candidate, reference))
-    if _needs_beam(distance, len(candidate), len(reference)):
-        return _table(candidate, reference)[-1][-1]
-    return distance
 
 
 def _needs_beam(distance: int, candidate_length: int, reference_length: int) -> bool:

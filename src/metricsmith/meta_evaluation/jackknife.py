@@ -262,10 +262,12 @@ def jackknifed_pooled_kendall(metric: FloatArray, gold: FloatArray, parts: IntAr
         inner = int(concordance_by_cell(*(np.unique(side[rows], return_inverse=True)[1] for side in (x, y))).sum()) // 2
         left = x.size - rows.size
         gone = pairs - left * (left - 1) // 2
-        rest = [
-            all_untied - gone + _ties_lost(side[rows], count)
-            for all_untied, side, count in zip(untied, (x, y), counts, strict=True)
-        ]
+        rest = []
+        for all_untied, side, count in zip(untied, (x, y), counts, strict=True):
+            levels, fewer = np.unique(side[rows], return_counts=True)
+            before, after = count[levels], count[levels] - fewer
+            ties_lost = int((before * (before - 1) - after * (after - 1)).sum()) // 2
+            rest.append(all_untied - gone + ties_lost)
         scale = math.sqrt(float(rest[0]) * float(rest[1]))
         values.append((total - int(by_cell[rows].sum()) + inner) / scale if scale > 0 else math.nan)
     return np.asarray(np.clip(values, -1.0, 1.0))
@@ -344,10 +346,3 @@ def _places(ranks: IntArray) -> tuple[IntArray, IntArray]:
     """Returns for each the number of lower ranks, and the number of ranks that are not higher."""
     upto = np.cumsum(np.bincount(ranks))
     return (upto - np.bincount(ranks))[ranks], upto[ranks]
-
-
-def _ties_lost(ranks: IntArray, counts: IntArray) -> int:
-    """Returns the tied pairs that are lost with cells of these ranks; `counts` has the cells of each rank."""
-    levels, gone = np.unique(ranks, return_counts=True)
-    before, after = counts[levels], counts[levels] - gone
-    return int((before * (before - 1) - after * (after - 1)).sum()) // 2

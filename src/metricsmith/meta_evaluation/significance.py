@@ -139,15 +139,13 @@ def chance_floors(
         moved = np.full((len(stack), *present.shape), math.nan)
         moved[:, present] = cells[:, order]
         draws.append(value(turned(moved)))
-    return [_floor(own, found) for own, found in zip(observed, np.transpose(draws), strict=True)]
-
-
-def _floor(observed: float, draws: FloatArray) -> ChanceFloor:
-    interval = percentile_interval(draws, 0.95)
-    defined = draws[~np.isnan(draws)]
-    test = permutation_p_value(float(observed), draws, "greater")
-    mean = float(defined.mean()) if defined.size else math.nan
-    return ChanceFloor(float(observed), mean, interval.low, interval.high, test.p_value, test.draws, test.undefined)
+    floors = []
+    for own, found in zip(observed.tolist(), np.transpose(draws), strict=True):
+        interval, test = percentile_interval(found, 0.95), permutation_p_value(own, found, "greater")
+        defined = found[~np.isnan(found)]
+        mean = float(defined.mean()) if defined.size else math.nan
+        floors.append(ChanceFloor(own, mean, interval.low, interval.high, test.p_value, test.draws, test.undefined))
+    return floors
 
 
 def perm_both(

@@ -138,7 +138,10 @@ def rater_ceiling(
         pairs = cells.pairs(least=2)
     if not pairs:  # a single output has two ratings
         return replace(found, withheld="few")
-    labels = _of_twice(cells, pairs, groups)
+    labels = aligned([np.zeros(cells.size)], groups)[1]
+    present = np.unique(labels[np.concatenate([cells.output[first] for first, _ in pairs])])
+    # Numbered from 0 among the outputs in which two raters are compared, -1 for all others.
+    labels = np.where(np.isin(labels, present), np.searchsorted(present, labels), -1)
     agreed, replicates = _observed(cells, pairs, labels, MOST_REPLICATES)
     interval = jackknife_interval(agreed, replicates, level=level, bounds=(-1.0, 1.0))
     found = replace(
@@ -235,15 +238,15 @@ class _Cells:
 
     def levels(self, kept: NDArray[np.bool_]) -> list[tuple[FloatArray, FloatArray]]:
         """Returns by rater the ratings of the cells that are `kept` and the normal thresholds between them."""
-        by_rater = [self.value[kept & (self.rater == rater)] for rater in range(int(self.rater.max()) + 1)]
-        return [_thresholds(self.value[kept] if self.pooled or own.size < SHARED else own) for own in by_rater]
+        from scipy.special import ndtri
 
-
-def _thresholds(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    from scipy.special import ndtri
-
-    levels, counts = np.unique(values, return_counts=True)
-    return levels, np.asarray(ndtri(np.cumsum(counts)[:-1] / values.size))
+        found = []
+        for rater in range(int(self.rater.max()) + 1):
+            values = self.value[kept & (self.rater == rater)]
+            values = self.value[kept] if self.pooled or values.size < SHARED else values
+            levels, counts = np.unique(values, return_counts=True)
+            found.append((levels, np.asarray(ndtri(np.cumsum(counts)[:-1] / values.size))))
+        return found
 
 
 def _pooled_tau(columns: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
@@ -254,14 +257,6 @@ def _pooled_tau(columns: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
     total = weights.sum(axis=0)
     with np.errstate(invalid="ignore"):
         return np.asarray((weights * np.nan_to_num(taus)).sum(axis=0) / np.where(total > 0, total, math.nan))
-
-
-def _of_twice(cells: _Cells, pairs: Pairs, groups: Groups | None) -> IntArray:
-    """Returns the group of each output, numbered from 0 among those with two raters to compare, -1 for the others."""
-    labels = aligned([np.zeros(cells.size)], groups)[1]
-    present = np.unique(labels[np.concatenate([cells.output[first] for first, _ in pairs])])
-    places = np.searchsorted(present, labels)
-    return np.where(np.isin(labels, present), places, -1)
 
 
 def _observed(cells: _Cells, pairs: Pairs, labels: IntArray, most: int) -> tuple[float, list[float]]:

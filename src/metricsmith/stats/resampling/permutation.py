@@ -154,8 +154,13 @@ def permuted_rows(codes: IntArray, permutations: int, seed: int) -> Iterator[Int
         The row whose rating each row gets.
     """
     random = np.random.default_rng(seed)
-    for picks in chunks(permutations, codes.size):
-        yield _exchanged_rows(codes, picks, random)
+    sizes: IntArray = np.bincount(codes).astype(np.int64)
+    starts: IntArray = np.cumsum(sizes) - sizes
+    places = np.arange(codes.size) - starts[codes]
+    for draws in chunks(permutations, codes.size):
+        shuffled = np.argsort(codes + random.random((draws, codes.size)), axis=-1)
+        donors = np.argsort(random.random((draws, sizes.size)), axis=-1)[:, codes]
+        yield np.take_along_axis(shuffled, starts[donors] + places % sizes[donors], axis=-1)
 
 
 def permutation_p_value(observed: float, draws: ArrayLike, alternative: Alternative = "two-sided") -> PermutationTest:
@@ -260,16 +265,6 @@ def paired_permutation_test(
         if stop is not None and (reached < stop[0] or reached > stop[1]):
             break
     return test
-
-
-def _exchanged_rows(codes: IntArray, draws: int, random: np.random.Generator) -> IntArray:
-    """For rows sorted by group: which row's rating each row gets, shape (draws, n)."""
-    sizes: IntArray = np.bincount(codes).astype(np.int64)
-    starts: IntArray = np.cumsum(sizes) - sizes
-    shuffled = np.argsort(codes + random.random((draws, codes.size)), axis=-1)
-    donors = np.argsort(random.random((draws, sizes.size)), axis=-1)[:, codes]
-    places = np.arange(codes.size) - starts[codes]
-    return np.take_along_axis(shuffled, starts[donors] + places % sizes[donors], axis=-1)
 
 
 def standardized(values: FloatArray) -> FloatArray:

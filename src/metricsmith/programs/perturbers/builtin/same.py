@@ -87,10 +87,14 @@ def _wraps(text: str, protected: Protected) -> list[Edit]:
 def markup(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
     protected = Protected(text)
+    apostrophes = [
+        [Edit(match.start(), match.end(), other) for match in protected.free(pattern, text)]
+        for pattern, other in ((_STRAIGHT, "’"), (_CURLY, "'"))
+    ]
     kinds = [
         _bullets(text, protected),
         _quotation_marks(text),
-        _apostrophes(text, protected),
+        next((edits for edits in apostrophes if edits), []),
         [Edit(m.start(), m.end(), f"__{m.group()[2:-2]}__") for m in protected.free(_BOLD, text)],
     ]
     groups = pick_one_or_all([edits for edits in kinds if edits], strength, random)
@@ -127,13 +131,6 @@ def _quotation_marks(text: str) -> list[Edit]:
             if marks and text[end - 1] in '"”':
                 edits += [Edit(start, start + 1, marks[0]), Edit(end - 1, end, marks[1])]
     return edits
-
-
-def _apostrophes(text: str, protected: Protected) -> list[Edit]:
-    for pattern, other in ((_STRAIGHT, "’"), (_CURLY, "'")):
-        if edits := [Edit(match.start(), match.end(), other) for match in protected.free(pattern, text)]:
-            return edits
-    return []
 
 
 def reorder(source: Source, strength: Strength, random: np.random.Generator) -> str:

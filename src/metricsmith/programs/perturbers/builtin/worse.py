@@ -78,16 +78,14 @@ def insert_unrelated(source: Source, strength: Strength, random: np.random.Gener
     if not found:
         return text
     count = 1 if strength == "subtle" else max(3, len(found))
-    take = sampler([fitted(sentence, text) for sentence in _unrelated(source) or UNRELATED], random)
+    # Whole sentences of six words or more from the other outputs that are not in this one.
+    told = dict.fromkeys(other[place.start : place.end] for other in source.others for place in sentence_places(other))
+    foreign = [
+        one for one in told if len(word_places(one)) >= 6 and one[-1] in ".!?" and one.lower() not in text.lower()
+    ]
+    take = sampler([fitted(sentence, text) for sentence in foreign or UNRELATED], random)
     places = Counter(pick_one(found, random).end for _ in range(count))
     return applied(text, [Edit(at, at, "".join(" " + take() for _ in range(often))) for at, often in places.items()])
-
-
-def _unrelated(source: Source) -> list[str]:
-    """Returns whole sentences of six words or more from the other outputs that are not in this one."""
-    found = dict.fromkeys(other[place.start : place.end] for other in source.others for place in sentence_places(other))
-    own = source.output.lower()
-    return [text for text in found if len(word_places(text)) >= 6 and text[-1] in ".!?" and text.lower() not in own]
 
 
 def wrong_language(source: Source, strength: Strength, random: np.random.Generator) -> str:
