@@ -1,3 +1,5 @@
+"""None"""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.bank import ngrams
-from metricsmith.bank.ngrams import ngram_totals, shared_ngrams, symbols
+from metricsmith.bank.ngrams import ngram_totals, number_grams, shared_ngrams, symbols
 
 TEXTS = st.text(alphabet=st.sampled_from("ab c\0é猫🙂"), max_size=12)
 ROWS = st.lists(st.lists(TEXTS, min_size=2, max_size=4), min_size=1, max_size=6)
@@ -64,3 +66,27 @@ def test_totals_never_fall_below_zero() -> None:
 def test_symbols_are_equal_exactly_where_tokens_are() -> None:
     left, right = symbols(["the", "cat", "the"], ["cat", "sat"])
     assert left[0] == left[2] != left[1] == right[0] != right[1]
+
+
+GRAM_NUMBERS_TEXTS = st.lists(st.lists(st.sampled_from(["a", "b", "a b", ""]), max_size=6), max_size=5)
+
+
+@settings(deadline=None, max_examples=50)
+@given(GRAM_NUMBERS_TEXTS, st.integers(1, 5))
+def test_numbers_are_equal_exactly_where_ngrams_are(texts: list[list[str]], order: int) -> None:
+    found = list(number_grams(texts, order))
+    assert len(found) == order
+    flat = [token for text in texts for token in text]
+    for length, grams in enumerate(found, 1):
+        expected = [
+            (owner, tuple(text[start : start + length]))
+            for owner, text in enumerate(texts)
+            for start in range(len(text) - length + 1)
+        ]
+        assert grams.owners.tolist() == [owner for owner, _ in expected]
+        assert [tuple(flat[place : place + length]) for place in grams.places] == [gram for _, gram in expected]
+        by_number = dict(zip(grams.numbers.tolist(), (gram for _, gram in expected), strict=True))
+        assert [by_number[number] for number in grams.numbers.tolist()] == [gram for _, gram in expected]
+        assert len(by_number) == len({gram for _, gram in expected})
+        assert grams.different >= len(by_number)
+        assert all(0 <= number < grams.different for number in by_number)

@@ -26,7 +26,7 @@ from metricsmith.meta_evaluation import (
     rank_table,
     tasks_by_name,
 )
-from metricsmith.meta_evaluation.intervals import measure_interval
+from metricsmith.meta_evaluation.jackknife import measure_interval
 
 NAN = math.nan
 RANDOM = np.random.default_rng(11)

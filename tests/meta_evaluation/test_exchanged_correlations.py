@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metricsmith.meta_evaluation import segment_correlation
-from metricsmith.meta_evaluation.exchanged_correlations import item_spearman, pooled_kendall
+from metricsmith.meta_evaluation.exchanged_correlations import exchanged_item_spearman, exchanged_pooled_kendall
 
 RANDOM = np.random.default_rng(3)
 GOLD = RANDOM.integers(-6, 1, (6, 60)).astype(float)
@@ -28,30 +28,33 @@ def called(first, second, gold, **options):
 def test_tau_b_without_ties_is_linear_in_the_swaps():
     expected = called(FIRST, SECOND, GOLD)
     for approximately in (False, True):
-        found = pooled_kendall(FIRST, SECOND, GOLD, approximately=approximately)(SWAPS)
+        found = exchanged_pooled_kendall(FIRST, SECOND, GOLD, approximately=approximately)(SWAPS)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
 
 
 def test_equal_scores_of_one_cell_are_no_tie():
     second = np.where(RANDOM.random(GOLD.shape) < 0.5, FIRST, SECOND)
     np.testing.assert_allclose(
-        pooled_kendall(FIRST, second, GOLD)(SWAPS), called(FIRST, second, GOLD), rtol=0, atol=1e-13
+        exchanged_pooled_kendall(FIRST, second, GOLD)(SWAPS), called(FIRST, second, GOLD), rtol=0, atol=1e-13
     )
 
 
 @pytest.mark.parametrize("other", [np.round(SECOND), SECOND], ids=["both in steps", "one in steps"])
 def test_tau_b_with_ties_is_approximated_on_request_alone(other):
     first = np.round(FIRST)
-    assert pooled_kendall(first, other, GOLD) is None
-    found, expected = pooled_kendall(first, other, GOLD, approximately=True)(SWAPS), called(first, other, GOLD)
+    assert exchanged_pooled_kendall(first, other, GOLD) is None
+    found, expected = (
+        exchanged_pooled_kendall(first, other, GOLD, approximately=True)(SWAPS),
+        called(first, other, GOLD),
+    )
     assert np.abs(found - expected).max() < 1e-4 < 0.01 * expected.std()
 
 
 def test_a_mixture_that_is_constant_has_no_tau():
     flat = np.zeros(GOLD.shape)
-    found = pooled_kendall(flat, FIRST, GOLD, approximately=True)(np.zeros((1, GOLD.size), dtype=bool))
+    found = exchanged_pooled_kendall(flat, FIRST, GOLD, approximately=True)(np.zeros((1, GOLD.size), dtype=bool))
     assert np.isnan(found).all()
-    assert np.isnan(pooled_kendall(FIRST, SECOND, flat)(SWAPS)).all()
+    assert np.isnan(exchanged_pooled_kendall(FIRST, SECOND, flat)(SWAPS)).all()
 
 
 def test_many_systems_are_ranked_without_rounding():
@@ -59,5 +62,5 @@ def test_many_systems_are_ranked_without_rounding():
     first, second = gold + RANDOM.normal(size=(2, *gold.shape))
     kept = np.zeros((1, gold.size), dtype=bool)
     expected = [segment_correlation(one, gold, correlation="spearman", by="item").value for one in (first, second)]
-    found = item_spearman(first, second, gold)(kept)
+    found = exchanged_item_spearman(first, second, gold)(kept)
     assert math.isclose(found[0], expected[0] - expected[1], abs_tol=1e-13)

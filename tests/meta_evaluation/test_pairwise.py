@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.meta_evaluation import PairwiseAccuracy, pairs, pairwise_accuracy
+from metricsmith.meta_evaluation import PairwiseAccuracy, SegmentAccuracy, pairwise, pairwise_accuracy, perm_pairs
+from metricsmith.meta_evaluation.pairwise import GoldPairs
 from score_matrices import BY, SYNTHETIC, accuracy_slowly, en_de, synthetic
 
 NAN = math.nan
@@ -169,8 +171,193 @@ def test_a_threshold_without_meaning_is_refused(epsilon):
 
 
 def test_too_many_pairs_are_refused_before_they_are_made(monkeypatch):
-    monkeypatch.setattr(pairs, "MOST_PAIRS", 14)
+    monkeypatch.setattr(pairwise, "MOST_PAIRS", 14)
     scores = np.zeros((2, 3))
     with pytest.raises(DataError, match="more than 14 pairs: group by item or by system"):
         pairwise_accuracy(scores, scores, by="none")  # 6 cells, 15 pairs
     assert pairwise_accuracy(scores, scores, by="system").pairs == 6
+
+
+TENTHS = st.integers(-12, 12).map(lambda number: number / 10)
+SPECIAL = [0.0, -0.0, 5e-324, 1e-310, 1e-17, 1.0, 1 + 2**-52, 0.1 + 0.2, 1e300, -1e300, 2.0**-60]
+HARD = TENTHS | st.sampled_from(SPECIAL)
+DECIMALS = st.sampled_from([None, 1])
+
+
+def tried_out(metric, gold, decimals):
+    """Every candidate on every pair of whole groups, counted in whole numbers."""
+    pairs = [
+        tuple(side[one] - side[other] if decimals is None else np.round(side[one] - side[other], decimals)
+              for side in (x, y))
+        for x, y in zip(metric, gold, strict=True) if not math.isnan(y[0])
+        for one, other in itertools.combinations(range(len(x)), 2)
+    ]  # fmt: skip
+    candidates = sorted({0.0, *(abs(apart) for apart, _ in pairs)})
+    right = [
+        sum((abs(apart) <= epsilon) if wanted == 0 else (abs(apart) > epsilon and apart * wanted > 0)
+            for apart, wanted in pairs)
+        for epsilon in candidates
+    ]  # fmt: skip
+    size = gold.shape[1] * (gold.shape[1] - 1) // 2
+    return max(right) / size / (len(pairs) // size), candidates[right.index(max(right))]
+
+
+@given(
+    metric=arrays.arrays(float, (5, 4), elements=HARD),
+    gold=arrays.arrays(float, (5, 4), elements=st.integers(0, 3).map(float)),
+    empty=st.sets(st.integers(0, 3)),
+    decimals=DECIMALS,
+)
+@settings(max_examples=200, deadline=None)
+def test_the_same_value_and_threshold_as_trying_all(metric, gold, empty, decimals):
+    metric[list(empty)] = gold[list(empty)] = math.nan
+    assert GoldPairs(gold, decimals).calibrated(metric) == tried_out(metric, gold, decimals)
+
+
+@pytest.mark.parametrize("digits", [0, 1, None])
+def test_the_same_with_more_thresholds_than_are_looked_at_one_by_one(digits):
+    random = np.random.default_rng(4)
+    gold = np.round(random.normal(size=(40, 6)))
+    metric = gold + random.normal(size=gold.shape)
+    metric = metric if digits is None else np.round(metric, digits)
+    assert GoldPairs(gold).calibrated(metric) == tried_out(metric, gold, None)
+
+
+@given(gold=arrays.arrays(float, (4, 5), elements=TENTHS | st.just(math.nan)), decimals=DECIMALS)
+def test_gold_has_all_pairs_tied_or_in_its_own_order(gold, decimals):
+    pairs = GoldPairs(gold, decimals)
+    tied, untied = pairs.distances(gold)
+    assert (tied == 0).all()
+    assert (untied > 0).all()
+    groups = np.concatenate([pairs.tied_groups, pairs.untied_groups])
+    assert np.bincount(groups, minlength=4).tolist() == pairs.sizes.tolist()
+
+
+@given(
+    metric=arrays.arrays(float, (4, 5), elements=HARD),
+    gold=arrays.arrays(float, (4, 5), elements=TENTHS | st.just(math.nan)),
+    decimals=DECIMALS,
+)
+def test_distances_are_those_of_all_pairs(metric, gold, decimals):
+    metric[np.isnan(gold)] = math.nan
+    pairs = GoldPairs(gold, decimals)
+    expected = []
+    for group, (x, y) in enumerate(zip(metric, gold, strict=True)):
+        for one, other in itertools.combinations(range(5), 2):
+            apart, wanted = x[one] - x[other], y[one] - y[other]
+            if decimals is not None:
+                apart, wanted = np.round([apart, wanted], decimals)
+            if not math.isnan(wanted):
+                expected.append((wanted == 0, group, abs(apart) if wanted == 0 else apart * np.sign(wanted)))
+    tied, untied = pairs.distances(metric)
+    found = [
+        *((True, group, apart) for group, apart in zip(pairs.tied_groups, tied, strict=True)),
+        *((False, group, apart) for group, apart in zip(pairs.untied_groups, untied, strict=True)),
+    ]
+    assert sorted(found) == sorted(expected)
+
+
+RANDOM = np.random.default_rng(8)
+GOLD = RANDOM.integers(-3, 1, (4, 15)).astype(float)
+FIRST, SECOND = (GOLD + RANDOM.normal(0, spread, GOLD.shape) for spread in (1.0, 1.6))
+
+
+def test_a_tail_of_one_binomial_by_hand():
+    # Two systems, so that a segment is a pair; 1 is better in gold throughout. The first metric alone is right on six
+    # segments, the second alone on one, both on three: 5 / 10 more. Of seven exchanges with 1/2, six or seven must
+    # leave the first right: (7 + 1) / 128.
+    gold = np.array([[0.0] * 10, [1.0] * 10])
+    first = np.array([[0.0] * 10, [1.0] * 6 + [-1.0] + [1.0] * 3])
+    second = np.array([[0.0] * 10, [-1.0] * 6 + [1.0] * 4])
+    test = perm_pairs(first, second, gold, epsilon=0.0, resamples=100_000)
+    assert test.observed == pytest.approx(0.5)
+    assert test.p_value == pytest.approx(8 / 128, abs=4 * math.sqrt(8 / 128 / 100_000))
+    assert test.draws == 100_000
+
+
+def decisions(metric, gold, epsilon):
+    """By segment, whether the metric is right about each pair of present systems."""
+    found = []
+    for x, y in zip(metric.T, gold.T, strict=True):
+        pairs = [(i, j) for i, j in itertools.combinations(range(len(x)), 2) if not math.isnan(y[i] + y[j])]
+        sign = [0 if abs(x[i] - x[j]) <= epsilon else math.copysign(1, x[i] - x[j]) for i, j in pairs]
+        found.append([one == np.sign(y[i] - y[j]) for one, (i, j) in zip(sign, pairs, strict=True)])
+    return found
+
+
+def test_segments_of_different_sizes_by_enumeration():
+    gold = np.array([[1.0, 2.0, NAN, 1.0], [3.0, 1.0, 2.0, 1.0], [2.0, 3.0, 1.0, 0.0]])  # 3, 3, 1 and 3 pairs
+    first, second = gold + np.random.default_rng(2).normal(0, 1.5, (2, 3, 4))
+    thresholds = [pairwise_accuracy(metric, gold).epsilon for metric in (first, second)]
+    sides = [decisions(metric, gold, epsilon) for metric, epsilon in zip((first, second), thresholds, strict=True)]
+    apart = [
+        (float(one) - float(other)) / len(mine) / 4
+        for mine, yours in zip(*sides, strict=True)
+        for one, other in zip(mine, yours, strict=True)
+    ]
+    observed = sum(apart)
+    assert len(apart) == 10
+    assert observed == pytest.approx(
+        pairwise_accuracy(first, gold).value - pairwise_accuracy(second, gold).value, abs=1e-12
+    )
+    assert observed != 0
+    exchanged = np.array(list(itertools.product([-1, 1], repeat=10))) @ apart
+    exact = float(np.mean(exchanged >= observed - 1e-12))
+    assert 0.01 < exact < 0.99
+    test = perm_pairs(first, second, gold, resamples=40_000)
+    assert test.observed == pytest.approx(observed, abs=1e-12)
+    assert abs(test.p_value - exact) < 4 * math.sqrt(exact * (1 - exact) / 40_000)
+
+
+@pytest.mark.parametrize("by", ["item", "system", "none"])
+@pytest.mark.parametrize("epsilon", [None, 0.0, 0.5])
+def test_the_difference_is_that_of_the_accuracies(by, epsilon):
+    values = [pairwise_accuracy(metric, GOLD, by=by, epsilon=epsilon).value for metric in (FIRST, SECOND)]
+    test = perm_pairs(FIRST, SECOND, GOLD, by=by, epsilon=epsilon, resamples=50)
+    assert test.observed == pytest.approx(values[0] - values[1], abs=1e-12)
+    turned = perm_pairs(SECOND, FIRST, GOLD, by=by, epsilon=epsilon, resamples=50)
+    assert turned.observed == pytest.approx(-test.observed, abs=1e-12)
+
+
+def test_no_exchange_of_one_metric_with_itself_matters():
+    test = perm_pairs(FIRST, FIRST, GOLD, resamples=9)
+    assert (test.observed, test.p_value) == (0, 1)
+
+
+def test_only_cells_that_all_have_take_part():
+    holed = FIRST.copy()
+    holed[2, :4] = NAN
+    masked = np.where(np.isnan(holed), NAN, GOLD)
+    assert perm_pairs(holed, SECOND, GOLD, resamples=20) == perm_pairs(FIRST, SECOND, masked, resamples=20)
+    nothing = perm_pairs(np.full(GOLD.shape, NAN), SECOND, GOLD, resamples=5)
+    assert math.isnan(nothing.observed)
+    assert math.isnan(nothing.p_value)
+
+
+def test_decimals_and_seed_count():
+    coarse = perm_pairs(FIRST, SECOND, GOLD, decimals=0, resamples=20)
+    assert coarse.observed == pytest.approx(
+        pairwise_accuracy(FIRST, GOLD, decimals=0).value - pairwise_accuracy(SECOND, GOLD, decimals=0).value
+    )
+    p_values = {perm_pairs(FIRST, SECOND, GOLD, seed=seed, resamples=99).p_value for seed in range(4)}
+    assert len(p_values) > 1
+
+
+def test_accuracies_that_calibrate_have_this_test_and_others_have_not():
+    given = FIRST, SECOND, GOLD, 30, 4
+    assert SegmentAccuracy().pairs_exchanged(*given) == perm_pairs(FIRST, SECOND, GOLD, resamples=30, seed=4)
+    assert SegmentAccuracy("none", decimals=1).pairs_exchanged(*given) == perm_pairs(
+        FIRST, SECOND, GOLD, by="none", decimals=1, resamples=30, seed=4
+    )
+    assert SegmentAccuracy(epsilon=0.0).pairs_exchanged(*given) is None
+
+
+def test_what_has_no_meaning_is_refused():
+    with pytest.raises(OptionError, match="at least 1"):
+        perm_pairs(FIRST, SECOND, GOLD, resamples=0)
+    with pytest.raises(OptionError, match="epsilon=-1"):
+        perm_pairs(FIRST, SECOND, GOLD, epsilon=-1)
+    with pytest.raises(OptionError, match="unknown grouping"):
+        perm_pairs(FIRST, SECOND, GOLD, by="segment")
+    with pytest.raises(DataError, match="do not match"):
+        perm_pairs(FIRST[:2], SECOND, GOLD)

@@ -20,7 +20,7 @@ from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import from_state
 from metricsmith.records import Scale, Task
 from metricsmith.stats.regression import LinearCombination
-from metricsmith.stats.regression.columns import ZScore
+from metricsmith.stats.regression.combination import ZScore
 from panels import TASK, items, judges, panel, panelled
 
 ROW = make_row("The road is shut.", input="Notice of closure.", references=["Shut."])

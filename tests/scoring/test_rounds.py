@@ -21,7 +21,7 @@ from metricsmith.records import Scale, Status, Task
 from metricsmith.scoring import score
 from metricsmith.stats.aggregation import mean
 from metricsmith.stats.regression import LinearCombination
-from metricsmith.stats.regression.columns import ZScore
+from metricsmith.stats.regression.combination import ZScore
 from metricsmith.store import Store
 from panels import answering, items, judges
 from rounds import BOUND, EXPECTED, LEAST, MOST, NUMBERS, ROWS, Peeking, needed, repeated, scored, told

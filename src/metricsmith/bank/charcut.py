@@ -81,7 +81,7 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
 
 
 def charcut(output: str, reference: str) -> float:
-    """The share of characters deleted, inserted or shifted, in [0, 1]; `reference` must not be empty.
+    """Returns the share of characters deleted, inserted or shifted, in [0, 1]; `reference` must not be empty.
 
     Examples
     --------
@@ -97,9 +97,9 @@ def charcut(output: str, reference: str) -> float:
 
 
 def matching_blocks(output: str, reference: str) -> list[Block]:
-    """The common substrings that are cut out, by place in `output`; they overlap in neither text.
+    """Returns the common substrings that are cut out, by place in `output`; they overlap in neither text.
 
-    Every common substring of what is left after a cut lies within a longest possible run of equal
+    Every common substring of the rest after a cut lies within a longest possible run of equal
     characters of the whole texts, so runs are listed once and trimmed where cuts went through them.
     """
     runs: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -123,7 +123,7 @@ def matching_blocks(output: str, reference: str) -> list[Block]:
 
 
 def _maximal_runs(output: str, reference: str) -> Iterator[tuple[int, int, int]]:
-    """Place in the output, place in the reference and size of runs of equal characters that cannot grow."""
+    """Yields place in the output, place in the reference and size of runs of equal characters that cannot grow."""
     places: dict[str, list[int]] = defaultdict(list)
     for place in range(len(reference) - SHORTEST + 1):
         places[reference[place : place + SHORTEST]].append(place)
@@ -138,7 +138,7 @@ def _maximal_runs(output: str, reference: str) -> Iterator[tuple[int, int, int]]
 
 
 def _pieces(free: int) -> Iterator[tuple[int, int]]:
-    """Start and size of each run of at least `SHORTEST` one bits."""
+    """Yields start and size of each run of at least `SHORTEST` one bits."""
     start = 0
     while free:
         skip = (free & -free).bit_length() - 1
@@ -151,7 +151,7 @@ def _pieces(free: int) -> Iterator[tuple[int, int]]:
 
 
 def _ends(output: str, reference: str, cut_left: int, cut_right: int) -> list[Block]:
-    """The common prefix and suffix, as far as they are not cut out yet."""
+    """Returns the common prefix and suffix, as far as they are not cut out yet."""
     blocks = []
     limit = min(len(output), len(reference))
     size = 0
@@ -172,7 +172,7 @@ def _ends(output: str, reference: str, cut_left: int, cut_right: int) -> list[Bl
 
 
 def _heaviest_chain(blocks: Sequence[Block]) -> int:
-    """Most characters in blocks that stand in the same order in both texts; `blocks` by place in the output."""
+    """The most characters in blocks that stand in the same order in both texts; `blocks` by place in the output."""
     ends: list[int] = []  # places in the reference, increasing ...
     weights: list[int] = []  # ... and the heaviest chain that ends there, increasing too
     for block in blocks:

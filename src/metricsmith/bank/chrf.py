@@ -85,7 +85,7 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
 
 
 def _statistics(candidates: Sequence[str], targets: Sequence[str], order: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Shared n-grams, n-grams of the candidate and of the target: each (m, order)."""
+    """Returns shared n-grams, n-grams of the candidate and of the target: each (m, order)."""
     return (
         shared_ngrams(list(zip(candidates, targets, strict=True)), order),
         ngram_totals([len(text) for text in candidates], order),
@@ -94,7 +94,7 @@ def _statistics(candidates: Sequence[str], targets: Sequence[str], order: int) -
 
 
 def _f_score(shared: IntArray, candidate: IntArray, target: IntArray) -> FloatArray:
-    """F-beta of the mean precision and recall over the orders that both texts reach: (m, orders) to (m,)."""
+    """Returns F-beta of the mean precision and recall over the orders that both texts reach: (m, orders) to (m,)."""
     reached = (candidate > 0) & (target > 0)
     orders = np.maximum(reached.sum(axis=1), 1)
     precision, recall = (
@@ -105,7 +105,7 @@ def _f_score(shared: IntArray, candidate: IntArray, target: IntArray) -> FloatAr
 
 
 def _row_sums(values: FloatArray) -> FloatArray:
-    """Sums over columns, added from left to right: a row's sum is the same alone and in a batch."""
+    """Returns sums over columns, added from left to right: a row's sum is the same alone and in a batch."""
     total = np.zeros(len(values))
     for column in values.T:
         total += column
@@ -113,7 +113,7 @@ def _row_sums(values: FloatArray) -> FloatArray:
 
 
 def _words(text: str) -> list[str]:
-    """White-space words; one punctuation mark at a word's end, or else at its start, stands alone."""
+    """Returns white-space words; one punctuation mark at a word's end, or else at its start, stands alone."""
     split: list[str] = []
     for word in text.split():
         if len(word) > 1 and word[-1] in _PUNCTUATION:

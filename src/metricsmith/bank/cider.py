@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.gram_numbers import IntArray, number_grams
+from metricsmith.bank.ngrams import IntArray, number_grams
 from metricsmith.bank.pairs import pair_up
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
@@ -72,8 +72,8 @@ class Entries:
     """The tf-idf vectors of t texts for one n: one entry for each text and different n-gram in it.
 
     Entries are sorted by text, then by where the n-gram first stands, so that sums over a text never depend
-    on the other texts. `keys` says which text and n-gram an entry is; `starts` and `sizes`, shape (t,), say
-    where a text's entries are; `norms`, shape (t,), are the vectors' Euclidean lengths, 0 without n-grams.
+    on the other texts. `keys` holds the text and n-gram of an entry; `starts` and `sizes`, shape (t,), the places
+    of a text's entries; `norms`, shape (t,), are the vectors' Euclidean lengths, 0 without n-grams.
     """
 
     keys: IntArray
@@ -168,15 +168,16 @@ def document_frequencies(batch: TextBatch) -> dict[str, Any]:
     counts: Counter[str] = Counter()
     for document in documents:
         tokenised = [words(text.lower()) for text in document]
-        counts.update({gram for tokens in tokenised for order in range(1, ORDER + 1) for gram in _grams(tokens, order)})
+        counts.update(
+            {
+                gram
+                for tokens in tokenised
+                for order in range(1, ORDER + 1)
+                for gram in map(" ".join, zip(*(tokens[start:] for start in range(order)), strict=False))
+            }
+        )
     frequencies = {gram: count for gram, count in sorted(counts.items()) if count > 1}
     return {"documents": len(documents), "frequencies": frequencies}
-
-
-def _grams(tokens: Sequence[str], order: int) -> list[str]:
-    if order == 1:
-        return list(tokens)
-    return list(map(" ".join, zip(*(tokens[start:] for start in range(order)), strict=False)))
 
 
 FAMILY = Family(CARD, compute, document_frequencies)

@@ -1,4 +1,4 @@
-"""Flesch-Kincaid grade level: how many years of school an English text asks for."""
+"""Flesch-Kincaid grade level: the years of school that an English text asks for."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
 
 
 def flesch_kincaid_grade(text: str) -> float:
-    """The grade of `text`, at least -3.4; NaN if it has no word.
+    """Returns the grade of `text`, at least -3.4; NaN if it has no word.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def flesch_kincaid_grade(text: str) -> float:
 
 @lru_cache(maxsize=65536)
 def syllables(word: str) -> int:
-    """How many syllables the parts of `word` have by American English hyphenation, at least 1."""
+    """Returns the syllables in the parts of `word` by American English hyphenation, at least 1."""
     parts = _letters(word.lower().replace("'", "").replace("’", ""))
     return max(1, sum(len(_hyphenation().positions(part)) + 1 for part in parts))
 

@@ -1,28 +1,30 @@
-"""Clipped n-gram matches of many rows at once, the arithmetic below BLEU, chrF, GLEU and ROUGE-N.
+"""N-grams of many texts at once: clipped matches of rows, and numbers for equal n-grams of a batch.
 
-A text is a string of symbols: its characters, or one character per distinct word (`symbols`). Windows of
-a fixed length become integers; one sort then serves every n-gram length, because shorter n-grams are the
-leading bits of longer ones.
+For the matches below BLEU, chrF, GLEU and ROUGE-N a text is a string of symbols: its characters, or one character per
+distinct word (`symbols`). Windows of a fixed length become integers; one sort then serves every n-gram length, because
+shorter n-grams are the leading bits of longer ones. For the table below CIDEr, PARENT and SARI equal n-grams get equal
+numbers (`number_grams`); longer n-grams are numbered by extending shorter ones, so that neither vocabulary nor length
+is limited.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ngram_totals", "shared_ngrams", "symbols"]
+__all__ = ["Grams", "IntArray", "ngram_totals", "number_grams", "shared_ngrams", "symbols"]
 
 IntArray = NDArray[np.int64]
-
 _CHUNK = 512
 _KEY_BITS = 63
 
 
 def symbols(*texts: Sequence[Hashable]) -> tuple[str, ...]:
-    """Write token sequences as strings, one character per distinct token, equal tokens alike.
+    """Writes token sequences as strings, one character per distinct token, equal tokens alike.
 
     Examples
     --------
@@ -35,13 +37,13 @@ def symbols(*texts: Sequence[Hashable]) -> tuple[str, ...]:
 
 
 def ngram_totals(lengths: Sequence[int], order: int) -> IntArray:
-    """How many n-grams of length 1 to `order` texts of these lengths have: shape (n, order)."""
+    """Returns the number of n-grams of length 1 to `order` in texts of these lengths: shape (n, order)."""
     counts = np.asarray(lengths, dtype=np.int64)[:, None] - np.arange(order)
     return np.asarray(np.maximum(counts, 0), dtype=np.int64)
 
 
 def shared_ngrams(rows: Sequence[Sequence[str]], order: int) -> IntArray:
-    """Count the n-grams that each row's first text shares with its other texts.
+    """Counts the n-grams that each row's first text shares with its other texts.
 
     An n-gram counts as often as it occurs in the first text, at most as often as in that one of the
     other texts where it is most frequent (Papineni et al. 2002, modified precision).
@@ -122,7 +124,7 @@ def _match_sorted(keys: IntArray, sides: IntArray, rows: int, width: int, order:
 
 
 def _count_wide(row: Sequence[str], order: int) -> IntArray:
-    """The same for one row whose symbols are too many to pack into 63 bits."""
+    """Counts one row whose symbols are too many to pack into 63 bits."""
     counted = []
     for length in range(1, order + 1):
         candidate, *others = (
@@ -133,3 +135,48 @@ def _count_wide(row: Sequence[str], order: int) -> IntArray:
             most |= other
         counted.append((candidate & most).total())
     return np.array([counted], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Grams:
+    """All n-grams of one length, in the order of the texts: m of them.
+
+    Parameters
+    ----------
+    owners : int array (m,)
+        The text in which the n-gram stands.
+    places : int array (m,)
+        The place at which it begins, counted through all texts.
+    numbers : int array (m,)
+        From 0, equal exactly where n-grams are equal.
+    different : int
+        The number of different ones.
+    """
+
+    owners: IntArray
+    places: IntArray
+    numbers: IntArray
+    different: int
+
+
+def number_grams(texts: Sequence[Sequence[str]], order: int) -> Iterator[Grams]:
+    """Yields the n-grams of tokenised texts, n = 1 to `order`.
+
+    Examples
+    --------
+    >>> one, two = number_grams([["a", "b", "a"], ["b", "a"]], 2)
+    >>> one.numbers.tolist(), two.numbers.tolist(), two.owners.tolist()
+    ([0, 1, 0, 1, 0], [0, 1, 1], [0, 0, 1])
+    """
+    known: dict[str, int] = {}
+    tokens = np.array([known.setdefault(token, len(known)) for text in texts for token in text], dtype=np.int64)
+    owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+    places = np.arange(len(tokens))
+    numbers, different = tokens, len(known)
+    for length in range(1, order + 1):
+        yield Grams(owners[places], places, numbers, different)
+        longer = places + length < len(tokens)
+        longer[longer] = owners[places[longer] + length] == owners[places[longer]]
+        places = places[longer]
+        found, numbers = np.unique(numbers[longer] * len(known) + tokens[places + length], return_inverse=True)
+        different = len(found)

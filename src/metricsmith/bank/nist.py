@@ -1,4 +1,4 @@
-"""NIST: BLEU's precision with n-grams weighted by how informative they are."""
+"""NIST: BLEU's precision with n-grams weighted by their information."""
 
 from __future__ import annotations
 
@@ -108,13 +108,14 @@ def sentence_nist(candidate: Sequence[str], references: Sequence[Sequence[str]])
         reference_words += best_length
         own_starts = [start for start, gram in zip(own_starts, grams, strict=False) if gram in pooled]
         shorter = pooled
-    return precision * _penalty(order * len(own) / reference_words)
+    ratio = order * len(own) / reference_words
+    return precision * (math.exp(_BREVITY * math.log(ratio) ** 2) if ratio < 1.0 else 1.0)
 
 
 def _information(
     counts: Mapping[str, int], shared: Mapping[str, int], pooled: Mapping[str, int], shorter: Mapping[str, int]
 ) -> float:
-    """Bits of the n-grams that candidate and reference share, clipped at the smaller count.
+    """Returns the bits of the n-grams that candidate and reference share, clipped at the smaller count.
 
     Added up in the candidate's order and with nltk's logarithm, so that references tie where they tie there.
     """
@@ -125,10 +126,6 @@ def _information(
             if before != times:
                 bits += min(count, shared[gram]) * math.log(before / times, 2)
     return bits
-
-
-def _penalty(ratio: float) -> float:
-    return math.exp(_BREVITY * math.log(ratio) ** 2) if ratio < 1.0 else 1.0
 
 
 FAMILY = Family(CARD, compute)

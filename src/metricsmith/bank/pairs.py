@@ -18,7 +18,7 @@ __all__ = ["Pairs", "pair_up", "string_scorer"]
 class Pairs:
     """m pairs of output and reference out of n rows, row by row, references in the order given.
 
-    `counts[i]` is how many pairs row i has; blank references make none.
+    `counts[i]` is the number of pairs of row i; blank references make none.
     """
 
     outputs: Sequence[str]
@@ -26,7 +26,7 @@ class Pairs:
     counts: NDArray[np.int64]
 
     def best(self, values: FloatArray, *, highest: bool = True) -> FloatArray:
-        """The best of each row's values: (m,) to (n,); NaN for a row without pairs."""
+        """Returns the best of each row's values: (m,) to (n,); NaN for a row without pairs."""
         result = np.full(len(self.counts), np.nan)
         filled = self.counts > 0
         if filled.any():
@@ -35,7 +35,7 @@ class Pairs:
         return result
 
     def best_index(self, values: FloatArray) -> NDArray[np.int64]:
-        """Which pair is the best of each row: (m,) to (n,); the first of ties, -1 for a row without pairs."""
+        """Returns the place of each row's best pair: (m,) to (n,); the first of ties, -1 for a row without pairs."""
         starts = self._starts
         return np.array(
             [
@@ -51,7 +51,7 @@ class Pairs:
 
 
 def pair_up(batch: TextBatch) -> Pairs:
-    """Pair each output with each of its references that is not blank."""
+    """Pairs each output with each of its references that is not blank."""
     kept = [[text for text in references if text.strip()] for references in batch.references]
     counts = np.array([len(references) for references in kept], dtype=np.int64)
     outputs = [output for output, references in zip(batch.outputs, kept, strict=True) for _ in references]
@@ -59,7 +59,7 @@ def pair_up(batch: TextBatch) -> Pairs:
 
 
 def string_scorer(scorer: Any, outputs: Sequence[str], references: Sequence[str]) -> FloatArray:
-    """Apply a rapidfuzz scorer to m pairs of strings in one call: shape (m,).
+    """Applies a rapidfuzz scorer to m pairs of strings in one call: shape (m,).
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.gram_numbers import Grams, IntArray, number_grams
+from metricsmith.bank.ngrams import Grams, IntArray, number_grams
 from metricsmith.bank.pairs import pair_up
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
@@ -77,7 +77,7 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
 
 
 def pseudo_parent(triples: Sequence[tuple[Sequence[str], Sequence[str], Collection[str]]]) -> list[float]:
-    """PARENT's F1 in [0, 1] of m outputs.
+    """Returns PARENT's F1 in [0, 1] of m outputs.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _geometric_mean(shares: Sequence[float]) -> float:
 def _shares(
     triples: Sequence[tuple[Sequence[str], Sequence[str], Collection[str]]],
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """For each triple, entailed precision and weighted recall by n, without n that the text is too short for."""
+    """Returns for each triple entailed precision and weighted recall by n, without n that the text is too short for."""
     precisions: list[list[float]] = [[] for _ in triples]
     recalls: list[list[float]] = [[] for _ in triples]
     texts = [text for output, reference, _ in triples for text in (output, reference)]
@@ -130,7 +130,7 @@ def _shares(
 
 
 def _matches(grams: Grams, supported: IntArray, pairs: int) -> tuple[list[float], list[float]]:
-    """By pair, how many n-grams output and reference share, and how many tokens of those the table has."""
+    """Returns by pair the n-grams that output and reference share, and the tokens of those that the table has."""
     keys = grams.owners // 2 * grams.different + grams.numbers
     _, first, group = np.unique(keys, return_index=True, return_inverse=True)
     ours = np.bincount(group, grams.owners % 2 == 0, minlength=len(first))

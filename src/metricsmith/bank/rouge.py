@@ -107,7 +107,11 @@ def rouge(batch: TextBatch, outputs: Sequence[str], tokenise: Callable[[str], li
         if kind == "rouge_l":
             scores |= _parts(kind, pairs, _subsequences(rows), sizes)
         elif kind == "rouge_lsum":
-            scores |= _parts(kind, pairs, _line_subsequences(pairs, rows, tokenise), sizes)
+            shared = _subsequences(rows)
+            for index, texts in enumerate(zip(pairs.outputs, pairs.references, strict=True)):
+                if any("\n" in text for text in texts):  # without line breaks it is rouge_l
+                    shared[index] = _union_matches(*([tokenise(line) for line in text.split("\n")] for text in texts))
+            scores |= _parts(kind, pairs, shared, sizes)
         else:
             order = int(kind[-1])
             shared = shared_ngrams(rows, order)[:, -1].astype(float)
@@ -116,7 +120,7 @@ def rouge(batch: TextBatch, outputs: Sequence[str], tokenise: Callable[[str], li
 
 
 def _parts(kind: str, pairs: Pairs, shared: FloatArray, sizes: FloatArray) -> dict[str, FloatArray]:
-    """Precision, recall and F1 of each row, from the pair with the highest F1."""
+    """Returns precision, recall and F1 of each row, from the pair with the highest F1."""
     precision, recall = (shared / np.maximum(size, 1) for size in sizes.T)
     total = precision + recall
     f1 = 2 * precision * recall / np.where(total > 0, total, 1)
@@ -139,7 +143,7 @@ def _finder() -> Callable[[str], list[str]]:
 
 
 def rouge_tokens(text: str) -> list[str]:
-    """Lower-cased words without marks, those longer than three characters stemmed.
+    """Returns lower-cased words without marks, those longer than three characters stemmed.
 
     Equal to rouge-score's default tokeniser with stemming, except that letters of scripts other than Latin
     are kept.
@@ -148,30 +152,18 @@ def rouge_tokens(text: str) -> list[str]:
 
 
 def plain_tokens(text: str) -> list[str]:
-    """The same without stemming."""
+    """Returns the words of `rouge_tokens` without stemming."""
     lowered = text.lower()
     return _find_ascii_tokens(lowered) if lowered.isascii() else _finder()(lowered)
 
 
 def _subsequences(rows: Sequence[tuple[str, ...]]) -> FloatArray:
-    """Length of the longest common subsequence of each pair: shape (m,)."""
+    """Returns the length of the longest common subsequence of each pair: shape (m,)."""
     from rapidfuzz.distance import LCSseq
     from rapidfuzz.process import cpdist
 
     left, right = [row[0] for row in rows], [row[1] for row in rows]
     return np.asarray(cpdist(left, right, scorer=LCSseq.similarity, dtype=np.int64), dtype=float)
-
-
-def _line_subsequences(
-    pairs: Pairs, rows: Sequence[tuple[str, ...]], tokenise: Callable[[str], list[str]]
-) -> FloatArray:
-    """Summary-level matches of each pair: shape (m,); without line breaks the same as `_subsequences`."""
-    shared = _subsequences(rows)
-    for index, (output, reference) in enumerate(zip(pairs.outputs, pairs.references, strict=True)):
-        if "\n" in output or "\n" in reference:
-            lines = [[tokenise(line) for line in text.split("\n")] for text in (output, reference)]
-            shared[index] = _union_matches(*lines)
-    return shared
 
 
 def _union_matches(candidate: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -> int:
@@ -192,7 +184,7 @@ def _union_matches(candidate: Sequence[Sequence[str]], reference: Sequence[Seque
 
 
 def common_places(line: Sequence[str], other: Sequence[str]) -> list[int]:
-    """The places in `line` of one longest common subsequence with `other`, the one rouge-score reads out.
+    """Returns the places in `line` of one longest common subsequence with `other`, the one rouge-score reads out.
 
     Rows of the length table are bit vectors over `line`, one for each start of `other`: a zero bit is a
     place where the length grows (Hyyrö 2004, Bit-parallel LCS-length computation revisited).

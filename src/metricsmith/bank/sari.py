@@ -1,4 +1,4 @@
-"""SARI: which n-grams a rewrite keeps, adds and deletes, judged by the references and by the input."""
+"""SARI: the n-grams that a rewrite keeps, adds and deletes, judged by the references and by the input."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.gram_numbers import Grams, IntArray, number_grams
+from metricsmith.bank.ngrams import Grams, IntArray, number_grams
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
@@ -107,7 +107,7 @@ def sari(rows: Sequence[Sequence[Sequence[str]]]) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """Which row each text belongs to and its place there, and how many references each row has."""
+    """The row of each text and its place there, and the number of references of each row."""
 
     rows: IntArray
     places: IntArray

@@ -98,7 +98,7 @@ def self_bleu(tokens: Sequence[Sequence[str]]) -> float:
 
 
 def _matches_with_others(texts: Sequence[str]) -> list[list[int]]:
-    """For each order, each sentence's n-grams clipped at their largest count in any other sentence."""
+    """Returns for each order each sentence's n-grams, clipped at their largest count in any other sentence."""
     starts: list[Sequence[int]] = [range(len(text)) for text in texts]
     matches = []
     for order in range(1, ORDER + 1):
@@ -107,7 +107,11 @@ def _matches_with_others(texts: Sequence[str]) -> list[list[int]]:
             for text, kept in zip(texts, starts, strict=True)
         ]
         largest = _two_largest(counted)
-        matches.append([sum(_clipped(n, *largest[gram]) for gram, n in counts.items()) for counts in counted])
+        clipped = [
+            [count if count < largest[gram][0] else largest[gram][1] for gram, count in counts.items()]
+            for counts in counted
+        ]
+        matches.append([sum(counts) for counts in clipped])
         # a longer n-gram is shared only where its beginning is
         starts = [
             [start for start in kept if largest.get(text[start : start + order], (0, 0))[1]]
@@ -116,12 +120,8 @@ def _matches_with_others(texts: Sequence[str]) -> list[list[int]]:
     return matches
 
 
-def _clipped(count: int, first: int, second: int) -> int:
-    return count if count < first else second
-
-
 def _two_largest(counted: Sequence[Mapping[str, int]]) -> dict[str, tuple[int, int]]:
-    """The two largest counts of each n-gram: a sentence that holds the first is clipped at the second."""
+    """Returns the two largest counts of each n-gram: a sentence that holds the first is clipped at the second."""
     largest: dict[str, tuple[int, int]] = {}
     for counts in counted:
         for gram, count in counts.items():

@@ -76,27 +76,23 @@ CARD = MetricCard(
 
 def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
     """Score every row against its references."""
-    rates = [
-        _rate(output, [text for text in texts if text.strip()])
-        for output, texts in zip(batch.outputs, batch.references, strict=True)
-    ]
-    scores = np.array(rates, dtype=float)
+    scores = np.full(len(batch), math.nan)
+    for row, (output, texts) in enumerate(zip(batch.outputs, batch.references, strict=True)):
+        references = [text.lower().split() for text in texts if text.strip()]
+        if references:
+            candidate, *targets = symbols(output.lower().split(), *references)
+            edits = min(translation_edits(candidate, target) for target in targets)
+            scores[row] = 100.0 * edits * len(targets) / sum(map(len, targets))
     return dict.fromkeys(outputs, scores)
 
 
-def _rate(output: str, references: Sequence[str]) -> float:
-    if not references:
-        return math.nan
-    candidate, *targets = symbols(output.lower().split(), *(text.lower().split() for text in references))
-    edits = min(translation_edits(candidate, target) for target in targets)
-    return 100.0 * edits * len(targets) / sum(map(len, targets))
-
-
 def translation_edits(candidate: str, reference: str) -> int:
-    """Edits and block shifts that turn one string of symbols into another, one symbol per word.
+    """Returns the edits and block shifts that turn one string of symbols into another, one symbol per word.
 
     Equals the first number that sacrebleu 2.6's ``translation_edit_rate`` returns for the words.
     """
+    from rapidfuzz.distance import Levenshtein
+
     shifts = tried = 0
     while candidate != reference:
         gain, shifted, tried = _best_shift(candidate, reference, tried)
@@ -104,7 +100,10 @@ def translation_edits(candidate: str, reference: str) -> int:
             break
         shifts += 1
         candidate = shifted
-    return shifts + _distance(candidate, reference)
+    distance = int(Levenshtein.distance(candidate, reference))
+    if _needs_beam(distance, len(candidate), len(reference)):
+        distance = _table(candidate, reference)[-1][-1]
+    return shifts + distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,7 @@ class _Alignment:
 
 
 def _best_shift(candidate: str, reference: str, tried: int) -> tuple[int, str, int]:
-    """The shift that saves most edits, what it saves, and how many candidates were tried by then.
+    """Returns the saving of the best shift, the shifted text, and the number of candidates tried by then.
 
     Of equal savings the longest block wins, then the earliest, then the one moved to the earliest place.
     """
@@ -131,8 +130,10 @@ def _best_shift(candidate: str, reference: str, tried: int) -> tuple[int, str, i
     aligned = _align(candidate, reference)
     moves: list[tuple[int, int, int]] = []
     for start, place, length in _common_blocks(candidate, reference):
-        if _is_settled(aligned, start, place, length):
-            continue
+        wrong_here = aligned.candidate_errors[start + length] - aligned.candidate_errors[start]
+        wrong_there = aligned.reference_errors[place + length] - aligned.reference_errors[place]
+        if not wrong_here or not wrong_there or start <= aligned.places[place] < start + length:
+            continue  # all right already on either side, or aligned with itself: moving the block is pointless
         moves.extend((-length, start, target) for target in _targets(aligned.places, place, length))
         if tried + len(moves) >= _MAX_CANDIDATES:
             break
@@ -155,7 +156,7 @@ def _best_shift(candidate: str, reference: str, tried: int) -> tuple[int, str, i
 
 
 def _common_blocks(candidate: str, reference: str) -> Iterator[tuple[int, int, int]]:
-    """Equal blocks (start in candidate, start in reference, length), prefixes of a block included."""
+    """Yields equal blocks (start in candidate, start in reference, length), prefixes of a block included."""
     places = defaultdict(list)
     for place, symbol in enumerate(reference):
         places[symbol].append(place)
@@ -170,15 +171,8 @@ def _common_blocks(candidate: str, reference: str) -> Iterator[tuple[int, int, i
                 yield start, place, length
 
 
-def _is_settled(aligned: _Alignment, start: int, place: int, length: int) -> bool:
-    """Whether moving a block is pointless: all right already on either side, or aligned with itself."""
-    wrong_here = aligned.candidate_errors[start + length] - aligned.candidate_errors[start]
-    wrong_there = aligned.reference_errors[place + length] - aligned.reference_errors[place]
-    return not wrong_here or not wrong_there or start <= aligned.places[place] < start + length
-
-
 def _targets(places: Sequence[int], place: int, length: int) -> Iterator[int]:
-    """Places in the candidate before which to insert the block; equal neighbours once."""
+    """Yields places in the candidate before which to insert the block; equal neighbours once."""
     last = -1
     for offset in range(place - 1, place + length):
         target = 0 if offset < 0 else places[offset] + 1
@@ -188,7 +182,7 @@ def _targets(places: Sequence[int], place: int, length: int) -> Iterator[int]:
 
 
 def _shift(text: str, start: int, length: int, target: int) -> str:
-    """Move ``text[start : start + length]`` to before place `target`."""
+    """Moves ``text[start : start + length]`` to before place `target`."""
     block, end = text[start : start + length], start + length
     if target < start:
         return text[:target] + block + text[target:start] + text[end:]
@@ -197,17 +191,8 @@ def _shift(text: str, start: int, length: int, target: int) -> str:
     return text[:start] + text[end : length + target] + block + text[length + target :]
 
 
-def _distance(candidate: str, reference: str) -> int:
-    from rapidfuzz.distance import Levenshtein
-
-    distance = int(Levenshtein.distance(candidate, reference))
-    if _needs_beam(distance, len(candidate), len(reference)):
-        return _table(candidate, reference)[-1][-1]
-    return distance
-
-
 def _needs_beam(distance: int, candidate_length: int, reference_length: int) -> bool:
-    """Whether the beam may cut off every optimal alignment.
+    """Returns True if the beam may cut off every optimal alignment.
 
     An alignment with `distance` edits has at most (distance + length difference) / 2 insertions (or
     deletions), so it strays at most one place further than that from the beam's middle.
@@ -216,7 +201,7 @@ def _needs_beam(distance: int, candidate_length: int, reference_length: int) -> 
 
 
 def _table(candidate: str, reference: str) -> list[list[int]]:
-    """Edit distances of all prefixes, filled only within sacrebleu's beam around the diagonal."""
+    """Returns edit distances of all prefixes, filled only within sacrebleu's beam around the diagonal."""
     width = len(reference) + 1
     ratio = len(reference) / len(candidate) if candidate else 1.0
     beam = math.ceil(ratio / 2 + _BEAM) if ratio / 2 > _BEAM else _BEAM
@@ -238,7 +223,7 @@ def _table(candidate: str, reference: str) -> list[list[int]]:
 
 
 def _align(candidate: str, reference: str) -> _Alignment:
-    """Read one optimal alignment out of the table, from the end.
+    """Reads one optimal alignment out of the table, from the end.
 
     Where several steps are optimal, keeping or replacing a word comes first, then dropping a word of the
     candidate, as in Tercom.

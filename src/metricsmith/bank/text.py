@@ -46,7 +46,7 @@ def _token_finder() -> Callable[[str], list[str]]:
 
 
 def words(text: str) -> list[str]:
-    """Split `text` into words and punctuation marks.
+    """Splits `text` into words and punctuation marks.
 
     Punctuation marks, symbols and emoji are tokens of their own, except inside a word
     (``well-known``, ``u.s``, ``3,000.5``). English clitics are split off (``do`` + ``n't``,
@@ -85,7 +85,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def sentences(text: str) -> list[str]:
-    """Split `text` into sentences.
+    """Splits `text` into sentences.
 
     A sentence ends at white space after ``.``, ``!``, ``?`` or ``…`` (closing quotes and brackets
     included), after the full-width marks of Chinese and Japanese, and at a line break. Common titles

@@ -1,4 +1,4 @@
-"""How well metrics agree with gold scores over systems and segments, and error spans with marked ones.
+"""Agreement of metrics with gold scores over systems and segments, and of error spans with marked ones.
 
 Scores are matrices of shape (k, n): k systems in rows, n segments in columns, higher is better on both sides, NaN
 where there is no score. A cell without a score on either side is left out, and results count what was left out.
@@ -14,14 +14,15 @@ from metricsmith.meta_evaluation.evaluation import (
     mean_rating,
     tasks_by_name,
 )
-from metricsmith.meta_evaluation.grouping import (
+from metricsmith.meta_evaluation.jackknife import measure_interval
+from metricsmith.meta_evaluation.matrices import (
     CORRELATIONS,
     Grouping,
+    Measure,
     complete_segments,
     segment_correlation,
     system_means,
 )
-from metricsmith.meta_evaluation.intervals import measure_interval
 from metricsmith.meta_evaluation.measures import (
     MEASURES,
     SegmentAccuracy,
@@ -31,10 +32,9 @@ from metricsmith.meta_evaluation.measures import (
     SystemCorrelation,
     measure,
 )
-from metricsmith.meta_evaluation.pair_swaps import perm_pairs
-from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
+from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy, perm_pairs
 from metricsmith.meta_evaluation.ranking import RankTable, TaskAverage, average_over_tasks, rank_table
-from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, chance_floor, perm_both
+from metricsmith.meta_evaluation.significance import ChanceFloor, chance_floor, perm_both
 from metricsmith.meta_evaluation.spans import (
     CharacterF1,
     LocatedSpans,

@@ -1,4 +1,4 @@
-"""Several metrics on several tasks: values with intervals, clusters, and what chance and another rater get."""
+"""Several metrics on several tasks: values with intervals and clusters, and the values of chance and of raters."""
 
 from __future__ import annotations
 
@@ -15,22 +15,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
-from metricsmith.meta_evaluation.intervals import measure_interval
+from metricsmith.meta_evaluation.jackknife import measure_interval
+from metricsmith.meta_evaluation.matrices import FloatArray, Measure, measure_value, paired_matrices
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, SoftSystemAccuracy, measure
 from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over_tasks, rank_table
-from metricsmith.meta_evaluation.significance import ChanceFloor, Measure, Swap, chance_floor, chance_floors, measured
+from metricsmith.meta_evaluation.significance import ChanceFloor, Swap, chance_floor, chance_floors
 from metricsmith.stats.resampling import Groups, Interval
 from metricsmith.threads import one_thread
 
 __all__ = [
-    "WMT24", "MetricResult", "TaskResult", "average_tasks", "evaluate_task", "evaluate_tasks", "mean_rating",
+    "MetricResult",
+    "TaskResult",
+    "WMT24",
+    "average_tasks",
+    "evaluate_task",
+    "evaluate_tasks",
+    "mean_rating",
     "tasks_by_name",
-]  # fmt: skip
+]
 
 WMT24 = ("spa", "acc-t")
 """The two measures that WMT24 averages, over language pairs, and Table 2 of GEMBA-MQM V2 after it."""
-
 UNDEFINED = Interval(math.nan, math.nan)
 
 
@@ -46,7 +51,7 @@ class MetricResult:
     interval : Interval
         95 % by default; NaN ends where it is undefined.
     chance : ChanceFloor
-        What the metric's own scores get when they are laid at random beside the outputs.
+        The values of the metric's own scores when they are laid at random beside the outputs.
     rank : int or None
         The cluster, from 1. None for raters, which are measured against other gold scores, and undefined values.
     epsilon : float
@@ -112,8 +117,14 @@ def tasks_by_name(names: Sequence[str], *, seed: int = 0, decimals: int | None =
         raise OptionError(f"seed={seed!r} must be a whole number from 0")
     if decimals is not None and decimals < 0:
         raise OptionError(f"decimals={decimals} must be 0 or more: 6 is free of float noise")
-    wanted = [name for given in names or WMT24 for name in (MEASURES if given == "all" else (given,))]
-    return {name: _set(measure(name), seed, decimals) for name in wanted}
+    found: dict[str, Measure] = {}
+    for name in (name for given in names or WMT24 for name in (MEASURES if given == "all" else (given,))):
+        found[name] = statistic = measure(name)
+        if isinstance(statistic, SoftSystemAccuracy):
+            found[name] = replace(statistic, seed=seed)
+        elif isinstance(statistic, SegmentAccuracy):
+            found[name] = replace(statistic, decimals=decimals)
+    return found
 
 
 @one_thread()
@@ -176,7 +187,9 @@ def evaluate_task(
         floor = floor or chance_floor(statistic, scores, truth, seed=seed)
         return MetricResult(name, value, interval, floor, rank, **_details(found))
 
-    defined = {name: scores for name, scores in matrices.items() if not math.isnan(measured(statistic, scores, common))}
+    defined = {
+        name: scores for name, scores in matrices.items() if not math.isnan(measure_value(statistic, scores, common))
+    }
     ranked: list[MetricResult] = []
     p_values: tuple[tuple[float, ...], ...] = ()
     if defined:
@@ -285,14 +298,8 @@ def mean_rating(raters: Sequence[ArrayLike]) -> FloatArray:
     return np.where(count > 0, rounded, math.nan)
 
 
-def _set(statistic: Measure, seed: int, decimals: int | None) -> Measure:
-    if isinstance(statistic, SoftSystemAccuracy):
-        return replace(statistic, seed=seed)
-    return replace(statistic, decimals=decimals) if isinstance(statistic, SegmentAccuracy) else statistic
-
-
 def _common(metrics: Mapping[str, ArrayLike], gold: ArrayLike) -> tuple[dict[str, FloatArray], FloatArray]:
-    """Metrics and gold without the cells that one of them lacks."""
+    """Returns metrics and gold without the cells that one of them lacks."""
     if not metrics:
         raise DataError("there are no metrics to evaluate: give at least one matrix of scores")
     common = paired_matrices(gold, gold)[0]
@@ -307,7 +314,7 @@ def _common(metrics: Mapping[str, ArrayLike], gold: ArrayLike) -> tuple[dict[str
 
 
 def _each_against_the_others(raters: Mapping[str, ArrayLike]) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Every rater's ratings and the mean of the others' by name, for raters who share an output with another."""
+    """Returns by name a rater's ratings and the mean of the others', for raters who share an output with another."""
     pairs = {}
     for name, ratings in raters.items():
         others = [other for who, other in raters.items() if who != name]
@@ -319,7 +326,7 @@ def _each_against_the_others(raters: Mapping[str, ArrayLike]) -> dict[str, tuple
 
 
 def _details(found: Any) -> dict[str, Any]:
-    """What a measure says beside its value, under the names of `MetricResult`."""
+    """Returns the numbers that a measure gives beside its value, under the names of `MetricResult`."""
     used = getattr(found, "groups_used", getattr(found, "segments", 0))
     dropped = getattr(found, "groups_dropped", getattr(found, "segments_dropped", 0))
     numbers = {name: float(getattr(found, name, math.nan)) for name in ("epsilon", "error")}

@@ -1,7 +1,8 @@
-"""Rank correlations, and correlations by item, between two metrics that exchange cells: as in the module `exchange`.
+"""Differences of correlations between two metrics that exchange cells, as in `exchanged_accuracies`.
 
-By item, a mixture's rank sums are products of the swaps with small matrices: which of two cells of an item is greater
-depends on the swaps of the two alone.
+Over all cells, sums over cells are linear in the swaps, so that a draw is a product with one vector. By item, a
+mixture's rank sums are products of the swaps with small matrices: the order of two cells of an item depends on the
+swaps of the two alone.
 """
 
 from __future__ import annotations
@@ -12,24 +13,60 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from metricsmith.meta_evaluation.grouping import FloatArray
-from metricsmith.meta_evaluation.rank_jackknife import concordance_by_cell
+from metricsmith.meta_evaluation.exchanged_accuracies import CompleteCells, undefined_differences
+from metricsmith.meta_evaluation.jackknife import concordance_by_cell
+from metricsmith.meta_evaluation.matrices import CORRELATIONS, FloatArray, without_rounding
 from metricsmith.stats.correlation import midranks
 from metricsmith.stats.resampling.permutation import Swapped
 
-__all__ = ["item_kendall", "item_pearson", "item_spearman", "pooled_kendall", "pooled_spearman"]
+__all__ = [
+    "exchanged_item_kendall",
+    "exchanged_item_pearson",
+    "exchanged_item_spearman",
+    "exchanged_pooled_kendall",
+    "exchanged_pooled_pearson",
+    "exchanged_pooled_spearman",
+    "exchanged_system_correlations",
+]
 
 BoolArray = NDArray[np.bool_]
-Sums = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 NOTHING = 1e-12  # of a sum of squares: what is left of it by rounding alone
+Sums = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 DIGITS = 13  # of a difference of correlations; what follows is rounding, and differences that are equal must be so
 EXACT = 200  # systems up to which sums of ranks and their squares are whole numbers in single precision
 
 
-def pooled_kendall(
+def exchanged_pooled_pearson(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+    """Exchanges Pearson's correlation over all cells: sums, sums of squares and of products are linear in the swaps."""
+    present = ~np.isnan(gold)
+    a, b, y = first[present], second[present], gold[present]
+    if not y.size or not np.ptp(y):
+        return undefined_differences
+    y = (y - y.mean()) / np.ptp(y)
+    centre = (a.mean() + b.mean()) / 2
+    a, b = a - centre, b - centre
+    unit = max(float(np.abs(a).max()), float(np.abs(b).max()), 1e-300)
+    terms = [np.column_stack([side, side * side, side * y]) for side in (a / unit, b / unit)]
+    sums, apart = [term.sum(axis=0) for term in terms], terms[1] - terms[0]
+    spread = float((y * y).sum())
+
+    def correlation(found: FloatArray) -> FloatArray:
+        squares = found[:, 1] - found[:, 0] ** 2 / y.size
+        defined = squares > NOTHING * found[:, 1]
+        scale = np.sqrt(np.where(defined, squares, 1.0) * spread)
+        return np.asarray(np.where(defined, np.clip(found[:, 2] / scale, -1.0, 1.0), math.nan))
+
+    def differences(swap: BoolArray) -> FloatArray:
+        moved = swap.astype(float) @ apart
+        return correlation(sums[0] + moved) - correlation(sums[1] - moved)
+
+    return differences
+
+
+def exchanged_pooled_kendall(
     first: FloatArray, second: FloatArray, gold: FloatArray, *, approximately: bool = False
 ) -> Swapped | None:
-    """Kendall's tau-b over all cells; None where a mixture has ties, unless an approximation will do.
+    """Exchanges Kendall's tau-b over all cells; None where a mixture has ties, unless an approximation will do.
 
     With s = 1 for a kept and -1 for a swapped cell, concordant less discordant pairs are ``e + o`` for one mixture and
     ``e - o`` for the other, where o is linear in s. Without ties e cancels in the difference. With ties it counts by as
@@ -46,7 +83,7 @@ def pooled_kendall(
     gold_ties = np.bincount(y) / 2
     untied = pairs - float((gold_ties * (gold_ties - 1)).sum()) / 2
     if not untied > 0:
-        return lambda swap: np.full(len(swap), math.nan)
+        return undefined_differences
     if tied and not approximately:
         return None
     concordance = concordance_by_cell(x, y)
@@ -71,13 +108,13 @@ def pooled_kendall(
     return differences
 
 
-def pooled_spearman(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-    """Spearman's rho over all cells: scores of both metrics are sorted once, and ranks in a mixture are counted."""
+def exchanged_pooled_spearman(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+    """Exchanges Spearman's rho over all cells: both metrics are sorted once, and ranks in a mixture are counted."""
     present = ~np.isnan(gold)
     scores, truth = np.concatenate([first[present], second[present]]), gold[present]
     cells = truth.size
     if not cells or not np.ptp(truth):
-        return lambda swap: np.full(len(swap), math.nan)
+        return undefined_differences
     order = np.argsort(scores, kind="stable")
     cell, of_first = order % cells, order < cells
     levels = np.unique(scores, return_inverse=True)[1][order]
@@ -106,8 +143,8 @@ def pooled_spearman(first: FloatArray, second: FloatArray, gold: FloatArray) -> 
     return differences
 
 
-def item_pearson(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-    """Pearson's correlation by item: sums, sums of squares and of products are linear in the swaps."""
+def exchanged_item_pearson(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+    """Exchanges Pearson's correlation by item: sums, sums of squares and of products are linear in the swaps."""
     present = ~np.isnan(gold)
     counts = np.maximum(present.sum(axis=0), 1)
     sides, truth = np.where(present, [first, second], 0.0), np.where(present, gold, 0.0)
@@ -132,8 +169,8 @@ def item_pearson(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swa
     return differences
 
 
-def item_kendall(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-    """Kendall's tau-b by item."""
+def exchanged_item_kendall(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+    """Exchanges Kendall's tau-b by item."""
     present = ~np.isnan(gold)
     truth = _order(gold, gold)
     concordant = _mixed_sums(first, second, truth)
@@ -153,8 +190,8 @@ def item_kendall(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swa
     return differences
 
 
-def item_spearman(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-    """Spearman's rho by item, from twice the ranks less their mean: how many cells are lower, less how many higher."""
+def exchanged_item_spearman(first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+    """Exchanges Spearman's rho by item, from ranks less their mean, doubled: cells that are lower less cells higher."""
     present = ~np.isnan(gold)
     ranks = _mixed_sums(first, second, np.ones((), dtype=_order(gold, gold).dtype))
     truth = _order(gold, gold).sum(axis=2)
@@ -196,7 +233,7 @@ def _mixed_sums(first: FloatArray, second: FloatArray, weights: FloatArray | Non
 
 
 def _order(one: FloatArray, other: FloatArray) -> FloatArray:
-    """By item, whether each cell of the one is above (1) or below (-1) each of the other, shape (items, k, k)."""
+    """Returns by item 1 where a cell of the one is above a cell of the other, -1 below; shape (items, k, k)."""
     signs = np.sign(one.T[:, :, None] - other.T[:, None, :])
     return np.nan_to_num(signs).astype(np.float32 if len(one) <= EXACT else float)
 
@@ -214,3 +251,16 @@ def _mean(sums: FloatArray, scales: FloatArray) -> FloatArray:
     values = np.where(defined, np.clip(sums / np.sqrt(np.where(scales > 0, scales, 1.0)), -1.0, 1.0), 0.0)
     count = defined.sum(axis=0)
     return np.asarray(np.where(count > 0, values.sum(axis=0) / np.maximum(count, 1), math.nan))
+
+
+def exchanged_system_correlations(correlation: str, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
+    """Exchanges a correlation of system means."""
+    cells = CompleteCells(first, second, gold)
+    if not cells.segments:
+        return undefined_differences
+    truth = without_rounding(cells.gold.mean(axis=1), cells.gold)
+
+    def value(sums: FloatArray) -> FloatArray:
+        return CORRELATIONS[correlation](without_rounding(sums / cells.segments, cells.scores), truth)
+
+    return lambda swap: np.subtract(*map(value, cells.sums(swap)))

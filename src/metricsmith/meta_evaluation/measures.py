@@ -1,64 +1,160 @@
-"""The measures by name: what is computed from a metric's scores and gold scores, as values that can be compared."""
+"""The measures by name: functions of a metric's scores and gold scores whose values can be compared.
+
+A measure of `MEASURES` shares work between many metrics, resamples or parts of the segments where it can: the methods
+that `metricsmith.meta_evaluation.matrices.Measure` lists. The ``_against`` functions take gold, a matrix of shape
+(k, n), NaN where missing, and return a function of metrics that lack the same cells, shape (m, k, n), that returns
+their values, shape (m,): those of the measure to the last bit.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError, nearest
-from metricsmith.meta_evaluation import (
-    against,
-    exchange,
-    exchanged_correlations,
-    exchanged_systems,
-    jackknife,
-    rank_jackknife,
+from metricsmith.meta_evaluation.exchanged_accuracies import (
+    exchanged_accuracies,
+    exchanged_calibrated_accuracies,
+    exchanged_soft_accuracies,
+    exchanged_soft_accuracies_limit,
+    exchanged_system_accuracies,
 )
-from metricsmith.meta_evaluation.against import Against
-from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, segment_correlation, system_means
-from metricsmith.meta_evaluation.pair_swaps import perm_pairs
-from metricsmith.meta_evaluation.pairwise import PairwiseAccuracy, pairwise_accuracy
-from metricsmith.meta_evaluation.significance import Measure
+from metricsmith.meta_evaluation.exchanged_correlations import (
+    exchanged_item_kendall,
+    exchanged_item_pearson,
+    exchanged_item_spearman,
+    exchanged_pooled_kendall,
+    exchanged_pooled_pearson,
+    exchanged_pooled_spearman,
+    exchanged_system_correlations,
+)
+from metricsmith.meta_evaluation.jackknife import (
+    jackknifed_calibrated_accuracies,
+    jackknifed_item_accuracies,
+    jackknifed_item_correlations,
+    jackknifed_pooled_kendall,
+    jackknifed_pooled_pearson,
+    jackknifed_pooled_spearman,
+    jackknifed_soft_accuracies,
+    jackknifed_system_correlations,
+    jackknifed_values,
+)
+from metricsmith.meta_evaluation.matrices import (
+    FloatArray,
+    Grouping,
+    Measure,
+    grouped,
+    segment_correlation,
+    system_means,
+)
+from metricsmith.meta_evaluation.pairwise import GoldPairs, PairwiseAccuracy, pairwise_accuracy, perm_pairs
 from metricsmith.meta_evaluation.systems import (
     SoftPairwiseAccuracy,
     SystemPairwiseAccuracy,
     Ties,
+    random_signs,
+    reached,
     redrawn_accuracies,
     soft_pairwise_accuracy,
     system_pairwise_accuracy,
 )
 from metricsmith.stats import correlation as correlations
-from metricsmith.stats.correlation import GroupedCorrelation
+from metricsmith.stats.correlation import GroupedCorrelation, IntArray
 from metricsmith.stats.resampling import PermutationTest
 from metricsmith.stats.resampling.permutation import Exchange, Swapped
 
 __all__ = [
-    "MEASURES", "SegmentAccuracy", "SegmentCorrelation", "SoftSystemAccuracy", "SystemAccuracy", "SystemCorrelation",
+    "Against",
+    "MEASURES",
+    "SegmentAccuracy",
+    "SegmentCorrelation",
+    "SoftSystemAccuracy",
+    "SystemAccuracy",
+    "SystemCorrelation",
+    "accuracies_against",
+    "item_kendall_against",
     "measure",
-]  # fmt: skip
+    "soft_accuracies_against",
+]
 
-IntArray = NDArray[np.int64]
+Against = Callable[[FloatArray], FloatArray]
+AT_ONCE = 8  # metrics, whose product with the sign vectors then reads these once
 Correlation = Literal["kendall_tau_b", "pearson", "spearman"]
-
 POOLED = {
-    "kendall_tau_b": rank_jackknife.pooled_kendall,
-    "pearson": jackknife.pooled_pearson,
-    "spearman": rank_jackknife.pooled_spearman,
+    "kendall_tau_b": jackknifed_pooled_kendall,
+    "pearson": jackknifed_pooled_pearson,
+    "spearman": jackknifed_pooled_spearman,
 }
 EXCHANGED: Mapping[tuple[str, str], Exchange] = {
-    ("kendall_tau_b", "none"): exchanged_correlations.pooled_kendall,
-    ("pearson", "none"): exchange.pooled_pearson,
-    ("spearman", "none"): exchanged_correlations.pooled_spearman,
-    ("kendall_tau_b", "item"): exchanged_correlations.item_kendall,
-    ("pearson", "item"): exchanged_correlations.item_pearson,
-    ("spearman", "item"): exchanged_correlations.item_spearman,
+    ("kendall_tau_b", "none"): exchanged_pooled_kendall,
+    ("pearson", "none"): exchanged_pooled_pearson,
+    ("spearman", "none"): exchanged_pooled_spearman,
+    ("kendall_tau_b", "item"): exchanged_item_kendall,
+    ("pearson", "item"): exchanged_item_pearson,
+    ("spearman", "item"): exchanged_item_spearman,
 }
+
+
+def accuracies_against(gold: FloatArray, by: Grouping, epsilon: float | None, decimals: int | None) -> Against:
+    """`pairwise_accuracy` of many metrics: gold tells pairs apart once."""
+    pairs = GoldPairs(grouped(gold, gold, by)[0], decimals)
+
+    def value(metric: FloatArray) -> float:
+        own = grouped(metric, metric, by)[0]
+        return pairs.calibrated(own)[0] if epsilon is None else pairs.accuracy(own, epsilon)
+
+    return lambda metrics: np.array([value(metric) if pairs.used else math.nan for metric in metrics])
+
+
+def soft_accuracies_against(gold: FloatArray, draws: int, seed: int, ties: Ties) -> Against:
+    """`soft_pairwise_accuracy` of many metrics: gold's p-values once, one product with the sign vectors for several."""
+    whole = ~np.isnan(gold).any(axis=0)
+    segments = int(np.count_nonzero(whole))
+    if not segments or len(gold) < 2:
+        return lambda metrics: np.full(len(metrics), math.nan)
+    signs = random_signs(draws, segments, seed)
+    truth = reached(gold[:, whole] @ signs, gold[:, whole], ties)[:, 0]
+
+    def values(metrics: FloatArray) -> FloatArray:
+        found = []
+        for start in range(0, len(metrics), AT_ONCE):
+            sides = metrics[start : start + AT_ONCE][:, :, whole]
+            flipped = (sides.reshape(-1, segments) @ signs).reshape(*sides.shape[:2], draws)
+            for sums, side in zip(flipped, sides, strict=True):
+                found.append(1 - float(np.abs(reached(sums, side, ties)[:, 0] - truth).mean()) / draws)
+        return np.array(found)
+
+    return values
+
+
+def item_kendall_against(gold: FloatArray) -> Against:
+    """Kendall's tau-b by item of many metrics: gold's signs are made once, a metric's are counted in small numbers."""
+    small = np.int8 if len(gold) <= np.iinfo(np.int8).max else np.int32
+
+    def signs(scores: FloatArray, row: int) -> FloatArray:
+        below, above = scores[row] > scores[row + 1 :], scores[row] < scores[row + 1 :]
+        return np.asarray(np.subtract(below, above, dtype=small))
+
+    truth = [signs(gold, row) for row in range(len(gold) - 1)]
+    wanted = sum((np.abs(order).sum(axis=0, dtype=np.int64) for order in truth), np.zeros(gold.shape[1], np.int64))
+
+    def value(metric: FloatArray) -> float:
+        surplus, untied = np.zeros((2, gold.shape[1]), dtype=np.int64)
+        for row, order in enumerate(truth):
+            own = signs(metric, row)
+            surplus += (own * order).sum(axis=0, dtype=small)
+            untied += np.abs(own).sum(axis=0, dtype=small)
+        scale = np.sqrt(untied.astype(float) * wanted.astype(float))
+        defined = scale > 0
+        values = np.clip(surplus[defined] / scale[defined], -1.0, 1.0)
+        return math.fsum(values) / values.size if values.size else math.nan
+
+    return lambda metrics: np.array([value(metric) for metric in metrics])
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +167,26 @@ class SegmentAccuracy:
     decimals: int | None = None
 
     def __call__(self, metric: FloatArray, gold: FloatArray) -> PairwiseAccuracy:
-        """Matrices of shape (k, n)."""
+        """Returns the value for two matrices of shape (k, n)."""
         return pairwise_accuracy(metric, gold, by=self.by, epsilon=self.epsilon, decimals=self.decimals)
 
     def left_out(self, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
-        """As `jackknife.left_out`."""
+        """Returns the values without each part of the segments."""
         if self.by != "item":
-            return jackknife.left_out(self, metric, gold, parts)
+            return jackknifed_values(self, metric, gold, parts)
         if self.epsilon is None:
-            return jackknife.calibrated_accuracies(metric, gold, parts, self.decimals)
-        return jackknife.item_accuracies(metric, gold, parts, self.epsilon, self.decimals)
+            return jackknifed_calibrated_accuracies(metric, gold, parts, self.decimals)
+        return jackknifed_item_accuracies(metric, gold, parts, self.epsilon, self.decimals)
 
     def against(self, gold: FloatArray) -> Against:
-        """Answers as the functions of `against`."""
-        return against.accuracies(gold, self.by, self.epsilon, self.decimals)
+        """Returns a function of several metrics."""
+        return accuracies_against(gold, self.by, self.epsilon, self.decimals)
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-        """Answers as the functions of `exchange`."""
+        """Returns a function of exchanged cells."""
         if self.epsilon is None:
-            return exchange.calibrated_accuracies(first, second, gold, self.by, self.decimals)
-        return exchange.accuracies(first, second, gold, self.by, self.epsilon, self.decimals)
+            return exchanged_calibrated_accuracies(first, second, gold, self.by, self.decimals)
+        return exchanged_accuracies(first, second, gold, self.by, self.epsilon, self.decimals)
 
     def pairs_exchanged(
         self, first: FloatArray, second: FloatArray, gold: FloatArray, resamples: int, seed: int
@@ -111,31 +207,31 @@ class SegmentCorrelation:
     by: Grouping = "none"
 
     def __call__(self, metric: FloatArray, gold: FloatArray) -> GroupedCorrelation:
-        """Matrices of shape (k, n)."""
+        """Returns the value for two matrices of shape (k, n)."""
         return segment_correlation(metric, gold, correlation=self.correlation, by=self.by)
 
     def left_out(self, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
-        """As `jackknife.left_out`."""
+        """Returns the values without each part of the segments."""
         if self.by == "item":
-            return jackknife.item_correlations(self.correlation, metric, gold, parts)
+            return jackknifed_item_correlations(self.correlation, metric, gold, parts)
         if self.by == "none":
             return POOLED[self.correlation](metric, gold, parts)
-        return jackknife.left_out(self, metric, gold, parts)
+        return jackknifed_values(self, metric, gold, parts)
 
     def against(self, gold: FloatArray) -> Against | None:
-        """Answers as the functions of `against`; None but for tau-b by item."""
-        return against.item_kendall(gold) if (self.correlation, self.by) == ("kendall_tau_b", "item") else None
+        """Returns a function of several metrics; None but for tau-b by item."""
+        return item_kendall_against(gold) if (self.correlation, self.by) == ("kendall_tau_b", "item") else None
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None:
-        """Answers as the functions of `exchange`; None by system, and for tau-b over all cells where scores tie."""
+        """Returns a function of exchanged cells; None by system, and for tau-b over all cells where scores tie."""
         way = EXCHANGED.get((self.correlation, self.by))
         return way and way(first, second, gold)
 
     def approximated(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None:
-        """Tau-b over all cells where scores tie, to about 1e-6: `exchanged_correlations.pooled_kendall`."""
+        """Returns tau-b over all cells where scores tie, to about 1e-6: `exchanged_pooled_kendall`."""
         if (self.correlation, self.by) != ("kendall_tau_b", "none"):
             return None
-        return exchanged_correlations.pooled_kendall(first, second, gold, approximately=True)
+        return exchanged_pooled_kendall(first, second, gold, approximately=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,24 +246,24 @@ class SoftSystemAccuracy:
     ties: Ties = "half"
 
     def __call__(self, metric: FloatArray, gold: FloatArray) -> SoftPairwiseAccuracy:
-        """Matrices of shape (k, n)."""
+        """Returns the value for two matrices of shape (k, n)."""
         return soft_pairwise_accuracy(metric, gold, draws=self.draws, seed=self.seed, ties=self.ties)
 
     def left_out(self, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
-        """The limit of many draws: `jackknife.soft_accuracies`."""
-        return jackknife.soft_accuracies(metric, gold, parts, 0.5 if self.ties == "half" else 1.0)
+        """Returns the limit of many draws: `jackknifed_soft_accuracies`."""
+        return jackknifed_soft_accuracies(metric, gold, parts, 0.5 if self.ties == "half" else 1.0)
 
     def against(self, gold: FloatArray) -> Against:
-        """Answers as the functions of `against`."""
-        return against.soft_accuracies(gold, self.draws, self.seed, self.ties)
+        """Returns a function of several metrics."""
+        return soft_accuracies_against(gold, self.draws, self.seed, self.ties)
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-        """Answers as the functions of `exchange`."""
-        return exchanged_systems.soft_accuracies(first, second, gold, self.draws, self.seed, self.ties)
+        """Returns a function of exchanged cells."""
+        return exchanged_soft_accuracies(first, second, gold, self.draws, self.seed, self.ties)
 
     def approximated(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-        """The limit of many sign vectors."""
-        return exchanged_systems.soft_accuracies_limit(first, second, gold, 0.5 if self.ties == "half" else 1.0)
+        """Returns the limit of many sign vectors."""
+        return exchanged_soft_accuracies_limit(first, second, gold, 0.5 if self.ties == "half" else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,39 +274,39 @@ class SystemAccuracy:
     whole_segments: ClassVar[bool] = True
 
     def __call__(self, metric: FloatArray, gold: FloatArray) -> SystemPairwiseAccuracy:
-        """Matrices of shape (k, n)."""
+        """Returns the value for two matrices of shape (k, n)."""
         return system_pairwise_accuracy(metric, gold)
 
     def redrawn(self, metric: FloatArray, gold: FloatArray, parts: IntArray, times: IntArray) -> FloatArray:
-        """Values with each part taken so many times: `systems.redrawn_accuracies`."""
+        """Returns the values with each part taken so many times: `systems.redrawn_accuracies`."""
         return redrawn_accuracies(metric, gold, parts, times)
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-        """Answers as the functions of `exchange`."""
-        return exchanged_systems.system_accuracies(first, second, gold)
+        """Returns a function of exchanged cells."""
+        return exchanged_system_accuracies(first, second, gold)
 
 
 @dataclass(frozen=True, slots=True)
 class SystemCorrelation:
-    """Correlation of `system_means`; NaN with two systems, which correlate 1 or -1 whatever their scores."""
+    """Correlation of `system_means`; NaN with two systems: any scores of two correlate 1 or -1."""
 
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
     whole_segments: ClassVar[bool] = True
     correlation: Correlation = "pearson"
 
     def __call__(self, metric: FloatArray, gold: FloatArray) -> float:
-        """Matrices of shape (k, n)."""
+        """Returns the value for two matrices of shape (k, n)."""
         if len(metric) == 2:
             return math.nan
         return float(getattr(correlations, self.correlation)(*system_means(metric, gold)))
 
     def left_out(self, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:
-        """As `jackknife.left_out`."""
-        return jackknife.system_correlations(self.correlation, metric, gold, parts)
+        """Returns the values without each part of the segments."""
+        return jackknifed_system_correlations(self.correlation, metric, gold, parts)
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
-        """Answers as the functions of `exchange`."""
-        return exchanged_systems.system_correlations(self.correlation, first, second, gold)
+        """Returns a function of exchanged cells."""
+        return exchanged_system_correlations(self.correlation, first, second, gold)
 
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
@@ -232,7 +328,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
 
 
 def measure(name: str) -> Measure:
-    """One of `MEASURES`.
+    """Returns one of `MEASURES` by its name.
 
     Raises
     ------

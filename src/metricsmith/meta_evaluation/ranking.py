@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError, nearest
-from metricsmith.meta_evaluation.grouping import FloatArray, paired_matrices
-from metricsmith.meta_evaluation.significance import Measure, Swap, better_test, measured
+from metricsmith.meta_evaluation.matrices import FloatArray, Measure, common_cells, measure_value, paired_matrices
+from metricsmith.meta_evaluation.significance import Swap, better_test
 from metricsmith.threads import one_thread
 
 __all__ = ["FEW_METRICS", "RankTable", "TaskAverage", "Tests", "average_over_tasks", "check_tests", "rank_table"]
@@ -112,11 +112,9 @@ def rank_table(
     if not metrics:
         raise DataError("there are no metrics to rank: give at least one matrix of scores")
     given = paired_matrices(gold, gold)[0]
-    common = given
-    for scores in metrics.values():
-        common = paired_matrices(scores, common)[1]
-    matrices = {name: paired_matrices(scores, common)[0] for name, scores in metrics.items()}
-    values = {name: measured(measure, scores, common) for name, scores in matrices.items()}
+    found, common = common_cells(list(metrics.values()), gold)
+    matrices = dict(zip(metrics, found, strict=True))
+    values = {name: measure_value(measure, scores, common) for name, scores in matrices.items()}
     undefined = [name for name, value in values.items() if math.isnan(value)]
     if undefined:
         raise DataError(f"the measure of {', '.join(undefined)} is undefined (constant scores?): leave it out")

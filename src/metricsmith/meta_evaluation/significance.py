@@ -1,4 +1,4 @@
-"""Whether one metric agrees better than another, and better than one that knows nothing."""
+"""Tests of one metric against another, and against one that knows nothing."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
-from metricsmith.meta_evaluation.against import Against
-from metricsmith.meta_evaluation.grouping import FloatArray, Grouping, grouped, paired_matrices
+from metricsmith.meta_evaluation.matrices import (
+    FloatArray,
+    Grouping,
+    Measure,
+    common_cells,
+    grouped,
+    measure_value,
+    own_way,
+    paired_matrices,
+)
 from metricsmith.stats.resampling import (
     Groups,
     PermutationTest,
@@ -22,52 +30,24 @@ from metricsmith.stats.resampling import (
 )
 from metricsmith.stats.resampling.draws import check_draws
 from metricsmith.stats.resampling.intervals import percentile_interval
-from metricsmith.stats.resampling.permutation import Exchange, Swapped, permuted_rows
+from metricsmith.stats.resampling.permutation import Swapped, permuted_rows
 
-__all__ = ["ChanceFloor", "Measure", "Swap", "better_test", "chance_floor", "chance_floors", "measured", "perm_both"]
-
-Measure = Callable[[FloatArray, FloatArray], Any]
-"""``measure(metric, gold)`` on two matrices (k, n): a float, or a result of this package with a `value`."""
+__all__ = [
+    "ChanceFloor",
+    "Swap",
+    "better_test",
+    "chance_floor",
+    "chance_floors",
+    "perm_both",
+]
 
 Swap = Literal["pairs", "scores"]
 """The things that a test exchanges: decisions on pairs where thresholds are calibrated, else scores; or only scores."""
 
 
-@runtime_checkable
-class _Shared(Protocol):
-    """A measure that does once what gold decides, as the functions of `metricsmith.meta_evaluation.against` do."""
-
-    def against(self, gold: FloatArray) -> Against | None: ...
-
-
-@runtime_checkable
-class _Exchangeable(Protocol):
-    """A measure that shares work between resamples, as the functions of `metricsmith.meta_evaluation.exchange` do."""
-
-    def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None: ...
-
-
-@runtime_checkable
-class _Approximated(Protocol):
-    """A measure with a quicker way that is near its values, and how far p-values may then be off."""
-
-    p_error: ClassVar[float]
-
-    def approximated(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped | None: ...
-
-
-@runtime_checkable
-class _PairsExchanged(Protocol):
-    """A measure that has a test which exchanges decisions about pairs."""
-
-    def pairs_exchanged(
-        self, first: FloatArray, second: FloatArray, gold: FloatArray, resamples: int, seed: int
-    ) -> PermutationTest | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class ChanceFloor:
-    """What a measure gives to a metric that knows nothing.
+    """The values that a measure gives to a metric that knows nothing.
 
     Parameters
     ----------
@@ -136,17 +116,16 @@ def chance_floors(
 ) -> list[ChanceFloor]:
     """`chance_floor` of several metrics, on the cells that all of them have: all are permuted alike.
 
-    A permutation is so drawn once for all of them, and what gold decides is done once where the measure shares that
-    (`metricsmith.meta_evaluation.against`).
+    A permutation is so drawn once for all of them, and the part that gold decides is done once where the measure has
+    a method `against` (see `Measure`).
     """
     check_draws(permutations)
-    common = paired_matrices(gold, gold)[0]
-    for metric in metrics:
-        common = paired_matrices(metric, common)[1]
-    stack = np.array([paired_matrices(metric, common)[0] for metric in metrics])
+    matrices, common = common_cells(metrics, gold)
+    stack = np.array(matrices)
     grouped(common, common, by)  # refuses an unknown grouping
-    shared = measure.against(common) if isinstance(measure, _Shared) else None
-    value: Against = shared or (lambda moved: np.array([measured(measure, metric, common) for metric in moved]))
+    value: Callable[[FloatArray], FloatArray] = own_way(measure, "against", common) or (
+        lambda moved: np.array([measure_value(measure, metric, common) for metric in moved])
+    )
 
     def turned(matrices: NDArray[Any]) -> NDArray[Any]:  # cells are permuted row by row
         return matrices.swapaxes(-1, -2) if by == "item" else matrices
@@ -160,15 +139,13 @@ def chance_floors(
         moved = np.full((len(stack), *present.shape), math.nan)
         moved[:, present] = cells[:, order]
         draws.append(value(turned(moved)))
-    return [_floor(own, found) for own, found in zip(observed, np.transpose(draws), strict=True)]
-
-
-def _floor(observed: float, draws: FloatArray) -> ChanceFloor:
-    interval = percentile_interval(draws, 0.95)
-    defined = draws[~np.isnan(draws)]
-    test = permutation_p_value(float(observed), draws, "greater")
-    mean = float(defined.mean()) if defined.size else math.nan
-    return ChanceFloor(float(observed), mean, interval.low, interval.high, test.p_value, test.draws, test.undefined)
+    floors = []
+    for own, found in zip(observed.tolist(), np.transpose(draws), strict=True):
+        interval, test = percentile_interval(found, 0.95), permutation_p_value(own, found, "greater")
+        defined = found[~np.isnan(found)]
+        mean = float(defined.mean()) if defined.size else math.nan
+        floors.append(ChanceFloor(own, mean, interval.low, interval.high, test.p_value, test.draws, test.undefined))
+    return floors
 
 
 def perm_both(
@@ -228,16 +205,30 @@ def perm_both(
     """
     first, gold = paired_matrices(first, gold)
     second, gold = paired_matrices(second, gold)
-    onto = _Cells(measure, gold)
+    present = ~np.isnan(gold)
     labels = None
     if groups is not None:
         if len(groups) != gold.shape[1]:
             raise DataError(f"{len(groups)} groups for {gold.shape[1]} segments: give one group label per segment")
-        labels = [groups[segment] for segment in np.nonzero(onto.present)[1].tolist()]
+        labels = [groups[segment] for segment in np.nonzero(present)[1].tolist()]
+
+    def matrices(*cells: FloatArray) -> FloatArray:
+        found = np.full((len(cells), *present.shape), math.nan)
+        found[:, present] = cells
+        return found
+
+    def statistic(metric_cells: FloatArray, gold_cells: FloatArray) -> float:
+        return measure_value(measure, *matrices(metric_cells, gold_cells))
+
+    def exchange(*cells: FloatArray) -> Swapped | None:
+        sides = matrices(*cells)
+        found: Swapped | None = own_way(measure, "approximated", *sides) if approximately else None
+        return own_way(measure, "exchanged", *sides) if found is None else found
+
     return paired_permutation_test(
-        onto, first[onto.present], second[onto.present], gold[onto.present], labels,
+        statistic, first[present], second[present], gold[present], labels,
         permutations=resamples, seed=seed, standardize=standardize, alternative="greater",
-        exchange=onto.exchange(approximately), stop=stop,
+        exchange=exchange, stop=stop,
     )  # fmt: skip
 
 
@@ -263,54 +254,16 @@ def better_test(
         A level, if all that matters is on which side of it the p-value is. Draws then end early, at .4 and 10 times the
         level (.02 and .5, as in mt-metrics-eval, at .05). An approximation counts unless its p-value is near the level.
     """
-    if swap == "pairs" and isinstance(measure, _PairsExchanged):
-        test = measure.pairs_exchanged(first, second, gold, resamples, seed)
-        if test is not None:
-            return test
+    by_pairs: PermutationTest | None = None
+    if swap == "pairs":
+        by_pairs = own_way(measure, "pairs_exchanged", first, second, gold, resamples, seed)
+    if by_pairs is not None:
+        return by_pairs
     if deciding is None:
         return perm_both(measure, first, second, gold, resamples=resamples, seed=seed)
     stop = (0.4 * deciding, 10 * deciding)
-    if isinstance(measure, _Approximated):
+    if hasattr(measure, "approximated"):
         test = perm_both(measure, first, second, gold, resamples=resamples, seed=seed, stop=stop, approximately=True)
-        if abs(test.p_value - deciding) > measure.p_error:
+        if abs(test.p_value - deciding) > getattr(measure, "p_error", 0.0):
             return test
     return perm_both(measure, first, second, gold, resamples=resamples, seed=seed, stop=stop)
-
-
-def measured(measure: Measure, metric: FloatArray, gold: FloatArray) -> float:
-    """A measure's number, be it given as such or as a result with a `value`."""
-    result = measure(metric, gold)
-    number: Any = getattr(result, "value", result)
-    return float(number)
-
-
-class _Cells:
-    """A measure of matrices as a statistic of their present cells, row by row."""
-
-    def __init__(self, measure: Measure, gold: FloatArray) -> None:
-        self.measure = measure
-        self.present: NDArray[np.bool_] = ~np.isnan(gold)
-
-    def __call__(self, metric_cells: FloatArray, gold_cells: FloatArray) -> float:
-        return measured(self.measure, *self._matrices(metric_cells, gold_cells))
-
-    def exchange(self, approximately: bool) -> Exchange | None:
-        """The measure's own way to exchange the cells of two metrics, if it has one."""
-        ways: list[Exchange] = []
-        if approximately and isinstance(self.measure, _Approximated):
-            ways.append(self.measure.approximated)
-        if isinstance(self.measure, _Exchangeable):
-            ways.append(self.measure.exchanged)
-        if not ways:
-            return None
-
-        def exchange(*cells: FloatArray) -> Swapped | None:
-            matrices = self._matrices(*cells)
-            return next((found for way in ways if (found := way(*matrices)) is not None), None)
-
-        return exchange
-
-    def _matrices(self, *cells: FloatArray) -> FloatArray:
-        matrices = np.full((len(cells), *self.present.shape), math.nan)
-        matrices[:, self.present] = cells
-        return matrices

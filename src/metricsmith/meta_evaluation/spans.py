@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.records import ErrorSpan
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.resampling import Groups, Interval, jackknife_interval
 from metricsmith.stats.resampling.clusters import left_out
 from metricsmith.stats.resampling.draws import check_level, complete
@@ -29,7 +30,6 @@ __all__ = [
     "occurrences",
 ]
 
-FloatArray = NDArray[np.float64]
 Policy = Literal["successive", "first", "all", "unique"]
 POLICIES: tuple[Policy, ...] = ("successive", "first", "all", "unique")
 SEVERITIES = {"major": 1, "minor": 2, "critical": 1}
@@ -38,7 +38,7 @@ STATISTICS = ("f1", "precision", "recall")
 
 @dataclass(frozen=True, slots=True)
 class LocatedSpans:
-    """Spans with offsets, and those whose text is not where it should be."""
+    """Spans with offsets, and those whose text does not occur where it should."""
 
     spans: tuple[ErrorSpan, ...]
     unlocated: tuple[ErrorSpan, ...]
@@ -71,7 +71,7 @@ class CharacterF1:
 
 
 def locate_spans(spans: Sequence[ErrorSpan], text: str, *, policy: Policy = "successive") -> LocatedSpans:
-    """Give offsets to target spans of which only the text is known.
+    """Gives offsets to target spans of which only the text is known.
 
     Parameters
     ----------
@@ -255,14 +255,14 @@ def character_f1_interval(
 
 
 def _ratio(statistic: str, credit: FloatArray, predicted: FloatArray, gold: FloatArray) -> FloatArray:
-    """One of `STATISTICS` along the last axis."""
+    """Returns one of `STATISTICS` along the last axis."""
     right, marked, true = (np.nansum(term, axis=-1) for term in (credit, predicted, gold))
     whole = {"precision": marked, "recall": true, "f1": (marked + true) / 2}[statistic]
     return np.asarray(np.where(whole > 0, right / np.where(whole > 0, whole, 1.0), math.nan))
 
 
 def _marks(spans: Sequence[ErrorSpan], length: int) -> NDArray[np.uint8]:
-    """The severities of each character as bits, shape (length + 1,); the last one is the place after the text."""
+    """Returns the severities of each character as bits, shape (length + 1,); the last is the place after the text."""
     marks = np.zeros(length + 1, dtype=np.uint8)
     for span in spans:
         if span.side != "target":
@@ -285,7 +285,7 @@ def _marks(spans: Sequence[ErrorSpan], length: int) -> NDArray[np.uint8]:
 
 
 def occurrences(part: str, text: str) -> list[int]:
-    """Where a part begins in a text, overlaps included; nowhere for an empty part."""
+    """Returns the places at which a part begins in a text, overlaps included; none for an empty part."""
     starts: list[int] = []
     start = text.find(part) if part else -1
     while start >= 0:
@@ -295,5 +295,5 @@ def occurrences(part: str, text: str) -> list[int]:
 
 
 def occurrence_of(part: str, text: str, start: int) -> int:
-    """Which occurrence of a part begins at `start`, counted from 1."""
+    """Returns the number of the occurrence of a part that begins at `start`, counted from 1."""
     return 1 + sum(place < start for place in occurrences(part, text))

@@ -1,4 +1,4 @@
-"""Agreement on systems: who is better on average, and how sure that is."""
+"""Agreement on systems: the order of their mean scores, and the confidence in each pair."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.meta_evaluation.grouping import FloatArray, complete_segments, paired_matrices
-from metricsmith.meta_evaluation.pairs import differences
+from metricsmith.meta_evaluation.matrices import FloatArray, complete_segments, paired_matrices
+from metricsmith.meta_evaluation.pairwise import differences
+from metricsmith.stats.correlation import IntArray
 
 __all__ = [
     "SoftPairwiseAccuracy",
@@ -27,7 +28,6 @@ __all__ = [
     "system_pairwise_accuracy",
 ]
 
-IntArray = NDArray[np.int64]
 Ties = Literal["half", "full"]
 BLOCKS = 20  # of sign vectors, for the jackknife
 MOST_KEPT = 1 << 22  # signs, 32 MB
@@ -57,14 +57,14 @@ class SystemPairwiseAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class SoftPairwiseAccuracy:
-    """How alike metric and gold are in their confidence about each system pair.
+    """The likeness of metric and gold in their confidence about each system pair.
 
     Parameters
     ----------
     value : float
         In [0, 1]; NaN with fewer than two systems or without segments.
     error : float
-        Monte-Carlo standard error of `value`: what another seed would change. NaN with fewer than 20 draws.
+        Monte-Carlo standard error of `value`: the change that another seed would make. NaN with fewer than 20 draws.
     pairs : int
         Pairs of systems.
     segments, segments_dropped : int
@@ -231,7 +231,7 @@ _kept_signs = lru_cache(maxsize=2)(_drawn_signs)
 
 
 def reached(flipped: FloatArray, scores: FloatArray, ties: Ties, starts: IntArray | None = None) -> FloatArray:
-    """How many draws exceed the observed difference of each pair of systems; a tie counts as `ties` says.
+    """Returns the number of draws above the observed difference of each pair of systems; ties count as `ties` says.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Multidimensional Quality Metrics (MQM): error types, weights, what errors cost, and what annotations share."""
+"""Multidimensional Quality Metrics (MQM): error types, weights, scores, and errors that annotations share."""
 
 from metricsmith.mqm.sharing import SharedError, shared_errors
 from metricsmith.mqm.weights import (

@@ -30,7 +30,7 @@ class SharedError:
         As the annotation marks it that most others agree with, in the severity that most of them give it; of two
         severities that are equally frequent the lighter one.
     found : int
-        How many annotations mark it.
+        The number of annotations that mark it.
     """
 
     span: ErrorSpan
@@ -38,7 +38,7 @@ class SharedError:
 
 
 def shared_errors(annotations: Sequence[Sequence[ErrorSpan]], *, share: float = 0.5) -> tuple[SharedError, ...]:
-    """What at least a share of the annotations mark, worst first.
+    """Returns the errors that at least a share of the annotations mark, worst first.
 
     Two errors of different annotations are the same if they are on the same side and their characters overlap: at
     least half of those that either covers are covered by both, or they are of the same category (before the slash).
@@ -55,8 +55,8 @@ def shared_errors(annotations: Sequence[Sequence[ErrorSpan]], *, share: float = 
     Returns
     -------
     tuple of SharedError
-        By severity, then by how many annotations mark it, then by place. The order of the annotations does not
-        decide what is shared, except between markings that are equally good.
+        By severity, then by the number of annotations that mark it, then by place. The order of the annotations does
+        not decide what is shared, except between markings that are equally good.
 
     Raises
     ------
@@ -84,14 +84,18 @@ def shared_errors(annotations: Sequence[Sequence[ErrorSpan]], *, share: float = 
         if len(members) < needed:
             break
         left[members] = False
-        found.append(SharedError(_agreed(spans, members), len(members)))
+        # The best member comes first; the span is that of the first one that has the most frequent severity.
+        severities = [severity_name(spans[member].severity) for member in members]
+        counts = Counter(severities)
+        agreed = max(counts, key=lambda name: (counts[name], SEVERITIES.index(name)))
+        found.append(SharedError(spans[members[severities.index(agreed)]], len(members)))
     return tuple(sorted(found, key=_rank))
 
 
 def _best(
     alike: NDArray[np.float64], owners: NDArray[np.int_], left: NDArray[np.bool_], spans: Sequence[ErrorSpan]
 ) -> list[int]:
-    """The error that most annotations mark among those left, followed by its closest match in each of them."""
+    """Returns the error that most annotations mark among those left, followed by its closest match in each of them."""
     chosen: list[tuple[tuple[float, ...], list[int]]] = []
     for place in np.flatnonzero(left).tolist():
         matches: dict[int, int] = {}
@@ -105,15 +109,8 @@ def _best(
     return min(chosen)[1]
 
 
-def _agreed(spans: Sequence[ErrorSpan], members: Sequence[int]) -> ErrorSpan:
-    """The first of the members, the best one being first, that has the most frequent severity."""
-    counts = Counter(severity_name(spans[member].severity) for member in members)
-    severity = max(counts, key=lambda name: (counts[name], SEVERITIES.index(name)))
-    return next(spans[member] for member in members if severity_name(spans[member].severity) == severity)
-
-
 def _likeness(spans: Sequence[ErrorSpan]) -> NDArray[np.float64]:
-    """How alike errors are, shape (e, e): 0 for different ones, above 0 and at most 1 for the same."""
+    """Returns the likeness of errors, shape (e, e): 0 for different ones, above 0 and at most 1 for the same."""
     ends = np.array([_place(span) for span in spans], dtype=float).reshape(-1, 2)
     start, end = ends[:, 0], ends[:, 1]
     both = np.minimum(end[:, None], end) - np.maximum(start[:, None], start)
@@ -135,7 +132,7 @@ def _equal(labels: Sequence[object]) -> NDArray[np.bool_]:
 
 
 def _place(span: ErrorSpan) -> tuple[float, float]:
-    """The characters of a span; a place between two of them counts as one."""
+    """Returns the characters of a span; a place between two of them counts as one."""
     if span.start is None or span.end is None:
         return math.nan, math.nan
     return span.start, max(span.end, span.start + 1)

@@ -26,7 +26,7 @@ SEVERITIES: tuple[str, ...] = ("critical", "major", "minor", "neutral")
 """From the worst to none: critical, major and minor as in GEMBA-MQM V2, neutral (a matter of taste) as in WMT."""
 
 NON_TRANSLATION = "non-translation"
-"""The category of a text that is no translation of its source at all, whatever its severity."""
+"""The category of a text that is no translation of its source at all; any severity may stand with it."""
 
 TAXONOMY: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -62,7 +62,7 @@ class WeightRule:
 
 @dataclass(frozen=True, slots=True)
 class MQMWeights:
-    """What each error costs.
+    """The weights of errors.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class MQMWeights:
     rules : tuple of WeightRule
         Exceptions; the first that fits decides.
     non_translation : float or None
-        Weight of an error of category `NON_TRANSLATION`, whatever its severity, before any rule. None: it weighs
-        what its severity does.
+        Weight of an error of category `NON_TRANSLATION` of any severity, before any rule. None: it weighs
+        as much as its severity.
     max_errors : int, optional
         Count only so many errors, the heaviest. None, the default, counts all.
     cap : float, optional
@@ -184,7 +184,7 @@ _MINOR_PUNCTUATION = WeightRule("minor", "punctuation", 0.1)
 
 
 def severity_name(name: str) -> str:
-    """The one of `SEVERITIES` that a spelling means: ``Major`` is ``major``.
+    """Returns the one of `SEVERITIES` that a spelling means: ``Major`` is ``major``.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def severity_name(name: str) -> str:
 
 
 def span_weight(span: ErrorSpan, weights: MQMWeights) -> float:
-    """What one error costs, 0 or more, before any cap.
+    """Returns the weight of one error, 0 or more, before any cap.
 
     Raises
     ------
@@ -217,10 +217,10 @@ def span_weight(span: ErrorSpan, weights: MQMWeights) -> float:
 
 
 def mqm_score(spans: Iterable[ErrorSpan], weights: MQMWeights) -> float:
-    """The negated sum of the weights of all errors, on either side.
+    """Returns the negated sum of the weights of all errors, on either side.
 
     Weights are added as the decimal numbers they are written as, so that equal sets of weights give equal scores in
-    whatever order, and three times .1 is .3.
+    any order, and three times .1 is .3.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ def _plain(name: str) -> str:
 
 
 def _weight(name: str, value: object) -> float:
-    """A weight as a float, so that equal weights are saved as equal text."""
+    """Returns a weight as a float, so that equal weights are saved as equal text."""
     if not (_is_number(value) and 0 <= value < math.inf):
         raise OptionError(f"the weight {name} is {value!r}; allowed is a finite number from 0 up: correct it")
     return float(value)

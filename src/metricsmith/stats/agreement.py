@@ -7,16 +7,21 @@ statistics of the whole set; a row with a NaN on either side is left out.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from metricsmith.errors import DataError
 from metricsmith.records import Agreement, Difference
-from metricsmith.stats.correlation import batch_kendall_tau_b, complete_pairs, kendall_tau_b, pearson, spearman
+from metricsmith.stats.correlation import (
+    FloatArray,
+    batch_kendall_tau_b,
+    complete_pairs,
+    kendall_tau_b,
+    pearson,
+    spearman,
+)
 from metricsmith.stats.resampling import Groups, correlation_interval, permutation_test, repeated_interval
-from metricsmith.stats.resampling.draws import complete
+from metricsmith.stats.resampling.draws import complete, labelled_rows
 
 __all__ = [
     "agreement",
@@ -28,8 +33,6 @@ __all__ = [
     "quadratic_kappa",
 ]
 
-FloatArray = NDArray[np.float64]
-
 
 def agreement(
     prediction: ArrayLike,
@@ -39,7 +42,7 @@ def agreement(
     seed: int = 0,
     resamples: int = 1000,
 ) -> Agreement:
-    """Measure the agreement of predictions with ratings on one set of rows.
+    """Measures the agreement of predictions with ratings on one set of rows.
 
     Parameters
     ----------
@@ -68,7 +71,9 @@ def agreement(
     DataError
         If lengths differ or a group label is missing.
     """
-    x, y, labels = _rated_rows(prediction, rating, groups)
+    x, y, labels = labelled_rows(prediction, rating, groups)
+    present = ~(np.isnan(x) | np.isnan(y))
+    x, y, labels = x[present], y[present], [labels[row] for row in np.flatnonzero(present)]
     n, count = len(x), len(set(labels))
     tau = kendall_tau_b(x, y)
     if math.isnan(tau):
@@ -81,7 +86,7 @@ def agreement(
 def paired_agreement(
     first: ArrayLike, second: ArrayLike, rating: ArrayLike, groups: Groups | None = None
 ) -> Difference:
-    """Measure how much better the first prediction agrees with ratings than the second, on the rows that have both.
+    """Measures the lead of the first prediction over the second in agreement with ratings, on the rows that have both.
 
     Parameters
     ----------
@@ -113,7 +118,7 @@ def paired_agreement(
 
 
 def cohen_kappa(prediction: ArrayLike, rating: ArrayLike) -> float:
-    """Cohen's kappa: how far equal labels are more frequent than by chance.
+    """Cohen's kappa: the surplus of equal labels over those by chance.
 
     ``(p - e) / (1 - e)`` with p the share of rows with equal labels and e what both sides' frequencies of
     labels give by chance.
@@ -284,18 +289,3 @@ def pairwise_accuracy(prediction: ArrayLike, rating: ArrayLike) -> float:
 def _untied_pairs(values: FloatArray) -> int:
     counts = np.unique(values, return_counts=True)[1]
     return int(values.size * (values.size - 1) - (counts * (counts - 1)).sum()) // 2
-
-
-def _rated_rows(
-    prediction: ArrayLike, rating: ArrayLike, groups: Groups | None
-) -> tuple[FloatArray, FloatArray, list[Any]]:
-    """The rows with both values, and their group labels."""
-    x, y = np.asarray(prediction, dtype=float), np.asarray(rating, dtype=float)
-    labels = list(range(x.size)) if groups is None else list(groups)
-    if x.ndim != 1 or x.shape != y.shape or len(labels) != x.size:
-        raise DataError(
-            f"predictions {x.shape}, ratings {y.shape} and {len(labels)} group labels are not aligned: "
-            "give 1-D arrays of one length"
-        )
-    present = ~(np.isnan(x) | np.isnan(y))
-    return x[present], y[present], [labels[row] for row in np.flatnonzero(present)]

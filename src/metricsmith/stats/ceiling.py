@@ -11,14 +11,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
+from metricsmith.stats.correlation import FloatArray, IntArray, batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import MOST_REPLICATES, Groups, jackknife_interval
 from metricsmith.stats.resampling.draws import aligned, chunks
 
 __all__ = ["MINIMUM_OUTPUTS", "Averaging", "RaterCeiling", "average_ratings", "rater_ceiling"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Averaging = Literal["mean", "median"]
 Withheld = Literal["", "single", "few", "alike", "groups", "chance"]
 Pairs = list[tuple[IntArray, IntArray]]
@@ -52,16 +50,17 @@ class RaterCeiling:
     outputs, twice : int
         Outputs with a rating, and those with ratings of two people or more.
     raters, ratings : int
-        How many there are.
+        Their numbers.
     groups : int
         Groups that the interval rests on.
     interchangeable : bool
-        Whether too few outputs are shared by the same two people, so that any two ratings of an output were compared
-        without regard to who gave them.
+        True where too few outputs are shared by the same two people, so that any two ratings of an output were compared
+        without regard to their raters.
     withheld : str
-        Why there is no ceiling: ``single`` (no output has two ratings), ``few`` (below `MINIMUM_OUTPUTS` that have),
-        ``alike`` (agreement is undefined: one side's ratings are all equal), ``groups`` (there is no interval), or
-        ``chance`` (the interval of the agreement is not wholly above 0). Empty if there is one.
+        The reason for which there is no ceiling: ``single`` (no output has two ratings), ``few`` (below
+        `MINIMUM_OUTPUTS` that have), ``alike`` (agreement is undefined: one side's ratings are all equal), ``groups``
+        (there is no interval), or ``chance`` (the interval of the agreement is not wholly above 0). Empty if there is
+        one.
     """
 
     agreement: float = math.nan
@@ -104,7 +103,7 @@ def rater_ceiling(
     groups : sequence of hashable, length n, optional
         Outputs that share a source; by default each is on its own.
     average : str
-        ``mean`` or ``median``: what the metric is held against.
+        ``mean`` or ``median``: the average that the metric is held against.
     level : float
         Nominal coverage in (0, 1).
     seed : int
@@ -139,7 +138,10 @@ def rater_ceiling(
         pairs = cells.pairs(least=2)
     if not pairs:  # a single output has two ratings
         return replace(found, withheld="few")
-    labels = _of_twice(cells, pairs, groups)
+    labels = aligned([np.zeros(cells.size)], groups)[1]
+    present = np.unique(labels[np.concatenate([cells.output[first] for first, _ in pairs])])
+    # Numbered from 0 among the outputs in which two raters are compared, -1 for all others.
+    labels = np.where(np.isin(labels, present), np.searchsorted(present, labels), -1)
     agreed, replicates = _observed(cells, pairs, labels, MOST_REPLICATES)
     interval = jackknife_interval(agreed, replicates, level=level, bounds=(-1.0, 1.0))
     found = replace(
@@ -171,6 +173,7 @@ def average_ratings(values: FloatArray, average: Averaging) -> FloatArray:
 
 
 def _withheld(found: RaterCeiling) -> Withheld:
+    """Returns the reason for which no ceiling is given, empty if there is none."""
     if found.twice < MINIMUM_OUTPUTS:
         return "few"
     if math.isnan(found.agreement):
@@ -207,7 +210,7 @@ class _Cells:
         return cls(output, rater, np.array([cell[2] for cell in given], dtype=float), len(codes), len(ratings))
 
     def counts(self) -> RaterCeiling:
-        """The record with what can be counted."""
+        """Returns the record with the numbers that can be counted."""
         by_output = np.bincount(self.output, minlength=self.size)
         return RaterCeiling(
             outputs=int((by_output > 0).sum()),
@@ -217,7 +220,7 @@ class _Cells:
         )
 
     def pairs(self, least: int = SHARED) -> Pairs:
-        """For every two raters with at least `least` outputs in common the cells of the one and of the other."""
+        """Returns for every two raters with at least `least` outputs in common the cells of either."""
         rows: dict[tuple[int, int], list[tuple[int, int]]] = {}
         starts = np.flatnonzero(np.diff(self.output, prepend=-1)).tolist()
         for start, end in zip(starts, [*starts[1:], self.output.size], strict=True):
@@ -227,27 +230,27 @@ class _Cells:
         return [(first, second) for first, second in found]
 
     def shuffled(self, seed: int) -> _Cells:
-        """The same with raters named by a random place among those of the output."""
+        """Returns the cells with raters named by a random place among those of the output."""
         random = np.random.default_rng(seed).random(self.output.size)
         order = np.lexsort((random, self.output))
         places = np.arange(order.size) - np.searchsorted(self.output, self.output)
         return replace(self, value=self.value[order], rater=places, pooled=True)
 
     def levels(self, kept: NDArray[np.bool_]) -> list[tuple[FloatArray, FloatArray]]:
-        """By rater, the ratings given in the cells that are `kept` and the normal thresholds between them."""
-        by_rater = [self.value[kept & (self.rater == rater)] for rater in range(int(self.rater.max()) + 1)]
-        return [_thresholds(self.value[kept] if self.pooled or own.size < SHARED else own) for own in by_rater]
+        """Returns by rater the ratings of the cells that are `kept` and the normal thresholds between them."""
+        from scipy.special import ndtri
 
-
-def _thresholds(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    from scipy.special import ndtri
-
-    levels, counts = np.unique(values, return_counts=True)
-    return levels, np.asarray(ndtri(np.cumsum(counts)[:-1] / values.size))
+        found = []
+        for rater in range(int(self.rater.max()) + 1):
+            values = self.value[kept & (self.rater == rater)]
+            values = self.value[kept] if self.pooled or values.size < SHARED else values
+            levels, counts = np.unique(values, return_counts=True)
+            found.append((levels, np.asarray(ndtri(np.cumsum(counts)[:-1] / values.size))))
+        return found
 
 
 def _pooled_tau(columns: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
-    """Tau-b of two raters along the last axis, averaged over pairs of raters by their number of outputs."""
+    """Returns tau-b of two raters along the last axis, averaged over pairs of raters by their number of outputs."""
     taus = np.array([batch_kendall_tau_b(x, y) for x, y in columns])
     sizes = np.array([(~np.isnan(x)).sum(axis=-1) for x, _ in columns], dtype=float)
     weights = np.where(np.isnan(taus), 0.0, sizes)
@@ -256,16 +259,8 @@ def _pooled_tau(columns: Sequence[tuple[FloatArray, FloatArray]]) -> FloatArray:
         return np.asarray((weights * np.nan_to_num(taus)).sum(axis=0) / np.where(total > 0, total, math.nan))
 
 
-def _of_twice(cells: _Cells, pairs: Pairs, groups: Groups | None) -> IntArray:
-    """The group of each output, numbered from 0 among those in which two raters are compared, -1 for all others."""
-    labels = aligned([np.zeros(cells.size)], groups)[1]
-    present = np.unique(labels[np.concatenate([cells.output[first] for first, _ in pairs])])
-    places = np.searchsorted(present, labels)
-    return np.where(np.isin(labels, present), places, -1)
-
-
 def _observed(cells: _Cells, pairs: Pairs, labels: IntArray, most: int) -> tuple[float, list[float]]:
-    """Agreement of two people, and the same without each group in turn; with more than `most`, several at a time."""
+    """Returns the agreement of two people, and that without each group in turn; beyond `most`, several at a time."""
     columns = [(cells.value[first], cells.value[second]) for first, second in pairs]
     places = [labels[cells.output[first]] for first, _ in pairs]
     parts, replicates = min(int(labels.max()) + 1, most), list[float]()
@@ -279,7 +274,7 @@ def _observed(cells: _Cells, pairs: Pairs, labels: IntArray, most: int) -> tuple
 def _ceilings(
     cells: _Cells, pairs: Pairs, labels: IntArray, agreed: float, average: Averaging, seed: int
 ) -> tuple[float, float, list[float]]:
-    """The ceiling, the ceiling with ties, and the ceiling without each part in turn.
+    """Returns the ceiling, the ceiling with ties, and the ceiling without each part in turn.
 
     Agreement is turned into a ceiling along a curve for the level frequencies of all ratings. Those of the ratings
     that are left move both ends of it, which is found at the fitted correlation alone.
@@ -330,7 +325,7 @@ class _Simulation:
         return cls(cells, pairs, average, common.reshape(repeats, -1), rest, place)
 
     def at(self, correlation: float, levels: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[float, float, float]:
-        """Agreement of two people, the ceiling and the ceiling with ties."""
+        """Returns the agreement of two people, the ceiling and the ceiling with ties at a correlation."""
         latent = math.sqrt(correlation) * self.common[:, self.place] + math.sqrt(1 - correlation) * self.rest
         drawn, averages = np.empty_like(latent), np.empty_like(self.common)
         for rater, (values, cuts) in enumerate(levels):
@@ -343,12 +338,7 @@ class _Simulation:
             averages[:, whose] = average_ratings(drawn[:, first[:, None] + np.arange(size)], self.average)
         columns = [(drawn[:, first].ravel(), drawn[:, second].ravel()) for first, second in self.pairs]
         z, mean = self.common.ravel(), averages.ravel()
-        reached, tied = kendall_tau_b(z, mean), kendall_tau_b(_in_levels(z, mean), mean)
+        in_levels = np.empty_like(z)  # the common part, cut into as many levels with the same shares as the average has
+        in_levels[np.argsort(z)] = np.sort(mean)
+        reached, tied = kendall_tau_b(z, mean), kendall_tau_b(in_levels, mean)
         return float(_pooled_tau(columns)), reached, max(reached, tied)
-
-
-def _in_levels(values: FloatArray, like: FloatArray) -> FloatArray:
-    """`values` cut into as many levels, with the same shares, as `like` has."""
-    levels = np.empty_like(values)
-    levels[np.argsort(values)] = np.sort(like)
-    return levels

@@ -1,4 +1,4 @@
-"""How well people agree with each other, where several rated the same outputs: what a judge can be held against."""
+"""Agreement of people with each other, where several rated the same outputs: a judge can be held against it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def rater_agreement(
     system: str = "system",
     rater: str = "rater",
 ) -> RaterAgreement:
-    """Correlate the ratings of every two raters, item by item.
+    """Correlates the ratings of every two raters, item by item.
 
     Inside an item the systems are ranked by one rater and by the other; items in which that is undefined (fewer than
     two systems rated by both, or one of them rated all alike) are dropped and counted. A judge is compared with it by
@@ -75,9 +75,9 @@ def rater_agreement(
     rows : sequence of mapping
         One rating each. Rows without a rating are skipped.
     target : str
-        Where the rating stands.
+        The column of the rating.
     item, system, rater : str
-        Where it stands what was translated or answered, by whom, and who rated.
+        The columns of the text that was translated or answered, of the system that did it, and of the rater.
 
     Raises
     ------
@@ -86,48 +86,38 @@ def rater_agreement(
     """
     cells = _cells(rows, target, item, system, rater)
     raters = list(dict.fromkeys(name for scores in cells.values() for name in scores))
-    pairs, everything = [], _Columns()
+    pairs, everything, items = [], list[tuple[float, float, Hashable]](), set[str]()
     for one, other in combinations(raters, 2):
-        columns = _Columns()
-        for (place, _), scores in cells.items():
-            if one in scores and other in scores:
-                columns.add(scores[one], scores[other], place)
-                everything.add(scores[one], scores[other], (one, other, place))
-        if columns.groups:
-            pairs.append(RaterPair((one, other), len(columns.groups), *columns.correlations()))
+        shared = [
+            (scores[one], scores[other], place)
+            for (place, _), scores in cells.items()
+            if one in scores and other in scores
+        ]
+        if shared:
+            pairs.append(RaterPair((one, other), len(shared), *_correlations(shared)))
+            everything += [(first, second, (one, other, place)) for first, second, place in shared]
+            items |= {place for _, _, place in shared}
     if not pairs:
         raise DataError(
             f"no output was rated by two of the {len(raters)} raters; agreement needs outputs (equal {item!r} and "
             f"{system!r}) with two ratings: give the rows of every rater, unmerged"
         )
-    items = {place for _, _, place in everything.groups}
-    return RaterAgreement(len(everything.groups), len(items), *everything.correlations(), tuple(pairs))
+    return RaterAgreement(len(everything), len(items), *_correlations(everything), tuple(pairs))
 
 
-class _Columns:
-    """Pairs of ratings with their groups."""
-
-    def __init__(self) -> None:
-        self.first: list[float] = []
-        self.second: list[float] = []
-        self.groups: list[Any] = []
-
-    def add(self, first: float, second: float, group: Hashable) -> None:
-        self.first.append(first)
-        self.second.append(second)
-        self.groups.append(group)
-
-    def correlations(self) -> tuple[GroupedCorrelation, GroupedCorrelation]:
-        return (
-            grouped_correlation(kendall_tau_b, self.first, self.second, self.groups),
-            grouped_correlation(pearson, self.first, self.second, self.groups),
-        )
+def _correlations(pairs: Sequence[tuple[float, float, Hashable]]) -> tuple[GroupedCorrelation, GroupedCorrelation]:
+    """Returns tau-b and Pearson's correlation of pairs of ratings, averaged over their groups."""
+    first, second, groups = zip(*pairs, strict=True)
+    return (
+        grouped_correlation(kendall_tau_b, first, second, groups),
+        grouped_correlation(pearson, first, second, groups),
+    )
 
 
 def _cells(
     rows: Sequence[Mapping[str, Any]], target: str, item: str, system: str, rater: str
 ) -> dict[tuple[str, str], dict[str, float]]:
-    """The ratings of each output by rater, keyed by item and system."""
+    """Returns the ratings of each output by rater, keyed by item and system."""
     cells: dict[tuple[str, str], dict[str, float]] = {}
     for number, row in enumerate(rows, 1):
         for label in (item, system, rater):

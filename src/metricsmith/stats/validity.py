@@ -1,4 +1,4 @@
-"""Construct validity: whether a metric falls when quality falls, and holds still when it does not.
+"""Construct validity: a metric should fall when quality falls, and hold still when it does not.
 
 A perturbed output is compared with its own original, row by row: `original[i]` and `changed[i]` are one metric's
 numbers for the same row, higher is better. Pairs in which either number is missing (NaN) are left out and
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.resampling import (
     Groups,
     Interval,
@@ -29,10 +30,10 @@ from metricsmith.stats.resampling.draws import aligned, complete
 
 __all__ = [
     "NULLS", "Change", "Lean", "Null", "Sensitivity", "compare_sensitivity", "compare_stability", "never_moves",
-    "null_scores", "position_lean", "score_change", "sensitivity", "sensitivity_magnitude", "stability", "to_unit",
+    "null_scores", "position_lean", "score_change", "sensitivity", "sensitivity_magnitude", "stability",
+    "to_unit",
 ]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
 Null = Literal["random", "constant", "length"]
 NULLS: tuple[Null, ...] = ("random", "constant", "length")
 ROUNDING = 1e-9  # of the range: numbers that are closer are equal but for rounding
@@ -80,7 +81,7 @@ class Sensitivity(Change):
 
 @dataclass(frozen=True, slots=True)
 class Lean(Change):
-    """How far a pairwise judge leans to the first place; `consistent` is the share of pairs judged alike both ways."""
+    """The lean of a pairwise judge to the first place; `consistent` is the share of pairs judged alike both ways."""
 
     consistent: float
 
@@ -88,7 +89,7 @@ class Lean(Change):
 def sensitivity(
     original: ArrayLike, worse: ArrayLike, groups: Groups | None = None, *, level: float = 0.95
 ) -> Sensitivity:
-    """Share of worse outputs that score strictly lower than their originals.
+    """Returns the share of worse outputs that score strictly lower than their originals.
 
     A tie is no drop: it counts as not lower, as in the paper, and the share of ties is given beside. Numbers that
     differ by less than 1e-9 of the range of all are tied.
@@ -112,11 +113,12 @@ def sensitivity(
     DataError
         If lengths differ or a group label is missing.
     """
-    (a, b), codes, missing = _pairs(original, worse, groups)
+    (a, b), codes = complete([original, worse], groups)
     moved = _moved(a, b)
     hits = np.where(moved < 0, 1.0, 0.0)
     return Sensitivity(
-        _mean(hits), share_interval(hits, codes, level=level), hits.size, _count(codes), missing,
+        _mean(hits), share_interval(hits, codes, level=level), hits.size, int(codes.max(initial=-1)) + 1,
+        np.size(original) - hits.size,
         tied=_mean(moved == 0), risen=_mean(moved > 0),
         balance=group_mean_interval(-moved, codes, level=level, bounds=(-1.0, 1.0)),
     )  # fmt: skip
@@ -125,7 +127,7 @@ def sensitivity(
 def sensitivity_magnitude(
     original: ArrayLike, worse: ArrayLike, groups: Groups | None = None, *, level: float = 0.95
 ) -> Change:
-    """Mean signed drop ``original - worse``, for numbers in [0, 1].
+    """Returns the mean signed drop ``original - worse``, for numbers in [0, 1].
 
     Parameters, errors and missing values as for `sensitivity`; the numbers are `to_unit`'s, or scores.
 
@@ -134,12 +136,11 @@ def sensitivity_magnitude(
     Change
         In [-1, 1]; below 0 if worse outputs score higher.
     """
-    (a, b), codes, missing = _units(original, worse, groups)
-    return _change(a - b, codes, missing, level, -1.0)
+    return _mean_of(lambda a, b: a - b, (original, worse), groups, level, (-1.0, 1.0))
 
 
 def stability(original: ArrayLike, same: ArrayLike, groups: Groups | None = None, *, level: float = 0.95) -> Change:
-    """``1 - mean |original - same|`` for outputs of the same quality, for numbers in [0, 1].
+    """Returns ``1 - mean |original - same|`` for outputs of the same quality, for numbers in [0, 1].
 
     Parameters, errors and missing values as for `sensitivity_magnitude`. It says nothing of a metric that
     `never_moves`: such a one has 1 for free.
@@ -149,27 +150,25 @@ def stability(original: ArrayLike, same: ArrayLike, groups: Groups | None = None
     Change
         In [0, 1]; 1 if nothing changed.
     """
-    (a, b), codes, missing = _units(original, same, groups)
-    return _change(1 - np.abs(a - b), codes, missing, level, 0.0)
+    return _mean_of(lambda a, b: 1 - np.abs(a - b), (original, same), groups, level, (0.0, 1.0))
 
 
 def score_change(
     original: ArrayLike, changed: ArrayLike, groups: Groups | None = None, *, level: float = 0.95
 ) -> Change:
-    """Mean signed change ``changed - original``: what an attack wins; otherwise as `sensitivity_magnitude`."""
-    (a, b), codes, missing = _units(original, changed, groups)
-    return _change(b - a, codes, missing, level, -1.0)
+    """Returns the mean signed change ``changed - original``, the gain of an attack; as `sensitivity_magnitude`."""
+    return _mean_of(lambda a, b: b - a, (original, changed), groups, level, (-1.0, 1.0))
 
 
 def position_lean(
     forward: ArrayLike, backward: ArrayLike, groups: Groups | None = None, *, level: float = 0.95
 ) -> Lean:
-    """How far a pairwise judge leans towards the place in which an output stands.
+    """Returns the lean of a pairwise judge towards the place in which an output stands.
 
     Parameters
     ----------
     forward, backward : array_like, shape (n,)
-        How much the judge prefers the same one of two outputs, in [0, 1] (1 it, 0 the other, .5 neither), when it is
+        The judge's preference for the same one of two outputs, in [0, 1] (1 it, 0 the other, .5 neither), when it is
         shown first and when it is shown second; NaN is missing.
     groups, level
         As for `sensitivity`.
@@ -179,13 +178,13 @@ def position_lean(
     Lean
         The mean of ``(forward - backward) / 2``, in [-.5, .5]: above 0 the first place wins, at .5 always.
     """
-    (a, b), codes, missing = _units(forward, backward, groups)
-    mean = _change((a - b) / 2, codes, missing, level, -0.5, 0.5)
-    return Lean(mean.value, mean.interval, mean.n, mean.groups, missing, consistent=_mean(np.abs(a - b) <= ROUNDING))
+    mean = _mean_of(lambda a, b: (a - b) / 2, (forward, backward), groups, level, (-0.5, 0.5))
+    alike = np.abs(np.subtract(*complete([forward, backward], groups)[0])) <= ROUNDING
+    return Lean(mean.value, mean.interval, mean.n, mean.groups, mean.missing, consistent=_mean(alike))
 
 
 def to_unit(*numbers: ArrayLike, low: float | None = None, high: float | None = None) -> list[FloatArray]:
-    """Map a metric's numbers to [0, 1]: from its scale where `low` and `high` are given, else from their own range.
+    """Maps a metric's numbers to [0, 1]: from its scale where `low` and `high` are given, else from their own range.
 
     Parameters
     ----------
@@ -216,14 +215,14 @@ def to_unit(*numbers: ArrayLike, low: float | None = None, high: float | None = 
 
 
 def never_moves(original: ArrayLike, *changed: ArrayLike) -> bool:
-    """Whether a metric gives all outputs, original or changed, the same number; False if it gives none."""
+    """Returns True if a metric gives all outputs, original or changed, the same number; False if it gives none."""
     known = np.concatenate([np.asarray(part, dtype=float).ravel() for part in (original, *changed)])
     known = known[~np.isnan(known)]
     return bool(known.size) and _level(known)
 
 
 def null_scores(kind: Null, texts: Sequence[str], *, seed: int = 0) -> FloatArray:
-    """Scores of a metric that knows nothing, for comparison.
+    """Returns the scores of a metric that knows nothing, for comparison.
 
     Parameters
     ----------
@@ -257,7 +256,7 @@ def compare_sensitivity(
     permutations: int = 1000,
     seed: int = 0,
 ) -> PermutationTest:
-    """Test whether two metrics differ in sensitivity, on the pairs that have all four numbers.
+    """Tests the difference of two metrics in sensitivity, on the pairs that have all four numbers.
 
     Parameters
     ----------
@@ -272,7 +271,9 @@ def compare_sensitivity(
         ``observed`` is the sensitivity of the first less that of the second; the two are swapped in whole groups
         (`paired_permutation_test`).
     """
-    sides = [np.where(_missing(*side), np.nan, _moved(*_arrays(*side)) < 0) for side in (first, second)]
+    sides = []
+    for original, worse in (_arrays(first), _arrays(second)):
+        sides.append(np.where(np.isnan(original) | np.isnan(worse), np.nan, _moved(original, worse) < 0))
     return _swapped(sides, groups, permutations, seed)
 
 
@@ -284,15 +285,14 @@ def compare_stability(
     permutations: int = 1000,
     seed: int = 0,
 ) -> PermutationTest:
-    """As `compare_sensitivity`, for stability: (original, same) of either metric, in [0, 1]."""
-    sides = [1 - np.abs(np.subtract(*_arrays(*side))) for side in (first, second)]
-    stray = [float(value) for side in (*first, *second) for value in np.asarray(side, dtype=float) if _outside(value)]
-    if stray:
-        raise DataError(f"{stray[0]:g} is not in [0, 1]: map the metrics' numbers with to_unit first")
-    return _swapped(sides, groups, permutations, seed)
+    """Tests the difference in stability as `compare_sensitivity`: (original, same) of either metric, in [0, 1]."""
+    pairs = [_arrays(first), _arrays(second)]
+    _check_unit([side for pair in pairs for side in pair], "metrics'")
+    return _swapped([1 - np.abs(a - b) for a, b in pairs], groups, permutations, seed)
 
 
 def _swapped(sides: Sequence[FloatArray], groups: Groups | None, permutations: int, seed: int) -> PermutationTest:
+    """Returns the test of two means over rows by swapping whole groups."""
     if not complete(sides, groups)[0][0].size:
         return PermutationTest(math.nan, math.nan, 0, 0)
     return paired_permutation_test(
@@ -301,68 +301,52 @@ def _swapped(sides: Sequence[FloatArray], groups: Groups | None, permutations: i
     )  # fmt: skip
 
 
-def _arrays(original: ArrayLike, changed: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    a, b = aligned([np.asarray(original, dtype=float), np.asarray(changed, dtype=float)], None)[0]
+def _arrays(pair: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:
+    a, b = aligned([np.asarray(side, dtype=float) for side in pair], None)[0]
     return a, b
 
 
-def _missing(original: ArrayLike, changed: ArrayLike) -> NDArray[np.bool_]:
-    a, b = _arrays(original, changed)
-    return np.isnan(a) | np.isnan(b)
-
-
 def _moved(original: FloatArray, changed: FloatArray) -> NDArray[np.int64]:
-    """-1 where the number fell, 1 where it rose, 0 where the two are equal but for rounding."""
+    """Returns -1 where the number fell, 1 where it rose, 0 where the two are equal but for rounding."""
     known = np.concatenate([original, changed])
     known = known[np.isfinite(known)]
     width = float(np.ptp(known)) if known.size else 0.0
     with np.errstate(invalid="ignore"):  # of two equal infinities
         step = np.where(original == changed, 0.0, changed - original)
     if known.size and _level(known):
-        width = math.inf  # whatever differs among finite numbers is rounding
+        width = math.inf  # any difference among finite numbers is rounding
     least = ROUNDING * width if math.isfinite(width) else sys.float_info.max
     return np.where(np.abs(step) <= least, 0, np.where(step > 0, 1, -1)).astype(np.int64)
 
 
 def _level(known: FloatArray) -> bool:
-    """Whether numbers, of which none is NaN, are all the same but for rounding."""
+    """Returns True if numbers, of which none is NaN, are all the same but for rounding."""
     if not known.size or not np.isfinite(known).all():
         return not known.size or bool((known == known[0]).all())
     return bool(np.ptp(known) <= PRECISION * np.abs(known).max())
 
 
-def _pairs(
-    original: ArrayLike, changed: ArrayLike, groups: Groups | None
-) -> tuple[list[FloatArray], NDArray[np.int64], int]:
-    """Complete pairs, their groups as numbers, and how many pairs are not complete."""
-    arrays, codes = complete([original, changed], groups)
-    return arrays, codes, np.size(original) - arrays[0].size
-
-
-def _units(
-    original: ArrayLike, changed: ArrayLike, groups: Groups | None
-) -> tuple[list[FloatArray], NDArray[np.int64], int]:
-    arrays, codes, missing = _pairs(original, changed, groups)
-    stray = [float(number) for part in arrays for number in part if _outside(number)]
+def _check_unit(arrays: Sequence[FloatArray], whose: str) -> None:
+    """Raises a `DataError` for a number outside [0, 1]; NaN is allowed."""
+    stray = [float(number) for array in arrays for number in array if number < 0 or number > 1]
     if stray:
-        raise DataError(f"{stray[0]:g} is not in [0, 1]: map the metric's numbers with to_unit first")
-    return arrays, codes, missing
+        raise DataError(f"{stray[0]:g} is not in [0, 1]: map the {whose} numbers with to_unit first")
 
 
-def _outside(number: float) -> bool:
-    return not (0 <= number <= 1 or math.isnan(number))
-
-
-def _change(
-    values: FloatArray, codes: NDArray[np.int64], missing: int, level: float, low: float, high: float = 1.0
+def _mean_of(
+    difference: Callable[[FloatArray, FloatArray], FloatArray],
+    pair: tuple[ArrayLike, ArrayLike],
+    groups: Groups | None,
+    level: float,
+    bounds: tuple[float, float],
 ) -> Change:
-    interval = group_mean_interval(values, codes, level=level, bounds=(low, high))
-    return Change(_mean(values), interval, values.size, _count(codes), missing)
+    """Returns the mean of ``difference(original, changed)`` over the pairs with both numbers, which lie in [0, 1]."""
+    (a, b), codes = complete(pair, groups)
+    _check_unit([a, b], "metric's")
+    values = difference(a, b)
+    interval = group_mean_interval(values, codes, level=level, bounds=bounds)
+    return Change(_mean(values), interval, values.size, int(codes.max(initial=-1)) + 1, np.size(pair[0]) - values.size)
 
 
 def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:
     return float(np.mean(values)) if values.size else math.nan
-
-
-def _count(codes: NDArray[np.int64]) -> int:
-    return int(codes.max()) + 1 if codes.size else 0

@@ -14,10 +14,10 @@ from metricsmith.model_calls import calls
 from metricsmith.model_calls.flow import Flow, use
 from metricsmith.model_calls.limits import Concurrency
 from metricsmith.programs.perturbers.base import Source
+from metricsmith.programs.perturbers.estimate import estimate_requests
 from metricsmith.programs.perturbers.generated import IDENTICAL, Preserve, Worsen
 from metricsmith.programs.perturbers.generation import (
     concurrently,
-    estimate_requests,
     generate,
     pick_examples,
     shown_examples,

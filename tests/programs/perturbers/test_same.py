@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metricsmith.programs.perturbers.builtin.protected import Protected
-from metricsmith.programs.perturbers.builtin.segments import lines
+from metricsmith.programs.perturbers.builtin.segments import line_places
 from perturbing import ARTICLE, UNTOUCHABLE, change, prose
 
 SEEDS = st.integers(0, 99)
@@ -32,7 +32,7 @@ def test_white_space_changes_no_word_and_no_paragraph(text, seed, strength):
 @given(prose(), SEEDS, STRENGTHS)
 def test_white_space_makes_no_line_a_list_item_a_heading_or_code(text, seed, strength):
     def kinds(told: str) -> list[str]:
-        return [line.kind for line in lines(told) if line.kind not in ("prose", "blank")]
+        return [line.kind for line in line_places(told) if line.kind not in ("prose", "blank")]
 
     assert kinds(change("whitespace", text, strength, seed)) == kinds(text)
 

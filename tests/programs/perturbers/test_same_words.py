@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metricsmith.programs.perturbers.builtin.protected import Protected
-from metricsmith.programs.perturbers.builtin.rewordings import PHRASES, SPELLINGS
+from metricsmith.programs.perturbers.builtin.same_words import PHRASES, SPELLINGS
 from perturbing import ARTICLE, UNTOUCHABLE, change, prose
 
 SEEDS = st.integers(0, 99)

@@ -9,14 +9,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from metricsmith.programs.perturbers.builtin.material import FOREIGN, UNRELATED
-from metricsmith.programs.perturbers.builtin.segments import sentences
+from metricsmith.programs.perturbers.builtin.segments import sentence_places
 from perturbing import ARTICLE, change, prose
 
 SEEDS = st.integers(0, 99)
 
 
 def told(text: str) -> list[str]:
-    return [text[place.start : place.end] for place in sentences(text)]
+    return [text[place.start : place.end] for place in sentence_places(text)]
 
 
 @given(SEEDS)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricsmith.programs.perturbers.builtin.facts import numbers
 from metricsmith.programs.perturbers.builtin.material import NAMES
-from metricsmith.programs.perturbers.builtin.segments import sentences, words
+from metricsmith.programs.perturbers.builtin.segments import sentence_places, word_places
+from metricsmith.programs.perturbers.builtin.worse_words import name_places, number_places
 from perturbing import ARTICLE, change, prose
 
 SEEDS = st.integers(0, 99)
@@ -19,7 +19,7 @@ STRENGTHS = st.sampled_from(["subtle", "obvious"])
 
 
 def heard(text: str) -> list[str]:
-    return [text[start:end] for start, end in words(text)]
+    return [text[start:end] for start, end in word_places(text)]
 
 
 def changed(before: str, after: str) -> list[tuple[str, str]]:
@@ -45,16 +45,16 @@ def test_few_words_change_places_if_subtle_and_none_leaves_its_sentence(seed):
     subtle, obvious = (change("shuffle_words", ARTICLE, strength, seed) for strength in ("subtle", "obvious"))
     assert 2 <= len(changed(ARTICLE, subtle)) <= 0.16 * len(heard(ARTICLE))
     assert len(changed(ARTICLE, obvious)) > 0.6 * len(heard(ARTICLE))
-    first = sentences(ARTICLE)[0].end
+    first = sentence_places(ARTICLE)[0].end
     assert Counter(heard(obvious[:first])) == Counter(heard(ARTICLE[:first]))
 
 
 @given(prose(), SEEDS, STRENGTHS)
 def test_corrupted_numbers_have_as_many_digits_in_the_same_places(text, seed, strength):
     after = change("corrupt_numbers", text, strength, seed)
-    if not any(text[start].isalpha() for start, _ in numbers(text)):
+    if not any(text[start].isalpha() for start, _ in number_places(text)):
         assert re.sub(r"[0-9]", "0", after) == re.sub(r"[0-9]", "0", text)
-        assert len(numbers(text)) == 0 or after != text
+        assert len(number_places(text)) == 0 or after != text
 
 
 def test_every_number_changes_if_obvious_and_one_if_subtle():
@@ -147,3 +147,36 @@ def test_every_letter_changes_case_if_obvious_and_one_word_in_seven_if_subtle():
     assert change("wrong_casing", "The US pays, ok?") == "tHE us PAYS, OK?"
     assert len(changed(ARTICLE, change("wrong_casing", ARTICLE, "subtle"))) == int(0.15 * 79)
     assert change("wrong_casing", "今日は雨です。") == "今日は雨です。"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("It cost $1,000,000 in 2022, or 3.14%.", ["1,000,000", "2022", "3.14"]),
+        ("From 2026-11-21 at 14:30 to 5/6.", ["2026-11-21", "14:30", "5/6"]),
+        ("Use v1.000 or GPT-3 on the 5th; H2O and x86.", []),
+        ("5kg, 20 km and 1990s", ["5", "20", "1990"]),
+        ("1. First 7\n2. Second", ["7"]),
+        ("Three of twelve, one left; twenty-two", ["Three", "twelve"]),
+        ("`x = 5` and https://a.org/2024/ and 6", ["6"]),
+        ("no figures", []),
+    ],
+)
+def test_numbers(text, expected):
+    assert [text[a:b] for a, b in number_places(text)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Yesterday Anna Keller met Dr. Smith in Marlow.", [["Anna", "Keller"], ["Smith"], ["Marlow"]]),
+        ("Anna left. Then Bob's dog and I'm off.", [["Bob"]]),
+        ("He said: Come here, and “Go now” to Tom.", [["Tom"]]),
+        ("On Monday the US sent NASA to Mars.", [["Monday"], ["US"], ["NASA"], ["Mars"]]),
+        ("All Words Are Capital Here", []),
+        ("no names at all", []),
+        ("", []),
+    ],
+)
+def test_names(text, expected):
+    assert [[text[a:b] for a, b in run] for run in name_places(text)] == expected

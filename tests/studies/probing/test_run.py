@@ -18,7 +18,7 @@ from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Scale, Task
 from metricsmith.scoring.callables import CallableMetric
 from metricsmith.stats.regression import LinearCombination
-from metricsmith.stats.regression.columns import ZScore
+from metricsmith.stats.regression.combination import ZScore
 from metricsmith.studies.probing.run import Prober
 from planted import TASK, planted_rows
 

@@ -1,4 +1,4 @@
-"""What perturbers share: what they look at, and what they leave behind."""
+"""The values of perturbers: the row that they see, the perturbation that they make, and their card."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Source:
     Parameters
     ----------
     output : str
-        What is perturbed.
+        The text to perturb.
     input, context : str
     references : tuple of str
     others : tuple of str
@@ -46,7 +46,7 @@ class Perturbation:
     row : int
         Place of the original among the rows.
     strategy : str
-        Name of what was done.
+        Name of the change.
     effect : str
         ``worse``: quality falls; ``same``: it does not change; ``attack``: it does not rise, however the output
         is dressed up.
@@ -55,7 +55,7 @@ class Perturbation:
     output : str or None
         The changed output, never equal to the original; None if the perturber declined.
     declined : str
-        Why there is none; empty if there is one.
+        The reason for which there is none; empty if there is one.
     dimension : str
         The quality that was aimed at; empty for the output as a whole.
     origin : str
@@ -82,9 +82,9 @@ class Perturber:
         Snake case, unique.
     effect : str
     summary : str
-        What it does to an output, in one sentence.
+        Its change of an output, in one sentence.
     because : str
-        Why quality falls, stays or does not rise, in one sentence.
+        The reason for which quality falls, stays or does not rise, in one sentence.
     change : callable
         ``(source, strength, random) -> str``, the new output; where it finds nothing to change it gives the output
         back, which is recorded as declined.
@@ -93,7 +93,7 @@ class Perturber:
     needs : tuple of str
         Fields of `Source` without which it declines, besides the output.
     limits : str
-        Where `because` may not hold; empty if no such place is known.
+        Cases in which `because` may not hold; empty if no such place is known.
     """
 
     name: str

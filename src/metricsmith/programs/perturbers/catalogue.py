@@ -1,4 +1,4 @@
-"""The perturbers that need no model, and what they make of rows."""
+"""The perturbers that need no model, and their perturbations of rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OTHERS = 20
 BUILTIN: Mapping[str, Perturber] = {
     perturber.name: perturber for perturber in (*STRUCTURE, *WORDS, *LAYOUT, *WORDING, *ATTACKS)
 }
-"""All of them by name: first what makes worse, then what changes nothing, then the attacks."""
+"""All of them by name: first those that make worse, then those that change nothing, then the attacks."""
 
 
 def perturb(
@@ -44,16 +44,16 @@ def perturb(
     strengths: Sequence[Strength] = ("obvious",),
     seed: int = 0,
 ) -> list[Perturbation]:
-    """Change every output on purpose, in every way asked for.
+    """Changes every output on purpose, in every way asked for.
 
-    What becomes of a row depends on the seed, the perturber, the strength and the row alone: neither its place nor
+    The perturbation of a row depends on the seed, the perturber, the strength and the row alone: neither its place nor
     the other rows or perturbers matter, except through `Source.others`.
 
     Parameters
     ----------
     sources : sequence of Source, shape (n,)
     perturbers : sequence of str or Perturber, optional
-        Names of `BUILTIN`, or perturbers of your own, whatever their effect. None: the built-in ones of `effects`.
+        Names of `BUILTIN`, or perturbers of your own, of any effect. None: the built-in ones of `effects`.
     effects : sequence of str
         Out of ``worse``, ``same``, ``attack``; without meaning where `perturbers` are given.
     strengths : sequence of str
@@ -115,20 +115,17 @@ def _perturbation(row: int, source: Source, perturber: Perturber, strength: Stre
     if lacking:
         declined = f"the row has no {' and no '.join(lacking)}"
     else:
-        output = perturber.change(source, strength, _random(source, perturber, strength, seed))
+        own = [source.output, source.input, source.context, list(source.references)]
+        drawn_by = [seed, int(content_hash(perturber.name, strength, *own), 16)]
+        output = perturber.change(source, strength, np.random.default_rng(drawn_by))
         if output == source.output:
             output = None
             declined = "nothing to change was found" if source.output.strip() else "the output is empty"
     return Perturbation(row, perturber.name, perturber.effect, strength, output, declined)
 
 
-def _random(source: Source, perturber: Perturber, strength: Strength, seed: int) -> np.random.Generator:
-    own = [source.output, source.input, source.context, list(source.references)]
-    return np.random.default_rng([seed, int(content_hash(perturber.name, strength, *own), 16)])
-
-
 def sources_of(rows: Sequence[dspy.Example], target: str | None = None, higher_is_better: bool = True) -> list[Source]:
-    """See rows as perturbers do.
+    """Makes sources out of rows, as perturbers see them.
 
     Parameters
     ----------

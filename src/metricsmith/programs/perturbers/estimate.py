@@ -1,4 +1,4 @@
-"""What a model's perturbations will cost, before it is asked."""
+"""The requests, tokens and dollars of a model's perturbations, before it is asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metricsmith.programs.perturbers.base import Effect, Source, Strength
 from metricsmith.programs.perturbers.generated import MOST
 from metricsmith.programs.perturbers.generation import (
     BOTH,
-    estimate_requests,
+    check_request,
     groups_of,
     pick_examples,
     shown_examples,
@@ -21,12 +21,27 @@ from metricsmith.records import Usage
 from metricsmith.signatures.axes import Axis
 from metricsmith.signatures.perturbation import DamageOutput, ProposeDamage, RewriteOutput
 
-__all__ = ["estimate_usage"]
+__all__ = ["estimate_requests", "estimate_usage"]
 
-FRAME_TOKENS = 350  # what DSPy's chat adapter writes around the fields
+FRAME_TOKENS = 350  # that DSPy's chat adapter writes around the fields
 ANSWER_TOKENS = 60  # a strategy, or a reason
 INSTRUCTIONS = {"worse": DamageOutput.instructions, "same": RewriteOutput.instructions}
 OUTPUTS = {"worse": MOST, "same": 1}  # of one request
+
+
+def estimate_requests(
+    sources: Sequence[Source],
+    dimensions: Sequence[Axis],
+    strengths: Sequence[Strength],
+    effects: Sequence[Effect] = BOTH,
+) -> int:
+    """Returns the number of requests that `generate` sends if none fails, repairs aside.
+
+    One for the strategies of each dimension, and one for each dimension, source with an output, strength and effect.
+    """
+    check_request(dimensions, strengths, effects)
+    rows = sum(bool(source.output.strip()) for source in sources)
+    return len(dimensions) * (("worse" in effects) + rows * len(strengths) * len(effects)) if rows else 0
 
 
 def estimate_usage(

@@ -1,4 +1,4 @@
-"""Perturbers that ask a language model: what to damage, the damage, and a change that does no harm."""
+"""Perturbers that ask a language model: strategies of damage, the damage, and a change that does no harm."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class DegradationStrategies(dspy.Module):  # type: ignore[misc]
         self.propose = dspy.Predict(ProposeDamage)
 
     def forward(self, *, task: str, dimension: str, examples: str) -> dspy.Prediction:
-        """Return a Prediction with ``strategies``, 1 to 3 of `Strategy`; `checked_strategies` says which are refused.
+        """Returns a Prediction with ``strategies``, 1 to 3 of `Strategy`; `checked_strategies` says which are refused.
 
         Parameters
         ----------
         task, dimension : str
-            What the outputs are made for; the quality, in words.
+            The purpose of the outputs; the quality, in words.
         examples : str
             Outputs with what they answer, as `shown_examples` writes them.
         """
@@ -56,7 +56,7 @@ class DegradationStrategies(dspy.Module):  # type: ignore[misc]
         return dspy.Prediction(strategies=checked_strategies(answer.strategies, examples, f"{task} {dimension}"))
 
     async def aforward(self, *, task: str, dimension: str, examples: str) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
+        """Asks asynchronously, otherwise as `forward`."""
         answer = await self.propose.acall(task=task, dimension=dimension, examples=examples)
         return dspy.Prediction(strategies=checked_strategies(answer.strategies, examples, f"{task} {dimension}"))
 
@@ -69,14 +69,14 @@ class Worsen(dspy.Module):  # type: ignore[misc]
         self.damage = dspy.Predict(DamageOutput)
 
     def forward(self, *, strategies: Sequence[Strategy], **asked: Any) -> dspy.Prediction:
-        """Return a Prediction with ``outputs``, a changed output for each strategy, in their order.
+        """Returns a Prediction with ``outputs``, a changed output for each strategy, in their order.
 
-        An output may still be equal to the original or to another one: who uses them has to look (`told_apart`).
+        An output may still be equal to the original or to another one: `told_apart` tells them.
 
         Parameters
         ----------
         task, dimension : str
-            What the output was made for; the quality, in words.
+            The purpose of the output; the quality, in words.
         output, input, context : str
         references : sequence of str
             `output` is changed; the others may be left out.
@@ -96,7 +96,7 @@ class Worsen(dspy.Module):  # type: ignore[misc]
         return dspy.Prediction(outputs=one_each(answer.outputs, strategies))
 
     async def aforward(self, *, strategies: Sequence[Strategy], **asked: Any) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
+        """Asks asynchronously, otherwise as `forward`."""
         answer = await self.damage.acall(strategies=_some(strategies), **_fenced(**asked))
         return dspy.Prediction(outputs=one_each(answer.outputs, strategies))
 
@@ -109,7 +109,7 @@ class Preserve(dspy.Module):  # type: ignore[misc]
         self.rewrite = dspy.Predict(RewriteOutput)
 
     def forward(self, **asked: Any) -> dspy.Prediction:
-        """Return a Prediction with ``output``, None if the model declined, and ``declined``, its reason or nothing.
+        """Returns a Prediction with ``output``, None if the model declined, and ``declined``, its reason or nothing.
 
         Parameters are those of `Worsen.forward` without strategies.
 
@@ -123,12 +123,12 @@ class Preserve(dspy.Module):  # type: ignore[misc]
         return _rewritten(self.rewrite(**_fenced(**asked)))
 
     async def aforward(self, **asked: Any) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
+        """Asks asynchronously, otherwise as `forward`."""
         return _rewritten(await self.rewrite.acall(**_fenced(**asked)))
 
 
 def checked_strategies(strategies: Sequence[Strategy], examples: str, about: str = "") -> list[Strategy]:
-    """The strategies as they are, if all of them can be used.
+    """Returns the strategies as they are, if all of them can be used.
 
     Raises
     ------
@@ -155,14 +155,14 @@ def checked_strategies(strategies: Sequence[Strategy], examples: str, about: str
 
 
 def taken_over(strategy: str, examples: str, about: str = "") -> str:
-    """What ties a strategy to an example; empty if nothing does.
+    """Returns the words or the number that tie a strategy to an example; empty if there are none.
 
-    That is six words in a row that stand in an example too, whatever their case and punctuation, or a number of two
-    digits or more that does. What stands in `about`, the task's own words, ties to nothing.
+    Six words in a row that stand in an example too, case and punctuation aside, tie it; so does a number of two digits
+    or more. The words of `about`, the task's own, tie to nothing.
     """
     here, there, allowed = (WORD.findall(text.casefold()) for text in (strategy, examples, about))
-    runs = _runs(there) - _runs(allowed)
-    shared = next((run for run in _ordered_runs(here) if run in runs), None)
+    runs = set(_runs(there)) - set(_runs(allowed))
+    shared = next((run for run in _runs(here) if run in runs), None)
     if shared is not None:
         return " ".join(shared)
     numbers = set(NUMBER.findall(examples)) - set(NUMBER.findall(about))
@@ -193,20 +193,20 @@ def told_apart(outputs: Sequence[str], names: Sequence[str], original: str) -> l
     ----------
     outputs : sequence of str
     names : sequence of str
-        What made each, for the reason.
+        The strategy of each, for the reason.
     original : str
     """
     first = {bare(original): IDENTICAL}
-    outcomes: list[tuple[str | None, str]] = []
+    changes: list[tuple[str | None, str]] = []
     for output, name in zip(outputs, names, strict=True):
         reason = first.get(bare(output), "")
-        outcomes.append((None if reason else output, reason))
+        changes.append((None if reason else output, reason))
         first.setdefault(bare(output), f"the same output as by {name!r}")
-    return outcomes
+    return changes
 
 
 def bare(text: str) -> str:
-    """A text without what models do not keep: line ends as they were, and white space before and after."""
+    """Returns a text without the parts that models do not keep: line ends, and white space before and after."""
     return "\n".join(text.splitlines()).strip()
 
 
@@ -241,9 +241,6 @@ def _some(strategies: Sequence[Strategy]) -> list[Strategy]:
     return list(strategies)
 
 
-def _ordered_runs(words: Sequence[str]) -> list[tuple[str, ...]]:
+def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
+    """Returns all runs of `RUN` words, in order."""
     return [tuple(words[start : start + RUN]) for start in range(len(words) - RUN + 1)]
-
-
-def _runs(words: Sequence[str]) -> set[tuple[str, ...]]:
-    return set(_ordered_runs(words))

@@ -29,7 +29,7 @@ from metricsmith.signatures.axes import Axis
 from metricsmith.signatures.perturbation import Strategy
 
 __all__ = [
-    "GeneratedPerturbations", "concurrently", "estimate_requests", "generate", "groups_of", "pick_examples",
+    "GeneratedPerturbations", "check_request", "concurrently", "generate", "groups_of", "pick_examples",
     "shown_examples", "worded",
 ]  # fmt: skip
 
@@ -40,7 +40,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class GeneratedPerturbations:
-    """What a model made of the sources, and what it took.
+    """A model's perturbations of the sources, and the requests and tokens that they took.
 
     Parameters
     ----------
@@ -50,28 +50,13 @@ class GeneratedPerturbations:
         By dimension.
     usage : Usage
     notes : tuple of str
-        What was not done, in words.
+        The omissions, in words.
     """
 
     perturbations: tuple[Perturbation, ...] = ()
     strategies: dict[str, tuple[Strategy, ...]] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     notes: tuple[str, ...] = ()
-
-
-def estimate_requests(
-    sources: Sequence[Source],
-    dimensions: Sequence[Axis],
-    strengths: Sequence[Strength],
-    effects: Sequence[Effect] = BOTH,
-) -> int:
-    """How many requests `generate` sends if none fails; more only for retries and repairs.
-
-    One for the strategies of each dimension, and one for each dimension, source with an output, strength and effect.
-    """
-    _check(dimensions, strengths, effects)
-    rows = sum(bool(source.output.strip()) for source in sources)
-    return len(dimensions) * (("worse" in effects) + rows * len(strengths) * len(effects)) if rows else 0
 
 
 def generate(
@@ -90,7 +75,7 @@ def generate(
     budget: Budget | None = None,
     seed: int = 0,
 ) -> GeneratedPerturbations:
-    """Have outputs made worse in each dimension, and changed without loss.
+    """Has outputs made worse in each dimension, and changed without loss.
 
     A run around this one (`metricsmith.model_calls.flow`) lends its limits; then `concurrency` and `budget` are its
     own.
@@ -98,9 +83,9 @@ def generate(
     Parameters
     ----------
     sources : sequence of Source
-        n rows; what has no output is declined without a request.
+        n rows; one without an output is declined without a request.
     task : str
-        What the outputs are made for.
+        The purpose of the outputs.
     dimensions : sequence of Axis
         Qualities to damage or to preserve, with different names.
     strengths : sequence of str
@@ -108,15 +93,15 @@ def generate(
     effects : sequence of str
         ``worse``, ``same`` or both.
     groups : sequence of str, optional
-        Which sources belong together, length n; by default those with the same input.
+        The group of each source, length n; by default sources with the same input form one.
     strategist, worsen, preserve : dspy.Module, optional
         Tuned ones.
     lm : dspy.LM, optional
         None takes the one in force.
     concurrency, budget
-        As for `scoring.score`; what the budget cuts off is declined.
+        As for `scoring.score`; the rest that the budget cuts off is declined.
     seed : int
-        Decides which examples the strategies are drawn from.
+        Decides the examples that the strategies are drawn from.
 
     Raises
     ------
@@ -129,7 +114,7 @@ def generate(
     ModelFailure
         If the model refuses to work, or every request for strategies, or every other one, fails.
     """
-    _check(dimensions, strengths, effects)
+    check_request(dimensions, strengths, effects)
     groups = groups_of(sources) if groups is None else groups
     if len(groups) != len(sources):
         raise DataError(f"there are {len(groups)} groups for {len(sources)} sources: give one for each, or none at all")
@@ -149,10 +134,10 @@ def generate(
 def pick_examples(
     sources: Sequence[Source], groups: Sequence[str], seed: int = 0, *, most: int = 6, max_tokens: int = 12_000
 ) -> list[int]:
-    """Places of the outputs to show: whole groups in random order, at least two where there are two.
+    """Returns places of the outputs to show: whole groups in random order, at least two where there are two.
 
     Groups are taken as long as they fit. Where not even two fit whole, their outputs are taken in turn, and at least
-    one of each is shown. What has no output is left out.
+    one of each is shown. Sources without an output are left out.
     """
     members: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
@@ -178,12 +163,12 @@ def pick_examples(
 
 
 def shown_examples(sources: Sequence[Source]) -> str:
-    """Outputs with what they answer, fenced, as `DegradationStrategies` is shown them."""
+    """Returns outputs with the inputs that they answer, fenced, as `DegradationStrategies` is shown them."""
     return "\n\n".join(map(_example, sources))
 
 
 class _Run:
-    """The calls of one run and what they cost."""
+    """The calls of one run and their cost."""
 
     def __init__(self, sources: Sequence[Source], task: str, flow: Flow, makers: dict[str, dspy.Module]) -> None:
         self.sources, self.task, self.flow, self.makers = sources, task, flow, makers
@@ -193,7 +178,7 @@ class _Run:
     def plan(
         self, dimensions: Sequence[Axis], examples: Sequence[int], strategist: DegradationStrategies | None
     ) -> list[str]:
-        """Ask for strategies; notes on the dimensions that have none."""
+        """Asks for strategies; returns notes on the dimensions that have none."""
         text = shown_examples([self.sources[place] for place in examples])
         module = strategist or DegradationStrategies()
 
@@ -208,7 +193,7 @@ class _Run:
     def perturb(
         self, dimensions: Sequence[Axis], strengths: Sequence[Strength], effects: Sequence[Effect]
     ) -> tuple[Perturbation, ...]:
-        """One call for each dimension, source, strength and effect; what was declined is there too."""
+        """Makes one call for each dimension, source, strength and effect; declined ones are returned too."""
         wanted = [
             (axis, row, strength, effect)
             for axis, row, strength, effect in product(dimensions, range(len(self.sources)), strengths, effects)
@@ -233,7 +218,7 @@ class _Run:
         return model_call(self.makers[effect], task=self.task, dimension=worded(axis), strength=strength, **asked)
 
     def _calls(self, asks: Sequence[Callable[[], Call]], what: str) -> list[Call]:
-        """Run the calls concurrently; `ModelFailure` where not one of them has an answer."""
+        """Runs the calls concurrently; `ModelFailure` where not one of them has an answer."""
         calls = concurrently(asks, self.flow.concurrency.high)
         self.usage = sum((call.usage for call in calls), self.usage)
         if calls and all(call.prediction is None for call in calls):
@@ -246,23 +231,23 @@ class _Run:
     ) -> list[Perturbation]:
         names = [plan.name for plan in self.strategies[dimension]] if effect == "worse" else ["preserve"]
         original = self.sources[row].output
-        outcomes: list[tuple[str | None, str]] = [(None, "there is no output to change")] * len(names)
+        changes: list[tuple[str | None, str]] = [(None, "there is no output to change")] * len(names)
         if call is not None and call.prediction is None:
-            outcomes = [(None, f"the call failed ({call.status}): {call.error}")] * len(names)
+            changes = [(None, f"the call failed ({call.status}): {call.error}")] * len(names)
         elif call is not None and effect == "worse":
-            outcomes = told_apart(call.prediction.outputs, names, original)
+            changes = told_apart(call.prediction.outputs, names, original)
         elif call is not None and call.prediction.declined:
-            outcomes = [(None, f"the model declined: {call.prediction.declined}")]
+            changes = [(None, f"the model declined: {call.prediction.declined}")]
         elif call is not None:
-            outcomes = told_apart([call.prediction.output], names, original)
+            changes = told_apart([call.prediction.output], names, original)
         return [
             Perturbation(row, name, effect, strength, output, why, dimension, "generated")
-            for name, (output, why) in zip(names, outcomes, strict=True)
+            for name, (output, why) in zip(names, changes, strict=True)
         ]
 
 
 def _settled(found: Iterable[Perturbation]) -> tuple[Perturbation, ...]:
-    """Without what was to leave a quality alone and reads like damage to it: one of the two must be wrong."""
+    """Declines a change that was to leave a quality alone and equals damage to it: one of the two must be wrong."""
     made = tuple(found)
     damage = {
         (one.dimension, one.row, bare(one.output)): f"the same output as by {one.strategy!r}"
@@ -278,7 +263,7 @@ def _settled(found: Iterable[Perturbation]) -> tuple[Perturbation, ...]:
 
 
 def concurrently(asks: Sequence[Callable[[], Item]], threads: int) -> list[Item]:
-    """The answers in order; where one raises, what has not begun is dropped."""
+    """Returns the answers in order; where one raises, calls that have not begun are dropped."""
     with ThreadPoolExecutor(max(1, min(len(asks), threads)), "metricsmith perturbing") as pool:
         futures = [pool.submit(contextvars.copy_context().run, ask) for ask in asks]
         try:
@@ -291,7 +276,7 @@ def concurrently(asks: Sequence[Callable[[], Item]], threads: int) -> list[Item]
 def _blank(
     sources: Sequence[Source], dimensions: Sequence[Axis], strengths: Sequence[Strength], effects: Sequence[Effect]
 ) -> tuple[Perturbation, ...]:
-    """Nothing can be changed, and nobody is asked for strategies: only what was to be preserved has a name."""
+    """Declines everything: there is no output, and without strategies only the changes without loss have a name."""
     places = product(dimensions, range(len(sources)), strengths) if "same" in effects else ()
     return tuple(
         Perturbation(row, "preserve", "same", strength, None, "there is no output to change", axis.name, "generated")
@@ -300,13 +285,13 @@ def _blank(
 
 
 def _counted(perturbations: Sequence[Perturbation]) -> list[str]:
-    """How many were declined, and why, most frequent first."""
+    """Returns the numbers of those that were declined by reason, most frequent first."""
     reasons = Counter(one.declined.split(":")[0] for one in perturbations if one.output is None)
     return [f"{count} of {len(perturbations)} have no output: {reason}" for reason, count in reasons.most_common()]
 
 
 def groups_of(sources: Sequence[Source]) -> list[str]:
-    """Sources with the same input belong together; those without one stand alone."""
+    """Returns the group of each source: those with the same input belong together, those without one stand alone."""
     return [f"input {source.input}" if source.input else f"row {row}" for row, source in enumerate(sources)]
 
 
@@ -316,11 +301,12 @@ def _example(source: Source) -> str:
 
 
 def worded(axis: Axis) -> str:
-    """A dimension as the model reads it."""
+    """Returns a dimension as the model reads it."""
     return f"{axis.name}: {axis.meaning}"
 
 
-def _check(dimensions: Sequence[Axis], strengths: Sequence[Strength], effects: Sequence[Effect]) -> None:
+def check_request(dimensions: Sequence[Axis], strengths: Sequence[Strength], effects: Sequence[Effect]) -> None:
+    """Raises an `OptionError` unless dimensions, strengths and effects are known and none is given twice."""
     for name, given, known in (("strengths", strengths, STRENGTHS), ("effects", effects, BOTH)):
         if isinstance(given, str) or not given or len(set(given)) < len(given) or not set(given) <= set(known):
             raise OptionError(f"{name}={given!r} must be one or more of {', '.join(known)}, none of them twice")

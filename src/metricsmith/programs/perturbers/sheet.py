@@ -1,4 +1,4 @@
-"""Do people see what a perturbation is meant to do? A rating sheet that does not tell them, and its way back.
+"""The rating sheet on which people judge perturbations unmarked, and its way back.
 
 AutoMetrics, appendix F.3, has a person rate originals and perturbed outputs side by side, unmarked.
 """
@@ -43,7 +43,7 @@ FORMULA = (
     "＠",
     GUARD,
 )  # a guard of the text's own is guarded too
-CONVERTED = re.compile(r"[\d\s.,:;/%€$£-]+|true|false", re.IGNORECASE)  # what a spreadsheet makes a number or date of
+CONVERTED = re.compile(r"[\d\s.,:;/%€$£-]+|true|false", re.IGNORECASE)  # that a spreadsheet turns into a number or date
 DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+")
 
@@ -66,7 +66,7 @@ class RatedPair:
 
     @property
     def rated(self) -> bool:
-        """Whether both have a rating."""
+        """True if both have a rating."""
         return not (math.isnan(self.original) or math.isnan(self.perturbed))
 
 
@@ -77,7 +77,7 @@ class RatedSheet:
     Parameters
     ----------
     criterion : str
-        What was rated.
+        The question that was rated.
     pairs : tuple of RatedPair
         Those with a missing rating too.
     """
@@ -86,7 +86,7 @@ class RatedSheet:
     pairs: tuple[RatedPair, ...]
 
     def sensitivity(self, scale: Scale | None = None) -> float:
-        """Share of the rated ``worse`` pairs whose perturbed output was rated strictly worse; NaN without one.
+        """The share of the rated ``worse`` pairs whose perturbed output was rated strictly worse; NaN without one.
 
         Worse is lower, unless `scale` says that lower is better.
         """
@@ -130,7 +130,7 @@ def write_sheet(
     criterion: str,
     key: str | PathLike[str] | None = None,
 ) -> Path:
-    """Write originals and perturbed outputs as one CSV for a rater, and what they are to a file of its own.
+    """Writes originals and perturbed outputs as one CSV for a rater, and their identities to a file of its own.
 
     Items stand in random order under names that say nothing, two of one original never side by side where that can be
     avoided. Cells that a spreadsheet would read as a formula, number or date begin with an apostrophe, which raters
@@ -148,7 +148,7 @@ def write_sheet(
     seed : int
         Decides the order.
     criterion : str
-        What is to be rated and how, in the raters' words: it stands in every line.
+        The question and the way to rate, in the raters' words: it stands in every line.
     key : path, optional
         By default `path` with ``.key.json`` in the place of ``.csv``. Raters must not see it.
 
@@ -186,7 +186,10 @@ def write_sheet(
         row, one = items[place]
         name, output = f"i{number:0{len(str(len(order)))}d}", str(one.output) if one else sources[row].output
         lines.append([name, *map(guarded, (criterion, sources[row].input, output)), ""])
-        entries[name] = {"row": row, "hash": _hash(output), **(_told(one) if one else {"effect": "original"})}
+        identity = {"effect": "original"}
+        if one is not None:
+            identity = {part: getattr(one, part) for part in ("strategy", "effect", "strength", "dimension", "origin")}
+        entries[name] = {"row": row, "hash": _hash(output), **identity}
     write_state({"kind": KIND, "criterion": criterion, "seed": seed, "items": entries}, secret)
     with target.open("w", encoding="utf-8-sig", newline="") as file:  # Excel takes UTF-8 for what it is by its mark
         csv.writer(file).writerows([COLUMNS, *lines])
@@ -194,7 +197,7 @@ def write_sheet(
 
 
 def read_sheet(path: str | PathLike[str], key: str | PathLike[str]) -> RatedSheet:
-    """Read a sheet that a rater has filled in; its lines may have been sorted.
+    """Reads a sheet that a rater has filled in; its lines may have been sorted.
 
     Parameters
     ----------
@@ -244,14 +247,14 @@ def guarded(text: str) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """What `guarded` was given."""
+    """Returns the text that `guarded` was given."""
     return cell.removeprefix(GUARD)
 
 
 def spread(groups: Sequence[int], seed: int) -> list[int]:
-    """A random order of places in which no two of a group are neighbours, if there is such an order.
+    """Returns a random order of places in which no two of a group are neighbours, if there is such an order.
 
-    A group that makes up more than half of what is left comes next; otherwise any other than the last one may.
+    A group that makes up more than half of the rest comes next; otherwise any other than the last one may.
     """
     random = np.random.default_rng(seed)
     waiting: dict[int, list[int]] = {}
@@ -272,12 +275,8 @@ def spread(groups: Sequence[int], seed: int) -> list[int]:
     return order
 
 
-def _told(one: Perturbation) -> dict[str, str]:
-    return {name: getattr(one, name) for name in ("strategy", "effect", "strength", "dimension", "origin")}
-
-
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Row numbers, the header's being 1, and cells by column; lines without any content are passed over."""
+    """Yields row numbers, the header's being 1, and cells by column; lines without any content are passed over."""
     try:
         content = path.read_bytes()
     except OSError as problem:
@@ -324,5 +323,5 @@ def _rating(path: Path, number: int, cell: str) -> float:
 
 
 def _hash(output: str) -> str:
-    """Of what survives a spreadsheet: line ends do not."""
+    """Returns the hash of the parts that survive a spreadsheet: line ends do not."""
     return content_hash("output", "\n".join(output.splitlines()).strip())

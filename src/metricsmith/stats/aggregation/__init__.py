@@ -1,4 +1,4 @@
-"""Several runs of one judge into one number, and how precise that number is.
+"""Several runs of one judge into one number, and the precision of that number.
 
 Source: GEMBA-MQM V2, section 4 and appendix A.2; the precision is ours.
 """

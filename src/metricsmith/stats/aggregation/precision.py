@@ -1,4 +1,4 @@
-"""How precise the aggregate of a few runs is: half the width of its bootstrap interval."""
+"""The precision of the aggregate of a few runs: half the width of its bootstrap interval."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metricsmith.stats.aggregation.runs import TWO_SIGMA, Aggregate, FloatArray, OutlierRule, as_rows, descending, rrwa
+from metricsmith.stats.aggregation.runs import TWO_SIGMA, Aggregate, OutlierRule, as_rows, descending, rrwa
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.resampling import resampled_rows
 from metricsmith.stats.resampling.draws import check_draws, check_level
 
@@ -92,7 +93,7 @@ def _half_widths(
     picks: NDArray[np.intp],
     repeats: NDArray[np.intp],
 ) -> FloatArray:
-    """Of distinct rows, shape (n, runs) -> (n,)."""
+    """Returns the half widths of distinct rows, shape (n, runs) -> (n,)."""
     values = np.asarray(aggregate(runs[:, picks].reshape(-1, picks.shape[1]), outliers=outliers), dtype=float)
     halves = values.reshape(len(runs), len(picks))[:, repeats] / 2  # of halves, since ends may be huge
     low, high = np.quantile(halves, [(1 - level) / 2, (1 + level) / 2], axis=1)
@@ -101,7 +102,7 @@ def _half_widths(
 
 @lru_cache(maxsize=64)
 def _resamples(runs: int, draws: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The different resamples of so many runs, shape (d, runs), and which of them each draw is, shape (draws,)."""
+    """Returns the different resamples of so many runs, shape (d, runs), and that of each draw, shape (draws,)."""
     drawn = np.sort(resampled_rows(range(runs), draws, seed), axis=1)
     picks, repeats = np.unique(drawn, axis=0, return_inverse=True)
     return picks, repeats.ravel()

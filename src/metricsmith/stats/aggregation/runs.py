@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
     "AGGREGATES",
@@ -35,7 +36,6 @@ __all__ = [
     "rrwa",
 ]
 
-FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Sided = Literal["both", "low", "high"]
 Aggregate = Callable[..., Any]  # (scores of shape (..., runs), outliers=OutlierRule or None) -> shape (...)
@@ -47,7 +47,7 @@ EQUAL = 1e-12  # runs that differ by less than this share of their size differ b
 
 @dataclass(frozen=True, slots=True)
 class OutlierRule:
-    """Which runs are too far from the others: ``|score - mean| > k * sd``, strictly, in one pass.
+    """The rule for runs that are too far from the others: ``|score - mean| > k * sd``, strictly, in one pass.
 
     Mean and standard deviation are those of all runs that have a score; they are not computed again once a
     run is dropped.
@@ -93,7 +93,7 @@ TWO_SIGMA = OutlierRule()
 
 
 def drop_outliers(scores: ArrayLike, k: float = 2.0, sided: Sided = "both", ddof: int = 0) -> FloatArray:
-    """The scores with NaN in place of outliers.
+    """Returns the scores with NaN in place of outliers.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def rrwa(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) -> Floa
     scores : array_like, shape (..., runs)
         Higher is better; NaN for a missing run. See the module's head for numbers of which lower is better.
     outliers : OutlierRule or None
-        Which runs to leave out beforehand; None keeps all.
+        The runs to leave out beforehand; None keeps all.
 
     Returns
     -------
@@ -186,7 +186,14 @@ def median(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) -> Fl
     Parameters, result and errors are those of `rrwa`. The paper has no median; it resists a single odd run even
     without an outlier rule, which needs six runs before it can drop one.
     """
-    return _combined(scores, outliers, _middle)
+
+    def middle(ordered: FloatArray) -> FloatArray:
+        count = (~np.isnan(ordered)).sum(axis=1, keepdims=True)
+        upper = np.take_along_axis(ordered, (count - 1) // 2, axis=1)[:, 0]
+        lower = np.take_along_axis(ordered, count // 2, axis=1)[:, 0]
+        return np.asarray(upper / 2 + lower / 2)
+
+    return _combined(scores, outliers, middle)
 
 
 def maximum(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) -> FloatArray | float:
@@ -205,7 +212,7 @@ def geometric(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) ->
     scores : array_like, shape (..., runs)
         Each row on one side of zero, negated scores such as MQM or positive ones; NaN for a missing run.
     outliers : OutlierRule or None
-        Which runs to leave out beforehand; None keeps all.
+        The runs to leave out beforehand; None keeps all.
 
     Returns
     -------
@@ -229,16 +236,13 @@ def geometric(scores: ArrayLike, *, outliers: OutlierRule | None = TWO_SIGMA) ->
 
 
 AGGREGATES: Mapping[str, Aggregate] = {
-    "rrwa": rrwa,
-    "mean": mean,
-    "median": median,
-    "maximum": maximum,
-    "geometric": geometric,
+    function.__name__: function for function in (rrwa, mean, median, maximum, geometric)
 }
+"""The aggregations by name; a new one is a function above and a place in this line."""
 
 
 def aggregate_name(aggregate: Aggregate | str) -> str:
-    """The name under which an aggregate is saved.
+    """Returns the name under which an aggregate is saved.
 
     Parameters
     ----------
@@ -250,10 +254,9 @@ def aggregate_name(aggregate: Aggregate | str) -> str:
     OptionError
         If it is none of them.
     """
-    for name, function in AGGREGATES.items():
-        if aggregate == name or aggregate is function:
-            return name
     shown = aggregate if isinstance(aggregate, str) else getattr(aggregate, "__name__", repr(aggregate))
+    if shown in AGGREGATES and aggregate in (shown, AGGREGATES[shown]):
+        return shown
     raise OptionError(
         f"unknown aggregate {shown!r}{nearest(shown, AGGREGATES)}; known are {', '.join(AGGREGATES)}; for another "
         "one, score with runs=... and combine ScoreTable.values yourself"
@@ -263,7 +266,7 @@ def aggregate_name(aggregate: Aggregate | str) -> str:
 def _combined(
     scores: ArrayLike, outliers: OutlierRule | None, combine: Callable[[FloatArray], FloatArray]
 ) -> FloatArray | float:
-    """Combine the kept runs of each row; `combine` gets them highest first, NaN after them, at least one a row."""
+    """Combines the kept runs of each row; `combine` gets them highest first, NaN after them, at least one a row."""
     if outliers is not None and not isinstance(outliers, OutlierRule):
         raise OptionError(f"outliers={outliers!r} must be an OutlierRule, say OutlierRule(k=2.0), or None")
     runs, shape = as_rows(scores)
@@ -279,7 +282,7 @@ def _combined(
 
 
 def _average(ordered: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted average of the runs of each row; NaN stand after them."""
+    """Returns the weighted average of the runs of each row; NaN stand after them."""
     kept = ~np.isnan(ordered)
     top = ordered[:, :1]
     # Measured from the first run, equal runs give exact zeros; halves keep huge differences finite.
@@ -287,13 +290,6 @@ def _average(ordered: FloatArray, weights: FloatArray) -> FloatArray:
     weights = np.where(kept, weights, 0.0)
     weights /= _total(weights)[:, None]
     return np.asarray(2 * (top[:, 0] / 2 + _total(weights * below)))
-
-
-def _middle(ordered: FloatArray) -> FloatArray:
-    count = (~np.isnan(ordered)).sum(axis=1, keepdims=True)
-    upper = np.take_along_axis(ordered, (count - 1) // 2, axis=1)[:, 0]
-    lower = np.take_along_axis(ordered, count // 2, axis=1)[:, 0]
-    return np.asarray(upper / 2 + lower / 2)
 
 
 def _geometric_mean(ordered: FloatArray) -> FloatArray:
@@ -311,7 +307,7 @@ def _geometric_mean(ordered: FloatArray) -> FloatArray:
 
 
 def _far(runs: FloatArray, ordered: FloatArray, rule: OutlierRule) -> BoolArray:
-    """Which of `runs` are outliers, both of shape (n, runs); `ordered` holds the same runs, highest first."""
+    """Returns the mask of outliers among `runs`, shape (n, runs); `ordered` holds the same runs, highest first."""
     present = ~np.isnan(ordered)
     count = present.sum(axis=1)
     top = ordered[:, 0]
@@ -331,7 +327,7 @@ def _far(runs: FloatArray, ordered: FloatArray, rule: OutlierRule) -> BoolArray:
 
 
 def as_rows(scores: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
-    """A copy of the scores as a matrix (n, runs), and their shape."""
+    """Returns a copy of the scores as a matrix (n, runs), and their shape."""
     try:
         runs = np.array(scores, dtype=float)
     except (TypeError, ValueError) as problem:
@@ -347,10 +343,10 @@ def as_rows(scores: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
 
 
 def descending(runs: FloatArray) -> FloatArray:
-    """Each row sorted, highest first, missing runs last."""
+    """Returns each row sorted, highest first, missing runs last."""
     return np.asarray(-np.sort(-runs, axis=1))
 
 
 def _total(matrix: FloatArray) -> FloatArray:
-    """Row sums added from left to right, so that zeros at the end and other rows change no bit."""
+    """Returns row sums added from left to right, so that zeros at the end and other rows change no bit."""
     return np.asarray(np.cumsum(matrix, axis=1)[:, -1])

@@ -10,14 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from metricsmith.stats.regression.calibration import IsotonicMap, OrdinalMap, calibrate, cross_calibrated
-from metricsmith.stats.regression.columns import ColumnTransform, NormalScore, ZScore
-from metricsmith.stats.regression.combination import LinearCombination
+from metricsmith.stats.regression.combination import ColumnTransform, LinearCombination, NormalScore, ZScore
 from metricsmith.stats.regression.projection import Projection, project
 
 if TYPE_CHECKING:
     from metricsmith.stats.regression.boosting import MetaMetrics
-    from metricsmith.stats.regression.pls import TwoStagePLS
-    from metricsmith.stats.regression.prior_ridge import PriorRidge
+    from metricsmith.stats.regression.estimators import PriorRidge, TwoStagePLS
 
 __all__ = [
     "ColumnTransform",
@@ -37,8 +35,8 @@ __all__ = [
 
 _ESTIMATORS = {
     "MetaMetrics": "metricsmith.stats.regression.boosting",
-    "PriorRidge": "metricsmith.stats.regression.prior_ridge",
-    "TwoStagePLS": "metricsmith.stats.regression.pls",
+    "PriorRidge": "metricsmith.stats.regression.estimators",
+    "TwoStagePLS": "metricsmith.stats.regression.estimators",
 }
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from metricsmith.errors import NeedsError, OptionError, nearest
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.threads import one_thread
 
 __all__ = ["BACKENDS", "MetaMetrics"]
 
-FloatArray = NDArray[np.float64]
 BACKENDS = ("sklearn", "xgboost")
 
 

@@ -7,7 +7,7 @@ agreement in value, such as `metricsmith.stats.agreement.quadratic_kappa`, and l
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError, StateError, nearest
-from metricsmith.stats.correlation import complete_pairs
+from metricsmith.stats.correlation import FloatArray, complete_pairs
 from metricsmith.stats.resampling import Groups
+from metricsmith.stats.resampling.draws import labelled_rows
 
 __all__ = ["Calibration", "IsotonicMap", "OrdinalMap", "calibrate", "calibration_from_dict", "cross_calibrated"]
 
-FloatArray = NDArray[np.float64]
 Kind = Literal["isotonic", "ordinal"]
 
 MOST_LEVELS = 20  # distinct ratings beyond which they are a continuum
@@ -227,13 +227,7 @@ def cross_calibrated(
     DataError
         If lengths differ, there is one group alone, or fewer than two rated rows are left to fit a map.
     """
-    x, y = np.asarray(predictions, dtype=float), np.asarray(ratings, dtype=float)
-    labels: Sequence[Any] = list(range(x.size)) if groups is None else list(groups)
-    if x.ndim != 1 or x.shape != y.shape or len(labels) != x.size:
-        raise DataError(
-            f"predictions {x.shape}, ratings {y.shape} and {len(labels)} group labels are not aligned: give 1-D arrays "
-            "of one length"
-        )
+    x, y, labels = labelled_rows(predictions, ratings, groups)
     if folds < 2:
         raise OptionError(f"folds={folds} must be 2 or more")
     names = list(dict.fromkeys(labels))
@@ -262,16 +256,15 @@ def calibration_from_dict(state: Mapping[str, Any]) -> IsotonicMap | OrdinalMap:
     }
     numbers = [number for value in values.values() for number in (value if isinstance(value, tuple) else (value,))]
     kind = _KINDS.get(str(state.get("kind")))
-    if kind is None or not all(_is_finite(number) for number in numbers):
+    finite = all(
+        isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number) for number in numbers
+    )
+    if kind is None or not finite:
         raise StateError(f"the calibration {state!r:.200} cannot be read: an unknown kind, or a number that is none")
     try:
         return kind(**values)
     except TypeError as problem:
         raise StateError(f"the calibration {state!r:.200} cannot be read ({problem})") from problem
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _training_pairs(predictions: ArrayLike, ratings: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -284,7 +277,7 @@ def _training_pairs(predictions: ArrayLike, ratings: ArrayLike) -> tuple[FloatAr
 
 
 def _proportional_odds(z: FloatArray, places: NDArray[np.intp], levels: int) -> tuple[float, FloatArray]:
-    """Slope and cuts of the most likely model for standardised predictions and the places of their levels."""
+    """Returns slope and cuts of the most likely model for standardised predictions and the places of their levels."""
     from scipy.optimize import minimize
 
     if levels == 1:
@@ -301,12 +294,12 @@ def _proportional_odds(z: FloatArray, places: NDArray[np.intp], levels: int) -> 
 
 
 def _cuts(parameters: FloatArray) -> FloatArray:
-    """Cuts in ascending order from the first one and the logarithms of the steps."""
+    """Returns cuts in ascending order from the first one and the logarithms of the steps."""
     return np.asarray(np.cumsum(np.concatenate([parameters[1:2], np.exp(parameters[2:])])))
 
 
 def _loss(parameters: FloatArray, z: FloatArray, places: NDArray[np.intp]) -> tuple[float, FloatArray]:
-    """Negative penalised log-likelihood and its gradient in the slope, the first cut and the log steps."""
+    """Returns the negative penalised log-likelihood and its gradient in the slope, the first cut and the log steps."""
     slope, cuts = parameters[0], _cuts(parameters)
     edges = np.concatenate([[-np.inf], cuts, [np.inf]])
     upper, lower = edges[places + 1] - slope * z, edges[places] - slope * z
@@ -329,7 +322,7 @@ def _logistic(x: FloatArray) -> FloatArray:
 
 
 def _density(x: FloatArray) -> FloatArray:
-    """Of the logistic distribution; 0 at either end."""
+    """Returns the density of the logistic distribution; 0 at either end."""
     with np.errstate(over="ignore", invalid="ignore"):
         half = np.exp(-np.abs(x))
         return np.where(np.isinf(x), 0.0, half / (1 + half) ** 2)

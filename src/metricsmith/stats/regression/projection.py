@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.regression.combination import LinearCombination
 
 __all__ = ["Projection", "project"]
 
-FloatArray = NDArray[np.float64]
 
 _RIDGE = 0.01  # penalty per row, on columns of variance 1
 _ROUNDING = 1e-9  # relative; gains and weights no further apart are equal

@@ -17,19 +17,19 @@ from metricsmith.stats.resampling.clusters import (
     jackknife_interval,
     share_interval,
 )
-from metricsmith.stats.resampling.coverage import measured_coverage
 from metricsmith.stats.resampling.draws import Groups, Statistic, resampled_rows
-from metricsmith.stats.resampling.folds import FEW_GROUPS, FEWEST_GROUPS, FoldMean, fold_mean
 from metricsmith.stats.resampling.intervals import (
     Interval,
     mean_interval,
     mean_test,
+    measured_coverage,
     wilson_interval,
 )
-from metricsmith.stats.resampling.multiplicity import benjamini_hochberg, holm
 from metricsmith.stats.resampling.permutation import (
     MINIMUM_GROUPS,
     PermutationTest,
+    benjamini_hochberg,
+    holm,
     paired_permutation_test,
     permutation_null,
     permutation_p_value,
@@ -38,18 +38,14 @@ from metricsmith.stats.resampling.permutation import (
 from metricsmith.stats.resampling.repetitions import repeated_interval, repeated_mean, repeated_permutation_test
 
 __all__ = [
-    "FEWEST_GROUPS",
-    "FEW_GROUPS",
     "MINIMUM_GROUPS",
     "MOST_REPLICATES",
-    "FoldMean",
     "Groups",
     "Interval",
     "PermutationTest",
     "Statistic",
     "benjamini_hochberg",
     "correlation_interval",
-    "fold_mean",
     "group_mean_interval",
     "holm",
     "jackknife_interval",

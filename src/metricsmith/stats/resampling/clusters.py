@@ -20,7 +20,7 @@ from metricsmith.stats.resampling.draws import (
     check_level,
     chunks,
     complete,
-    evaluate_rows,
+    values_by_selection,
 )
 from metricsmith.stats.resampling.intervals import Interval, wilson_interval
 
@@ -30,7 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 CAUTION = 0.25
-"""How much evidence that groups are all of a piece stands against the estimate, in groups: see `design_effect`."""
+"""The evidence that groups are all of a piece, in groups, that stands against the estimate: see `design_effect`."""
 MOST_REPLICATES = 1000  # with more groups the jackknife leaves out several at a time
 
 
@@ -78,7 +78,7 @@ def share_interval(hits: ArrayLike, groups: Groups | None = None, *, level: floa
 
 
 def design_effect(hits: FloatArray, codes: IntArray) -> float:
-    """By how much groups multiply the variance of a share: ``1 + (m - 1) rho``, at least 1, at most m.
+    """Returns the factor by which groups multiply the variance of a share: ``1 + (m - 1) rho``, at least 1, at most m.
 
     m is the group size as a row sees it, ``sum of sizes^2 / n``; rho is the analysis-of-variance estimate of the
     intraclass correlation. Where few groups hold one of both outcomes rho says little and is often far too small, so
@@ -176,15 +176,11 @@ def group_mean_interval(
     error = math.sqrt(g / (g - 1) * squares) / n
     skewness = float((sums**3).sum()) / squares**1.5 if error > 0 else 0.0  # of a group, over the root of g
     t = float(stdtrit(g - 1, (1 + level) / 2))
-    low, high = (mean - _without_skewness(side, skewness) * error for side in (t, -t))
+    sides = [t, -t]
+    if abs(skewness) >= 1e-6:  # the Studentised means whose transformations by Hall are t and -t
+        sides = [3 / skewness * (math.cbrt(1 + skewness * (side - skewness / 6)) - 1) for side in sides]
+    low, high = (mean - side * error for side in sides)
     return Interval(max(low, least), min(high, largest), level, 0, undefined)
-
-
-def _without_skewness(t: float, k: float) -> float:
-    """The Studentised mean whose transformation by Hall is t; k is the skewness over the root of the sample size."""
-    if abs(k) < 1e-6:
-        return t
-    return 3 / k * (math.cbrt(1 + k * (t - k / 6)) - 1)
 
 
 def correlation_interval(
@@ -259,7 +255,7 @@ def left_out(statistic: Statistic, columns: Sequence[FloatArray], codes: IntArra
     parts: list[float] = []
     for count in chunks(g if g > 2 else 0, codes.size):
         kept = [np.flatnonzero(codes % g != part) for part in range(len(parts), len(parts) + count)]
-        parts.extend(evaluate_rows(statistic, columns, kept, batched).tolist())
+        parts.extend(values_by_selection(statistic, columns, kept, batched).tolist())
     return np.array(parts)
 
 

@@ -1,4 +1,4 @@
-"""What intervals and tests share: rows by group, and statistics of many draws."""
+"""The groundwork of intervals and tests: rows by group, and statistics of many draws."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError
+from metricsmith.stats.correlation import FloatArray, IntArray
 
 __all__ = [
     "FloatArray",
@@ -21,15 +22,12 @@ __all__ = [
     "check_level",
     "chunks",
     "complete",
-    "draw_rows",
-    "evaluate",
-    "evaluate_rows",
-    "members_by_group",
+    "values_by_draw",
+    "values_by_selection",
+    "labelled_rows",
     "resampled_rows",
 ]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Groups = Sequence[Hashable] | NDArray[Any]
 Statistic = Callable[..., Any]
 
@@ -49,7 +47,7 @@ def check_level(level: float) -> None:
 
 
 def aligned(arrays: Sequence[ArrayLike], groups: Groups | None) -> tuple[list[NDArray[Any]], IntArray]:
-    """The arrays, and the group of each row as a number from 0.
+    """Returns the arrays, and the group of each row as a number from 0.
 
     Raises
     ------
@@ -77,33 +75,41 @@ def aligned(arrays: Sequence[ArrayLike], groups: Groups | None) -> tuple[list[ND
 
 
 def complete(arrays: Sequence[ArrayLike], groups: Groups | None) -> tuple[list[FloatArray], IntArray]:
-    """As `aligned`, floats, without the rows in which anything is NaN; groups numbered anew."""
+    """Returns `aligned` floats without the rows in which anything is NaN; groups are numbered anew."""
     columns, codes = aligned([np.asarray(array, dtype=float) for array in arrays], groups)
     present = ~np.isnan(columns).any(axis=0)
     return [column[present] for column in columns], np.unique(codes[present], return_inverse=True)[1]
 
 
-def members_by_group(codes: IntArray) -> list[IntArray]:
-    """The rows of each group."""
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if codes.size else []
+def labelled_rows(
+    prediction: ArrayLike, rating: ArrayLike, groups: Groups | None
+) -> tuple[FloatArray, FloatArray, list[Any]]:
+    """Returns predictions and ratings as floats, and the group label of each row, its number where there are no groups.
 
-
-def draw_rows(members: list[IntArray], draws: int, random: np.random.Generator) -> list[IntArray]:
-    """The rows of as many groups as there are, drawn with replacement, once per draw."""
-    picks = random.integers(len(members), size=(draws, len(members)))
-    return [np.concatenate([members[group] for group in pick]) for pick in picks.tolist()]
+    Raises
+    ------
+    DataError
+        If they are not 1-D or their lengths differ.
+    """
+    x, y = np.asarray(prediction, dtype=float), np.asarray(rating, dtype=float)
+    labels = list(range(x.size)) if groups is None else list(groups)
+    if x.ndim != 1 or x.shape != y.shape or len(labels) != x.size:
+        raise DataError(
+            f"predictions {x.shape}, ratings {y.shape} and {len(labels)} group labels are not aligned: "
+            "give 1-D arrays of one length"
+        )
+    return x, y, labels
 
 
 def resampled_rows(groups: Groups, draws: int, seed: int = 0) -> list[IntArray]:
-    """Row indices of `draws` bootstrap samples of whole groups, for statistics that need a refit.
+    """Returns row indices of `draws` bootstrap samples of whole groups, for statistics that need a refit.
 
     Parameters
     ----------
     groups : sequence of hashable, length n
         n at least 1.
     draws, seed : int
-        How many samples, and what decides them.
+        The number of samples, and the seed that decides them.
 
     Raises
     ------
@@ -113,19 +119,22 @@ def resampled_rows(groups: Groups, draws: int, seed: int = 0) -> list[IntArray]:
         If `draws` is below 1.
     """
     check_draws(draws)
-    members = members_by_group(aligned([np.zeros(len(groups))], groups)[1])
-    return draw_rows(members, draws, np.random.default_rng(seed))
+    codes = aligned([np.zeros(len(groups))], groups)[1]
+    order = np.argsort(codes, kind="stable")
+    members = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if codes.size else []
+    picks = np.random.default_rng(seed).integers(len(members), size=(draws, len(members)))
+    return [np.concatenate([members[group] for group in pick]) for pick in picks.tolist()]
 
 
 def chunks(draws: int, width: int) -> Iterator[int]:
-    """Split a number of draws into batches of bounded size."""
+    """Yields the sizes of batches that make up a number of draws, each bounded in memory."""
     step = max(1, _CHUNK // max(width, 1))
     for done in range(0, draws, step):
         yield min(step, draws - done)
 
 
-def evaluate(statistic: Statistic, arrays: Sequence[NDArray[Any]], batched: bool) -> FloatArray:
-    """The statistic of each draw; arrays of shape (draws, n) or, the same in every draw, (n,)."""
+def values_by_draw(statistic: Statistic, arrays: Sequence[NDArray[Any]], batched: bool) -> FloatArray:
+    """Returns the statistic of each draw; arrays of shape (draws, n) or, the same in every draw, (n,)."""
     if batched:
         return np.asarray(statistic(*arrays), dtype=float)
     draws = max(len(array) for array in arrays if array.ndim == 2)
@@ -133,10 +142,10 @@ def evaluate(statistic: Statistic, arrays: Sequence[NDArray[Any]], batched: bool
     return np.array([statistic(*row) for row in rows], dtype=float)
 
 
-def evaluate_rows(
+def values_by_selection(
     statistic: Statistic, columns: Sequence[NDArray[Any]], rows: Sequence[IntArray], batched: bool
 ) -> FloatArray:
-    """The statistic of each selection of rows; batched, shorter selections are filled up with NaN."""
+    """Returns the statistic of each selection of rows; batched, shorter selections are filled up with NaN."""
     if not batched:
         return np.array([statistic(*(column[picked] for column in columns)) for picked in rows], dtype=float)
     width = max(picked.size for picked in rows)

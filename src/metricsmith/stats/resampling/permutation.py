@@ -1,4 +1,4 @@
-"""Permutation tests that keep groups together: is there an association, and do two predictions differ."""
+"""Permutation tests that keep groups together, and corrections of p-values for many tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from metricsmith.errors import OptionError
 from metricsmith.stats.resampling.draws import (
     FloatArray,
     Groups,
@@ -18,15 +19,17 @@ from metricsmith.stats.resampling.draws import (
     check_draws,
     chunks,
     complete,
-    evaluate,
+    values_by_draw,
 )
 
 __all__ = [
-    "MINIMUM_GROUPS",
     "Alternative",
     "Exchange",
+    "MINIMUM_GROUPS",
     "PermutationTest",
     "Swapped",
+    "benjamini_hochberg",
+    "holm",
     "paired_permutation_test",
     "permutation_null",
     "permutation_p_value",
@@ -38,11 +41,9 @@ __all__ = [
 Alternative = Literal["two-sided", "greater"]
 Swapped = Callable[[NDArray[np.bool_]], FloatArray]
 Exchange = Callable[[FloatArray, FloatArray, FloatArray], Swapped | None]
-
 MINIMUM_GROUPS = 5
 """With fewer groups no rank association *between* groups reaches p < .05: 4 groups have 24 orders, and the
 perfect one is as extreme as its reverse, so p >= 2/24."""
-
 BLOCK = 100  # draws after which a test may end
 WIDER = 32  # a faster way takes so many times the draws at once, to share work between them
 
@@ -134,7 +135,7 @@ def permutation_null(
     (x, y), codes = complete([prediction, rating], groups)
     order = np.argsort(codes, kind="stable")
     x, y, codes = x[order], y[order], codes[order]
-    draws = [evaluate(statistic, [x, y[rows]], batched) for rows in permuted_rows(codes, permutations, seed)]
+    draws = [values_by_draw(statistic, [x, y[rows]], batched) for rows in permuted_rows(codes, permutations, seed)]
     return np.concatenate(draws)
 
 
@@ -153,8 +154,13 @@ def permuted_rows(codes: IntArray, permutations: int, seed: int) -> Iterator[Int
         The row whose rating each row gets.
     """
     random = np.random.default_rng(seed)
-    for picks in chunks(permutations, codes.size):
-        yield _exchanged_rows(codes, picks, random)
+    sizes: IntArray = np.bincount(codes).astype(np.int64)
+    starts: IntArray = np.cumsum(sizes) - sizes
+    places = np.arange(codes.size) - starts[codes]
+    for draws in chunks(permutations, codes.size):
+        shuffled = np.argsort(codes + random.random((draws, codes.size)), axis=-1)
+        donors = np.argsort(random.random((draws, sizes.size)), axis=-1)[:, codes]
+        yield np.take_along_axis(shuffled, starts[donors] + places % sizes[donors], axis=-1)
 
 
 def permutation_p_value(observed: float, draws: ArrayLike, alternative: Alternative = "two-sided") -> PermutationTest:
@@ -242,7 +248,7 @@ def paired_permutation_test(
         if exchanged is not None:
             return exchanged(swap)
         sides = [np.where(swap, b, a), np.where(swap, a, b)]
-        values = [evaluate(statistic, [side, np.broadcast_to(y, swap.shape)], batched) for side in sides]
+        values = [values_by_draw(statistic, [side, np.broadcast_to(y, swap.shape)], batched) for side in sides]
         return values[0] - values[1]
 
     if exchanged is not None:  # as the draws are computed, so that the same arrangement has the same number
@@ -261,18 +267,52 @@ def paired_permutation_test(
     return test
 
 
-def _exchanged_rows(codes: IntArray, draws: int, random: np.random.Generator) -> IntArray:
-    """For rows sorted by group: which row's rating each row gets, shape (draws, n)."""
-    sizes: IntArray = np.bincount(codes).astype(np.int64)
-    starts: IntArray = np.cumsum(sizes) - sizes
-    shuffled = np.argsort(codes + random.random((draws, codes.size)), axis=-1)
-    donors = np.argsort(random.random((draws, sizes.size)), axis=-1)[:, codes]
-    places = np.arange(codes.size) - starts[codes]
-    return np.take_along_axis(shuffled, starts[donors] + places % sizes[donors], axis=-1)
-
-
 def standardized(values: FloatArray) -> FloatArray:
     """Mean 0 and sd 1; zeros for a constant."""
     if values.size == 0 or np.ptp(values) == 0:
         return np.zeros_like(values)
     return np.asarray((values - values.mean()) / values.std())
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """P-values adjusted by Holm's step-down method (family-wise error), order kept.
+
+    Parameters
+    ----------
+    p_values : array_like, shape (m,)
+        In [0, 1]. NaN stays NaN and does not count as a test.
+
+    Raises
+    ------
+    OptionError
+        If a value lies outside [0, 1].
+
+    References
+    ----------
+    Holm (1979), "A simple sequentially rejective multiple test procedure".
+    """
+    return _adjusted(p_values, lambda p: np.maximum.accumulate(p * np.arange(p.size, 0, -1)))
+
+
+def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
+    """P-values adjusted by Benjamini and Hochberg's step-up method (false discovery rate), order kept.
+
+    Parameters and errors as in `holm`.
+
+    References
+    ----------
+    Benjamini and Hochberg (1995), "Controlling the false discovery rate".
+    """
+    return _adjusted(p_values, lambda p: np.minimum.accumulate((p * p.size / np.arange(1, p.size + 1))[::-1])[::-1])
+
+
+def _adjusted(p_values: ArrayLike, adjust: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    p = np.asarray(p_values, dtype=float).ravel()
+    tested = ~np.isnan(p)
+    wrong = p[tested & ~((p >= 0) & (p <= 1))]
+    if wrong.size:
+        raise OptionError(f"p-value {wrong[0]:g} is outside [0, 1]; pass p-values, not statistics")
+    order = np.flatnonzero(tested)[np.argsort(p[tested], kind="stable")]
+    result = np.full(p.shape, math.nan)
+    result[order] = np.minimum(adjust(p[order]), 1.0)
+    return result

@@ -23,8 +23,7 @@ from metricsmith.stats.resampling.draws import (
     check_level,
     chunks,
     complete,
-    evaluate,
-    members_by_group,
+    values_by_draw,
 )
 from metricsmith.stats.resampling.intervals import Interval
 from metricsmith.stats.resampling.permutation import PermutationTest, permutation_p_value, standardized
@@ -163,7 +162,7 @@ def repeated_permutation_test(
     observed = np.array([float(statistic(x, y)) - float(statistic(z, y)) for x, z in zip(a, b, strict=True)])
     counts = _multiplicities(np.concatenate([a, b], axis=1))
     random = np.random.default_rng(seed)
-    groups_present = len(members_by_group(codes))
+    groups_present = int(codes.max(initial=-1)) + 1
     draws = []
     for picks in chunks(permutations, codes.size):
         swap = (random.random((picks, groups_present)) < 0.5)[:, codes]
@@ -174,7 +173,7 @@ def repeated_permutation_test(
                 parts[k] = parts[same]
                 continue
             mixed = (np.where(swap, b[k], a[k]), np.where(swap, a[k], b[k]))
-            one, other = (evaluate(statistic, [side, ratings], batched) for side in mixed)
+            one, other = (values_by_draw(statistic, [side, ratings], batched) for side in mixed)
             parts[k] = one - other
         draws.append(_defined_mean(parts[~np.isnan(observed)]))
     return permutation_p_value(float(_defined_mean(observed)), np.concatenate(draws))

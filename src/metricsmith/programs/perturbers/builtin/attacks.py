@@ -7,10 +7,20 @@ import re
 import numpy as np
 
 from metricsmith.programs.perturbers.base import Perturber, Source, Strength
-from metricsmith.programs.perturbers.builtin.edits import Edit, appended, applied, chosen, drawn, fitted, share
 from metricsmith.programs.perturbers.builtin.material import IDLE, ORDERS, PRAISE
 from metricsmith.programs.perturbers.builtin.protected import Protected
-from metricsmith.programs.perturbers.builtin.segments import lines, sentences, words
+from metricsmith.programs.perturbers.builtin.segments import (
+    Edit,
+    appended,
+    applied,
+    fitted,
+    line_places,
+    pick_one,
+    pick_share,
+    pick_some,
+    sentence_places,
+    word_places,
+)
 
 __all__ = ["ATTACKS"]
 
@@ -20,8 +30,8 @@ _BEST = 5  # of the other outputs, from which one is drawn
 
 def pad_idle(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    count = 1 if strength == "subtle" else min(len(IDLE), max(4, len(sentences(text))))
-    return appended(text, " ".join(fitted(sentence, text) for sentence in drawn(IDLE, count, random)))
+    count = 1 if strength == "subtle" else min(len(IDLE), max(4, len(sentence_places(text))))
+    return appended(text, " ".join(fitted(sentence, text) for sentence in pick_some(IDLE, count, random)))
 
 
 def formatting(source: Source, strength: Strength, random: np.random.Generator) -> str:
@@ -29,18 +39,18 @@ def formatting(source: Source, strength: Strength, random: np.random.Generator) 
     protected = Protected(text, quotations=False)
     plain = [
         place
-        for sentence in sentences(text)
-        for place in words(text, sentence.start, sentence.end)
+        for sentence in sentence_places(text)
+        for place in word_places(text, sentence.start, sentence.end)
         if place.end - place.start >= 6 and not protected.touches(*place) and not _marked(text, *place)
     ]
     if not plain:
         return text
-    bold = share(plain, 0.1 if strength == "subtle" else 0.3, random)
+    bold = pick_share(plain, 0.1 if strength == "subtle" else 0.3, random)
     edits = [Edit(*place, f"**{text[slice(*place)]}**") for place in bold]
     if strength == "subtle":
         return applied(text, edits)
     listed = _as_bullets(text)
-    return f"## {chosen(_HEADINGS, random)}\n\n" + applied(text, [*edits, *listed])
+    return f"## {pick_one(_HEADINGS, random)}\n\n" + applied(text, [*edits, *listed])
 
 
 def _marked(text: str, start: int, end: int) -> bool:
@@ -48,9 +58,9 @@ def _marked(text: str, start: int, end: int) -> bool:
 
 
 def _as_bullets(text: str) -> list[Edit]:
-    """Each sentence of a prose paragraph on a line of its own, as a bullet."""
-    prose = {line.body: line for line in lines(text) if line.kind == "prose"}
-    starts = [sentence.start for sentence in sentences(text) if sentence.kind == "prose"]
+    """Puts each sentence of a prose paragraph on a line of its own, as a bullet."""
+    prose = {line.body: line for line in line_places(text) if line.kind == "prose"}
+    starts = [sentence.start for sentence in sentence_places(text) if sentence.kind == "prose"]
     edits = []
     for start in starts:
         gap = re.compile(r"[^\S\r\n]+$").search(text, max(0, start - 20), start)
@@ -70,10 +80,10 @@ def order_to_rate(source: Source, strength: Strength, random: np.random.Generato
 
 
 def _added(text: str, pool: tuple[str, ...], strength: Strength, random: np.random.Generator, count: int) -> str:
-    """One sentence after the text; if obvious, one before it as well and `count` after it."""
+    """Adds one sentence after the text; if obvious, one before it as well and `count` after it."""
     if strength == "subtle":
-        return appended(text, fitted(chosen(pool, random), text))
-    first, *rest = drawn(pool, 1 + count, random)
+        return appended(text, fitted(pick_one(pool, random), text))
+    first, *rest = pick_some(pool, 1 + count, random)
     return appended(f"{first}\n\n{text}" if text.strip() else first, " ".join(rest))
 
 
@@ -86,7 +96,7 @@ def copy_input(source: Source, _strength: Strength, _random: np.random.Generator
 
 
 def other_good_output(source: Source, _strength: Strength, random: np.random.Generator) -> str:
-    return chosen(source.others[:_BEST], random)
+    return pick_one(source.others[:_BEST], random)
 
 
 ATTACKS = (

@@ -1,4 +1,4 @@
-"""What a rewriting must leave alone: code, addresses, quotations, tables and formulas."""
+"""The places that a rewriting must leave alone: code, addresses, quotations, tables and formulas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from metricsmith.programs.perturbers.builtin.segments import Span, lines
+from metricsmith.programs.perturbers.builtin.segments import Span, line_places
 
 __all__ = ["QUOTATIONS", "Protected"]
 
@@ -40,13 +40,13 @@ class Protected:
 
     Fenced and inline code, lines indented by four spaces, headings, tables and block quotations, addresses, tags,
     formulas, paths and quoted strings. A paragraph whose double quotation marks do not pair up is protected as a
-    whole, since nobody can say what it quotes.
+    whole, since its quotations cannot be told.
 
     Parameters
     ----------
     text : str
     quotations : bool
-        Whether quoted strings are among them.
+        True if quoted strings are among them.
     """
 
     def __init__(self, text: str, *, quotations: bool = True) -> None:
@@ -61,21 +61,21 @@ class Protected:
                 self._ends.append(end)
 
     def spans(self) -> list[Span]:
-        """The places, in order, without overlap."""
+        """Returns the places, in order, without overlap."""
         return [Span(start, end) for start, end in zip(self._starts, self._ends, strict=True)]
 
     def touches(self, start: int, end: int) -> bool:
-        """Whether ``text[start:end]`` shares a character with a protected place, or lies inside it."""
+        """Returns True if ``text[start:end]`` shares a character with a protected place, or lies inside it."""
         place = bisect_right(self._starts, max(start, end - 1)) - 1
         return place >= 0 and self._ends[place] > start
 
     def free(self, pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-        """The matches of a pattern that share nothing with a protected place."""
+        """Yields the matches of a pattern that share nothing with a protected place."""
         return (match for match in pattern.finditer(text) if not self.touches(*match.span()))
 
 
 def _lines(text: str) -> Iterator[Span]:
-    for line in lines(text):
+    for line in line_places(text):
         whole = text[line.start : line.end]
         quoted = whole.lstrip().startswith(">")
         indented = line.kind == "prose" and _INDENTED.match(whole)

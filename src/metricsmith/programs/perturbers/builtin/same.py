@@ -8,9 +8,16 @@ from itertools import pairwise
 import numpy as np
 
 from metricsmith.programs.perturbers.base import Perturber, Source, Strength
-from metricsmith.programs.perturbers.builtin.edits import Edit, applied, one_or_all
 from metricsmith.programs.perturbers.builtin.protected import QUOTATIONS, Protected
-from metricsmith.programs.perturbers.builtin.segments import Line, lines, looks_english, sentences
+from metricsmith.programs.perturbers.builtin.segments import (
+    Edit,
+    Line,
+    applied,
+    line_places,
+    looks_english,
+    pick_one_or_all,
+    sentence_places,
+)
 
 __all__ = ["LAYOUT"]
 
@@ -37,13 +44,13 @@ def whitespace(source: Source, strength: Strength, random: np.random.Generator) 
     if not text.strip():
         return text
     protected = Protected(text)
-    found = sentences(text)
+    found = sentence_places(text)
     edits = [
         Edit(before.end, after.start, "  ")
         for before, after in pairwise(found)
         if text[before.end : after.start] == " " and not protected.touches(before.end, after.start)
     ]
-    told = [line for line in lines(text) if line.kind in ("prose", "bullet", "numbered")]
+    told = [line for line in line_places(text) if line.kind in ("prose", "bullet", "numbered")]
     edits += [
         Edit(line.end, line.end, " ")
         for line in told
@@ -53,13 +60,13 @@ def whitespace(source: Source, strength: Strength, random: np.random.Generator) 
         edits.append(Edit(len(text), len(text), "\r\n" if "\r\n" in text else "\n"))
     if strength == "obvious":
         edits += _wraps(text, protected)
-    return applied(text, one_or_all(edits, strength, random))
+    return applied(text, pick_one_or_all(edits, strength, random))
 
 
 def _wraps(text: str, protected: Protected) -> list[Edit]:
     """Line breaks inside paragraphs that are one long line, where the next word cannot begin a list or heading."""
     edits = []
-    every = list(lines(text))
+    every = list(line_places(text))
     for place, line in enumerate(every):
         alone = all(other.kind == "blank" for other in every[max(0, place - 1) : place + 2] if other is not line)
         if (
@@ -80,21 +87,25 @@ def _wraps(text: str, protected: Protected) -> list[Edit]:
 def markup(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
     protected = Protected(text)
+    apostrophes = [
+        [Edit(match.start(), match.end(), other) for match in protected.free(pattern, text)]
+        for pattern, other in ((_STRAIGHT, "’"), (_CURLY, "'"))
+    ]
     kinds = [
         _bullets(text, protected),
         _quotation_marks(text),
-        _apostrophes(text, protected),
+        next((edits for edits in apostrophes if edits), []),
         [Edit(m.start(), m.end(), f"__{m.group()[2:-2]}__") for m in protected.free(_BOLD, text)],
     ]
-    groups = one_or_all([edits for edits in kinds if edits], strength, random)
+    groups = pick_one_or_all([edits for edits in kinds if edits], strength, random)
     return applied(text, [edit for edits in groups for edit in edits])
 
 
 def _bullets(text: str, protected: Protected) -> list[Edit]:
-    """All bullets at once, since a list ends where the bullet changes; none where two kinds are in use."""
+    """Exchanges all bullets at once, since a list ends where the bullet changes; none where two kinds are in use."""
     marks = [
         line.start + len(text[line.start : line.body]) - len(text[line.start : line.body].lstrip())
-        for line in lines(text)
+        for line in line_places(text)
         if line.kind == "bullet"
     ]
     if len({text[mark] for mark in marks}) != 1 or text[marks[0]] not in "-*":
@@ -122,18 +133,11 @@ def _quotation_marks(text: str) -> list[Edit]:
     return edits
 
 
-def _apostrophes(text: str, protected: Protected) -> list[Edit]:
-    for pattern, other in ((_STRAIGHT, "’"), (_CURLY, "'")):
-        if edits := [Edit(match.start(), match.end(), other) for match in protected.free(pattern, text)]:
-            return edits
-    return []
-
-
 def reorder(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
     found = [items for items in _lists(text) if _without_order(text, items)] if looks_english(text) else []
     edits = []
-    for items in one_or_all(found, strength, random) if found else []:
+    for items in pick_one_or_all(found, strength, random) if found else []:
         told = [text[item.body : item.end] for item in items]
         if strength == "subtle":
             place = int(random.integers(len(items) - 1))
@@ -146,9 +150,9 @@ def reorder(source: Source, strength: Strength, random: np.random.Generator) -> 
 
 
 def _lists(text: str) -> list[list[Line]]:
-    """The bullet lists whose items are single lines of one indent, without anything below an item."""
+    """Returns the bullet lists whose items are single lines of one indent, without anything below an item."""
     found: list[list[Line]] = []
-    every = [*lines(text), Line(len(text), len(text), len(text), "blank")]
+    every = [*line_places(text), Line(len(text), len(text), len(text), "blank")]
     run: list[Line] = []
     for line in every:
         if line.kind == "bullet":
@@ -162,7 +166,7 @@ def _lists(text: str) -> list[list[Line]]:
 
 
 def _without_order(text: str, items: list[Line]) -> bool:
-    """Whether nothing in the text, nor in the items' form, says that their order means anything."""
+    """Returns True if nothing in the text, nor in the items' form, says that their order means anything."""
     told = [text[item.body : item.end].rstrip() for item in items]
     if _ORDER.search(text) or len(set(told)) < 2 or Protected(text).touches(items[0].start, items[-1].end):
         return False

@@ -1,17 +1,40 @@
-"""Sentences, words and lines of a text as places in it, so that what stands between them can be kept."""
+"""Sentences, words and lines of a text as places in it, and the edits that are made at such places."""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from metricsmith.bank.text import sentences as split_sentences
+import numpy as np
 
-__all__ = ["BULLET", "Line", "Sentence", "Span", "lines", "looks_english", "sentences", "without", "words"]
+from metricsmith.bank.text import sentences
+from metricsmith.programs.perturbers.base import Strength
 
+__all__ = [
+    "BULLET",
+    "Edit",
+    "Line",
+    "Sentence",
+    "Span",
+    "appended",
+    "applied",
+    "pick_one",
+    "pick_some",
+    "fitted",
+    "line_places",
+    "looks_english",
+    "pick_one_or_all",
+    "sentence_places",
+    "without",
+    "word_places",
+]
+
+T = TypeVar("T")
+_ENDINGS = ".!?…:;。！？｡)]}\"'”’»*`>"
 BULLET = re.compile(r"[ \t]*[-*+•‣][ \t]+(?=\S)")
 _NUMBER = re.compile(r"[ \t]*\(?\d{1,3}[.)][ \t]+(?=\S)")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
@@ -27,6 +50,67 @@ _FUNCTION_WORDS = frozenset({
     "we", "our", "they", "their", "he", "she", "his", "her", "its", "but", "if", "there", "which", "who", "when",
     "what", "do", "does", "did", "so",
 })  # fmt: skip
+
+
+class Edit(NamedTuple):
+    """Put `new` in place of ``text[start:end]``."""
+
+    start: int
+    end: int
+    new: str
+
+
+def applied(text: str, edits: Iterable[Edit]) -> str:
+    """Returns the text with all edits made; of two that overlap the earlier one counts."""
+    parts: list[str] = []
+    at = 0
+    for edit in sorted(edits):
+        if edit.start >= at:
+            parts += [text[at : edit.start], edit.new]
+            at = edit.end
+    return "".join([*parts, text[at:]])
+
+
+def pick_one(items: Sequence[T], random: np.random.Generator) -> T:
+    """Returns one of the items, all alike likely; there must be one."""
+    return items[int(random.integers(len(items)))]
+
+
+def pick_some(items: Sequence[T], count: int, random: np.random.Generator) -> list[T]:
+    """Returns `count` of the items (all, if there are fewer), without repetition, in their order."""
+    places = random.permutation(len(items))[:count]
+    return [items[int(place)] for place in sorted(places)]
+
+
+def pick_share(items: Sequence[T], part: float, random: np.random.Generator) -> list[T]:
+    """Returns a part of the items, from 0 to 1 and at least one of them, in their order."""
+    return pick_some(items, max(1, math.floor(part * len(items))), random)
+
+
+def pick_one_or_all(items: Sequence[T], strength: Strength, random: np.random.Generator) -> list[T]:
+    """Returns one item if the change shall be subtle, otherwise all of them."""
+    return pick_some(items, 1, random) if strength == "subtle" else list(items)
+
+
+def fitted(addition: str, text: str) -> str:
+    """Returns the addition in small letters if the text has no others, so that letter case does not give it away."""
+    return addition.lower() if text == text.lower() != text.upper() else addition
+
+
+def appended(text: str, addition: str) -> str:
+    """Returns the text and then the addition: on the same line after a sentence, below anything else."""
+    if not text.strip():
+        return addition
+    body = text.rstrip()
+    inline = "\n" not in body and body[-1] in _ENDINGS
+    return body + (" " if inline else "\n\n") + addition + text[len(body) :]
+
+
+def sampler(items: Sequence[T], random: np.random.Generator) -> Callable[[], T]:
+    """Returns a function that gives the items in a drawn order, each once before any comes again."""
+    order = [items[int(place)] for place in random.permutation(len(items))]
+    turn = iter(range(10**9))
+    return lambda: order[next(turn) % len(order)]
 
 
 class Span(NamedTuple):
@@ -66,8 +150,8 @@ class Sentence:
     kind: str
 
 
-def lines(text: str) -> Iterator[Line]:
-    """The lines of the text, in order."""
+def line_places(text: str) -> Iterator[Line]:
+    """Yields the lines of the text, in order."""
     start = 0
     fence = ""
     for whole in text.splitlines(keepends=True):
@@ -93,8 +177,8 @@ def _kind(line: str) -> tuple[str, int]:
     return "prose", len(line) - len(line.lstrip())
 
 
-def sentences(text: str) -> list[Sentence]:
-    """The sentences of the text; headings, tables and fenced code hold none.
+def sentence_places(text: str) -> list[Sentence]:
+    """Returns the sentences of the text; headings, tables and fenced code hold none.
 
     Abbreviations, initials and decimals end no sentence. Neither does a line break after which a long line goes on in
     small letters; every other one does. Time grows with the length of the text.
@@ -104,7 +188,7 @@ def sentences(text: str) -> list[Sentence]:
         flat = "".join(" " if character in "\r\n" else character for character in text[start:end])
         at = 0
         pieces: list[Sentence] = []
-        for piece in split_sentences(flat):
+        for piece in sentences(flat):
             at = flat.index(piece, at)
             place = Sentence(start + at, start + at + len(piece), kind)
             at += len(piece)
@@ -117,17 +201,14 @@ def sentences(text: str) -> list[Sentence]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and kind of the stretches that hold sentences: a line, or lines that were wrapped."""
+    """Yields start, end and kind of the stretches that hold sentences: a line, or lines that were wrapped."""
     block: tuple[int, int, str] | None = None
-    for line in lines(text):
-        if (
-            block
-            and line.kind == "prose"
-            and text[line.body].islower()
-            and _wrapped(text[max(block[0], block[1] - 80) : block[1]])
-        ):
-            block = (block[0], line.end, block[2])
-            continue
+    for line in line_places(text):
+        if block and line.kind == "prose" and text[line.body].islower():
+            before = text[max(block[0], block[1] - 80) : block[1]]
+            if len(before) >= 40 and not _CLOSED.search(before.rstrip()):  # the line goes on
+                block = (block[0], line.end, block[2])
+                continue
         if block:
             yield block
         block = (line.body, line.end, line.kind) if line.kind in ("prose", "bullet", "numbered") else None
@@ -135,12 +216,8 @@ def _blocks(text: str) -> Iterator[tuple[int, int, str]]:
         yield block
 
 
-def _wrapped(before: str) -> bool:
-    return len(before) >= 40 and not _CLOSED.search(before.rstrip())
-
-
 def _goes_on(before: str, after: str) -> bool:
-    """Whether the full stop at the end of `before` belongs to an abbreviation and the sentence goes on."""
+    """Returns True if the full stop at the end of `before` belongs to an abbreviation and the sentence goes on."""
     small = after[0].islower() or after[0].isdigit()
     if dotted := _DOTTED.search(before):
         return small or dotted[1].lower() not in ("a.m.", "p.m.")
@@ -171,7 +248,7 @@ def without(text: str, all_sentences: Sequence[Sentence], places: Collection[int
 
 
 def _by_line(text: str, all_sentences: Sequence[Sentence]) -> list[list[int]]:
-    """The sentences' numbers, those together that no line break parts."""
+    """Returns the sentences' numbers, those together that no line break parts."""
     found: list[list[int]] = []
     for place, sentence in enumerate(all_sentences):
         gap = text[all_sentences[place - 1].end : sentence.start] if place else "\n"
@@ -181,8 +258,8 @@ def _by_line(text: str, all_sentences: Sequence[Sentence]) -> list[list[int]]:
     return found
 
 
-def words(text: str, start: int = 0, end: int | None = None) -> list[Span]:
-    """The words between two places: what stands between spaces, without punctuation marks on its outside.
+def word_places(text: str, start: int = 0, end: int | None = None) -> list[Span]:
+    """Returns the words between two places: runs between spaces, without punctuation marks on their outside.
 
     ``well-known``, ``3,000.5``, ``don't`` and addresses are one word, an emoji is one, and so is a run of a script
     without spaces.
@@ -204,7 +281,7 @@ def _is_mark(character: str) -> bool:
 
 
 def looks_english(text: str) -> bool:
-    """Whether a fifth of the words, and two of them at least, are English function words."""
-    found = [text[start:end].lower() for start, end in words(text)]
+    """Returns True if a fifth of the words, and two of them at least, are English function words."""
+    found = [text[start:end].lower() for start, end in word_places(text)]
     known = sum(word in _FUNCTION_WORDS for word in found)
     return known >= max(2, 0.2 * len(found))

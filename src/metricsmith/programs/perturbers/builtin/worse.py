@@ -9,48 +9,52 @@ from itertools import pairwise
 import numpy as np
 
 from metricsmith.programs.perturbers.base import Perturber, Source, Strength
-from metricsmith.programs.perturbers.builtin.edits import Edit, appended, applied, chosen, drawn, fitted, sampler
 from metricsmith.programs.perturbers.builtin.material import FOREIGN, UNRELATED
-from metricsmith.programs.perturbers.builtin.segments import looks_english, sentences, without, words
+from metricsmith.programs.perturbers.builtin.segments import (
+    Edit,
+    appended,
+    applied,
+    fitted,
+    looks_english,
+    pick_one,
+    pick_some,
+    sampler,
+    sentence_places,
+    without,
+    word_places,
+)
 
 __all__ = ["STRUCTURE"]
 
 
 def drop_sentence(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    found = sentences(text)
+    found = sentence_places(text)
     if len(found) < 2:
         return text
     count = 1 if strength == "subtle" else math.ceil(len(found) / 2)
-    return without(text, found, set(drawn(range(len(found)), count, random)))
+    return without(text, found, set(pick_some(range(len(found)), count, random)))
 
 
 def shuffle_sentences(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    found = [sentence for sentence in sentences(text) if sentence.kind != "bullet"]
+    found = [sentence for sentence in sentence_places(text) if sentence.kind != "bullet"]
     if len(found) < (3 if strength == "subtle" else 2):
         return text
     told = [text[place.start : place.end] for place in found]
-    order = [*range(1, len(found)), 0] if strength == "subtle" else _scattered(len(found), random)
+    order = [*range(1, len(found)), 0]
+    if strength == "obvious":  # of several orders, the one in which the fewest sentences follow the one before them
+        orders = [*(random.permutation(len(found)).tolist() for _ in range(8)), list(range(len(found)))[::-1]]
+        order = min(orders, key=lambda places: sum(after == before + 1 for before, after in pairwise(places)))
     moved = (Edit(place.start, place.end, told[k]) for place, k in zip(found, order, strict=True))
     return applied(text, moved)
-
-
-def _scattered(count: int, random: np.random.Generator) -> list[int]:
-    """An order of 0 ... count - 1 in which hardly any number follows the one before it; never the plain order."""
-    orders = (random.permutation(count).tolist() for _ in range(8))
-    return min([*orders, list(range(count))[::-1]], key=_kept_neighbours)
-
-
-def _kept_neighbours(order: list[int]) -> int:
-    return sum(after == before + 1 for before, after in pairwise(order))
 
 
 def truncate(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
     kept = random.uniform(0.75, 0.9) if strength == "subtle" else random.uniform(0.3, 0.5)
     body = text.rstrip()
-    found = words(body)
+    found = word_places(body)
     if len(found) > 2:
         last = min(max(1, round(kept * len(found))), len(found) - 1)
         return body[: found[last - 1].end]
@@ -59,43 +63,41 @@ def truncate(source: Source, strength: Strength, random: np.random.Generator) ->
 
 def repeat(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    found = sentences(text)
+    found = sentence_places(text)
     if not text.strip() or (strength == "subtle" and not found):
         return text
     if strength == "obvious":
         return appended(appended(text, text.strip()), text.strip())
-    sentence = chosen(found, random)
+    sentence = pick_one(found, random)
     return applied(text, [Edit(sentence.end, sentence.end, " " + text[sentence.start : sentence.end])])
 
 
 def insert_unrelated(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    found = sentences(text)
+    found = sentence_places(text)
     if not found:
         return text
     count = 1 if strength == "subtle" else max(3, len(found))
-    take = sampler([fitted(sentence, text) for sentence in _unrelated(source) or UNRELATED], random)
-    places = Counter(chosen(found, random).end for _ in range(count))
+    # Whole sentences of six words or more from the other outputs that are not in this one.
+    told = dict.fromkeys(other[place.start : place.end] for other in source.others for place in sentence_places(other))
+    foreign = [
+        one for one in told if len(word_places(one)) >= 6 and one[-1] in ".!?" and one.lower() not in text.lower()
+    ]
+    take = sampler([fitted(sentence, text) for sentence in foreign or UNRELATED], random)
+    places = Counter(pick_one(found, random).end for _ in range(count))
     return applied(text, [Edit(at, at, "".join(" " + take() for _ in range(often))) for at, often in places.items()])
-
-
-def _unrelated(source: Source) -> list[str]:
-    """Whole sentences of six words or more from the other outputs that are not in this one."""
-    found = dict.fromkeys(other[place.start : place.end] for other in source.others for place in sentences(other))
-    own = source.output.lower()
-    return [text for text in found if len(words(text)) >= 6 and text[-1] in ".!?" and text.lower() not in own]
 
 
 def wrong_language(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    found = sentences(text)
+    found = sentence_places(text)
     if not found or not looks_english(text):
         return text
-    take = sampler([fitted(sentence, text) for sentence in FOREIGN[chosen(list(FOREIGN), random)]], random)
+    take = sampler([fitted(sentence, text) for sentence in FOREIGN[pick_one(list(FOREIGN), random)]], random)
     if strength == "subtle":
-        place = chosen(found, random).end
+        place = pick_one(found, random).end
         return applied(text, [Edit(place, place, " " + take())])
-    replaced = drawn(found, math.ceil(len(found) / 2), random)
+    replaced = pick_some(found, math.ceil(len(found) / 2), random)
     return applied(text, [Edit(place.start, place.end, take()) for place in replaced])
 
 

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import numpy as np
 
 from metricsmith.programs.perturbers.base import Perturber, Source, Strength
-from metricsmith.programs.perturbers.builtin.edits import Edit, applied, chosen, one_or_all, share
-from metricsmith.programs.perturbers.builtin.facts import names, numbers
 from metricsmith.programs.perturbers.builtin.material import NAMES
-from metricsmith.programs.perturbers.builtin.segments import sentences, words
+from metricsmith.programs.perturbers.builtin.protected import Protected
+from metricsmith.programs.perturbers.builtin.segments import (
+    Edit,
+    Span,
+    applied,
+    pick_one,
+    pick_one_or_all,
+    pick_share,
+    sentence_places,
+    word_places,
+)
 
-__all__ = ["WORDS"]
+__all__ = ["WORDS", "name_places", "number_places"]
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
@@ -34,14 +43,25 @@ _NO_SUBJECT = frozenset({
     "the", "a", "an", "his", "her", "its", "their", "my", "your", "our", "this", "these", "those", "any", "some",
     "no", "of", "in", "on", "at", "for", "with", "and", "or", "as", "than", "not", "never", "what",
 })  # fmt: skip
+# Whole numbers, decimals, dates and times; no part of a word (v1.0, GPT-3, 5th), sign and currency stay outside.
+_DIGITS = re.compile(r"(?<![\w.])(?<!\w-)[0-9]+(?:[.,:/-][0-9]+)*(?=(?:kg|km|cm|mm|m|g|s|h|k|bn|%)?(?![\w]))")
+_SPELLED_NUMBER = re.compile(
+    r"(?<![\w-])(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?![\w-])", re.IGNORECASE
+)
+_LIST_NUMBER = re.compile(r"(?m)^[ \t]*\(?[0-9]{1,3}[.)][ \t]")
+_NO_NAMES = frozenset({
+    "I", "A", "OK", "AM", "PM", "TV", "Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Sr", "Jr", "Rev", "Hon", "O",
+})  # fmt: skip
+_POSSESSIVE = re.compile(r"(?:['’]s|['’](?:m|d|ll|ve|re))$")
+_OPENERS = ':"“„«‘'
 
 
 def shuffle_words(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
     edits: list[Edit] = []
     pairs: list[list[Edit]] = []
-    for sentence in sentences(text):
-        found = words(text, sentence.start, sentence.end)
+    for sentence in sentence_places(text):
+        found = word_places(text, sentence.start, sentence.end)
         told = [text[start:end] for start, end in found]
         order = random.permutation(len(found))
         edits += [Edit(*place, told[int(k)]) for place, k in zip(found, order, strict=True)]
@@ -53,12 +73,12 @@ def shuffle_words(source: Source, strength: Strength, random: np.random.Generato
     if len(edits) < 3 or not pairs:
         return text
     if strength == "subtle":
-        edits = [edit for pair in share(pairs, 0.15, random) for edit in pair]
+        edits = [edit for pair in pick_share(pairs, 0.15, random) for edit in pair]
     return applied(text, edits)
 
 
 def corrupt_numbers(source: Source, strength: Strength, random: np.random.Generator) -> str:
-    found = one_or_all(numbers(source.output), strength, random)
+    found = pick_one_or_all(number_places(source.output), strength, random)
     return applied(
         source.output, [Edit(*place, _other_number(source.output[slice(*place)], strength, random)) for place in found]
     )
@@ -66,20 +86,20 @@ def corrupt_numbers(source: Source, strength: Strength, random: np.random.Genera
 
 def _other_number(number: str, strength: Strength, random: np.random.Generator) -> str:
     if number.lower() in _SPELLED:
-        other = chosen([word for word in _SPELLED if word != number.lower()], random)
+        other = pick_one([word for word in _SPELLED if word != number.lower()], random)
         return other if number.islower() else other.capitalize()
     if re.fullmatch(r"\d{4}-\d\d-\d\d", number):
-        return number[:-2] + chosen([day for day in map("{:02}".format, range(1, 29)) if day != number[-2:]], random)
+        return number[:-2] + pick_one([day for day in map("{:02}".format, range(1, 29)) if day != number[-2:]], random)
     first = strength == "obvious" and not re.search(r"[:/-]", number)
     place = 0 if first else len(number) - 1
     digits = "123456789" if place == 0 else "0123456789"
     value = str(int(number[place]))
-    return number[:place] + chosen([digit for digit in digits if digit != value], random) + number[place + 1 :]
+    return number[:place] + pick_one([digit for digit in digits if digit != value], random) + number[place + 1 :]
 
 
 def corrupt_names(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    runs = one_or_all(names(text), strength, random)
+    runs = pick_one_or_all(name_places(text), strength, random)
     order = [NAMES[int(place)] for place in random.permutation(len(NAMES))]
     others: dict[str, str] = {}
     edits = []
@@ -88,19 +108,19 @@ def corrupt_names(source: Source, strength: Strength, random: np.random.Generato
         if name not in others:
             calendar = next((words for words in (_DAYS, _MONTHS) if name in words), None)
             pool = [other for other in calendar or order if other != name]
-            others[name] = chosen(pool, random) if calendar else pool[len(others) % len(pool)]
+            others[name] = pick_one(pool, random) if calendar else pool[len(others) % len(pool)]
         edits.append(Edit(*place, others[name]))
     return applied(text, edits)
 
 
 def negate(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    found = [edit for sentence in sentences(text) if (edit := _contrary(text, sentence.start, sentence.end))]
-    return applied(text, one_or_all(found, strength, random))
+    found = [edit for sentence in sentence_places(text) if (edit := _contrary(text, sentence.start, sentence.end))]
+    return applied(text, pick_one_or_all(found, strength, random))
 
 
 def _contrary(text: str, start: int, end: int) -> Edit | None:
-    """The change that turns the first claim between two places into its contrary, if one can be found."""
+    """Returns the change that turns the first claim between two places into its contrary, if one can be found."""
     if "?" in text[start:end]:
         return None
     if negated := _NEGATED.search(text, start, end):
@@ -114,15 +134,15 @@ def _contrary(text: str, start: int, end: int) -> Edit | None:
 
 def typos(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    found = [place for place in words(text) if place.end - place.start >= 4 and text[slice(*place)].isalpha()]
+    found = [place for place in word_places(text) if place.end - place.start >= 4 and text[slice(*place)].isalpha()]
     if not found:
         return text
-    hit = share(found, 0.08 if strength == "subtle" else 0.4, random)
+    hit = pick_share(found, 0.08 if strength == "subtle" else 0.4, random)
     return applied(text, [Edit(*place, _misspelt(text[slice(*place)], random)) for place in hit])
 
 
 def _misspelt(word: str, random: np.random.Generator) -> str:
-    """The word with one slip behind its first letter: two letters exchanged, one lost, doubled or mistaken."""
+    """Returns the word with one slip behind its first letter: two letters exchanged, one lost, doubled or mistaken."""
     place = int(random.integers(1, len(word) - 1))
     head, letter, after, tail = word[:place], word[place], word[place + 1], word[place + 2 :]
     slips = [head + letter + letter + after + tail, head + after + tail]
@@ -132,14 +152,14 @@ def _misspelt(word: str, random: np.random.Generator) -> str:
     if row:
         at = row.index(letter)
         slips.append(head + row[at - 1 if at else 1] + after + tail)
-    return chosen(slips, random)
+    return pick_one(slips, random)
 
 
 def wrong_casing(source: Source, strength: Strength, random: np.random.Generator) -> str:
     text = source.output
-    found = [place for place in words(text) if text[slice(*place)].swapcase() != text[slice(*place)]]
+    found = [place for place in word_places(text) if text[slice(*place)].swapcase() != text[slice(*place)]]
     if strength == "subtle" and found:
-        found = share(found, 0.15, random)
+        found = pick_share(found, 0.15, random)
     return applied(text, [Edit(*place, text[slice(*place)].swapcase()) for place in found])
 
 
@@ -192,3 +212,44 @@ WORDS = (
         limits="Nothing in scripts without letter case.",
     ),
 )
+
+
+def number_places(text: str) -> list[Span]:
+    """Returns the numbers of the text in order: in digits, and from two to twelve in letters.
+
+    Numbers of list items, and those in code and addresses, are left out.
+    """
+    protected = Protected(text, quotations=False)
+    listed = {match.end() for match in _LIST_NUMBER.finditer(text)}
+    digits = (match.span() for match in _DIGITS.finditer(text) if match.end() + 2 not in listed)
+    spelled = (match.span() for match in _SPELLED_NUMBER.finditer(text) if not match.group().isupper())
+    return [Span(*span) for span in sorted([*digits, *spelled]) if not protected.touches(*span)]
+
+
+def name_places(text: str) -> list[list[Span]]:
+    """Returns the names of the text in order, each with the places of its words.
+
+    A name is a run of words that begin with a capital and open no sentence, quotation or text after a colon;
+    titles do not belong to it. Where three of four words are written so, as in headings, there are none.
+    """
+    protected = Protected(text, quotations=False)
+    runs: list[list[Span]] = []
+    for sentence in sentence_places(text):
+        found = word_places(text, sentence.start, sentence.end)
+        capital = [place for place in found[1:] if text[place.start].isupper()]
+        if not capital or 4 * len(capital) > 3 * len(found):
+            continue
+        for before, place in pairwise(found):
+            start, end = place
+            shortened = _POSSESSIVE.search(text, start, end)
+            end = shortened.start() if shortened else end
+            gap = text[before.end : start]
+            opens = any(mark in _OPENERS for mark in gap)
+            known = text[start:end] in _NO_NAMES or end - start < 2
+            if not text[start].isupper() or opens or known or protected.touches(start, end):
+                continue
+            if runs and runs[-1][-1].end == before.end and gap == " ":
+                runs[-1].append(Span(start, end))
+            else:
+                runs.append([Span(start, end)])
+    return runs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from scipy.stats import norm
 
 from benchmark import loaded
 from metricsmith.meta_evaluation import (
@@ -20,7 +22,9 @@ from metricsmith.meta_evaluation import (
     SystemCorrelation,
     perm_both,
 )
-from metricsmith.meta_evaluation.significance import measured
+from metricsmith.meta_evaluation.exchanged_accuracies import ExchangedPairs, exchanged_soft_accuracies_limit
+from metricsmith.meta_evaluation.matrices import measure_value
+from metricsmith.meta_evaluation.pairwise import GoldPairs
 
 NAN = math.nan
 TENTHS = st.integers(-12, 12).map(lambda number: number / 10)  # differences that should be equal are not
@@ -71,7 +75,7 @@ def test_draw_by_draw(measure):
     expected = []
     for row in swap.reshape(-1, *gold.shape):
         mixed, other = np.where(row, second, first), np.where(row, first, second)
-        expected.append(measured(measure, mixed, gold) - measured(measure, other, gold))
+        expected.append(measure_value(measure, mixed, gold) - measure_value(measure, other, gold))
     way = measure.exchanged(first, second, gold)
     if way is None:  # tied scores of two cells
         assert measure == SegmentCorrelation("kendall_tau_b")
@@ -159,3 +163,123 @@ def test_the_benchmark_stops_where_numbers_differ(monkeypatch):
     monkeypatch.setattr(benchmark, "plain_calibration", lambda metric, gold, running: (0.5, 0.1))
     with pytest.raises(SystemExit, match="acc-t differs"):
         benchmark.races(options)
+
+
+EXCHANGED_PAIRS_TENTHS = st.integers(-12, 12).map(lambda number: number / 10)
+HARD = EXCHANGED_PAIRS_TENTHS | st.sampled_from([-0.0, 5e-324, 1e-310, 1e-17, 1 + 2**-52, 0.1 + 0.2, 1e300, -1e300])
+EXCHANGED_PAIRS_SCORES = arrays.arrays(float, (5, 4), elements=HARD)
+
+
+def mixed_calibration(pairs, first, second, swap):
+    return pairs.calibrated(np.where(swap, second, first))[0]
+
+
+@given(
+    first=EXCHANGED_PAIRS_SCORES,
+    second=EXCHANGED_PAIRS_SCORES,
+    gold=arrays.arrays(float, (5, 4), elements=st.integers(0, 3).map(float)),
+    swap=arrays.arrays(bool, (5, 4)),
+    empty=st.sets(st.integers(0, 3)),
+    decimals=st.sampled_from([None, 1]),
+    bins=st.sampled_from([1, 2, 3, 7, 32_766]),
+)
+@settings(max_examples=300, deadline=None)
+def test_the_same_as_calibrating_the_mixture(first, second, gold, swap, empty, decimals, bins):
+    for scores in (first, second, gold):
+        scores[list(empty)] = math.nan
+    pairs = GoldPairs(gold, decimals)
+    exchanged = ExchangedPairs(pairs, first, second, bins)
+    for turned in (swap, ~swap):  # the second finds nothing left of the first
+        assert exchanged.accuracy(turned) == mixed_calibration(pairs, first, second, turned)
+
+
+@pytest.mark.parametrize("bins", [1, 10, 500, 8192, 32_766])
+@pytest.mark.parametrize("digits", [0, 2, None])
+def test_the_same_on_many_pairs(bins, digits):
+    random = np.random.default_rng(6)
+    gold = np.round(random.normal(size=(200, 9)))
+    first, second = (gold + random.normal(size=gold.shape) for _ in range(2))
+    if digits is not None:
+        first, second = np.round(first, digits), np.round(second, digits)
+    pairs = GoldPairs(gold)
+    exchanged = ExchangedPairs(pairs, first, second, bins)
+    swaps = random.random((10, *gold.shape)) < 0.5
+    found = [exchanged.accuracy(swap) for swap in swaps]
+    assert found == [mixed_calibration(pairs, first, second, swap) for swap in swaps]
+    assert len(set(found)) > 5
+
+
+def test_gold_without_ties_has_no_threshold_but_zero():
+    gold, first = np.array([[1.0, 2, 3]]), np.array([[1.0, 3, 2]])
+    exchanged = ExchangedPairs(GoldPairs(gold), first, gold)
+    assert exchanged.accuracy(np.zeros((1, 3), dtype=bool)) == 2 / 3
+    assert exchanged.accuracy(np.ones((1, 3), dtype=bool)) == 1
+    assert exchanged.accuracy(np.array([[False, True, False]])) == 2 / 3  # 1 2 2: two in order, one tied
+
+
+RANDOM = np.random.default_rng(6)
+GOLD = RANDOM.normal(size=(5, 40)) + np.linspace(0, 0.5, 5)[:, None]
+FIRST, SECOND = GOLD + RANDOM.normal(size=(2, *GOLD.shape)) * [[[0.7]], [[1.5]]]
+
+
+def limit(metric, gold):
+    """Soft pairwise accuracy with the p-values of a z-test on the differences of two systems' scores."""
+    pairs = list(itertools.combinations(range(len(gold)), 2))
+    p_values = [
+        [
+            norm.sf((side[i] - side[j]).sum() / math.sqrt(((side[i] - side[j]) ** 2).sum()))
+            if (side[i] != side[j]).any()
+            else 0.5
+            for i, j in pairs
+        ]
+        for side in (metric, gold)
+    ]
+    return 1 - np.abs(np.subtract(*p_values)).mean()
+
+
+@pytest.mark.parametrize("twins", [False, True])
+def test_the_limit_draw_by_draw(twins):
+    first, second, gold = FIRST.copy(), SECOND.copy(), GOLD.copy()
+    if twins:  # systems 0 and 1 tie everywhere: undecided
+        first[1], second[1], gold[1] = first[0], second[0], gold[0]
+    swap = RANDOM.random((20, gold.size)) < 0.5
+    if twins:
+        swap.reshape(20, *gold.shape)[:, 1] = swap.reshape(20, *gold.shape)[:, 0]
+    expected = [
+        limit(np.where(row, second, first), gold) - limit(np.where(row, first, second), gold)
+        for row in swap.reshape(-1, *gold.shape)
+    ]
+    found = exchanged_soft_accuracies_limit(first, second, gold, 0.5)(swap)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_only_segments_that_lack_nothing_count():
+    gold = GOLD.copy()
+    gold[2, 3] = gold[0, 9] = math.nan
+    whole = ~np.isnan(gold).any(axis=0)
+    found, expected = (
+        perm_both(SoftSystemAccuracy(), *(side[:, kept] for side in (FIRST, SECOND, gold)), standardize=False,
+                  resamples=5, approximately=True).observed
+        for kept in (slice(None), whole)
+    )  # fmt: skip
+    assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_p_values_of_the_limit_are_near_those_of_the_draws():
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        first, second = GOLD + random.normal(size=(2, *GOLD.shape)) * [[[0.7]], [[1.2]]]
+        drawn, limited = (
+            perm_both(SoftSystemAccuracy(), first, second, GOLD, resamples=400, approximately=quick)
+            for quick in (False, True)
+        )
+        assert abs(drawn.p_value - limited.p_value) < SoftSystemAccuracy.p_error
+
+
+def test_without_a_whole_segment_or_a_second_system_nothing_is_defined():
+    gold = np.where(np.eye(5, 40, dtype=bool) | (np.arange(40) >= 5), math.nan, GOLD)
+    for measure in (SoftSystemAccuracy(), SystemCorrelation()):
+        assert math.isnan(perm_both(measure, FIRST, SECOND, gold, resamples=5).p_value)
+    assert math.isnan(
+        perm_both(SoftSystemAccuracy(), FIRST[:1], SECOND[:1], GOLD[:1], resamples=5, approximately=True).p_value
+    )

@@ -1,39 +1,62 @@
-"""Score matrices, the groups that they fall into, and correlations inside groups."""
+"""Score matrices of systems and segments, the groups of their cells, and measures as functions of two matrices."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Literal, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError, nearest
-from metricsmith.stats.correlation import GroupedCorrelation, batch_kendall_tau_b, batch_pearson, batch_spearman
+from metricsmith.stats.correlation import (
+    FloatArray,
+    GroupedCorrelation,
+    batch_kendall_tau_b,
+    batch_pearson,
+    batch_spearman,
+)
 
 __all__ = [
     "CORRELATIONS",
     "FloatArray",
     "Grouping",
+    "Measure",
+    "common_cells",
     "complete_segments",
     "grouped",
+    "measure_value",
+    "own_way",
     "paired_matrices",
     "segment_correlation",
     "system_means",
     "without_rounding",
 ]
 
-FloatArray = NDArray[np.float64]
 Grouping = Literal["none", "item", "system"]
 Cell = TypeVar("Cell", bound=np.generic)
-
 GROUPINGS = ("none", "item", "system")
 CORRELATIONS: Mapping[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
     "kendall_tau_b": batch_kendall_tau_b,
     "pearson": batch_pearson,
     "spearman": batch_spearman,
 }
+Measure = Callable[[FloatArray, FloatArray], Any]
+"""``measure(metric, gold)`` on two matrices (k, n): a float, or a result of this package with a `value`.
+
+A measure may have methods that do its work faster; `own_way` asks for them, and each may return None where there is no
+faster way. Matrices are those of a metric, or of a first and a second one, and of gold, NaN in all where in any.
+
+- ``left_out(metric, gold, parts)``: the values without each part of the segments (`jackknife`).
+- ``redrawn(metric, gold, parts, times)``: the values with each part taken so many times, for a measure that moves in
+  steps, which leaving out one part mostly does not reach (`systems.redrawn_accuracies`).
+- ``against(gold)``: a function of several metrics, which does once what gold decides (`measures`).
+- ``exchanged(first, second, gold)``: a function of exchanged cells (`exchanged_accuracies`).
+- ``approximated(first, second, gold)``: the same, near the measure's values; ``p_error`` says how far p-values may
+  then be off.
+- ``pairs_exchanged(first, second, gold, resamples, seed)``: a test that exchanges decisions about pairs.
+"""
 
 
 def segment_correlation(
@@ -81,7 +104,7 @@ def segment_correlation(
 
 
 def complete_segments(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Both matrices without the segments for which any system lacks a score on either side, shape (k, m).
+    """Returns both matrices without the segments for which any system lacks a score on either side, shape (k, m).
 
     System scores must rest on the same segments for all systems.
 
@@ -119,7 +142,7 @@ def without_rounding(means: FloatArray, scores: FloatArray) -> FloatArray:
 
 
 def paired_matrices(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Both as new float matrices of one shape (k, n), NaN on both sides where either is.
+    """Returns both as new float matrices of one shape (k, n), NaN on both sides where either is.
 
     Raises
     ------
@@ -142,8 +165,22 @@ def paired_matrices(metric: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, Flo
     return metric, gold
 
 
+def common_cells(metrics: Sequence[ArrayLike], gold: ArrayLike) -> tuple[list[FloatArray], FloatArray]:
+    """Returns metrics and gold as `paired_matrices`, NaN in all of them where in any.
+
+    Raises
+    ------
+    DataError
+        As `paired_matrices`.
+    """
+    common = paired_matrices(gold, gold)[0]
+    for metric in metrics:
+        common = paired_matrices(metric, common)[1]
+    return [paired_matrices(metric, common)[0] for metric in metrics], common
+
+
 def grouped(metric: NDArray[Cell], gold: NDArray[Cell], by: Grouping) -> tuple[NDArray[Cell], NDArray[Cell]]:
-    """Both matrices with a group in each row, shape (groups, members).
+    """Returns both matrices with a group in each row, shape (groups, members).
 
     Raises
     ------
@@ -155,3 +192,16 @@ def grouped(metric: NDArray[Cell], gold: NDArray[Cell], by: Grouping) -> tuple[N
     if by == "none":
         return metric.reshape(1, -1), gold.reshape(1, -1)
     return (metric, gold) if by == "system" else (metric.T, gold.T)
+
+
+def measure_value(measure: Measure, metric: FloatArray, gold: FloatArray) -> float:
+    """Returns a measure's number, be it given as such or as a result with a `value`."""
+    result = measure(metric, gold)
+    number: Any = getattr(result, "value", result)
+    return float(number)
+
+
+def own_way(measure: Measure, name: str, *arguments: Any) -> Any:
+    """Returns what the measure's own method of this name returns (see `Measure`); None if it has no such method."""
+    method = getattr(measure, name, None)
+    return None if method is None else method(*arguments)

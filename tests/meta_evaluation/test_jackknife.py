@@ -21,8 +21,7 @@ from metricsmith.meta_evaluation import (
     measure_interval,
     segment_correlation,
 )
-from metricsmith.meta_evaluation.jackknife import left_out
-from metricsmith.meta_evaluation.rank_jackknife import concordance_by_cell
+from metricsmith.meta_evaluation.jackknife import concordance_by_cell, jackknifed_values
 from metricsmith.stats.resampling import correlation_interval
 from score_matrices import synthetic
 
@@ -54,7 +53,7 @@ def test_without_a_part_is_the_measure_of_the_rest(name, metric, gold, parts):
     parts = np.unique(parts, return_inverse=True)[1]
     if not parts.size:
         return
-    expected = left_out(measure, metric, gold, parts)
+    expected = jackknifed_values(measure, metric, gold, parts)
     np.testing.assert_allclose(measure.left_out(metric, gold, parts), expected, rtol=0, atol=1e-12)
 
 
@@ -88,13 +87,13 @@ def test_soft_accuracy_without_a_part_is_the_limit_of_many_draws():
     metric = gold + random.normal(size=(4, 60))
     parts = np.arange(60) % 5
     found = SoftSystemAccuracy().left_out(metric, gold, parts)
-    drawn = left_out(SoftSystemAccuracy(draws=40_000), metric, gold, parts)
+    drawn = jackknifed_values(SoftSystemAccuracy(draws=40_000), metric, gold, parts)
     np.testing.assert_allclose(found, drawn, atol=0.006)  # Monte Carlo, and 48 segments for infinitely many
     constant = np.ones_like(metric)
     for ties in ("half", "full"):
         few = SoftSystemAccuracy(40_000, ties=ties)
         np.testing.assert_allclose(
-            few.left_out(constant, gold, parts), left_out(few, constant, gold, parts), atol=0.006
+            few.left_out(constant, gold, parts), jackknifed_values(few, constant, gold, parts), atol=0.006
         )
 
 
