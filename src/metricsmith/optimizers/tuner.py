@@ -35,15 +35,20 @@ from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objective
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.bench import Bench, MetricReading, Reading
-from metricsmith.optimizers.tuning.demonstrations import example_of, showing, shown_numbers, stands_in_demos
-from metricsmith.optimizers.tuning.expected import EXPECTED
-from metricsmith.optimizers.tuning.metered import Meter
-from metricsmith.optimizers.tuning.methods import METHODS, SETS, Job, evaluate
-from metricsmith.optimizers.tuning.outcome import Tuning
-from metricsmith.optimizers.tuning.quiet import quiet
-from metricsmith.optimizers.tuning.selection import choose
-from metricsmith.optimizers.tuning.sides import check_labels, episode_sides, rated_sides, scale_of, sign_of
-from metricsmith.optimizers.tuning.student import Answers, demos_of
+from metricsmith.optimizers.tuning.methods import EXPECTED, METHODS, SETS, Job, evaluate, quiet
+from metricsmith.optimizers.tuning.selection import Tuning, choose
+from metricsmith.optimizers.tuning.sides import (
+    check_labels,
+    episode_sides,
+    example_of,
+    rated_sides,
+    scale_of,
+    showing,
+    shown_numbers,
+    sign_of,
+    stands_in_demos,
+)
+from metricsmith.optimizers.tuning.student import Answers, Meter, demos_of
 from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel

@@ -19,8 +19,7 @@ from metricsmith.stats.validity import (
     stability,
 )
 from metricsmith.studies.probing.findings import WORTHLESS, find
-from metricsmith.studies.probing.outputs import Changed
-from metricsmith.studies.probing.subjects import Numbers, Probed
+from metricsmith.studies.probing.subjects import Changed, Numbers, Probed
 
 N = 24
 GROUPS = [f"g{row // 4}" for row in range(N)]  # six groups of four

@@ -7,22 +7,39 @@ rows is a candidate. Limits are chosen from the bound, never the other way round
 from __future__ import annotations
 
 import contextvars
+import logging
 import math
+import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
 import dspy
 
 from metricsmith.errors import NeedsError
+from metricsmith.metric import content_hash
+from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.bench import Bench, CreditMetric
-from metricsmith.optimizers.tuning.metered import Meter
-from metricsmith.optimizers.tuning.student import Demos, Student, own_demos, without_demos
+from metricsmith.optimizers.tuning.student import Demos, Meter, Student, own_demos, without_demos
 from metricsmith.programs.texts import fence
 
-__all__ = ["METHODS", "THREADS", "Job", "Method", "evaluate", "labeled_count", "mipro_count", "mipro_trials"]
+__all__ = [
+    "EXPECTED",
+    "METHODS",
+    "THREADS",
+    "Job",
+    "Method",
+    "evaluate",
+    "labeled_count",
+    "mipro_count",
+    "mipro_trials",
+    "quiet",
+]
 
 THREADS = 8
 MINIBATCH = 4  # rows that GEPA reflects on
@@ -261,3 +278,78 @@ METHODS: Mapping[str, Method] = {
     "gepa": Method(_gepa_floor, lambda _, most: most, _gepa),
     "auto": Method(_gepa_floor, lambda _, most: most, _auto),
 }
+
+
+def _labeled_expected(job: Job, requests: int) -> int:
+    """The selection rows once for each different judge; the judge as it was may show the first draw already."""
+    answers, tried = job.bench.answers, job.draws[: labeled_count(job, requests - job.select_calls)]
+    judges = {answers.candidate(job.judge, {}), *(answers.candidate(draw(), {}) for draw in tried)}
+    return job.calls * len(judges) * _contents(job.bench.select)
+
+
+def _mipro_expected(job: Job, requests: int) -> int:
+    """All learning rows, for demonstrations; summary and instructions; the selection rows for each different candidate.
+
+    Instructions are taken to differ, as those that a model writes at temperature 1 do.
+    """
+    count = mipro_count(job, requests - job.select_calls)
+    summary = 1 + min(SUMMARY_MOST, math.ceil(len(job.bench.learn) / SUMMARY_BATCH))
+    judged = _contents(job.bench.learn) + (1 + _tried(job, count)) * _contents(job.bench.select)
+    return round(job.calls * judged) + summary + count * len(job.judge.predictors())
+
+
+def _tried(job: Job, count: int) -> float:
+    """The number of candidates that MIPROv2's sampler tries where none does better than another.
+
+    It is the middle between that with demonstrations, which make candidates of one instruction differ, and that
+    without: a judge that agrees with nobody leaves none.
+    """
+    import optuna
+
+    predictors = range(len(job.judge.predictors()))
+    names = [f"{place}_predictor_{what}" for place in predictors for what in ("instruction", "demos")]
+    choices: dict[str, Any] = {name: optuna.distributions.CategoricalDistribution(range(count)) for name in names}
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=job.seed + 1, multivariate=True))
+        study.add_trial(optuna.trial.create_trial(params=dict.fromkeys(names, 0), distributions=choices, value=0.0))
+        study.optimize(
+            lambda trial: 0.0 * sum(trial.suggest_categorical(name, range(count)) for name in names),
+            n_trials=mipro_trials(job, count),
+        )
+    finally:
+        optuna.logging.set_verbosity(level)
+    tried = ({tuple(trial.params[name] for name in own) for trial in study.trials} for own in (names, names[::2]))
+    return sum(len(candidates) - 1 for candidates in tried) / 2
+
+
+def _contents(rated: Rated) -> int:
+    return len({content_hash(dict(row.inputs().items())) for row in rated.rows})
+
+
+EXPECTED: Mapping[str, Callable[[Job, int], int]] = {"labeled": _labeled_expected, "mipro": _mipro_expected}
+
+
+_OUTPUT = threading.Lock()  # standard output belongs to the process: searches in two threads take turns
+
+
+@contextmanager
+def quiet(progress: bool) -> Iterator[None]:
+    """Keep DSPy's printing off standard output, where a caller's results go, and off standard error unless wanted."""
+    log = logging.getLogger("dspy")
+    with (
+        _OUTPUT,
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+        redirect_stdout(sys.stderr if progress else nowhere),
+    ):
+        level = log.level
+        if progress:
+            yield
+            return
+        log.setLevel(max(level, logging.ERROR))
+        try:
+            with redirect_stderr(nowhere):
+                yield
+        finally:
+            log.setLevel(level)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from metricsmith.errors import OptionError
+from metricsmith.metric import content_hash
 from metricsmith.programs.recommenders.base import FirstStage, Recommendation, by_score, check_pool, query_text
-from metricsmith.programs.recommenders.colbert_checkpoint import inspect_checkpoint
-from metricsmith.programs.recommenders.colbert_encoder import ColBERTEncoder, check_extra
-from metricsmith.programs.recommenders.embedding_cache import EmbeddingCache, Matrix
+from metricsmith.programs.recommenders.colbert_checkpoint import ColBERTEncoder, Matrix, check_extra, inspect_checkpoint
 from metricsmith.programs.state import Settings
 from metricsmith.records import MetricCard, Task
 
-__all__ = ["ColBERTRecommender", "max_similarity"]
+__all__ = ["ColBERTRecommender", "EmbeddingCache", "max_similarity"]
 
 
 class ColBERTRecommender(FirstStage):
@@ -137,3 +140,61 @@ def max_similarity(query: Matrix, document: Matrix) -> float:
     1.0
     """
     return float((query @ document.T).max(axis=1).sum())
+
+
+logger = logging.getLogger(__name__)
+
+
+class EmbeddingCache:
+    """Remembers one matrix per (encoder, text).
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        Where matrices outlive the process: one ``.npz`` each, written whole or not at all, read without
+        pickle. A file that cannot be read counts as absent and is replaced.
+    """
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self.folder = None if folder is None else Path(folder).expanduser()
+        self._known: dict[str, Matrix] = {}
+
+    def get(self, encoder: str, text: str, encode: Callable[[], Matrix]) -> Matrix:
+        """Return the matrix of `text`, calling `encode` only if neither memory nor folder has it.
+
+        Parameters
+        ----------
+        encoder : str
+            A hash of everything but the text that decides the matrix.
+        """
+        key = content_hash(encoder, text)
+        if key not in self._known:
+            stored = self._read(key)
+            if stored is None:
+                stored = encode()
+                self._write(key, stored)
+            self._known[key] = stored
+        return self._known[key]
+
+    def _read(self, key: str) -> Matrix | None:
+        if self.folder is None:
+            return None
+        path = self.folder / f"{key}.npz"
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+                matrix = content["embedding"]
+        except FileNotFoundError:
+            return None
+        except (OSError, EOFError, ValueError, TypeError, KeyError, BadZipFile) as problem:
+            logger.warning("%s cannot be read and is made anew: %s", path, problem)
+            return None
+        return np.asarray(matrix, dtype=np.float32)
+
+    def _write(self, key: str, matrix: Matrix) -> None:
+        if self.folder is None:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(dir=self.folder, suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, embedding=matrix)
+        Path(unfinished).replace(self.folder / f"{key}.npz")

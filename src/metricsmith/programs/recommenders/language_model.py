@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from unicodedata import category
 
 import dspy
 
@@ -13,13 +15,12 @@ from metricsmith.model_calls.adapters import messages_of
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.recommenders.base import Recommendation, check_pool, unscored
-from metricsmith.programs.recommenders.names import match_names
 from metricsmith.programs.state import Settings
 from metricsmith.programs.texts import fence
 from metricsmith.records import MetricCard, Task
 from metricsmith.signatures.ranking import RankMetrics
 
-__all__ = ["FittedCards", "LMRecommender", "fit_cards"]
+__all__ = ["FittedCards", "LMRecommender", "MatchedNames", "fit_cards", "match_names"]
 
 
 class LMRecommender(dspy.Module):  # type: ignore[misc]
@@ -160,3 +161,82 @@ def filled(answer: dspy.Prediction, cards: Sequence[MetricCard], k: int) -> Reco
     if answer.summarised:
         notes.append(f"for lack of room the model saw {answer.summarised} of {len(cards)} cards as name and summary")
     return Recommendation(names, unscored(names), tuple(answer.unknown), tuple(notes))
+
+
+ORNAMENT = re.compile(r"^\s*(?:\d+\s*[.):]\s+|[-*•]\s+)?|\s+$")
+QUOTES = "\"'`*“”‘’«» "
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedNames:
+    """`names` are cards, in the order given and without repeats; `unknown` is the rest, as written."""
+
+    names: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+def match_names(given: Iterable[str], cards: Sequence[MetricCard]) -> MatchedNames:
+    """Find the card that each name means.
+
+    A name is looked up exactly, then without regard to case, then without punctuation and spaces too; list
+    numbers, bullets and quotes around it are taken off first. Symbols count (chrF++ is not chrF). Card names
+    go before names of outputs (``rouge1_f`` means the card that yields it). A spelling that fits several
+    cards equally well fits none and is unknown.
+
+    Examples
+    --------
+    >>> from metricsmith.records import Output
+    >>> cards = [MetricCard("BLEU", "bank", "", "", (Output("bleu"),))]
+    >>> match_names(["1. `Bleu`", "BLEURT", "bleu"], cards)
+    MatchedNames(names=('BLEU',), unknown=('BLEURT',))
+    """
+    tables = [
+        (key, _index(cards, labels, key))
+        for labels in (_card_name, _output_names)
+        for key in (str, str.casefold, _loose)
+    ]
+    names: dict[str, None] = {}
+    unknown: dict[str, None] = {}
+    for written in given:
+        name = _find(_bare(written), tables)
+        if name is None:
+            unknown[written] = None
+        else:
+            names[name] = None
+    return MatchedNames(tuple(names), tuple(unknown))
+
+
+Key = Callable[[str], str]
+Table = dict[str, set[str]]
+
+
+def _index(cards: Sequence[MetricCard], labels: Callable[[MetricCard], Iterable[str]], key: Key) -> Table:
+    table: Table = {}
+    for card in cards:
+        for label in labels(card):
+            table.setdefault(key(label), set()).add(card.name)
+    return table
+
+
+def _find(name: str, tables: Iterable[tuple[Key, Table]]) -> str | None:
+    for key, table in tables:
+        found = table.get(key(name), set())
+        if found:
+            return next(iter(found)) if len(found) == 1 else None
+    return None
+
+
+def _bare(written: str) -> str:
+    return ORNAMENT.sub("", written).strip(QUOTES)
+
+
+def _card_name(card: MetricCard) -> list[str]:
+    return [card.name]
+
+
+def _output_names(card: MetricCard) -> list[str]:
+    return [output.name for output in card.outputs]
+
+
+def _loose(name: str) -> str:
+    return "".join(character for character in name.casefold() if category(character)[0] not in "PZC")

@@ -19,7 +19,7 @@ from metricsmith.optimizers.evaluation import best_column, filled
 from metricsmith.optimizers.generation import PARSE_TRIES
 from metricsmith.optimizers.induction import induct
 from metricsmith.optimizers.runs import Sides, estimate_run
-from metricsmith.programs.generators.dimensions import DimensionsGenerator
+from metricsmith.programs.generators.axes import DimensionsGenerator
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Usage

@@ -25,8 +25,7 @@ from metricsmith.stats.validity import (
     sensitivity_magnitude,
     stability,
 )
-from metricsmith.studies.probing.outputs import Changed
-from metricsmith.studies.probing.subjects import Numbers, Probed
+from metricsmith.studies.probing.subjects import Changed, Numbers, Probed
 
 __all__ = ["WORTHLESS", "Findings", "find"]
 

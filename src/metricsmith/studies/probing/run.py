@@ -31,8 +31,7 @@ from metricsmith.signatures.axes import Axis
 from metricsmith.stats.resampling import MINIMUM_GROUPS
 from metricsmith.store import Store
 from metricsmith.studies.probing.findings import Findings, find
-from metricsmith.studies.probing.outputs import Changed, drawn
-from metricsmith.studies.probing.subjects import UNITS, Unit, numbers, probed
+from metricsmith.studies.probing.subjects import UNITS, Changed, Unit, drawn, numbers, probed
 from metricsmith.version import __version__
 
 __all__ = ["PERTURBERS", "Prober"]

@@ -7,7 +7,7 @@ import pytest
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row, row_text
 from metricsmith.programs.perturbers.base import Perturbation
-from metricsmith.studies.probing.outputs import drawn
+from metricsmith.studies.probing.subjects import drawn
 
 ROWS = [
     make_row(f"output {n}", input=f"input {n // 4}", references=["r"], id=f"r{n}", rating=n, columns={"x": n})
