@@ -15,7 +15,7 @@ import metricsmith
 from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.model_calls.flow import Flow
-from metricsmith.optimizers.tuning.student import Answers, Student
+from metricsmith.optimizers.tuning.student import JudgementTable, Student
 from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
 from metricsmith.programs.induced import InducedMetric
@@ -73,7 +73,7 @@ def induced():
 
 
 def student():
-    return Student(JUDGE.deepcopy(), Answers(Flow(Concurrency(1, 1)), dspy.settings.lm))
+    return Student(JUDGE.deepcopy(), JudgementTable(Flow(Concurrency(1, 1)), dspy.settings.lm))
 
 
 CASES = {

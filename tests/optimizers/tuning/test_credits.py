@@ -11,8 +11,15 @@ from metricsmith.model_calls.flow import Flow
 from metricsmith.model_calls.limits import Concurrency
 from metricsmith.optimizers.objectives import OBJECTIVES
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.tuning.bench import Bench, CreditMetric, Reading, Said, advice, pick_peers
-from metricsmith.optimizers.tuning.student import Answers, Verdict
+from metricsmith.optimizers.tuning.credits import (
+    CreditMetric,
+    Credits,
+    JudgedRow,
+    PredictionReader,
+    feedback_on,
+    pick_peers,
+)
+from metricsmith.optimizers.tuning.student import CandidateJudgement, JudgementTable
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
 
@@ -21,22 +28,22 @@ LEARN = [make_row(f"learn {n}", input=f"l{n}", rating=float(1 + n)) for n in ran
 SELECT = [make_row(f"select {n}", input=f"s{n}", rating=float(1 + n)) for n in range(4)]
 
 
-def bench_of(objective, values):
-    """A bench on which the judge gave `values`, and what it said of each learning row."""
-    answers = Answers(Flow(Concurrency()), None)
+def credits_of(objective, values):
+    """Credits for a judge that gave `values`, and its predictions of the learning rows."""
+    table = JudgementTable(Flow(Concurrency()), None)
     learn, select = Rated.of(LEARN, "rating"), Rated.of(SELECT, "rating")
-    bench = Bench(answers, OBJECTIVES[objective], Reading(), learn, select)
-    candidate = answers.candidate(JUDGE, {})
-    said = [Verdict(dspy.Prediction(raw=value), Status.OK) for value in values]
-    for row, verdict in zip(LEARN, said, strict=True):
-        answers._said[candidate, content_hash(dict(row.inputs().items()))] = verdict
-    return bench, [dspy.Prediction(candidate=candidate, verdict=verdict) for verdict in said]
+    credits = Credits(table, OBJECTIVES[objective], PredictionReader(), learn, select)
+    candidate = table.candidate(JUDGE, {})
+    judgements = [CandidateJudgement(dspy.Prediction(raw=value), Status.OK) for value in values]
+    for row, judgement in zip(LEARN, judgements, strict=True):
+        table._known[candidate, content_hash(dict(row.inputs().items()))] = judgement
+    return credits, [dspy.Prediction(candidate=candidate, judgement=judgement) for judgement in judgements]
 
 
 def credit_of(objective, values, place):
     """The credit, feedback and goodness of a learning row when the judge gave `values`."""
-    bench, said = bench_of(objective, values)
-    return bench.credit(LEARN[place], said[place])
+    credits, predictions = credits_of(objective, values)
+    return credits.credit(LEARN[place], predictions[place])
 
 
 def test_a_near_miss_is_no_demonstration_where_labels_count():
@@ -53,12 +60,12 @@ def test_where_order_counts_a_demonstration_reaches_the_objectives_bar(objective
 
 
 def test_a_candidate_is_complete_when_every_selection_row_was_asked():
-    bench, said = bench_of("kendall_tau_b", [1, 2, 3, 4])
-    candidate = said[0].candidate
+    credits, predictions = credits_of("kendall_tau_b", [1, 2, 3, 4])
+    candidate = predictions[0].candidate
     for row in SELECT:
-        assert not bench.complete(candidate)
-        bench.answers._said[candidate, content_hash(dict(row.inputs().items()))] = said[0].verdict
-    assert bench.complete(candidate)
+        assert not credits.complete(candidate)
+        credits.table._known[candidate, content_hash(dict(row.inputs().items()))] = predictions[0].judgement
+    assert credits.complete(candidate)
 
 
 def test_peers_are_of_different_groups_as_far_as_these_go():
@@ -72,8 +79,10 @@ def test_peers_are_of_different_groups_as_far_as_these_go():
 def test_the_peers_that_are_counted_are_those_of_the_side_with_more():
     for learn, select in ((LEARN, SELECT[:2]), (LEARN[:2], SELECT)):
         sides = (Rated.of(rows, "rating") for rows in (learn, select))
-        bench = Bench(Answers(Flow(Concurrency()), None), OBJECTIVES["kendall_tau_b"], Reading(), *sides)
-        assert bench.most_peers == 4
+        credits = Credits(
+            JudgementTable(Flow(Concurrency()), None), OBJECTIVES["kendall_tau_b"], PredictionReader(), *sides
+        )
+        assert credits.most_peers == 4
 
 
 def test_a_row_is_not_its_own_peer():
@@ -83,21 +92,23 @@ def test_a_row_is_not_its_own_peer():
 
 
 def test_while_demonstrations_are_bootstrapped_the_metric_is_a_bool():
-    bench, said = bench_of("kendall_tau_b", [4, 2, 3, 1])
-    metric = CreditMetric(bench)
-    assert metric(LEARN[0], said[0], trace=[]) is False
-    bench, said = bench_of("kendall_tau_b", [1, 2, 3, 4])
-    metric = CreditMetric(bench)
-    assert metric(LEARN[0], said[0], trace=[]) is True
-    found = metric(LEARN[0], said[0], None, "judge", [])
+    credits, predictions = credits_of("kendall_tau_b", [4, 2, 3, 1])
+    metric = CreditMetric(credits)
+    assert metric(LEARN[0], predictions[0], trace=[]) is False
+    credits, predictions = credits_of("kendall_tau_b", [1, 2, 3, 4])
+    metric = CreditMetric(credits)
+    assert metric(LEARN[0], predictions[0], trace=[]) is True
+    found = metric(LEARN[0], predictions[0], None, "judge", [])
     assert (found.score, bool(found.feedback)) == (1.0, True)
 
 
 def test_a_failed_call_is_worth_nothing_and_no_demonstration():
-    bench, said = bench_of("kendall_tau_b", [1, 2, 3, 4])
-    failed = dspy.Prediction(candidate=said[0].candidate, verdict=Verdict(None, Status.REFUSED, "no"))
-    assert CreditMetric(bench)(LEARN[0], failed, trace=[]) is False
-    assert CreditMetric(bench)(LEARN[0], failed).score == 0.0
+    credits, predictions = credits_of("kendall_tau_b", [1, 2, 3, 4])
+    failed = dspy.Prediction(
+        candidate=predictions[0].candidate, judgement=CandidateJudgement(None, Status.REFUSED, "no")
+    )
+    assert CreditMetric(credits)(LEARN[0], failed, trace=[]) is False
+    assert CreditMetric(credits)(LEARN[0], failed).score == 0.0
 
 
 TAU = OBJECTIVES["kendall_tau_b"]
@@ -107,9 +118,9 @@ def peer(name, rating, value):
     return make_row(f"text of {name}", rating=rating), rating, value
 
 
-def said(**changes):
+def judged_row(**changes):
     settings = {"row": make_row("own", reason="Clear."), "rating": 3.0, "value": 4.0, "prediction": dspy.Prediction()}
-    return Said(**{**settings, **changes})
+    return JudgedRow(**{**settings, **changes})
 
 
 def test_of_the_peers_on_the_wrong_side_the_one_with_the_most_different_rating_is_shown():
@@ -118,7 +129,7 @@ def test_of_the_peers_on_the_wrong_side_the_one_with_the_most_different_rating_i
         peer("equal", 3.0, 1.0), peer("below", 1.0, 2.0), peer("near", 4.0, 3.5), peer("far", 5.0, 3.0),
         peer("above", 5.0, 5.0),
     ]  # fmt: skip
-    told = advice(said(), peers, TAU)
+    told = feedback_on(judged_row(), peers, TAU)
     assert "The raters gave 3 and said: Clear." in told
     assert "Of 4 other works with another rating, 2 stand on the wrong side of it." in told
     assert "The raters gave the following work 5, which is higher; the judge gave it less (3).\n" in told
@@ -127,6 +138,6 @@ def test_of_the_peers_on_the_wrong_side_the_one_with_the_most_different_rating_i
 
 
 def test_numbers_of_a_judge_that_counts_the_other_way_round_are_told_as_it_gave_them():
-    told = advice(said(value=-4.0, sign=-1.0), [peer("far", 5.0, -4.5)], TAU)
+    told = feedback_on(judged_row(value=-4.0, sign=-1.0), [peer("far", 5.0, -4.5)], TAU)
     assert "The judge gave 4." in told
     assert "the judge gave it less (4.5)" in told
