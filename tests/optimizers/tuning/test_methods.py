@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import dspy
 import optuna
 import pytest
@@ -10,7 +12,7 @@ from loopback import own_axes, scripted, serve
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.learning_judges import LEARNED
 from metricsmith.optimizers.tuner import JudgeTuner
-from metricsmith.optimizers.tuning.methods import Marked
+from metricsmith.optimizers.tuning.methods import Marked, quiet
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.texts import fence
 from planted import TASK, planted_rows
@@ -93,3 +95,15 @@ def test_a_search_by_mipro_is_expected_between_one_that_finds_no_demonstrations_
         found.append((server.requests, expected, start.bound))
     (least, expected, bound), (most, same, _) = found
     assert least < expected == same < most < bound
+
+
+def test_a_search_within_a_search_of_its_thread_does_not_wait_for_itself(capsys):
+    def nested():
+        with quiet(False), quiet(False):
+            print("of an optimiser's work")
+
+    thread = threading.Thread(target=nested, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert capsys.readouterr().out == ""

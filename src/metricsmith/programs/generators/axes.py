@@ -1,4 +1,7 @@
-"""From rated rows to axes: one request serves every family of generated judges."""
+"""Generators of axes from rated rows, and of weighted dimensions from a task alone: one request each.
+
+The axes of one request serve every family of generated judges.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.asked_scale import asked_scale
 from metricsmith.programs.judges.base import slug
 from metricsmith.programs.texts import shown
-from metricsmith.records import Scale, Status, Task
+from metricsmith.records import Status, Task
 from metricsmith.signatures.axes import Axis, ProposeAxes
 from metricsmith.signatures.dimensions import Dimension, ProposeDimensions
 
@@ -27,7 +30,7 @@ Named = TypeVar("Named", bound=Axis)
 
 @dataclass(frozen=True)
 class Contrast:
-    """Well and poorly rated examples, ready to be shown."""
+    """Well and poorly rated examples as text for a prompt, and their number on each side."""
 
     liked: str
     disliked: str
@@ -61,7 +64,10 @@ def contrast(
     worst_first = np.lexsort((random.random(len(rows)), ratings if task.scale.higher_is_better else -ratings))
     asked = asked_scale(task.scale)
     numbers, scale = (asked.numbers(ratings, task.scale), asked.scale) if asked.points else (ratings, task.scale)
-    texts = [_example(row, number, scale) for row, number in zip(rows, numbers.tolist(), strict=True)]
+    texts = []
+    for row, number in zip(rows, numbers.tolist(), strict=True):
+        fields = [f"{label}:\n{text}" for label, text in shown(row_text(row)).items() if text != "(none)"]
+        texts.append("\n".join([f"rating {number:g} ({scale})", *fields]))
     sizes = [estimate_tokens(text) for text in texts]
     low: list[int] = []
     high: list[int] = []
@@ -73,13 +79,8 @@ def contrast(
             break
         low.append(worst)
         high.append(best)
-    sides = ["\n\n".join(texts[index] for index in random.permutation(side)) for side in (high, low)]
-    return Contrast(sides[0], sides[1], len(low))
-
-
-def _example(row: dspy.Example, number: float, scale: Scale) -> str:
-    fields = [f"{label}:\n{text}" for label, text in shown(row_text(row)).items() if text != "(none)"]
-    return "\n".join([f"rating {number:g} ({scale})", *fields])
+    liked, disliked = ("\n\n".join(texts[index] for index in random.permutation(end)) for end in (high, low))
+    return Contrast(liked, disliked, len(low))
 
 
 class AxesGenerator(dspy.Module):  # type: ignore[misc]
@@ -95,7 +96,7 @@ class AxesGenerator(dspy.Module):  # type: ignore[misc]
         return dspy.Prediction(axes=distinct(answer.axes)[:count])
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
+        """Propose axes asynchronously; arguments and result are those of `forward`."""
         answer = await self.propose.acall(**inputs)
         return dspy.Prediction(axes=distinct(answer.axes)[: inputs["count"]])
 
@@ -130,7 +131,7 @@ class DimensionsGenerator(dspy.Module):  # type: ignore[misc]
         return dspy.Prediction(dimensions=weighted(answer.dimensions, count))
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
+        """Propose dimensions asynchronously; arguments and result are those of `forward`."""
         answer = await self.propose.acall(**inputs)
         return dspy.Prediction(dimensions=weighted(answer.dimensions, inputs["count"]))
 

@@ -1,4 +1,4 @@
-"""From an axis to a rubric of five levels."""
+"""Generators from an axis: a rubric of five levels, or the steps of an evaluation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RubricGenerator(dspy.Module):  # type: ignore[misc]
         return dspy.Prediction(levels=five(self.write(task=task, criterion=criterion).levels))
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
+        """Write levels asynchronously; arguments and result are those of `forward`."""
         return dspy.Prediction(levels=five((await self.write.acall(**inputs)).levels))
 
 
@@ -64,7 +64,7 @@ class StepsGenerator(dspy.Module):  # type: ignore[misc]
         return dspy.Prediction(steps=usable(self.write(task=task, criterion=criterion).steps))
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
+        """Write steps asynchronously; arguments and result are those of `forward`."""
         return dspy.Prediction(steps=usable((await self.write.acall(**inputs)).steps))
 
 

@@ -6,6 +6,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -35,7 +36,7 @@ class ColBERTRecommender(FirstStage):
     checkpoint : str or Path
         Local folder of a trained checkpoint; never downloaded.
     cache_folder : str or Path, optional
-        Where embeddings outlive the process (``.npz`` files without pickle). Made if missing.
+        A folder in which embeddings outlive the process (``.npz`` files without pickle). Made if missing.
     query_tokens : int
         Tokens of the task that are read; shorter tasks are padded with mask tokens, which ColBERT uses to
         expand the query. At least 4.
@@ -74,23 +75,23 @@ class ColBERTRecommender(FirstStage):
 
     @property
     def query_tokens(self) -> int:
-        """Tokens of the task that are read, of an encoder that takes as many."""
+        """Tokens of the task that are read, at most those that the encoder takes."""
         return min(int(self.settings.query_tokens), self.checkpoint.max_positions)
 
     @property
     def card_tokens(self) -> int:
-        """Tokens of a card that are read, of an encoder that takes as many."""
+        """Tokens of a card that are read, at most those that the encoder takes."""
         return min(int(self.settings.card_tokens), self.checkpoint.max_positions)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ColBERTRecommender:
-        """Itself: DSPy's optimisers copy programs many times, and the weights never change."""
+        """The recommender itself: DSPy's optimisers copy programs many times, and the weights never change."""
         return self
 
     def recommend(self, task: Task | str, cards: Sequence[MetricCard], k: int = 30) -> Recommendation:
         """Name the `k` cards closest to the task; see `Recommender.recommend`.
 
-        `scores` are sums over query tokens of cosine similarities, at most `query_tokens`. Notes tell which
-        texts were longer than the encoder reads.
+        `scores` are sums over query tokens of cosine similarities, at most `query_tokens`. Notes count the texts
+        that are longer than the encoder reads.
 
         Raises
         ------
@@ -102,8 +103,9 @@ class ColBERTRecommender(FirstStage):
         check_pool(cards, k)
         encoder = self._load()
         query, texts = query_text(task), [card.to_markdown() for card in cards]
-        question = encoder.query(query)
-        scores = np.array([max_similarity(question, self._embedding(text)) for text in texts])
+        question, key = encoder.query(query), f"{self._hash}-{self.card_tokens}"
+        embeddings = (self._cache.get(key, text, partial(encoder.document, text)) for text in texts)
+        scores = np.array([max_similarity(question, embedding) for embedding in embeddings])
         notes = []
         if encoder.length(query) > self.query_tokens:
             notes.append(f"the task is longer than {self.query_tokens} tokens: ColBERT cut it")
@@ -111,10 +113,6 @@ class ColBERTRecommender(FirstStage):
         if long:
             notes.append(f"{long} of {len(cards)} cards are longer than {self.card_tokens} tokens: ColBERT cut them")
         return by_score(cards, scores, k, tuple(notes))
-
-    def _embedding(self, text: str) -> Matrix:
-        key = f"{self._hash}-{self.card_tokens}"
-        return self._cache.get(key, text, lambda: self._load().document(text))
 
     def _load(self) -> ColBERTEncoder:
         limits = (self.query_tokens, self.card_tokens)
@@ -151,7 +149,7 @@ class EmbeddingCache:
     Parameters
     ----------
     folder : str or Path, optional
-        Where matrices outlive the process: one ``.npz`` each, written whole or not at all, read without
+        A folder in which matrices outlive the process: one ``.npz`` each, written whole or not at all, read without
         pickle. A file that cannot be read counts as absent and is replaced.
     """
 

@@ -1,6 +1,8 @@
-"""A ColBERT checkpoint on disk: what it must hold to be used, and the hash of its content.
+"""A ColBERT checkpoint: inspected as bytes and JSON, then loaded by colbert-ai, which nothing else touches.
 
-Everything here reads bytes and JSON; no weights are loaded and nothing from the checkpoint is executed.
+An inspection loads no weights and executes nothing from the checkpoint. colbert-ai prints while it is imported,
+compiles a C++ extension when a checkpoint is constructed, asks a hub for anything that looks like a repository name,
+and puts ``bert-base-uncased`` in place of a model that it does not know. All of that is prevented here.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class ColBERTCheckpoint:
 
 
 def inspect_checkpoint(folder: str | Path) -> ColBERTCheckpoint:
-    """Read what a checkpoint folder says about itself, or say why it cannot be used.
+    """Read a checkpoint folder's description of itself, or raise with the reason why it cannot be used.
 
     colbert-ai merely logs that a checkpoint has no projection and goes on with random numbers, which makes
     retrieval noise; it also loads pickled weights and runs code that a checkpoint brings along. All three are
@@ -183,12 +185,12 @@ class ColBERTEncoder:
         return _matrix(embeddings[0])
 
     def length(self, text: str) -> int:
-        """How many tokens `text` would take if nothing were cut, special tokens and marker included."""
+        """The number of tokens of `text` if nothing were cut, special tokens and marker included."""
         return len(self._model.raw_tokenizer(text, verbose=False)["input_ids"]) + 1
 
 
 def check_extra() -> None:
-    """Say what is missing for ColBERT, with the install line, before any work starts.
+    """Refuse to start where a package for ColBERT is missing or too new; the message has the install line.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The second stage: a language model ranks the cards that the first stage left."""
+"""The second stage: a language model ranks the cards that the first stage left, by names that are checked."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
     Parameters
     ----------
     max_prompt_tokens : int
-        How long the prompt may become, in estimated tokens: four ASCII characters, or one other character,
-        make one (`estimate_tokens`).
+        The longest prompt, in estimated tokens: four ASCII characters, or one other character, make one
+        (`estimate_tokens`).
     """
 
     def __init__(self, *, max_prompt_tokens: int = 32_000) -> None:
@@ -47,11 +47,11 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
         Parameters
         ----------
         task, target : str
-            What the outputs are made for; the rating to follow.
+            The purpose of the outputs; the rating to follow.
         cards : sequence of MetricCard
             The pool; names must differ.
         k : int
-            How many names are wanted, at least 1.
+            The number of names to return, at least 1.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
         return _checked(answer, cards, k, fitted)
 
     async def aforward(self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
+        """Rank cards asynchronously; arguments, result and errors are those of `forward`."""
         fitted = self._fit(task, target, cards, k)
         answer = await self.rank.acall(task=task, target=target, cards=fitted.text, k=k)
         return _checked(answer, cards, k, fitted)
@@ -83,7 +83,7 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
         check_pool(cards, k)
         description, target = (task, "") if isinstance(task, str) else (task.description, task.target)
         call = model_call(self, task=description, target=target, cards=cards, k=k)
-        return replace(filled(call.result(), cards, k), usage=call.usage)
+        return replace(_completed(call.result(), cards, k), usage=call.usage)
 
     def _fit(self, task: str, target: str, cards: Sequence[MetricCard], k: int) -> FittedCards:
         check_pool(cards, k)
@@ -95,7 +95,7 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class FittedCards:
-    """The pool as one text; the last `summarised` cards are there with name and summary only."""
+    """The pool as one text, in which the last `summarised` cards have name and summary only."""
 
     text: str
     summarised: int
@@ -143,8 +143,8 @@ def _checked(answer: Any, cards: Sequence[MetricCard], k: int, fitted: FittedCar
     )
 
 
-def filled(answer: dspy.Prediction, cards: Sequence[MetricCard], k: int) -> Recommendation:
-    """Complete a ranking to `k` names (or the whole pool) in the cards' order, and say what was done."""
+def _completed(answer: dspy.Prediction, cards: Sequence[MetricCard], k: int) -> Recommendation:
+    """Complete a ranking to `k` names (or the whole pool) in the cards' order, with notes on all that was done."""
     wanted = min(k, len(cards))
     chosen = tuple(answer.names)
     rest = tuple(card.name for card in cards if card.name not in set(chosen))
@@ -169,14 +169,14 @@ QUOTES = "\"'`*“”‘’«» "
 
 @dataclass(frozen=True, slots=True)
 class MatchedNames:
-    """`names` are cards, in the order given and without repeats; `unknown` is the rest, as written."""
+    """Names of cards, in the order given and without repeats; the names that no card carries, as written."""
 
     names: tuple[str, ...]
     unknown: tuple[str, ...]
 
 
 def match_names(given: Iterable[str], cards: Sequence[MetricCard]) -> MatchedNames:
-    """Find the card that each name means.
+    """Find the card of each name that a model wrote.
 
     A name is looked up exactly, then without regard to case, then without punctuation and spaces too; list
     numbers, bullets and quotes around it are taken off first. Symbols count (chrF++ is not chrF). Card names
@@ -190,53 +190,27 @@ def match_names(given: Iterable[str], cards: Sequence[MetricCard]) -> MatchedNam
     >>> match_names(["1. `Bleu`", "BLEURT", "bleu"], cards)
     MatchedNames(names=('BLEU',), unknown=('BLEURT',))
     """
-    tables = [
-        (key, _index(cards, labels, key))
-        for labels in (_card_name, _output_names)
-        for key in (str, str.casefold, _loose)
-    ]
+    tables: list[tuple[Callable[[str], str], dict[str, set[str]]]] = []
+    by_name = [(card.name, card.name) for card in cards]
+    by_output = [(output.name, card.name) for card in cards for output in card.outputs]
+    for labels in (by_name, by_output):
+        for key in (str, str.casefold, _loose):
+            table: dict[str, set[str]] = {}
+            for label, name in labels:
+                table.setdefault(key(label), set()).add(name)
+            tables.append((key, table))
     names: dict[str, None] = {}
     unknown: dict[str, None] = {}
     for written in given:
-        name = _find(_bare(written), tables)
-        if name is None:
-            unknown[written] = None
+        bare = ORNAMENT.sub("", written).strip(QUOTES)
+        meant = next((found for key, table in tables if (found := table.get(key(bare)))), set())
+        if len(meant) == 1:
+            names[next(iter(meant))] = None
         else:
-            names[name] = None
+            unknown[written] = None
     return MatchedNames(tuple(names), tuple(unknown))
 
 
-Key = Callable[[str], str]
-Table = dict[str, set[str]]
-
-
-def _index(cards: Sequence[MetricCard], labels: Callable[[MetricCard], Iterable[str]], key: Key) -> Table:
-    table: Table = {}
-    for card in cards:
-        for label in labels(card):
-            table.setdefault(key(label), set()).add(card.name)
-    return table
-
-
-def _find(name: str, tables: Iterable[tuple[Key, Table]]) -> str | None:
-    for key, table in tables:
-        found = table.get(key(name), set())
-        if found:
-            return next(iter(found)) if len(found) == 1 else None
-    return None
-
-
-def _bare(written: str) -> str:
-    return ORNAMENT.sub("", written).strip(QUOTES)
-
-
-def _card_name(card: MetricCard) -> list[str]:
-    return [card.name]
-
-
-def _output_names(card: MetricCard) -> list[str]:
-    return [output.name for output in card.outputs]
-
-
 def _loose(name: str) -> str:
+    """The name case-folded, without punctuation, separators and control characters."""
     return "".join(character for character in name.casefold() if category(character)[0] not in "PZC")
