@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import dspy
@@ -100,7 +101,7 @@ def test_a_search_by_mipro_is_expected_between_one_that_finds_no_demonstrations_
 def test_a_search_within_a_search_of_its_thread_does_not_wait_for_itself(capsys):
     def nested():
         with quiet(False), quiet(False):
-            print("of an optimiser's work")
+            sys.stdout.write("of an optimiser's work")
 
     thread = threading.Thread(target=nested, daemon=True)
     thread.start()
