@@ -39,6 +39,7 @@ from metricsmith.optimizers.tuning.sides import (
     demonstration_draws,
     episode_sides,
     rated_sides,
+    row_inputs,
     scale_of,
     shown_numbers,
     sign_of,
@@ -239,13 +240,14 @@ class JudgeTuner:
         credits.start = self.goal.statistic(credits.values(before), credits.select.ratings)
         ended = ""
         try:
-            with nullcontext() if self.method == "labeled" else quiet(self.progress):  # that asks DSPy for nothing
+            # The method labeled calls no optimiser of DSPy's, so that two of its searches need not take turns.
+            with nullcontext() if self.method == "labeled" else quiet(self.progress):
                 METHODS[self.method].run(job, self._share - job.select_calls)
         except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
             ended = one_line(str(stopped))
         except (InputError, Interrupted):  # a thing that the method lacks, and Ctrl-C
             raise
-        except Exception as stopped:  # DSPy's optimisers and their libraries raise whatever they like
+        except Exception as stopped:  # DSPy's optimisers and their libraries may raise any error
             ended = f"{type(stopped).__name__}: {words(stopped, job.writer)}"
             _log.warning("the search by %s ended with %s", self.method, ended, exc_info=True)
             table.flow.stop("the search has ended")  # for threads that it may have left behind
@@ -276,7 +278,7 @@ class JudgeTuner:
     def _observed(self, job: TuningJob, before: str, bound: int) -> tuple[TuningJob, int]:
         """Judge one row, and plan again if that took more requests than the judge has predictors."""
         credits = job.credits
-        judgement = credits.table.ask(before, dict(credits.select.rows[0].inputs().items()))
+        judgement = credits.table.ask(before, row_inputs(credits.select.rows[0]))
         asked = len(judgement.steps) + job.calls - len(job.judge.predictors())
         if asked <= job.calls:
             return job, bound

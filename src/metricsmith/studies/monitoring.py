@@ -206,7 +206,7 @@ class RewardMonitor:
 
         The gap is the mean over rows of ``(reward - first reward) - (reference - first reference)``: a constant
         difference in level between the two says nothing and cancels. Its interval is `group_mean_interval`, that of the
-        first step nothing but its 0.
+        first step is [0, 0].
         """
         if not self.steps:
             return []

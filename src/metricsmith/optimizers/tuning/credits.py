@@ -18,6 +18,7 @@ from metricsmith.model_calls.flow import Flow, use
 from metricsmith.optimizers.examples import rating_strata
 from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.tuning.sides import row_inputs
 from metricsmith.optimizers.tuning.student import CandidateJudgement, JudgementTable
 from metricsmith.programs.texts import fence
 
@@ -155,7 +156,7 @@ class Credits:
         key = content_hash(inputs)
         rows, _ = self._peers[self._selects.get(key, False)]
         turn = int(key, 16) % len(rows) if rows else 0
-        return [_inputs(row) for row in (*rows[turn:], *rows[:turn])]
+        return [row_inputs(row) for row in (*rows[turn:], *rows[:turn])]
 
     @property
     def sent(self) -> int:
@@ -170,7 +171,7 @@ class Credits:
 
     def judgements(self, candidate: str) -> list[CandidateJudgement | None]:
         """A candidate's judgements of the selection rows, in order; None where it was not asked."""
-        return [self.table.known(candidate, _inputs(row)) for row in self.select.rows]
+        return [self.table.known(candidate, row_inputs(row)) for row in self.select.rows]
 
     def values(self, candidate: str) -> FloatArray:
         """A candidate's numbers on the selection rows; NaN where it has none."""
@@ -196,7 +197,7 @@ class Credits:
             (row, peer_rating, number)
             for row, peer_rating in zip(rows, ratings.tolist(), strict=True)
             if _key(row) != key
-            and not math.isnan(number := self.value(row, self.table.known(prediction.candidate, _inputs(row))))
+            and not math.isnan(number := self.value(row, self.table.known(prediction.candidate, row_inputs(row))))
         ]
         case = Case(
             value,
@@ -323,9 +324,5 @@ def _cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[:longest].rsplit(" ", 1)[0] + " [...]"
 
 
-def _inputs(row: dspy.Example) -> dict[str, Any]:
-    return dict(row.inputs().items())
-
-
 def _key(row: dspy.Example) -> str:
-    return content_hash(_inputs(row))
+    return content_hash(row_inputs(row))

@@ -25,6 +25,7 @@ from metricsmith.errors import NeedsError
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.credits import CreditMetric, Credits
+from metricsmith.optimizers.tuning.sides import row_inputs
 from metricsmith.optimizers.tuning.student import Demos, Meter, Student
 from metricsmith.programs.texts import fence
 
@@ -114,7 +115,7 @@ class SearchMethod:
 def judge_selection_rows(job: TuningJob, student: Student) -> None:
     """Judge every selection row; an error of the module itself is raised by the first row.
 
-    Not by `dspy.Evaluate`, which empties tqdm's list of bars: two searches side by side could not both do that.
+    `dspy.Evaluate` is no way to do it: it empties tqdm's list of bars, which breaks two searches side by side.
     """
     rows, metric = job.credits.select.rows, CreditMetric(job.credits)
     student(**rows[0].inputs())
@@ -153,7 +154,7 @@ def quiet(progress: bool) -> Iterator[None]:
 
 def _contents(rated: Rated) -> int:
     """The number of rows with different inputs; equal ones are asked once."""
-    return len({content_hash(dict(row.inputs().items())) for row in rated.rows})
+    return len({content_hash(row_inputs(row)) for row in rated.rows})
 
 
 # labeled: draws of rated examples, in place of the demonstrations that the judge has
@@ -273,7 +274,7 @@ def _mipro_tried(job: TuningJob, count: int) -> float:
     """The number of candidates that MIPROv2's sampler tries where none does better than another.
 
     It is the mean of two cases: with demonstrations, which make candidates of one instruction differ, and without
-    them, as for a judge that agrees with nobody and so leaves no demonstration.
+    them, as for a judge that agrees with no rater and so leaves no demonstration.
     """
     import optuna
 

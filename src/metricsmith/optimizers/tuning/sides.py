@@ -29,6 +29,7 @@ __all__ = [
     "demonstration_draws",
     "episode_sides",
     "rated_sides",
+    "row_inputs",
     "scale_of",
     "shown_numbers",
     "sign_of",
@@ -61,7 +62,7 @@ def rated_sides(
     train = _rated(trainset, target)
     shown = _groups_where(train, is_shown)
     if valset is None:
-        texts = [content_hash(_inputs(row)) for row in train.rows]
+        texts = [content_hash(row_inputs(row)) for row in train.rows]
         split = holdout(train.groups, texts, fraction=fraction, seed=seed, ratings=train.ratings)
         shown_too = [place for place in split.test if train.groups[place] in shown]
         learn = train.take([*split.train, *shown_too])
@@ -112,12 +113,13 @@ def _groups_where(rated: Rated, holds: Callable[[dspy.Example], bool]) -> set[st
 
 def _shared_inputs(learn: Rated, select: Rated) -> str:
     """A row of `select` with the inputs of a learning row, under any field names; empty if there is none."""
-    known = {content_hash(_inputs(row)) for row in learn.rows}
-    same = next((row for row in select.rows if content_hash(_inputs(row)) in known), None)
-    return "" if same is None else f"a row with the inputs {str(_inputs(same))[:80]}"
+    known = {content_hash(row_inputs(row)) for row in learn.rows}
+    same = next((row for row in select.rows if content_hash(row_inputs(row)) in known), None)
+    return "" if same is None else f"a row with the inputs {str(row_inputs(same))[:80]}"
 
 
-def _inputs(row: dspy.Example) -> dict[str, Any]:
+def row_inputs(row: dspy.Example) -> dict[str, Any]:
+    """A row's inputs by field name: all that a judge is asked about it."""
     return dict(row.inputs().items())
 
 
@@ -293,7 +295,7 @@ def stands_in_demos(judge: dspy.Module) -> Callable[[dspy.Example], bool]:
     demos = [demo for predictor in judge.predictors() for demo in predictor.demos]
 
     def stands(row: dspy.Example) -> bool:
-        texts = judge.texts(row_text(row)) if isinstance(judge, Judge) else _inputs(row)
+        texts = judge.texts(row_text(row)) if isinstance(judge, Judge) else row_inputs(row)
         asked = judge.judged[0] if isinstance(judge, Judge) else "input"
         main = {asked: texts[asked]} if texts.get(asked) and row.get("input") else texts
         return any(all(marked_anew(demo.get(name)) == text for name, text in main.items()) for demo in demos)

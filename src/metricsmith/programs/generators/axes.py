@@ -30,7 +30,7 @@ Named = TypeVar("Named", bound=Axis)
 
 @dataclass(frozen=True)
 class Contrast:
-    """Well and poorly rated examples as text for a prompt, and their number on each side."""
+    """Well and poorly rated examples as text for a prompt, and their number at each end."""
 
     liked: str
     disliked: str
@@ -42,9 +42,9 @@ def contrast(
 ) -> Contrast:
     """Choose the best and the worst rated rows, as many as fit.
 
-    Rows are taken in turn from both ends of the ratings until `each` per side are chosen or the next pair
-    would pass `max_tokens`; at least one per side is shown. Ties are broken, and the order inside each side
-    is drawn, by `seed`. No row stands on both sides.
+    Rows are taken in turn from both ends of the ratings until `each` per end are chosen or the next pair
+    would pass `max_tokens`; at least one per end is shown. Ties are broken, and the order inside each end
+    is drawn, by `seed`. No row stands at both ends.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def contrast(
     task : Task
         Names the rating and its direction.
     each : int
-        Examples per side at most.
+        Examples per end at most.
     max_tokens : int
         Estimated tokens of all examples together.
     seed : int

@@ -67,7 +67,7 @@ class ComparisonData:
 
     @cached_property
     def learned(self) -> Rated:
-        """The rows whose ratings a method that chooses nothing may learn from: training and validation rows."""
+        """Training and validation rows: those that a method without a choice of its own learns from."""
         return self.split.train + self.split.validation
 
     @property

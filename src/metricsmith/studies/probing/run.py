@@ -135,8 +135,8 @@ class Prober:
             An induced metric (its components are probed along), a judge, a bank metric, or a function as `score` takes.
         rows : sequence of dspy.Example or Table
             As `make_row` builds them. Ratings are not needed; where there are any under the task's target, the best
-            rated outputs to other inputs come first where one stands in for another. A table that knows who rated
-            brings the ceiling that follows from how its raters agree.
+            rated outputs to other inputs come first where one stands in for another. A table that names the raters
+            brings the ceiling that follows from their agreement.
         task : Task, optional
             By default an induced metric's own.
 
