@@ -70,14 +70,14 @@ def simulate(case: Case, runs: int, seed: int = 0) -> dict[str, float]:
         ratings, (own, *others) = judged(case, case.rows, random)
         names = {str(number): values for number, values in enumerate(others)}
         found = choose(OBJECTIVES["kendall_tau_b"], ("before", own), names, ratings, labels, seed=run)
-        errors.append(found.finalists[0].standard_error)
+        errors.append(found.candidates[0].standard_error)
         fresh, (start, *later) = judged(case, FRESH, random)
         if found.after is None:
             continue
         now = kendall_tau_b(later[int(found.chosen)], fresh)
         after, gain = found.after, now - kendall_tau_b(start, fresh)
         held = after.low <= now <= after.high
-        won.append((found.finalists[0].statistic, after.statistic, held, now, after.gain, gain))
+        won.append((found.candidates[0].statistic, after.statistic, held, now, after.gain, gain))
     means = np.mean(won, axis=0) if won else np.full(6, math.nan)
     return dict(zip(COLUMNS, (len(won) / runs, float(np.mean(errors)), *means.tolist()), strict=True))
 

@@ -15,7 +15,7 @@ from metricsmith.lazy import lazy_names
 if TYPE_CHECKING:
     from metricsmith.optimizers.gepa_bound import GEPABound as GEPABound
     from metricsmith.optimizers.gepa_bound import gepa_bound as gepa_bound
-    from metricsmith.optimizers.tuning.outcome import Tuning as Tuning
+    from metricsmith.optimizers.tuning.selection import Tuning as Tuning
     from metricsmith.studies.monitoring import RewardMonitor as RewardMonitor
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)

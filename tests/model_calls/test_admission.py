@@ -19,7 +19,7 @@ from metricsmith.model_calls.admission import Gate, cost_of, gated
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.flow import Flow, use
 from metricsmith.model_calls.limits import Budget, Concurrency
-from metricsmith.optimizers.tuning.metered import Meter
+from metricsmith.optimizers.tuning.student import Meter
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status, Usage
 from metricsmith.scoring import score

@@ -189,7 +189,7 @@ def test_failed_calls_discard_even_the_best_candidate_and_on_rows_that_do_not_se
     tuned, _ = tune(rows=ROWS[:30], valset=ROWS[30:], model=answer, budget=600)
     assert tuned.tuning.discarded > 0
     assert not any(word in tuned.judge.signature.instructions for word in ("concrete", "specific"))
-    assert max((one.statistic for one in tuned.tuning.selection.finalists), default=0) < 0.9
+    assert max((one.statistic for one in tuned.tuning.selection.candidates), default=0) < 0.9
 
 
 def test_an_example_judge_keeps_its_examples_whatever_the_optimiser_resets():
@@ -311,6 +311,6 @@ def test_nothing_is_printed(capsys):
 def test_values_are_compared_on_the_selection_rows(gepa):
     tuning = gepa[0].tuning
     assert tuning.learned + tuning.selected == 80
-    assert np.isfinite([one.statistic for one in tuning.selection.finalists]).all()
-    gains = [one.gain for one in tuning.selection.finalists]
+    assert np.isfinite([one.statistic for one in tuning.selection.candidates]).all()
+    gains = [one.gain for one in tuning.selection.candidates]
     assert gains == sorted(gains, reverse=True)

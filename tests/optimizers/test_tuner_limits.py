@@ -58,7 +58,7 @@ def test_a_tenth_of_the_budget_is_kept_for_retries():
     with serve(RaterModel(4), script=faults) as server:
         tuner = JudgeTuner("labeled", budget=67, lm=server.lm(), seed=4)
         tuning = tuner.compile(JUDGE, learn, select).tuning
-    assert (tuning.ended, len(tuning.selection.finalists)) == ("", 1)
+    assert (tuning.ended, len(tuning.selection.candidates)) == ("", 1)
     assert server.requests == 66 <= tuning.bound <= 67
     with pytest.raises(OptionError, match="at least 67 are needed"):
         JudgeTuner("labeled", budget=65).bound(JUDGE, learn, select)
@@ -172,7 +172,7 @@ def test_sampled_answers_are_tuned_within_the_bound():
         lm = server.lm().copy(temperature=1.0)
         tuning = JudgeTuner("gepa", budget=900, lm=lm, seed=4).compile(judge, ROWS).tuning
     assert tuning.usage.requests == server.requests <= tuning.bound <= 900
-    assert tuning.selection.finalists or not tuning.replaced
+    assert tuning.selection.candidates or not tuning.replaced
 
 
 def test_a_panel_is_no_judge_of_one_score():
@@ -198,7 +198,7 @@ def test_a_copy_of_a_tuner_keeps_its_measure():
 
 def test_the_seed_reaches_the_selection_and_the_peers(monkeypatch):
     seen = []
-    for name in ("choose", "Bench"):
+    for name in ("choose", "Credits"):
         real = getattr(tuner_module, name)
 
         def spy(*given, _name=name, _real=real, **named):
@@ -208,4 +208,4 @@ def test_the_seed_reaches_the_selection_and_the_peers(monkeypatch):
         monkeypatch.setattr(tuner_module, name, spy)
     with serve(RaterModel(4)) as server:
         JudgeTuner("labeled", budget=300, lm=server.lm(), seed=7).compile(JUDGE, ROWS)
-    assert set(seen) == {("choose", 7), ("Bench", 7)}
+    assert set(seen) == {("choose", 7), ("Credits", 7)}

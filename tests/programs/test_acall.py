@@ -15,11 +15,9 @@ import metricsmith
 from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.model_calls.flow import Flow
-from metricsmith.optimizers.tuning.student import Answers, Student
-from metricsmith.programs.generators.axes import AxesGenerator
-from metricsmith.programs.generators.dimensions import DimensionsGenerator
-from metricsmith.programs.generators.rubrics import RubricGenerator
-from metricsmith.programs.generators.steps import StepsGenerator
+from metricsmith.optimizers.tuning.student import JudgementTable, Student
+from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator
+from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.base import Judge, Predictor
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -75,7 +73,7 @@ def induced():
 
 
 def student():
-    return Student(JUDGE.deepcopy(), Answers(Flow(Concurrency(1, 1)), dspy.settings.lm))
+    return Student(JUDGE.deepcopy(), JudgementTable(Flow(Concurrency(1, 1)), dspy.settings.lm))
 
 
 CASES = {

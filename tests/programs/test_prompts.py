@@ -12,10 +12,8 @@ import pytest
 from dspy.utils import DummyLM
 
 from metricsmith.metric import make_row
-from metricsmith.programs.generators.axes import AxesGenerator, contrast
-from metricsmith.programs.generators.dimensions import DimensionsGenerator
-from metricsmith.programs.generators.rubrics import RubricGenerator
-from metricsmith.programs.generators.steps import StepsGenerator
+from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator, contrast
+from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.direct_assessment import KINDS, DirectAssessment
 from metricsmith.programs.judges.esa import ESAJudge

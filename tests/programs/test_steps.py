@@ -9,7 +9,7 @@ import pytest
 
 from loopback import serve
 from metricsmith.errors import JudgementFailed
-from metricsmith.programs.generators.steps import StepsGenerator
+from metricsmith.programs.generators.rubrics import StepsGenerator
 
 
 @pytest.mark.parametrize(

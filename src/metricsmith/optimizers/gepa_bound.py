@@ -1,4 +1,4 @@
-"""How much a run of GEPA can cost at most, read off its loop before it starts (dspy 3.4.1, gepa 0.1.4)."""
+"""The most that a run of GEPA can cost, read off its loop before it starts (dspy 3.4.1, gepa 0.1.4)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOP_OPTIONS = ("sampling_strategy", "selection_strategy", "stop_callbacks", "re
 
 @dataclass(frozen=True, slots=True)
 class GEPABound:
-    """What one `dspy.GEPA.compile` does at most.
+    """The most that one `dspy.GEPA.compile` does.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def gepa_bound(
     trainset, valset : sequence of dspy.Example
         As for ``compile``.
     program_requests : int, optional
-        What one run of the program sends at most; by default two for each predictor, because DSPy's ChatAdapter
+        The most requests of one run of the program; by default two for each predictor, because DSPy's ChatAdapter
         asks once more where it cannot read an answer. Give it for programs that loop.
 
     Raises
@@ -116,7 +116,7 @@ def gepa_bound(
 
 
 def _budget(optimizer: dspy.GEPA, predictors: int, train: int, val: int | None) -> int:
-    """The metric calls that `dspy.GEPA.compile` would set out with."""
+    """The metric calls that `dspy.GEPA.compile` starts with as its budget."""
     if optimizer.auto is not None:
         candidates = full_evaluations(optimizer.auto)
         valued = train if val is None else val
@@ -127,7 +127,7 @@ def _budget(optimizer: dspy.GEPA, predictors: int, train: int, val: int | None) 
 
 
 def _judging(reward: Any) -> int:
-    """Requests of one scoring call: all tries of every request that the metric makes for one row."""
+    """The most requests of one scoring call: all tries of every request that the metric makes for one row."""
     metric, lm = (reward.metric, reward.lm) if isinstance(reward, Reward) else (reward, None)
     if not isinstance(metric, Metric):
         raise OptionError(f"the optimiser's metric is {reward!r}: only of a Reward or Metric it is known what it asks")

@@ -1,4 +1,4 @@
-"""What a judge is tuned for: a statistic of the whole set, and what one row adds to it.
+"""Objectives of a tuning: a statistic of the whole set, and the credit that one row earns towards it.
 
 DSPy's optimisers look at one row at a time. A correlation or a kappa is no mean over rows, so each objective
 brings a *credit*: a number in [0, 1] for one row whose mean over rows rises and falls with the statistic. Credits
@@ -38,7 +38,7 @@ class Case:
     Parameters
     ----------
     value, rating : float
-        What the judge and the raters gave it.
+        The numbers of the judge and of the raters.
     peer_values, peer_ratings : float array, shape (m,)
         Other rows, judged by the same candidate. Empty where the objective needs none.
     ratings : float array, shape (n,)
@@ -60,15 +60,15 @@ class Case:
 
 @runtime_checkable
 class Measure(Protocol):
-    """A DSPy metric that knows what an example's answer is worth, as `RankingMetric` and `YieldMetric` do.
+    """A DSPy metric that measures the answer to an example by its label, as `RankingMetric` and `YieldMetric` do.
 
-    What it asks a model through `scoring.score` counts in the budget of the `JudgeTuner` that uses it.
+    Its requests to a model through `scoring.score` count in the budget of the `JudgeTuner` that uses it.
     """
 
     success_at: float
 
     def requests(self, example: Any) -> int:
-        """How many requests one measurement takes at most, retries aside."""
+        """The most requests of one measurement, retries aside."""
 
     def __call__(
         self, example: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
@@ -88,15 +88,15 @@ class Objective:
     credit : callable
         `Case` -> number in [0, 1].
     peers : bool
-        Whether the credit compares a row with others, which the candidate has to judge too.
+        True if the credit compares a row with others, which the candidate has to judge too.
     labels : bool
-        Whether predictions must be the raters' own numbers, and not just in their order.
+        True if predictions must be the raters' own numbers, and not just in their order.
     graded : bool
-        With `labels`: whether a near miss counts for more than a far one, so that ratings may lie between labels.
+        With `labels`: true if a near miss counts for more than a far one, so that ratings may lie between labels.
     success_at : float
         Credit from which a row may become a demonstration; with `labels` the judge must hit the raters' number.
     chance : float
-        What a judge without any skill gets; stands in where the judge before tuning has no statistic.
+        The statistic of a judge without any skill; stands in where the judge before tuning has no statistic.
     bounds : (float, float), optional
         The least and the largest value of `statistic`, for its intervals; None where they are not known.
     batch : callable, optional
@@ -190,7 +190,7 @@ def f1_gain(case: Case) -> float:
 
 
 def _rarity(ratings: FloatArray, label: float) -> float:
-    """Rows of the rarest label for one of this one; 1 for a label that nobody gives."""
+    """Rows of the rarest label, divided by the rows of this one; 1 for a label that no rater gives."""
     sizes = np.unique(ratings, return_counts=True)[1]
     return float(sizes.min()) / max(int(np.sum(ratings == label)), int(sizes.min()))
 
@@ -211,7 +211,7 @@ OBJECTIVES: Mapping[str, Objective] = {
 
 
 def objective(goal: str | Statistic | Objective) -> Objective:
-    """Read what `JudgeTuner` takes.
+    """Read the objective that `JudgeTuner` takes.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def objective(goal: str | Statistic | Objective) -> Objective:
 
 
 def mean_of(name: str) -> Objective:
-    """The plain mean of what a metric gives each row; the ratings are the metric's affair."""
+    """The plain mean of a metric's numbers over rows; the metric itself reads the ratings."""
     return Objective(name, lambda values, _: float(np.mean(values)), lambda case: case.value, bounds=None)
 
 

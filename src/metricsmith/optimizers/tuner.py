@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import dspy
@@ -31,19 +30,22 @@ from metricsmith.model_calls.failures import one_line, words
 from metricsmith.model_calls.flow import Flow
 from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.model_calls.models import using
-from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objective
-from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.tuning.bench import Bench, MetricReading, Reading
-from metricsmith.optimizers.tuning.demonstrations import example_of, showing, shown_numbers, stands_in_demos
-from metricsmith.optimizers.tuning.expected import EXPECTED
-from metricsmith.optimizers.tuning.metered import Meter
-from metricsmith.optimizers.tuning.methods import METHODS, SETS, Job, evaluate
-from metricsmith.optimizers.tuning.outcome import Tuning
-from metricsmith.optimizers.tuning.quiet import quiet
-from metricsmith.optimizers.tuning.selection import choose
-from metricsmith.optimizers.tuning.sides import check_labels, episode_sides, rated_sides, scale_of, sign_of
-from metricsmith.optimizers.tuning.student import Answers, demos_of
+from metricsmith.optimizers.tuning.credits import Credits, MeasureReader, PredictionReader
+from metricsmith.optimizers.tuning.methods import METHODS, SETS, TuningJob, judge_selection_rows, quiet
+from metricsmith.optimizers.tuning.selection import Tuning, choose
+from metricsmith.optimizers.tuning.sides import (
+    check_labels,
+    demonstration_draws,
+    episode_sides,
+    rated_sides,
+    row_inputs,
+    scale_of,
+    shown_numbers,
+    sign_of,
+    stands_in_demos,
+)
+from metricsmith.optimizers.tuning.student import JudgementTable, Meter
 from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel
@@ -67,8 +69,8 @@ class JudgeTuner:
 
     Half of the groups are learned from: their texts, ratings and reasons may be shown as demonstrations or to the
     model that writes instructions. The other half selects: by the objective's true statistic, with an interval that
-    respects groups. The best candidate replaces the judge only if its gain, less what the best of so many gains by
-    luck, is at least one standard error; otherwise the judge comes back as it was.
+    respects groups. The best candidate replaces the judge only if its gain, less the gain that the best of so many has
+    by luck, is at least one standard error; otherwise the judge comes back as it was.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ class JudgeTuner:
     seed : int
         Decides the split, the peers, the draws and the searches.
     progress : bool
-        Whether what DSPy's optimisers tell of their work goes to standard error.
+        True sends the messages of DSPy's optimisers to standard error.
 
     Raises
     ------
@@ -121,7 +123,8 @@ class JudgeTuner:
         if self.method not in METHODS:
             known = ", ".join(METHODS)
             raise OptionError(f"method={self.method!r}{nearest(self.method, METHODS)} must be one of {known}")
-        if not _is_whole(self.budget) or self.budget < 1 or not _is_whole(self.seed) or not 0 <= self.seed < MOST_SEED:
+        whole = all(isinstance(number, int) and not isinstance(number, bool) for number in (self.budget, self.seed))
+        if not whole or self.budget < 1 or not 0 <= self.seed < MOST_SEED:
             raise OptionError(
                 f"budget={self.budget!r} must be a whole number from 1, and seed={self.seed!r} one from 0 below 2**32"
             )
@@ -134,9 +137,11 @@ class JudgeTuner:
 
     @property
     def goal(self) -> Objective:
-        """The statistic that selects: of a measure, the mean."""
-        measured = isinstance(self.objective, Measure)
-        return mean_of(type(self.objective).__name__) if measured else self.objective
+        """The statistic that selects; for a measure its mean."""
+        if isinstance(self.objective, Measure):
+            return mean_of(type(self.objective).__name__)
+        goal: Objective = self.objective
+        return goal
 
     def bound(
         self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None = None
@@ -154,14 +159,14 @@ class JudgeTuner:
     def expected(
         self, judge: dspy.Module, trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None = None
     ) -> int:
-        """About how many requests `compile` with the same arguments sends, faults aside; sends nothing.
+        """The likely number of requests of `compile` with the same arguments, faults aside; sends nothing.
 
         For ``labeled`` and ``mipro``; of a search that cannot be foreseen it is the bound. Errors as for `bound`.
         """
         with using(self.lm):
-            job = self._job(judge, trainset, valset)
+            job, expected = self._job(judge, trainset, valset), METHODS[self.method].expected
             bound = self._bound(job)
-            return min(bound, EXPECTED[self.method](job, self._share())) if self.method in EXPECTED else bound
+            return bound if expected is None else min(bound, expected(job, self._share))
 
     def compile(
         self,
@@ -179,8 +184,8 @@ class JudgeTuner:
             One of ours, or any module that takes a row's inputs and returns ``score`` (and may return ``raw`` on the
             raters' scale, and ``feedback``).
         trainset : sequence of dspy.Example
-            Rated rows with ``.with_inputs(...)``; rows without a rating are left out. ``group`` (otherwise
-            the ``input``) says which belong together, ``reason`` what the rater said.
+            Rated rows with ``.with_inputs(...)``; rows without a rating are left out. Rows of one ``group`` (otherwise
+            of one ``input``) belong together; ``reason`` holds the rater's words.
         valset : sequence of dspy.Example, optional
             Rated rows of other groups to select by; without them `fraction` of the training rows is held out.
         flow : Flow, optional
@@ -195,10 +200,10 @@ class JudgeTuner:
         Raises
         ------
         OptionError
-            If the budget is below the method's floor, a group stands on both sides, or the objective wants labels
+            If the budget is below the method's floor, a group stands in both splits, or the objective wants labels
             that the judge cannot give.
         DataError
-            If there are too few rated rows or groups, or the ratings of a side are constant.
+            If there are too few rated rows or groups, or the ratings of a split are constant.
         NeedsError
             If there is no language model.
         ModelFailure
@@ -213,7 +218,7 @@ class JudgeTuner:
         with using(self.lm):
             job = self._job(judge, trainset, valset, flow)
             bound = self._bound(job)
-            if job.bench.answers.lm is None:
+            if job.credits.table.lm is None:
                 raise NeedsError(
                     "no language model is set: pass lm=dspy.LM('provider/model') or dspy.configure(lm=...)"
                 )
@@ -221,37 +226,39 @@ class JudgeTuner:
             try:
                 return self._tuned(judge, job, bound, began)
             except MetricsmithError as problem:
-                problem.usage = job.bench.answers.flow.spent
+                problem.usage = job.credits.table.flow.spent
                 raise
 
-    def _tuned(self, judge: dspy.Module, job: Job, bound: int, began: float) -> Any:
+    def _tuned(self, judge: dspy.Module, job: TuningJob, bound: int, began: float) -> Any:
         """Judge the selection rows, search, and choose."""
-        answers = job.bench.answers
-        answers.flow.budget = Budget(requests=bound)
-        before = answers.candidate(judge, {})
+        credits, table = job.credits, job.credits.table
+        table.flow.budget = Budget(requests=bound)
+        before = table.candidate(judge, {})
         job, bound = self._observed(job, before, bound)
-        evaluate(job, job.student(judge, {}))
-        self._check_start(job.bench, before)
-        job.bench.start = self.goal.statistic(job.bench.values(before), job.bench.select.ratings)
+        judge_selection_rows(job, job.student(judge, {}))
+        self._check_start(credits, before)
+        credits.start = self.goal.statistic(credits.values(before), credits.select.ratings)
         ended = ""
         try:
-            with nullcontext() if self.method == "labeled" else quiet(self.progress):  # that asks DSPy for nothing
-                METHODS[self.method].run(job, self._share() - job.select_calls)
+            # The method labeled calls no optimiser of DSPy's, so that two of its searches need not take turns.
+            with nullcontext() if self.method == "labeled" else quiet(self.progress):
+                METHODS[self.method].run(job, self._share - job.select_calls)
         except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
             ended = one_line(str(stopped))
-        except (InputError, Interrupted):  # what the method lacks, and Ctrl-C
+        except (InputError, Interrupted):  # a thing that the method lacks, and Ctrl-C
             raise
-        except Exception as stopped:  # DSPy's optimisers and their libraries raise whatever they like
+        except Exception as stopped:  # DSPy's optimisers and their libraries may raise any error
             ended = f"{type(stopped).__name__}: {words(stopped, job.writer)}"
             _log.warning("the search by %s ended with %s", self.method, ended, exc_info=True)
-            answers.flow.stop("the search has ended")  # for threads that it may have left behind
-        return self._result(judge, job, before, bound, ended or answers.flow.stopped, began)
+            table.flow.stop("the search has ended")  # for threads that it may have left behind
+        return self._result(judge, job, before, bound, ended or table.flow.stopped, began)
 
+    @property
     def _share(self) -> int:
-        """What of the budget is planned with."""
+        """The part of the budget that is planned with; the rest is kept for retries and repairs."""
         return int(self.budget / (1 + SLACK))
 
-    def _bound(self, job: Job) -> int:
+    def _bound(self, job: TuningJob) -> int:
         method = METHODS[self.method]
         if self.method == "labeled" and not job.draws:
             raise OptionError(
@@ -259,79 +266,82 @@ class JudgeTuner:
                 "predictor with a row's inputs as inputs and 'score' among its outputs; take another method"
             )
         floor = job.select_calls + method.floor(job)
-        if self._share() < floor:
+        if self._share < floor:
             raise OptionError(
                 f"a budget of {self.budget} requests is too small for method={self.method!r} with "
-                f"{len(job.bench.learn)} rows to learn from and {len(job.bench.select)} to select by: at least "
+                f"{len(job.credits.learn)} rows to learn from and {len(job.credits.select)} to select by: at least "
                 f"{math.ceil(floor * (1 + SLACK)) + 1} are needed"
             )
-        planned = job.select_calls + method.bound(job, self._share() - job.select_calls)
+        planned = job.select_calls + method.bound(job, self._share - job.select_calls)
         return min(self.budget, math.ceil(planned * (1 + SLACK)))
 
-    def _observed(self, job: Job, before: str, bound: int) -> tuple[Job, int]:
+    def _observed(self, job: TuningJob, before: str, bound: int) -> tuple[TuningJob, int]:
         """Judge one row, and plan again if that took more requests than the judge has predictors."""
-        bench = job.bench
-        verdict = bench.answers.ask(before, dict(bench.select.rows[0].inputs().items()))
-        asked = len(verdict.steps) + job.calls - len(job.judge.predictors())
+        credits = job.credits
+        judgement = credits.table.ask(before, row_inputs(credits.select.rows[0]))
+        asked = len(judgement.steps) + job.calls - len(job.judge.predictors())
         if asked <= job.calls:
             return job, bound
         job = replace(job, calls=asked)
         bound = self._bound(job)
-        bench.answers.flow.budget = Budget(requests=bound)
+        credits.table.flow.budget = Budget(requests=bound)
         _log.info("a judgement takes %d requests, so that at most %d will be sent", asked, bound)
         return job, bound
 
-    def _check_start(self, bench: Bench, before: str) -> None:
-        flow = bench.answers.flow
+    def _check_start(self, credits: Credits, before: str) -> None:
+        """End the tuning where the model refuses to work, or too many of the judge's own judgements have failed."""
+        flow = credits.table.flow
         if flow.hopeless:
             kind = HopelessModel if flow.barred else ModelFailure
             raise kind(f"the model refuses to work: {flow.hopeless}", Status.TRANSPORT)
-        missing = float(np.mean(np.isnan(bench.values(before))))
-        if missing > MOST_FAILED:
-            failed = [
-                said
-                for row in bench.select.rows
-                if (said := bench.answers.known(before, dict(row.inputs().items())))
-                and math.isnan(bench.value(row, said))
-            ]
-            first, statuses = failed[0].error or "its answer holds no number", {said.status for said in failed}
+        lacking = np.isnan(credits.values(before))
+        if lacking.mean() > MOST_FAILED:
+            pairs = zip(credits.judgements(before), lacking, strict=True)
+            failed = [judgement for judgement, lacks in pairs if judgement is not None and lacks]
+            first, statuses = failed[0].error or "its answer holds no number", {one.status for one in failed}
             raise ModelFailure(
-                f"{missing:.0%} of the judge's own judgements failed, so nothing can be tuned: {first}",
+                f"{lacking.mean():.0%} of the judge's own judgements failed, so nothing can be tuned: {first}",
                 statuses.pop() if len(statuses) == 1 else "",
             )
 
-    def _result(self, judge: dspy.Module, job: Job, before: str, bound: int, ended: str, began: float) -> Any:
-        bench = job.bench
-        answers = bench.answers
-        failures = answers.failures()  # what the judge itself could not judge is held against nobody
+    def _result(self, judge: dspy.Module, job: TuningJob, before: str, bound: int, ended: str, began: float) -> Any:
+        """Choose among the candidates that judged every selection row, and record the tuning on the judge."""
+        credits, table = job.credits, job.credits.table
+        failures = table.failures()  # rows that the judge itself could not judge count against no candidate
         lost = {name for name, rows in failures.items() if rows - failures.get(before, set())}
-        complete = [name for name in answers.modules if name != before and bench.complete(name)]
+        complete = [name for name in table.modules if name != before and credits.complete(name)]
         selection = choose(
             self.goal,
-            (before, bench.values(before)),
-            {name: bench.values(name) for name in complete if name not in lost},
-            bench.select.ratings,
-            bench.select.groups,
+            (before, credits.values(before)),
+            {name: credits.values(name) for name in complete if name not in lost},
+            credits.select.ratings,
+            credits.select.groups,
             seed=self.seed,
         )
-        tuned = (answers.modules[selection.chosen] if selection.replaced else judge).deepcopy()
+        tuned = (table.modules[selection.chosen] if selection.replaced else judge).deepcopy()
         if isinstance(tuned, RatersJudge) and tuned.asked.points:
-            tuned = tuned.with_rating_map(bench.reading.sign * bench.values(selection.chosen), bench.select.ratings)
-        mark_tuned(tuned, [*bench.learn.rows, *bench.select.rows])
+            tuned = tuned.with_rating_map(
+                credits.reader.sign * credits.values(selection.chosen), credits.select.ratings
+            )
+        asked = ""
+        if isinstance(tuned, RatersJudge) and tuned.scale != tuned.rating_scale:
+            ratings = np.concatenate([credits.learn.ratings, credits.select.ratings])
+            asked = asked_note(str(tuned.settings.measure), tuned.rating_scale, ratings)
+        mark_tuned(tuned, [*credits.learn.rows, *credits.select.rows])
         tuned.tuning = Tuning(
             method=self.method,
             objective=self.goal.name,
             selection=selection,
-            before=_instructions(judge),
-            after=_instructions(tuned),
-            demos=demos_of(tuned),
-            learned=len(bench.learn),
-            selected=len(bench.select),
+            before={name: at.signature.instructions for name, at in judge.named_predictors()},
+            after={name: at.signature.instructions for name, at in tuned.named_predictors()},
+            demos=sum(len(predictor.demos) for predictor in tuned.predictors()),
+            learned=len(credits.learn),
+            selected=len(credits.select),
             bound=bound,
-            usage=replace(answers.flow.spent, seconds=time.perf_counter() - began),
+            usage=replace(table.flow.spent, seconds=time.perf_counter() - began),
             discarded=sum(name in lost for name in complete),
             ended=ended,
-            asked=_asked(tuned, bench),
+            asked=asked,
         )
         _log.info("%s", tuned.tuning)
         return tuned
@@ -342,7 +352,8 @@ class JudgeTuner:
         trainset: Sequence[dspy.Example],
         valset: Sequence[dspy.Example] | None,
         flow: Flow | None = None,
-    ) -> Job:
+    ) -> TuningJob:
+        """Split the rows and put together all that a search works on; sends nothing."""
         if not isinstance(judge, dspy.Module) or not judge.predictors():
             raise OptionError(f"{judge!r} is nothing that can be tuned: give a dspy.Module with a predictor")
         if isinstance(judge, Composite | Panel):
@@ -351,10 +362,10 @@ class JudgeTuner:
             )
         lm = self.lm or next((at.lm for at in judge.predictors() if at.lm is not None), dspy.settings.lm)
         flow, calls, draws = flow or Flow(Concurrency()), len(judge.predictors()), []
-        reading: Reading | MetricReading
+        reader: PredictionReader | MeasureReader
         if isinstance(self.objective, Measure):
             learn, select = episode_sides(trainset, valset)
-            reading = MetricReading(self.objective, flow)
+            reader = MeasureReader(self.objective, flow)
             calls += max(self.objective.requests(row) for row in (*learn.rows, *select.rows))
         else:
             target, scale = (self.task.target, self.task.scale) if self.task else ("rating", scale_of(judge))
@@ -362,35 +373,9 @@ class JudgeTuner:
             ratings = np.concatenate([learn.ratings, select.ratings])
             check_labels(judge, self.goal, ratings, scale)
             shown = target if isinstance(judge, Judge) else ""
-            reading = Reading(sign_of(judge, scale), scale.width if scale else float(np.ptp(ratings)), shown)
-            learn, select = (shown_numbers(judge, side, scale, target, learn.ratings) for side in (learn, select))
+            reader = PredictionReader(sign_of(judge, scale), scale.width if scale else float(np.ptp(ratings)), shown)
+            learn, select = (shown_numbers(judge, split, scale, target, learn.ratings) for split in (learn, select))
             if self.method in SHOWING:
-                draws = self._draws(judge, example_of(judge), learn, target)
-        bench = Bench(Answers(flow, lm), self.goal, reading, learn, select, self.seed)
-        return Job(judge, bench, Meter(flow), self.reflection_lm or lm, calls, draws, self.seed)
-
-    def _draws(
-        self, judge: dspy.Module, show: Callable[..., Any] | None, learn: Rated, target: str
-    ) -> list[Callable[[], dspy.Module]]:
-        """Balanced draws of demonstrations, as many as fit; none where the judge cannot show any."""
-        if show is None:
-            return []
-        demos = [show(row, row[target]) for row in learn.rows]
-        drawn = draw_examples(demos, learn.ratings.tolist(), tokens=EXAMPLE_TOKENS, draws=SETS, seed=self.seed)
-        return [partial(showing, judge, [demos[place] for place in places]) for places in drawn]
-
-
-def _asked(judge: dspy.Module, bench: Bench) -> str:
-    """The sentence that says how a judge is asked instead of in the raters' numbers; empty for one that is not."""
-    if not isinstance(judge, RatersJudge) or judge.scale == judge.rating_scale:
-        return ""
-    ratings = np.concatenate([bench.learn.ratings, bench.select.ratings])
-    return asked_note(str(judge.settings.measure), judge.rating_scale, ratings)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _instructions(judge: dspy.Module) -> dict[str, str]:
-    return {name: predictor.signature.instructions for name, predictor in judge.named_predictors()}
+                draws = demonstration_draws(judge, learn, target, tokens=EXAMPLE_TOKENS, draws=SETS, seed=self.seed)
+        credits = Credits(JudgementTable(flow, lm), self.goal, reader, learn, select, self.seed)
+        return TuningJob(judge, credits, Meter(flow), self.reflection_lm or lm, calls, draws, self.seed)

@@ -1,4 +1,4 @@
-"""Over-optimisation seen in time: what a reward says of an optimiser's programs, against what it stands for."""
+"""Over-optimisation seen in time: the reward of an optimiser's programs against a reference that it stands for."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class MonitoredStep:
     Parameters
     ----------
     at : float
-        How far the optimisation was.
+        The progress of the optimisation, such as metric calls spent.
     label : str
     program : callable
     outcomes : tuple of Outcome, length n
-        What it gave and its rewards, by row.
+        Its predictions and rewards, by row.
     keys : tuple of str, length n
-        Identifies row and output, for ratings; empty where the program gave none.
+        Identify row and output, for ratings; empty where the program gave no output.
     references : tuple of float, length n
         The second metric's numbers; NaN where there is none.
     """
@@ -60,13 +60,13 @@ class RewardMonitor:
     """Follows a reward against a reference, on rows that no optimiser sees.
 
     The reference is a second metric that is kept out of the optimisation, or people. Ratings exist only for
-    outputs that somebody rated, and new programs write new outputs: so people are asked again, for a sample of
-    the outputs of the programs observed (`to_rate`, `rate`).
+    rated outputs, and new programs write new outputs: so people are asked again, for a sample of the outputs of the
+    programs observed (`to_rate`, `rate`).
 
     Parameters
     ----------
     reward : Reward
-        What is optimised.
+        The reward that is optimised.
     rows : sequence of dspy.Example, length n
         Held out from the optimiser, inputs marked; ``group`` marks rows that belong together.
     reference : callable, optional
@@ -75,7 +75,7 @@ class RewardMonitor:
     scale : Scale, optional
         Of people's ratings; needed for them.
     sample : int, optional
-        How many rows are shown to people, the same ones for every program; by default all.
+        Number of rows that people are shown, the same ones for every program; by default all.
     seed : int
         Draws the sample.
     level : float
@@ -114,14 +114,14 @@ class RewardMonitor:
         self._ratings: dict[str, float] = {}
 
     def observe(self, program: Any, at: float | None = None, label: str = "") -> MonitoredStep:
-        """Run a program on the held-out rows and keep what comes out.
+        """Run a program on the held-out rows and keep its outputs, rewards and references.
 
         Parameters
         ----------
         program : callable
         at : float, optional
-            Its place on the way; by default the number of programs observed before it. The step with the lowest
-            is the one that changes are counted from.
+            The progress of the optimisation; by default the number of programs observed before. Changes are counted
+            from the step with the lowest.
         label : str
         """
         checked = self.reward.check(program, self.rows, num_threads=self.num_threads)
@@ -169,8 +169,8 @@ class RewardMonitor:
     def to_rate(self) -> list[dspy.Example]:
         """Outputs that people have not rated yet: ``id``, ``input`` and ``output`` of the sampled rows.
 
-        Equal outputs of a row are shown once. They go by their ids, which are hashes, and nothing tells
-        from which program an output comes: raters cannot favour later ones.
+        Equal outputs of a row are shown once. They are sorted by their ids, which are hashes, and nothing names the
+        program of an output: raters cannot favour later programs.
         """
         waiting = {
             key: outcome
@@ -206,7 +206,7 @@ class RewardMonitor:
 
         The gap is the mean over rows of ``(reward - first reward) - (reference - first reference)``: a constant
         difference in level between the two says nothing and cancels. Its interval is `group_mean_interval`, that of the
-        first step nothing but its 0.
+        first step is [0, 0].
         """
         if not self.steps:
             return []
@@ -229,7 +229,7 @@ class RewardMonitor:
         return max(known, key=lambda pair: pair[0])[1]
 
     def report(self) -> str:
-        """What the steps say, in one or two sentences."""
+        """The verdict on the steps, in one or two sentences."""
         return gap_verdict(self.gaps())
 
     def write(self, path: str | PathLike[str], title: str = "Reward and reference") -> None:
@@ -257,7 +257,10 @@ class RewardMonitor:
         reward, reference = now[:, both].mean(axis=1)
         changes = (now - first)[:, both]
         gaps = changes[0] - changes[1]
-        groups = [self._group(place) for place in np.flatnonzero(both).tolist()]
+        groups: list[Hashable] = [
+            place if self.rows[place].get("group") is None else self.rows[place]["group"]
+            for place in np.flatnonzero(both).tolist()
+        ]
         interval = group_mean_interval(gaps, groups, level=self.level, bounds=(-2.0, 2.0))
         low, high = (0.0, 0.0) if step is self.steps[0] else (interval.low, interval.high)
         return Gap(
@@ -272,12 +275,8 @@ class RewardMonitor:
             return np.array([rewards, step.references], dtype=float)
         return np.array([rewards, [self.scale.unit(self._ratings.get(key, math.nan)) for key in step.keys]])
 
-    def _group(self, place: int) -> Hashable:
-        group: Hashable = self.rows[place].get("group")
-        return place if group is None else group
-
     def _key(self, outcome: Outcome) -> str:
-        """Empty where there is no output that can be read; the check has said so already."""
+        """The key of row and output; empty where no output can be read, as the check has said already."""
         if outcome.prediction is None:
             return ""
         try:

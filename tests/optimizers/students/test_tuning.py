@@ -50,7 +50,7 @@ def test_the_planted_instruction_is_found_within_the_bound(case):
     assert type(tuned) is type(student)
     assert HINT in next(iter(tuning.after.values()))
     assert tuning.replaced
-    assert 0.05 < tuning.chosen.gain <= tuning.selection.finalists[0].gain  # corrected for the choice, never upwards
+    assert 0.05 < tuning.chosen.gain <= tuning.selection.candidates[0].gain  # corrected for the choice, never upwards
     assert tuning.chosen.standard_error > 0  # every episode is measured by its own rows
     assert tuning.usage.requests == server.requests <= bound <= 500
 

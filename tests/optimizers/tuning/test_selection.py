@@ -26,7 +26,7 @@ def chosen(before, **candidates):
 def test_a_much_better_candidate_wins():
     found = chosen(NOISE["0"], good=RATINGS + 0.1, bad=-RATINGS)
     assert (found.chosen, found.replaced) == ("good", True)
-    best = found.finalists[0]
+    best = found.candidates[0]
     assert best.statistic == pytest.approx(1.0)
     assert best.gain == pytest.approx(1 - kendall_tau_b(NOISE["0"], RATINGS))
     assert best.low <= best.statistic <= best.high
@@ -48,12 +48,12 @@ def test_a_gain_below_one_standard_error_leaves_the_judge():
     place = int(np.flatnonzero((better != RATINGS) & (np.abs(better - RATINGS) > 2))[0])
     better[place] = RATINGS[place]  # one row of forty put right
     found = chosen(NOISE["1"], better=better)
-    assert found.finalists[0].gain > 0
-    assert found.replaced == (found.finalists[0].gain - found.optimism >= found.finalists[0].standard_error)
+    assert found.candidates[0].gain > 0
+    assert found.replaced == (found.candidates[0].gain - found.optimism >= found.candidates[0].standard_error)
     half = NOISE["1"].copy()
     half[:8], half[8:16] = RATINGS[:8], -RATINGS[8:16]  # what is won in eight rows is lost in eight others
     found = chosen(NOISE["1"], half=half)
-    assert found.finalists[0].gain < found.finalists[0].standard_error
+    assert found.candidates[0].gain < found.candidates[0].standard_error
     assert not found.replaced
 
 
@@ -62,7 +62,7 @@ def test_the_optimism_of_many_grows_and_that_of_one_is_none():
     many = chosen(NOISE["0"], **{name: NOISE[name] for name in "1234567"})
     assert one.optimism < 0.02
     assert many.optimism > 0.1
-    assert len(many.finalists) == 7
+    assert len(many.candidates) == 7
 
 
 def test_noise_seldom_replaces_noise():
@@ -74,10 +74,10 @@ def test_noise_seldom_replaces_noise():
     assert wins <= 12  # about nine are expected; without the optimism 23
 
 
-def test_a_candidate_with_a_failed_row_is_no_finalist_unless_the_judge_failed_there_too():
+def test_a_candidate_with_a_failed_row_is_left_out_unless_the_judge_failed_there_too():
     holed = RATINGS.copy()
     holed[3] = math.nan
-    assert chosen(NOISE["0"], good=holed).finalists == ()
+    assert chosen(NOISE["0"], good=holed).candidates == ()
     before = NOISE["0"].copy()
     before[3] = math.nan
     assert chosen(before, good=holed).chosen == "good"
@@ -86,7 +86,7 @@ def test_a_candidate_with_a_failed_row_is_no_finalist_unless_the_judge_failed_th
 def test_a_judge_without_a_statistic_is_beaten_from_chance_on():
     found = chosen(np.full(40, 3.0), good=RATINGS)
     assert math.isnan(found.before.statistic)
-    assert (found.chosen, found.finalists[0].gain) == ("good", pytest.approx(1.0))
+    assert (found.chosen, found.candidates[0].gain) == ("good", pytest.approx(1.0))
     assert not chosen(np.full(40, 3.0), flat=np.full(40, 4.0)).replaced
 
 
@@ -96,7 +96,7 @@ def test_rows_of_one_group_are_left_out_together():
     gains = np.repeat([1.0, 1.0, -1.0, 0.0], 10)
     groups = np.repeat(list("abcd"), 10).tolist()
     found = choose(mean_of("gain"), ("before", np.zeros(40)), {"after": gains}, RATINGS, groups)
-    (best,) = found.finalists
+    (best,) = found.candidates
     assert best.gain == 0.25
     assert best.standard_error == pytest.approx(math.sqrt(2.75 / 12))
     assert best.low < -0.4 < 0.8 < best.high
@@ -105,7 +105,7 @@ def test_rows_of_one_group_are_left_out_together():
 
 def test_without_candidates_the_judge_stays():
     found = chosen(NOISE["0"])
-    assert (found.chosen, found.finalists) == ("before", ())
+    assert (found.chosen, found.candidates) == ("before", ())
     assert "no candidate" in found.verdict
 
 
@@ -124,7 +124,7 @@ def test_few_rows_without_many_ratings_do_not_hide_the_optimism():
 
 def test_the_interval_is_that_of_leaving_out_groups():
     values = RATINGS + RANDOM.normal(0, 2, 40)
-    (best,) = chosen(NOISE["0"], noisy=values).finalists
+    (best,) = chosen(NOISE["0"], noisy=values).candidates
     interval = correlation_interval(batch_kendall_tau_b, values, RATINGS, GROUPS, batched=True)
     assert (best.low, best.high) == pytest.approx((interval.low, interval.high))
 
@@ -138,7 +138,7 @@ def test_the_figure_of_a_noise_that_was_chosen_is_corrected_to_about_nothing():
         found = choose(TAU, ("before", pool.pop("0")), pool, RATINGS, GROUPS)
         if found.after is None:
             continue
-        best = found.finalists[0]
+        best = found.candidates[0]
         assert found.after.name == best.name == found.chosen
         assert 0 <= found.after.gain < best.gain
         assert found.after.low < found.after.statistic < found.after.high
@@ -151,5 +151,5 @@ def test_the_figure_of_a_noise_that_was_chosen_is_corrected_to_about_nothing():
 
 def test_with_two_groups_nobody_is_replaced():
     found = choose(TAU, ("before", NOISE["0"]), {"good": RATINGS}, RATINGS, ["a"] * 20 + ["b"] * 20)
-    assert math.isnan(found.finalists[0].standard_error)
+    assert math.isnan(found.candidates[0].standard_error)
     assert (found.replaced, found.optimism) == (False, math.inf)

@@ -31,7 +31,7 @@ def optimizer(**options):
 
 
 def made(predict, label="own", **options):
-    return Method(label, predict, lambda setting: "", **options)
+    return Method(label, predict, lambda data: "", **options)
 
 
 def against(predict, **options):
@@ -90,9 +90,9 @@ def test_no_method_sees_a_test_rating():
     seen = []
 
     def keep(key):
-        def predict(setting, seed):
-            result = METHODS[key].predict(setting, seed)
-            seen.append((setting.test, result.values))
+        def predict(data, seed):
+            result = METHODS[key].predict(data, seed)
+            seen.append((data.test, result.values))
             return result
 
         return made(predict)
@@ -114,7 +114,7 @@ def test_the_best_existing_metric_is_chosen_on_validation_rows_with_its_sign():
     table = rated_table()
     sides = []
     compare(table, optimizer(), methods={"x": made(lambda s, n: sides.append(s) or Predicted(np.zeros(18)))}, seeds=1)
-    chosen = {row["id"] for row in sides[0].parts.validation.rows}
+    chosen = {row["id"] for row in sides[0].split.validation.rows}
     rows = [
         row.copy(columns={**row["columns"], "junk": row["rating"] * (-1 if row["id"] in chosen else 1)})
         for row in table.rows
@@ -141,7 +141,7 @@ def test_a_bank_metric_is_computed_once_for_all_methods_and_seeds():
 
 
 def test_a_constant_prediction_has_no_tau_and_says_so():
-    line = against(lambda setting, seed: Predicted(np.full(18, 3.0)), seeds=2)
+    line = against(lambda data, seed: Predicted(np.full(18, 3.0)), seeds=2)
     assert all(map(math.isnan, (line.tau, line.p_value, line.over_both.low, *line.taus)))
     assert line.remarks == (
         "tau-b is undefined in 2 of 2 seeds, which are left out: the predictions are constant in 2",
@@ -149,8 +149,8 @@ def test_a_constant_prediction_has_no_tau_and_says_so():
 
 
 def test_missing_predictions_are_left_out_and_counted():
-    def predict(setting, seed):
-        return Predicted(np.where(np.arange(18) == seed, np.nan, setting.test.ratings))
+    def predict(data, seed):
+        return Predicted(np.where(np.arange(18) == seed, np.nan, data.test.ratings))
 
     line = against(predict, seeds=2)
     assert (line.tau, line.n) == (1.0, 16)
@@ -158,8 +158,8 @@ def test_missing_predictions_are_left_out_and_counted():
 
 
 def test_differences_are_those_to_autometrics():
-    def opposite(setting, seed):
-        return Predicted(-setting.test.ratings + 0.1 * np.random.default_rng(seed).normal(size=18))
+    def opposite(data, seed):
+        return Predicted(-data.test.ratings + 0.1 * np.random.default_rng(seed).normal(size=18))
 
     methods = {"own": made(opposite), "autometrics": METHODS["autometrics"]}
     done = compare(rated_table(), optimizer(), methods=methods, seeds=3)
@@ -171,8 +171,8 @@ def test_differences_are_those_to_autometrics():
 
 
 def test_seeds_that_differ_widen_the_interval_over_both_and_not_the_one_over_rows():
-    def predict(setting, seed):
-        return Predicted(setting.test.ratings * (1 if seed else -1))
+    def predict(data, seed):
+        return Predicted(data.test.ratings * (1 if seed else -1))
 
     line = against(predict, seeds=4)
     assert (line.over_rows.low, line.over_rows.high) == (0.5, 0.5)  # (1 + 1 + 1 - 1) / 4, whatever the rows
@@ -188,9 +188,9 @@ def test_one_run_of_a_method_has_the_figures_of_the_induction_report():
     """`induce` measures by `agreement`: on the same rows both say the same, three held-out groups or many."""
     sides = []
 
-    def predict(setting, seed):
-        sides.append(setting.test)
-        return Predicted(setting.test.ratings + np.random.default_rng(3).normal(0, 2, len(setting.test)))
+    def predict(data, seed):
+        sides.append(data.test)
+        return Predicted(data.test.ratings + np.random.default_rng(3).normal(0, 2, len(data.test)))
 
     for fraction, groups in ((0.3, 6), (0.15, 3)):
         line = against(predict, seeds=1, fraction=fraction)
@@ -207,8 +207,8 @@ def test_taus_agree_with_scipy():
     noise = [np.random.default_rng(seed).normal(size=18) for seed in range(2)]
     kept = []
 
-    def predict(setting, seed):
-        kept.append(setting.test.ratings)
+    def predict(data, seed):
+        kept.append(data.test.ratings)
         return Predicted(noise[seed])
 
     line = against(predict, seeds=2)
@@ -216,7 +216,7 @@ def test_taus_agree_with_scipy():
 
 
 def test_a_method_of_ones_own_is_one_function(free):
-    lengths = lambda setting, seed: Predicted(np.array([len(row["output"]) for row in setting.test.rows]))  # noqa: E731
+    lengths = lambda data, seed: Predicted(np.array([len(row["output"]) for row in data.test.rows]))  # noqa: E731
     line = against(lengths, seeds=1)
     assert line.label == "own"
     assert not math.isnan(line.tau)
@@ -226,9 +226,9 @@ def test_a_method_of_ones_own_is_one_function(free):
 def test_a_method_that_the_seed_cannot_change_is_run_once():
     seeds = []
 
-    def predict(setting, seed):
+    def predict(data, seed):
         seeds.append(seed)
-        return Predicted(setting.test.ratings, usage=Usage(7), judgements={"requested": 3, "ok": 3})
+        return Predicted(data.test.ratings, usage=Usage(7), judgements={"requested": 3, "ok": 3})
 
     done = compare(rated_table(), optimizer(), methods={"own": made(predict, seeded=False)}, seeds=4)
     assert (seeds, done.method("own").taus) == ([0], (1.0,) * 4)
@@ -244,7 +244,7 @@ def test_a_method_that_the_seed_cannot_change_is_run_once():
         ({"methods": "dna_eval"}, "must be a list"),
         ({"methods": []}, "no method to run"),
         ({"dimensions": 0}, "dimensions=0"),
-        ({"methods": {"own": made(lambda setting, seed: Predicted(np.zeros(3)))}}, r"shape \(3,\) for 18 test rows"),
+        ({"methods": {"own": made(lambda data, seed: Predicted(np.zeros(3)))}}, r"shape \(3,\) for 18 test rows"),
     ],
 )
 def test_options_are_checked(options, says):

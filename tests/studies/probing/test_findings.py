@@ -18,9 +18,8 @@ from metricsmith.stats.validity import (
     sensitivity_magnitude,
     stability,
 )
+from metricsmith.studies.probing.data import MetricNumbers, PerturbedRows, ProbedMetric
 from metricsmith.studies.probing.findings import WORTHLESS, find
-from metricsmith.studies.probing.outputs import Changed
-from metricsmith.studies.probing.subjects import Numbers, Probed
 
 N = 24
 GROUPS = [f"g{row // 4}" for row in range(N)]  # six groups of four
@@ -42,12 +41,12 @@ def numbers(strength, sign=1):
     changed = [original[one.row] + step[one.effect] + RANDOM.normal(0, 0.5) for one in MADE]
     plain = np.concatenate([original, changed])
     unit = (plain - plain.min()) / np.ptp(plain)
-    return Numbers(sign * plain, plain, unit, unit)
+    return MetricNumbers(sign * plain, plain, unit, unit)
 
 
 OWN, OTHERS = numbers(0.6, sign=-1), [numbers(0.1), numbers(0.3)]
-NAMES = [Probed(None, name, name, "baseline") for name in ("own", "weak", "fair")]
-FOUND = find(Changed(ORIGINALS, GROUPS, MADE), NAMES, [OWN, *OTHERS], {}, permutations=400, seed=1)
+NAMES = [ProbedMetric(None, name, name, "baseline") for name in ("own", "weak", "fair")]
+FOUND = find(PerturbedRows(ORIGINALS, GROUPS, MADE), NAMES, [OWN, *OTHERS], {}, permutations=400, seed=1)
 
 
 def sides(values, effect):

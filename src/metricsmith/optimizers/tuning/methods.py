@@ -1,28 +1,35 @@
-"""How candidates are found: four of DSPy's ways, each with the most requests that it can send.
+"""The search methods: four of DSPy's ways to find candidates, each with the requests that it needs, sends and expects.
 
-A method changes nothing by itself: whatever it tries is asked through `Student`, and what has judged all selection
-rows is a candidate. Limits are chosen from the bound, never the other way round.
+A method changes nothing by itself: all that it tries is asked through `Student`, and a module that has judged all
+selection rows is a candidate. Limits are chosen from the bound, never the other way round.
 """
 
 from __future__ import annotations
 
 import contextvars
+import logging
 import math
+import os
 import random
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
 import dspy
 
 from metricsmith.errors import NeedsError
-from metricsmith.optimizers.tuning.bench import Bench, CreditMetric
-from metricsmith.optimizers.tuning.metered import Meter
-from metricsmith.optimizers.tuning.student import Demos, Student, own_demos, without_demos
+from metricsmith.metric import content_hash
+from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.tuning.credits import CreditMetric, Credits
+from metricsmith.optimizers.tuning.sides import row_inputs
+from metricsmith.optimizers.tuning.student import Demos, Meter, Student
 from metricsmith.programs.texts import fence
 
-__all__ = ["METHODS", "THREADS", "Job", "Method", "evaluate", "labeled_count", "mipro_count", "mipro_trials"]
+__all__ = ["METHODS", "THREADS", "SearchMethod", "TuningJob", "judge_selection_rows", "quiet"]
 
 THREADS = 8
 MINIBATCH = 4  # rows that GEPA reflects on
@@ -31,17 +38,18 @@ INSTRUCTIONS = 12  # that MIPROv2 writes at most
 SETS = 6  # of demonstrations, tried at most
 SUMMARY_BATCH = 10  # rows that MIPROv2's summary of the data reads at once
 SUMMARY_MOST = 10  # batches that it reads at most
+_OUTPUT = threading.RLock()  # standard output belongs to the process: searches in two threads take turns
 
 
 @dataclass(frozen=True)
-class Job:
-    """What a method works on.
+class TuningJob:
+    """The input of a search method.
 
     Parameters
     ----------
     judge : dspy.Module
-        As it was, demos included.
-    bench : Bench
+        As it was, demonstrations included.
+    credits : Credits
     meter : Meter
     writer : dspy.LM
         Writes instructions; not metered yet.
@@ -53,7 +61,7 @@ class Job:
     """
 
     judge: dspy.Module
-    bench: Bench
+    credits: Credits
     meter: Meter
     writer: Any
     calls: int
@@ -61,20 +69,132 @@ class Job:
     seed: int
 
     def student(self, judge: dspy.Module | None = None, first: Demos | None = None) -> Student:
-        """The judge for an optimiser, its own demos kept in front; or another one as it is."""
+        """The judge for an optimiser, its own demonstrations kept in front; or another judge as it is."""
         if judge is None:
-            judge, first = without_demos(self.judge), own_demos(self.judge)
-        return Student(judge, self.bench.answers, first, self.bench.beside)
+            first = {name: list(at.demos) for name, at in self.judge.named_predictors()}
+            judge = self.judge.deepcopy()
+            for predictor in judge.predictors():
+                predictor.demos = []
+        return Student(judge, self.credits.table, first, self.credits.beside)
 
     @property
     def learn_calls(self) -> int:
         """Requests for every learning row once."""
-        return self.calls * len(self.bench.learn)
+        return self.calls * len(self.credits.learn)
 
     @property
     def select_calls(self) -> int:
         """Requests for every selection row once."""
-        return self.calls * len(self.bench.select)
+        return self.calls * len(self.credits.select)
+
+
+@dataclass(frozen=True)
+class SearchMethod:
+    """A way to find candidates.
+
+    Parameters
+    ----------
+    floor : callable
+        The fewest requests, from a job, with which it can find anything. The judge's own judgements of the selection
+        rows are not counted.
+    bound : callable
+        From a job and a number of requests to the most that it will send, at most that number.
+    run : callable
+        Runs the search, given the same number.
+    expected : callable, optional
+        From a job and a number of requests, the judge's own judgements counted, to the number that it will likely
+        send: below its bound, since a known judgement is not asked for again. None where it cannot be foreseen.
+    """
+
+    floor: Callable[[TuningJob], int]
+    bound: Callable[[TuningJob, int], int]
+    run: Callable[[TuningJob, int], None]
+    expected: Callable[[TuningJob, int], int] | None = None
+
+
+def judge_selection_rows(job: TuningJob, student: Student) -> None:
+    """Judge every selection row; an error of the module itself is raised by the first row.
+
+    `dspy.Evaluate` is no way to do it: it empties tqdm's list of bars, which breaks two searches side by side.
+    """
+    rows, metric = job.credits.select.rows, CreditMetric(job.credits)
+    student(**rows[0].inputs())
+    pool = ThreadPoolExecutor(THREADS, "metricsmith tuning")
+    try:
+        wait(
+            [
+                pool.submit(contextvars.copy_context().run, lambda row: metric(row, student(**row.inputs())), row)
+                for row in rows
+            ]
+        )
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C only what is on its way is waited for
+
+
+@contextmanager
+def quiet(progress: bool) -> Iterator[None]:
+    """Keep DSPy's printing off standard output, where a caller's results go, and off standard error unless wanted."""
+    log = logging.getLogger("dspy")
+    with (
+        _OUTPUT,
+        open(os.devnull, "w", encoding="utf-8") as nowhere,
+        redirect_stdout(sys.stderr if progress else nowhere),
+    ):
+        level = log.level
+        if progress:
+            yield
+            return
+        log.setLevel(max(level, logging.ERROR))
+        try:
+            with redirect_stderr(nowhere):
+                yield
+        finally:
+            log.setLevel(level)
+
+
+def _contents(rated: Rated) -> int:
+    """The number of rows with different inputs; equal ones are asked once."""
+    return len({content_hash(row_inputs(row)) for row in rated.rows})
+
+
+# labeled: draws of rated examples, in place of the demonstrations that the judge has
+
+
+def _labeled_count(job: TuningJob, requests: int) -> int:
+    """The number of draws that so many requests reach for."""
+    return min(SETS, len(job.draws), requests // job.select_calls)
+
+
+def _labeled(job: TuningJob, requests: int) -> None:
+    for draw in job.draws[: _labeled_count(job, requests)]:
+        judge_selection_rows(job, job.student(draw(), {}))
+
+
+def _labeled_expected(job: TuningJob, requests: int) -> int:
+    """The selection rows once for each different judge; the judge as it was may show the first draw already."""
+    table, tried = job.credits.table, job.draws[: _labeled_count(job, requests - job.select_calls)]
+    judges = {table.candidate(job.judge, {}), *(table.candidate(draw(), {}) for draw in tried)}
+    return job.calls * len(judges) * _contents(job.credits.select)
+
+
+# bootstrap: sets of the judge's own judgements of learning rows that agree with the raters
+
+
+def _bootstrap_count(job: TuningJob, requests: int) -> int:
+    return min(SETS, (requests - job.learn_calls) // job.select_calls)
+
+
+def _bootstrap(job: TuningJob, requests: int) -> None:
+    rows = job.credits.learn.rows
+    for number in range(_bootstrap_count(job, requests)):
+        search = dspy.BootstrapFewShot(
+            metric=CreditMetric(job.credits), max_bootstrapped_demos=DEMOS + 1, max_labeled_demos=0
+        )
+        tuned = search.compile(job.student(), trainset=random.Random(job.seed + number).sample(rows, len(rows)))
+        judge_selection_rows(job, tuned)
+
+
+# mipro: instructions and bootstrapped demonstrations together, searched by MIPROv2
 
 
 class Marked(dspy.Example):  # type: ignore[misc]
@@ -90,102 +210,38 @@ def _marked(value: Any) -> str:
     return str(value) if value is None or isinstance(value, int | float) else fence(str(value))
 
 
-@dataclass(frozen=True)
-class Method:
-    """A way to find candidates.
-
-    Parameters
-    ----------
-    floor : callable
-        The fewest requests, from a job, with which it can find anything; the judge's own judgements of the selection
-        rows are not in it.
-    bound : callable
-        From a job and a number of requests to the most that it will send, at most that number.
-    run : callable
-        Does it, given the same number.
-    """
-
-    floor: Callable[[Job], int]
-    bound: Callable[[Job, int], int]
-    run: Callable[[Job, int], None]
-
-
-def evaluate(job: Job, student: Student) -> None:
-    """Judge every selection row; what is wrong with the module itself is raised by the first.
-
-    Not by `dspy.Evaluate`, which empties tqdm's list of bars: two searches side by side could not both do that.
-    """
-    rows, metric = job.bench.select.rows, CreditMetric(job.bench)
-    student(**rows[0].inputs())
-    pool = ThreadPoolExecutor(THREADS, "metricsmith tuning")
-    try:
-        wait(
-            [
-                pool.submit(contextvars.copy_context().run, lambda row: metric(row, student(**row.inputs())), row)
-                for row in rows
-            ]
-        )
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C only what is on its way is waited for
-
-
-def labeled_count(job: Job, requests: int) -> int:
-    """The number of draws that so many requests reach for."""
-    return min(SETS, len(job.draws), requests // job.select_calls)
-
-
-def _labeled(job: Job, requests: int) -> None:
-    """Several draws of rated examples, in place of those that the judge has."""
-    for draw in job.draws[: labeled_count(job, requests)]:
-        evaluate(job, job.student(draw(), {}))
-
-
-def _bootstrap_count(job: Job, requests: int) -> int:
-    return min(SETS, (requests - job.learn_calls) // job.select_calls)
-
-
-def _bootstrap(job: Job, requests: int) -> None:
-    """Sets of the judge's own judgements of learning rows that agree with the raters."""
-    for number in range(_bootstrap_count(job, requests)):
-        rows = _shuffled(job.bench.learn.rows, job.seed + number)
-        search = dspy.BootstrapFewShot(
-            metric=CreditMetric(job.bench), max_bootstrapped_demos=DEMOS + 1, max_labeled_demos=0
-        )
-        tuned = search.compile(job.student(), trainset=rows)
-        evaluate(job, tuned)
-
-
-def _mipro_requests(job: Job, instructions: int) -> int:
-    """The most that MIPROv2 sends; proposals may be asked again in JSON."""
-    rows, predictors = len(job.bench.learn), len(job.judge.predictors())
-    summary = 2 + min(SUMMARY_MOST, math.ceil(rows / SUMMARY_BATCH))
-    proposals = 2 * (summary + instructions * predictors)
-    return job.learn_calls + proposals + mipro_trials(job, instructions) * job.select_calls
-
-
-def mipro_trials(job: Job, instructions: int) -> int:
+def _mipro_trials(job: TuningJob, instructions: int) -> int:
     """The number of candidates that MIPROv2 tries, as many as it would by itself."""
     variables = 2 * len(job.judge.predictors())
     return int(max(2 * variables * math.log2(instructions), 1.5 * instructions))
 
 
-def mipro_count(job: Job, requests: int) -> int:
+def _summary_batches(job: TuningJob) -> int:
+    return min(SUMMARY_MOST, math.ceil(len(job.credits.learn) / SUMMARY_BATCH))
+
+
+def _mipro_requests(job: TuningJob, instructions: int) -> int:
+    """The most that MIPROv2 sends; proposals may be asked again in JSON."""
+    proposals = 2 * (2 + _summary_batches(job) + instructions * len(job.judge.predictors()))
+    return job.learn_calls + proposals + _mipro_trials(job, instructions) * job.select_calls
+
+
+def _mipro_count(job: TuningJob, requests: int) -> int:
     """The number of instructions that so many requests reach for; 0 where they do not reach for three."""
     fitting = [count for count in range(3, INSTRUCTIONS + 1) if _mipro_requests(job, count) <= requests]
     return max(fitting, default=0)
 
 
-def _mipro(job: Job, requests: int) -> None:
-    """Instructions and bootstrapped demonstrations together, searched by MIPROv2."""
-    count = mipro_count(job, requests)
+def _mipro(job: TuningJob, requests: int) -> None:
+    count = _mipro_count(job, requests)
     try:
         import optuna  # noqa: F401
     except ImportError as problem:
         raise NeedsError("MIPROv2 needs optuna: pip install optuna") from problem
     search = dspy.MIPROv2(
-        metric=CreditMetric(job.bench),
+        metric=CreditMetric(job.credits),
         prompt_model=job.meter.wrap(job.writer),
-        task_model=job.bench.answers.lm,
+        task_model=job.credits.table.lm,
         auto=None,
         num_candidates=count,
         max_bootstrapped_demos=DEMOS,
@@ -195,69 +251,107 @@ def _mipro(job: Job, requests: int) -> None:
     )
     search.compile(
         job.student(),
-        trainset=[Marked(dict(row.items())).with_inputs(*row.inputs().keys()) for row in job.bench.learn.rows],
-        valset=job.bench.select.rows,
-        num_trials=mipro_trials(job, count),
+        trainset=[Marked(dict(row.items())).with_inputs(*row.inputs().keys()) for row in job.credits.learn.rows],
+        valset=job.credits.select.rows,
+        num_trials=_mipro_trials(job, count),
         minibatch=False,
         program_aware_proposer=False,
         view_data_batch_size=SUMMARY_BATCH,
     )
 
 
-def _gepa_step(job: Job) -> int:
+def _mipro_expected(job: TuningJob, requests: int) -> int:
+    """Learning rows for demonstrations, summary, instructions, and selection rows for each different candidate.
+
+    Instructions are taken to differ, as those that a model writes at temperature 1 do.
+    """
+    count = _mipro_count(job, requests - job.select_calls)
+    judged = _contents(job.credits.learn) + (1 + _mipro_tried(job, count)) * _contents(job.credits.select)
+    return round(job.calls * judged) + 1 + _summary_batches(job) + count * len(job.judge.predictors())
+
+
+def _mipro_tried(job: TuningJob, count: int) -> float:
+    """The number of candidates that MIPROv2's sampler tries where none does better than another.
+
+    It is the mean of two cases: with demonstrations, which make candidates of one instruction differ, and without
+    them, as for a judge that agrees with no rater and so leaves no demonstration.
+    """
+    import optuna
+
+    predictors = range(len(job.judge.predictors()))
+    names = [f"{place}_predictor_{what}" for place in predictors for what in ("instruction", "demos")]
+    choices: dict[str, Any] = {name: optuna.distributions.CategoricalDistribution(range(count)) for name in names}
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=job.seed + 1, multivariate=True))
+        study.add_trial(optuna.trial.create_trial(params=dict.fromkeys(names, 0), distributions=choices, value=0.0))
+        study.optimize(
+            lambda trial: 0.0 * sum(trial.suggest_categorical(name, range(count)) for name in names),
+            n_trials=_mipro_trials(job, count),
+        )
+    finally:
+        optuna.logging.set_verbosity(level)
+    tried = ({tuple(trial.params[name] for name in own) for trial in study.trials} for own in (names, names[::2]))
+    return sum(len(candidates) - 1 for candidates in tried) / 2
+
+
+# gepa: instructions rewritten by reflection on feedback
+
+
+def _gepa_step(job: TuningJob) -> int:
     """The most that one step of GEPA sends: parent, child and its peers, two tries to reflect, all selection rows."""
-    peers = job.calls * job.bench.most_peers
-    return 2 * job.calls * _minibatch(job) + peers + 2 * len(job.judge.predictors()) + job.select_calls
+    minibatch = min(MINIBATCH, len(job.credits.learn))
+    peers = job.calls * job.credits.most_peers
+    return 2 * job.calls * minibatch + peers + 2 * len(job.judge.predictors()) + job.select_calls
 
 
-def _minibatch(job: Job) -> int:
-    return min(MINIBATCH, len(job.bench.learn))
+def _gepa_floor(job: TuningJob) -> int:
+    return job.calls * job.credits.most_peers + _gepa_step(job)  # the judge as it was needs its peers too
 
 
-def _gepa_floor(job: Job) -> int:
-    return job.calls * job.bench.most_peers + _gepa_step(job)  # the judge as it was needs its peers too
-
-
-def _gepa(job: Job, requests: int) -> None:
-    """Instructions rewritten by reflection on feedback; stops while the longest step still fits."""
-    bench, flow = job.bench, job.bench.answers.flow
-    end = bench.sent + requests - _gepa_step(job)
+def _gepa(job: TuningJob, requests: int) -> None:
+    """Run GEPA until its longest step does not fit any more."""
+    credits, flow = job.credits, job.credits.table.flow
+    end = credits.sent + requests - _gepa_step(job)
     search = dspy.GEPA(
-        metric=CreditMetric(bench),
+        metric=CreditMetric(credits),
         max_metric_calls=20 * requests,  # judgements that are known already count there, and cost nothing
         reflection_lm=job.meter.wrap(job.writer),
-        reflection_minibatch_size=_minibatch(job),
+        reflection_minibatch_size=min(MINIBATCH, len(credits.learn)),
         num_threads=THREADS,
         use_merge=False,  # it crosses predictors, and a judge has one
         seed=job.seed,
-        gepa_kwargs={"stop_callbacks": [lambda _: bench.sent > end or bool(flow.stopped)]},
+        gepa_kwargs={"stop_callbacks": [lambda _: credits.sent > end or bool(flow.stopped)]},
     )
-    search.compile(job.student(), trainset=bench.learn.rows, valset=bench.select.rows)
+    search.compile(job.student(), trainset=credits.learn.rows, valset=credits.select.rows)
 
 
-def _auto(job: Job, requests: int) -> None:
-    """Up to half on draws of rated examples, where the judge can show any; the rest on rewriting its instruction."""
-    before = job.bench.sent
+def _auto(job: TuningJob, requests: int) -> None:
+    """Spend up to half on draws of rated examples, where the judge can show any; the rest on GEPA."""
+    before = job.credits.sent
     _labeled(job, min(requests // 2, requests - _gepa_floor(job)))
-    _gepa(job, requests - (job.bench.sent - before))
+    _gepa(job, requests - (job.credits.sent - before))
 
 
-def _shuffled(rows: Sequence[dspy.Example], seed: int) -> list[dspy.Example]:
-    return random.Random(seed).sample(list(rows), len(rows))
-
-
-METHODS: Mapping[str, Method] = {
-    "labeled": Method(
-        lambda job: job.select_calls, lambda job, most: labeled_count(job, most) * job.select_calls, _labeled
+METHODS: Mapping[str, SearchMethod] = {
+    "labeled": SearchMethod(
+        floor=lambda job: job.select_calls,
+        bound=lambda job, most: _labeled_count(job, most) * job.select_calls,
+        run=_labeled,
+        expected=_labeled_expected,
     ),
-    "bootstrap": Method(
-        lambda job: job.learn_calls + job.select_calls,
-        lambda job, most: job.learn_calls + _bootstrap_count(job, most) * job.select_calls,
-        _bootstrap,
+    "bootstrap": SearchMethod(
+        floor=lambda job: job.learn_calls + job.select_calls,
+        bound=lambda job, most: job.learn_calls + _bootstrap_count(job, most) * job.select_calls,
+        run=_bootstrap,
     ),
-    "mipro": Method(
-        lambda job: _mipro_requests(job, 3), lambda job, most: _mipro_requests(job, mipro_count(job, most)), _mipro
+    "mipro": SearchMethod(
+        floor=lambda job: _mipro_requests(job, 3),
+        bound=lambda job, most: _mipro_requests(job, _mipro_count(job, most)),
+        run=_mipro,
+        expected=_mipro_expected,
     ),
-    "gepa": Method(_gepa_floor, lambda _, most: most, _gepa),
-    "auto": Method(_gepa_floor, lambda _, most: most, _auto),
+    "gepa": SearchMethod(floor=_gepa_floor, bound=lambda _, most: most, run=_gepa),
+    "auto": SearchMethod(floor=_gepa_floor, bound=lambda _, most: most, run=_auto),
 }

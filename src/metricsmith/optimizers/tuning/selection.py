@@ -1,4 +1,4 @@
-"""Which candidate replaces the judge: by the true statistic on rows that nobody learned from, or none."""
+"""The choice of the candidate that replaces the judge, by the true statistic on the selection rows; its record."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.optimizers.objectives import Objective
+from metricsmith.records import Usage
 from metricsmith.stats.resampling import jackknife_interval
 from metricsmith.stats.resampling.clusters import left_out
 from metricsmith.stats.resampling.draws import aligned
 
-__all__ = ["Finalist", "Selection", "choose"]
+__all__ = ["CandidateResult", "Selection", "Tuning", "choose"]
 
 FloatArray = NDArray[np.float64]
 DRAWS = 2000
@@ -23,7 +24,7 @@ LEAST_WINS = 20  # draws with a winner from which its luck can be averaged
 
 
 @dataclass(frozen=True)
-class Finalist:
+class CandidateResult:
     """A candidate's statistic on the selection rows.
 
     Parameters
@@ -49,46 +50,46 @@ class Finalist:
 
 @dataclass(frozen=True)
 class Selection:
-    """The outcome.
+    """The decision among the candidates.
 
     Parameters
     ----------
-    before : Finalist
+    before : CandidateResult
         The judge as it was; its gain is 0.
-    finalists : tuple of Finalist
-        Candidates that judged every selection row without a failure, best first.
+    candidates : tuple of CandidateResult
+        Those that judged every selection row without a failure, best first.
     optimism : float
-        By how much the best of so many noisy gains is too high on average, were all candidates equal.
+        The mean of the largest gain that so many candidates show by luck alone, were all of them equal.
     chosen : str
         The winner's name, or that of the judge as it was.
-    after : Finalist, optional
-        The winner with statistic, interval and gain as they are to be expected on other rows: corrected for its having
-        been chosen by these. None where the judge is unchanged.
+    after : CandidateResult, optional
+        The winner with statistic, interval and gain as expected on other rows: corrected for the choice by these
+        rows. None where the judge is unchanged.
     """
 
-    before: Finalist
-    finalists: tuple[Finalist, ...]
+    before: CandidateResult
+    candidates: tuple[CandidateResult, ...]
     optimism: float
     chosen: str
-    after: Finalist | None = None
+    after: CandidateResult | None = None
 
     @property
     def replaced(self) -> bool:
-        """Whether a candidate has won."""
+        """True if a candidate has won."""
         return self.chosen != self.before.name
 
     @property
     def verdict(self) -> str:
         """The decision in words."""
-        if not self.finalists:
+        if not self.candidates:
             return (
                 "no candidate judged every selection row without a failure and gave numbers that have a statistic: "
                 "the judge is unchanged"
             )
-        best = self.finalists[0]
+        best = self.candidates[0]
         kept = best.gain - self.optimism
         sums = (
-            f"the best of {len(self.finalists)} candidates gains {best.gain:+.3f}, {kept:+.3f} after "
+            f"the best of {len(self.candidates)} candidates gains {best.gain:+.3f}, {kept:+.3f} after "
             f"{self.optimism:.3f} for being the best of so many; standard error {best.standard_error:.3f}"
         )
         if self.after is None:
@@ -111,10 +112,9 @@ def choose(
     ----------
     objective : Objective
     before : (str, float array)
-        Name and numbers, shape (n,), of the judge as it was; rows where it has none are left out for everybody.
+        Name and numbers, shape (n,), of the judge as it was; rows where it has none are left out for every candidate.
     candidates : mapping of str to float array
-        Numbers, shape (n,); a candidate with a NaN in the rows that are left is no finalist, nor is one without a
-        statistic.
+        Numbers, shape (n,). A candidate with a NaN in the remaining rows, or without a statistic, is left out.
     ratings : float array, shape (n,)
     groups : sequence of str, length n
         Left out as a whole.
@@ -127,62 +127,69 @@ def choose(
     Notes
     -----
     The statistics without each group in turn have a covariance; normal draws from it stand for the luck that all
-    candidates have together. Their largest is the optimism. The winner's luck is its mean over the draws in which some
-    candidate wins, with true gains such that winners have on average the gain that is seen: a share of the gains seen,
-    found on a grid from 0 (all is luck) to 1. docs/tuning.md has the simulation.
+    candidates have together. The mean of their largest gain is the optimism. The winner's luck is its mean over the
+    draws in which some candidate wins. The true gains behind those draws are a share of the gains seen, from 0 (all is
+    luck) to 1: the share with which winners gain on average what is seen. docs/tuning.md has the simulation.
     """
     kept = np.isfinite(before[1])
     y, columns = ratings[kept], {before[0]: before[1][kept]}
     columns |= {name: values[kept] for name, values in candidates.items() if np.isfinite(values[kept]).all()}
     codes = np.unique(aligned([ratings], groups)[1][kept], return_inverse=True)[1]
     statistic, batched = objective.batch or objective.statistic, objective.batch is not None
-    parts = {name: left_out(statistic, [values, y], codes, batched) for name, values in columns.items()}
-    apart = {name: _departures(values, objective.chance) for name, values in parts.items()}
-    base = _defined(objective.statistic(columns[before[0]], y), objective)
+    without = {name: left_out(statistic, [values, y], codes, batched) for name, values in columns.items()}
+    departures = {name: _departures(parts, objective.chance) for name, parts in without.items()}
+    base = objective.statistic(columns[before[0]], y)
+    base = objective.chance if math.isnan(base) else base
 
-    def finalist(name: str, less: float = 0.0, gain: float | None = None) -> Finalist:
-        """With its statistic less this much, and the gain that is left; by default as they are seen."""
+    def result(name: str, less: float = 0.0, gain: float | None = None) -> CandidateResult:
+        """The statistic reduced by `less`, with this gain; by default both as they are seen."""
         value = objective.statistic(columns[name], y) - less
-        interval = jackknife_interval(value, parts[name], bounds=objective.bounds)
-        error = float(np.sqrt(((apart[name] - apart[before[0]]) ** 2).sum())) if parts[name].size else math.nan
-        return Finalist(name, value, interval.low, interval.high, value - base if gain is None else gain, error)
+        interval = jackknife_interval(value, without[name], bounds=objective.bounds)
+        apart = departures[name] - departures[before[0]]
+        error = float(np.sqrt((apart**2).sum())) if apart.size else math.nan
+        return CandidateResult(name, value, interval.low, interval.high, value - base if gain is None else gain, error)
 
-    found = [finalist(name) for name in columns if name != before[0]]
-    finalists = sorted((one for one in found if one.gain == one.gain), key=lambda one: -one.gain)
-    start = replace(finalist(before[0]), gain=0.0)
-    if not finalists:
+    found = [result(name) for name in columns if name != before[0]]
+    results = sorted((one for one in found if not math.isnan(one.gain)), key=lambda one: -one.gain)
+    start = replace(result(before[0]), gain=0.0)
+    if not results:
         return Selection(start, (), 0.0, before[0])
-    best, draws = finalists[0], np.random.default_rng(seed).normal(size=(apart[before[0]].size, DRAWS))
-    noise = np.array([apart[one.name] @ draws for one in finalists])
-    stray = noise - apart[before[0]] @ draws
-    optimism = max(0.0, float(stray.max(axis=0).mean())) if draws.size else math.inf
+    # Each row of `departures` has one number per group, scaled so that its product with standard normal draws has the
+    # covariance of the statistics. One set of draws serves all candidates: their luck comes from the same groups.
+    best, draws = results[0], np.random.default_rng(seed).normal(size=(departures[before[0]].size, DRAWS))
+    noise = np.array([departures[one.name] @ draws for one in results])
+    gain_noise = noise - departures[before[0]] @ draws
+    optimism = max(0.0, float(gain_noise.max(axis=0).mean())) if draws.size else math.inf
     if not (best.gain > 0 and best.gain - optimism >= best.standard_error):
-        return Selection(start, tuple(finalists), optimism, before[0])
-    level, gain = _luck(finalists, optimism, noise, stray)
-    after = finalist(best.name, level, best.gain - gain)
-    return Selection(start, tuple(finalists), optimism, best.name, after)
+        return Selection(start, tuple(results), optimism, before[0])
+    luck, gain_luck = _luck(results, optimism, noise, gain_noise)
+    after = result(best.name, luck, best.gain - gain_luck)
+    return Selection(start, tuple(results), optimism, best.name, after)
 
 
 def _departures(parts: FloatArray, chance: float) -> FloatArray:
-    """Departures from their mean of a statistic without each group; scaled, so that their squares sum to its variance.
+    """Departures from their mean of the statistics without each group, scaled: their squares sum to the variance.
 
-    Where it is undefined without a group it counts as chance: a judge of one number for all has no skill.
+    An undefined statistic counts as chance: a judge that gives one number throughout has no skill.
     """
     known = np.where(np.isnan(parts), chance, parts)
     return np.asarray((known - known.mean()) * math.sqrt(1 - 1 / known.size)) if known.size else known
 
 
-def _luck(finalists: Sequence[Finalist], optimism: float, noise: FloatArray, stray: FloatArray) -> tuple[float, float]:
-    """By how much the winner's statistic and gain are too high for its having won; `choose` says how that is known.
+def _luck(
+    results: Sequence[CandidateResult], optimism: float, noise: FloatArray, gain_noise: FloatArray
+) -> tuple[float, float]:
+    """The luck in the winner's statistic and in its gain, at most the whole gain; see the notes of `choose`.
 
-    `noise` and `stray` are draws of the luck in statistics and gains, shape (k, draws), best finalist first. No more
-    than the whole gain is luck.
+    `noise` and `gain_noise` are draws of the luck in statistics and gains, shape (k, draws), best candidate first.
     """
-    gains = np.array([one.gain for one in finalists])[:, None]
-    bars = optimism + np.array([one.standard_error for one in finalists])
-    found, every = (0.0, 0.0), np.arange(stray.shape[1])
+    gains = np.array([one.gain for one in results])[:, None]
+    bars = optimism + np.array([one.standard_error for one in results])
+    found, every = (0.0, 0.0), np.arange(gain_noise.shape[1])
+    # Larger true gains make the winners' mean gain larger and the luck in it smaller. The loop raises the share until
+    # the winners' mean passes the gain that was seen, and keeps the luck of the last share before.
     for share in SHARES:
-        drawn = share * gains + stray
+        drawn = share * gains + gain_noise
         first = drawn.argmax(axis=0)
         best = drawn[first, every]
         wins = (best > 0) & (best >= bars[first])
@@ -192,10 +199,77 @@ def _luck(finalists: Sequence[Finalist], optimism: float, noise: FloatArray, str
         if share and of_mean > seen:
             break
         part = min(1.0, seen / of_mean)
-        means = float(noise[first, every][wins].mean()), float(stray[first, every][wins].mean())
+        means = float(noise[first, every][wins].mean()), float(gain_noise[first, every][wins].mean())
         found = part * max(0.0, means[0]), part * max(0.0, means[1])  # below 0 by the chance of the draws alone
     return found
 
 
-def _defined(statistic: float, objective: Objective) -> float:
-    return objective.chance if math.isnan(statistic) else statistic
+@dataclass(frozen=True)
+class Tuning:
+    """The record of a tuning: the decision, its evidence, its cost, and the instructions that changed.
+
+    Parameters
+    ----------
+    method, objective : str
+    selection : Selection
+        The decision, with every candidate's statistic on the selection rows and its interval.
+    before, after : dict of str to str
+        By predictor, the instruction before and after.
+    demos : int
+        Demonstrations in the judge that was returned.
+    learned, selected : int
+        Rows to learn from, and rows to select by.
+    bound : int
+        The most requests that the run could send, known before it began.
+    usage : Usage
+        The requests that it sent; ``seconds`` by the clock, from first to last.
+    discarded : int
+        Candidates that judged every selection row but failed in at least one call.
+    ended : str
+        The reason for an end before the plan was done; empty if there was none.
+    asked : str
+        A note on the asked scale of a judge that is not asked in the raters' numbers, with the reason; otherwise empty.
+    """
+
+    method: str
+    objective: str
+    selection: Selection
+    before: dict[str, str]
+    after: dict[str, str]
+    demos: int
+    learned: int
+    selected: int
+    bound: int
+    usage: Usage
+    discarded: int = 0
+    ended: str = ""
+    asked: str = ""
+
+    @property
+    def replaced(self) -> bool:
+        """True if the judge that came back is another one."""
+        return self.selection.replaced
+
+    @property
+    def chosen(self) -> CandidateResult:
+        """The result of the judge that came back; that of a winner is corrected for the choice."""
+        return self.selection.after or self.selection.before
+
+    def __str__(self) -> str:
+        before, chosen = (
+            f"{one.statistic:.3f} (95 % interval {one.low:.3f} to {one.high:.3f})"
+            for one in (self.selection.before, self.chosen)
+        )
+        if self.selection.after is not None:
+            seen = self.selection.candidates[0].statistic
+            chosen += f", corrected for having been chosen by these rows, on which it reads {seen:.3f}"
+        lines = [
+            f"{self.method} for {self.objective}: {self.learned} rows to learn from, {self.selected} to select by",
+            f"before {before}",
+            f"{'after' if self.replaced else 'unchanged'} {chosen}",
+            self.selection.verdict,
+            f"requests: at most {self.bound}, sent {self.usage.requests}",
+        ]
+        lines += [self.asked] if self.asked else []
+        lines += [f"{self.discarded} candidates discarded for failed calls"] if self.discarded else []
+        return "\n".join(lines + ([f"ended early: {self.ended}"] if self.ended else []))

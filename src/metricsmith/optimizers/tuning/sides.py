@@ -1,9 +1,11 @@
-"""Which rows are learned from and which select, and whether a judge's numbers can be held against the ratings."""
+"""The rows of a tuning: the splits to learn from and to select by, in the numbers of raters and judge."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import dspy
 import numpy as np
@@ -11,15 +13,30 @@ from numpy.typing import NDArray
 
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import DataError, OptionError
-from metricsmith.metric import content_hash
+from metricsmith.metric import content_hash, row_text
+from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Objective
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.programs.asked_scale import nearest_points
+from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.raters import RatersJudge
+from metricsmith.programs.texts import marked_anew
 from metricsmith.records import Scale
 
-__all__ = ["FEWEST_GROUPS", "check_labels", "episode_sides", "rated_sides", "scale_of", "sign_of"]
+__all__ = [
+    "FEWEST_GROUPS",
+    "check_labels",
+    "demonstration_draws",
+    "episode_sides",
+    "rated_sides",
+    "row_inputs",
+    "scale_of",
+    "shown_numbers",
+    "sign_of",
+    "stands_in_demos",
+]
 
+FloatArray = NDArray[np.float64]
 FEWEST_GROUPS = 4  # to select by: fewer give no standard error to speak of
 
 
@@ -29,23 +46,23 @@ def rated_sides(
     target: str,
     fraction: float,
     seed: int,
-    stands_in_demos: Callable[[dspy.Example], bool] = lambda _: False,
+    is_shown: Callable[[dspy.Example], bool] = lambda _: False,
 ) -> tuple[Rated, Rated]:
-    """Rows to learn from and to select by, disjoint by group; without `valset` a share of the first.
+    """Rows to learn from and to select by, disjoint by group; without `valset` a share of the first selects.
 
     Groups with a row that the judge already shows are not selected by.
 
     Raises
     ------
     DataError
-        If there are too few rated rows or groups, or the ratings of a side are constant.
+        If there are too few rated rows or groups, or the ratings of a split are constant.
     OptionError
-        If a group, input or output stands on both sides.
+        If a group, input or output stands in both splits.
     """
     train = _rated(trainset, target)
-    shown = _groups_where(train, stands_in_demos)
+    shown = _groups_where(train, is_shown)
     if valset is None:
-        texts = [content_hash(dict(row.inputs().items())) for row in train.rows]
+        texts = [content_hash(row_inputs(row)) for row in train.rows]
         split = holdout(train.groups, texts, fraction=fraction, seed=seed, ratings=train.ratings)
         shown_too = [place for place in split.test if train.groups[place] in shown]
         learn = train.take([*split.train, *shown_too])
@@ -55,20 +72,55 @@ def rated_sides(
         shared = shared_source(learn, select) or _shared_inputs(learn, select)
         if shared:
             raise OptionError(f"{shared} stands in trainset and valset: what is learned from cannot select")
-        shown = (shown | _groups_where(select, stands_in_demos)) & set(select.groups)
+        shown = (shown | _groups_where(select, is_shown)) & set(select.groups)
         if shown:
             raise OptionError(
                 f"{len(shown)} groups of valset, such as {min(shown)[:60]!r}, are among the judge's demonstrations: "
                 "what is shown cannot select; leave these groups out of valset, or the demonstrations out of the judge"
             )
-    for name, side in (("learn from", learn), ("select by", select)):
-        if len(side) < 2 or np.ptp(side.ratings) == 0:
+    for name, rated in (("learn from", learn), ("select by", select)):
+        if len(rated) < 2 or np.ptp(rated.ratings) == 0:
             raise DataError(
-                f"the {len(side)} rows to {name} have {len(np.unique(side.ratings))} different ratings under "
+                f"the {len(rated)} rows to {name} have {len(np.unique(rated.ratings))} different ratings under "
                 f"{target!r}: at least two rows with different ratings are needed on either side"
             )
-    _check_groups(select.groups)
+    if len(set(select.groups)) < FEWEST_GROUPS:
+        raise DataError(
+            f"the rows to select by form {len(set(select.groups))} groups: at least {FEWEST_GROUPS} are needed for a "
+            "standard error; rate rows of more sources, or pass a valset that has them"
+        )
     return learn, select
+
+
+def _rated(rows: Sequence[dspy.Example], target: str) -> Rated:
+    kept = []
+    for row in rows:
+        rating = row.get(target)
+        if rating is None or str(rating) == "<NA>":  # pandas' own, which cannot be compared
+            continue
+        if not isinstance(rating, int | float | np.number | np.bool_):
+            raise DataError(f"the rating {rating!r} under {target!r} is no number: turn words into numbers first")
+        if not np.isnan(rating):
+            kept.append(row)
+    if not kept:
+        raise DataError(f"none of {len(rows)} rows has a rating under {target!r}: name it with task=Task(...)")
+    return Rated.of(kept, target)
+
+
+def _groups_where(rated: Rated, holds: Callable[[dspy.Example], bool]) -> set[str]:
+    return {group for row, group in zip(rated.rows, rated.groups, strict=True) if holds(row)}
+
+
+def _shared_inputs(learn: Rated, select: Rated) -> str:
+    """A row of `select` with the inputs of a learning row, under any field names; empty if there is none."""
+    known = {content_hash(row_inputs(row)) for row in learn.rows}
+    same = next((row for row in select.rows if content_hash(row_inputs(row)) in known), None)
+    return "" if same is None else f"a row with the inputs {str(row_inputs(same))[:80]}"
+
+
+def row_inputs(row: dspy.Example) -> dict[str, Any]:
+    """A row's inputs by field name: all that a judge is asked about it."""
+    return dict(row.inputs().items())
 
 
 def episode_sides(trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None) -> tuple[Rated, Rated]:
@@ -77,7 +129,7 @@ def episode_sides(trainset: Sequence[dspy.Example], valset: Sequence[dspy.Exampl
     Raises
     ------
     OptionError
-        If there is no `valset`, or an output that is held out in one side is held out in the other too.
+        If there is no `valset`, or an output is held out in both splits.
     DataError
         If there are too few episodes.
     """
@@ -89,29 +141,37 @@ def episode_sides(trainset: Sequence[dspy.Example], valset: Sequence[dspy.Exampl
         raise DataError("there is no episode to learn from")
     if len(valset) < FEWEST_GROUPS:
         raise DataError(f"{len(valset)} episodes to select by are too few: at least {FEWEST_GROUPS} are needed")
-    shared = _held_out(trainset) & _held_out(valset)
+    held_out = []
+    for episodes in (trainset, valset):
+        labels = [getattr(episode, "label", None) for episode in episodes]
+        held_out.append({str(row.get("output")) for label in labels for row in getattr(label, "rows", ())})
+    shared = held_out[0] & held_out[1]
     if shared:
         raise OptionError(
             f"the output {min(shared)[:60]!r} is held out in trainset and valset: take other tables for one"
         )
-    return _numbered(trainset, "train"), _numbered(valset, "val")
+    train, val = (
+        Rated(list(episodes), np.zeros(len(episodes)), [f"{name} {number}" for number in range(len(episodes))])
+        for name, episodes in (("train", trainset), ("val", valset))
+    )
+    return train, val
 
 
 def scale_of(judge: dspy.Module) -> Scale | None:
-    """The scale that a judge of ours says its ratings are on, which need not be the one that it is asked on."""
+    """The rating scale of a judge of ours, which may differ from its asked scale; None for any other module."""
     scale = getattr(judge, "rating_scale", getattr(judge, "scale", None))
     return scale if isinstance(scale, Scale) else None
 
 
 def sign_of(judge: dspy.Module, scale: Scale | None) -> float:
-    """-1 if judge and raters count in opposite directions."""
+    """-1 if judge and raters count in opposite directions, otherwise 1."""
     output = getattr(judge, "output", None)
-    return (
-        -1.0 if output is not None and scale is not None and output.higher_is_better != scale.higher_is_better else 1.0
-    )
+    if output is None or scale is None or output.higher_is_better == scale.higher_is_better:
+        return 1.0
+    return -1.0
 
 
-def check_labels(judge: dspy.Module, objective: Objective, ratings: NDArray[np.float64], scale: Scale | None) -> None:
+def check_labels(judge: dspy.Module, objective: Objective, ratings: FloatArray, scale: Scale | None) -> None:
     """Refuse an objective in labels for a judge that cannot give the raters' numbers.
 
     Raises
@@ -142,44 +202,102 @@ def check_labels(judge: dspy.Module, objective: Objective, ratings: NDArray[np.f
         )
 
 
-def _rated(rows: Sequence[dspy.Example], target: str) -> Rated:
-    kept = [row for row in rows if not _is_missing(row.get(target), target)]
-    if not kept:
-        raise DataError(f"none of {len(rows)} rows has a rating under {target!r}: name it with task=Task(...)")
-    return Rated.of(kept, target)
+def shown_numbers(judge: dspy.Module, split: Rated, scale: Scale | None, target: str, among: FloatArray) -> Rated:
+    """The same rows and ratings, where the rows hold the numbers that a prompt may show: those the judge is asked for.
+
+    Parameters
+    ----------
+    judge : dspy.Module
+        Rows for a module that is none of ours stay as they are.
+    split : Rated
+    scale : Scale, optional
+        The raters'; by default the judge's.
+    target : str
+        The rows' field with the rating.
+    among : float array, shape (m,)
+        Ratings of the rows to learn from; by their order the others find their points on an asked scale of ranks.
+    """
+    if not isinstance(judge, Judge):
+        return split
+    own = judge.rating_scale if isinstance(judge, RatersJudge) else judge.scale
+    on, beside = (
+        np.array([_on_scale(one, scale or own, own) for one in part.tolist()]) for part in (split.ratings, among)
+    )
+    numbers = judge.asked_numbers(on, beside) if isinstance(judge, RatersJudge) else on
+    rows = [
+        row if number == rating else row.copy(**{target: number})
+        for row, number, rating in zip(split.rows, numbers.tolist(), split.ratings.tolist(), strict=True)
+    ]
+    return replace(split, rows=rows)
 
 
-def _is_missing(rating: object, target: str) -> bool:
-    if rating is None or str(rating) == "<NA>":  # pandas' own, which cannot be compared
-        return True
-    if isinstance(rating, int | float | np.number | np.bool_):
-        return bool(np.isnan(rating))
-    raise DataError(f"the rating {rating!r} under {target!r} is no number: turn words into numbers first")
+def _on_scale(rating: float, raters: Scale, own: Scale) -> float:
+    """A rating on the judge's scale: by its place between the ends, to the judge's nearest step."""
+    if (raters.low, raters.high) == (own.low, own.high) and raters.higher_is_better == own.higher_is_better:
+        return rating
+    share = raters.unit(rating) if own.higher_is_better else 1 - raters.unit(rating)
+    value = own.low + share * own.width
+    return value if own.step is None else own.low + round((value - own.low) / own.step) * own.step
 
 
-def _groups_where(rated: Rated, holds: Callable[[dspy.Example], bool]) -> set[str]:
-    return {group for row, group in zip(rated.rows, rated.groups, strict=True) if holds(row)}
+def demonstration_draws(
+    judge: dspy.Module, learn: Rated, target: str, *, tokens: int, draws: int, seed: int
+) -> list[Callable[[], dspy.Module]]:
+    """Balanced draws of rated rows as demonstrations, as many as fit.
+
+    Parameters
+    ----------
+    judge : dspy.Module
+        One of our judges; or a module with one predictor whose inputs are a row's inputs and whose outputs hold
+        ``score``.
+    learn : Rated
+        Rows with the numbers of `shown_numbers`.
+    target : str
+        The rows' field with these numbers.
+    tokens : int
+        The most that a draw may add to a prompt.
+    draws : int
+        The most draws.
+    seed : int
+
+    Returns
+    -------
+    list of callable
+        Each gives a copy of the judge whose first predictor shows one draw. Empty for a module that cannot show any.
+    """
+    predictors = judge.predictors()
+    if isinstance(judge, Judge):
+        demos = [judge.example(row, row[target], str(row.get("reason") or "")) for row in learn.rows]
+    elif len(predictors) == 1 and "score" in predictors[0].signature.output_fields:
+        demos = [_demonstration(row, row[target], set(predictors[0].signature.input_fields)) for row in learn.rows]
+    else:
+        return []
+
+    def showing(places: Sequence[int]) -> dspy.Module:
+        copy = judge.deepcopy()
+        copy.predictors()[0].demos = [demos[place] for place in places]
+        return copy
+
+    drawn = draw_examples(demos, learn.ratings.tolist(), tokens=tokens, draws=draws, seed=seed)
+    return [partial(showing, places) for places in drawn]
 
 
-def _shared_inputs(learn: Rated, select: Rated) -> str:
-    """Rows that ask a judge the same, whatever their fields are called."""
-    known = {content_hash(dict(row.inputs().items())) for row in learn.rows}
-    same = [row for row in select.rows if content_hash(dict(row.inputs().items())) in known]
-    return f"a row with the inputs {str(dict(same[0].inputs().items()))[:80]}" if same else ""
+def _demonstration(row: dspy.Example, rating: float, wanted: set[str]) -> dspy.Example:
+    """A demonstration for a module that is none of ours, with the row's reason as its reasoning."""
+    shown: dict[str, Any] = {name: text for name, text in row.inputs().items() if name in wanted}
+    if row.get("reason"):
+        shown["reasoning"] = str(row["reason"])
+    return dspy.Example(**shown, score=int(rating) if float(rating).is_integer() else float(rating))
 
 
-def _check_groups(groups: Sequence[str]) -> None:
-    if len(set(groups)) < FEWEST_GROUPS:
-        raise DataError(
-            f"the rows to select by form {len(set(groups))} groups: at least {FEWEST_GROUPS} are needed for a standard "
-            "error; rate rows of more sources, or pass a valset that has them"
-        )
+def stands_in_demos(judge: dspy.Module) -> Callable[[dspy.Example], bool]:
+    """A test for rows that a judge's demonstrations show, with the same output or, where rows have inputs, another."""
+    demos = [demo for predictor in judge.predictors() for demo in predictor.demos]
 
+    def stands(row: dspy.Example) -> bool:
+        texts = judge.texts(row_text(row)) if isinstance(judge, Judge) else row_inputs(row)
+        asked = judge.judged[0] if isinstance(judge, Judge) else "input"
+        main = {asked: texts[asked]} if texts.get(asked) and row.get("input") else texts
+        return any(all(marked_anew(demo.get(name)) == text for name, text in main.items()) for demo in demos)
 
-def _held_out(episodes: Sequence[dspy.Example]) -> set[str]:
-    labels = [getattr(episode, "label", None) for episode in episodes]
-    return {str(row.get("output")) for label in labels for row in getattr(label, "rows", ())}
-
-
-def _numbered(episodes: Sequence[dspy.Example], side: str) -> Rated:
-    return Rated(list(episodes), np.zeros(len(episodes)), [f"{side} {number}" for number in range(len(episodes))])
+    return stands

@@ -1,1 +1,1 @@
-"""Generators: from rated examples to axes, and from axes to rubrics."""
+"""Generators: from rated examples to axes, and from axes to rubrics and evaluation steps."""

@@ -1,7 +1,11 @@
-"""From rated rows to axes: one request serves every family of generated judges."""
+"""Generators of axes from rated rows, and of weighted dimensions from a task alone: one request each.
+
+The axes of one request serve every family of generated judges.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,17 +19,18 @@ from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.asked_scale import asked_scale
 from metricsmith.programs.judges.base import slug
 from metricsmith.programs.texts import shown
-from metricsmith.records import Scale, Status, Task
+from metricsmith.records import Status, Task
 from metricsmith.signatures.axes import Axis, ProposeAxes
+from metricsmith.signatures.dimensions import Dimension, ProposeDimensions
 
-__all__ = ["AxesGenerator", "Contrast", "contrast", "distinct"]
+__all__ = ["AxesGenerator", "Contrast", "DimensionsGenerator", "contrast", "distinct", "weighted"]
 
 Named = TypeVar("Named", bound=Axis)
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Well and poorly rated examples, ready to be shown."""
+    """Well and poorly rated examples as text for a prompt, and their number at each end."""
 
     liked: str
     disliked: str
@@ -37,9 +42,9 @@ def contrast(
 ) -> Contrast:
     """Choose the best and the worst rated rows, as many as fit.
 
-    Rows are taken in turn from both ends of the ratings until `each` per side are chosen or the next pair
-    would pass `max_tokens`; at least one per side is shown. Ties are broken, and the order inside each side
-    is drawn, by `seed`. No row stands on both sides.
+    Rows are taken in turn from both ends of the ratings until `each` per end are chosen or the next pair
+    would pass `max_tokens`; at least one per end is shown. Ties are broken, and the order inside each end
+    is drawn, by `seed`. No row stands at both ends.
 
     Parameters
     ----------
@@ -48,7 +53,7 @@ def contrast(
     task : Task
         Names the rating and its direction.
     each : int
-        Examples per side at most.
+        Examples per end at most.
     max_tokens : int
         Estimated tokens of all examples together.
     seed : int
@@ -59,7 +64,10 @@ def contrast(
     worst_first = np.lexsort((random.random(len(rows)), ratings if task.scale.higher_is_better else -ratings))
     asked = asked_scale(task.scale)
     numbers, scale = (asked.numbers(ratings, task.scale), asked.scale) if asked.points else (ratings, task.scale)
-    texts = [_example(row, number, scale) for row, number in zip(rows, numbers.tolist(), strict=True)]
+    texts = []
+    for row, number in zip(rows, numbers.tolist(), strict=True):
+        fields = [f"{label}:\n{text}" for label, text in shown(row_text(row)).items() if text != "(none)"]
+        texts.append("\n".join([f"rating {number:g} ({scale})", *fields]))
     sizes = [estimate_tokens(text) for text in texts]
     low: list[int] = []
     high: list[int] = []
@@ -71,13 +79,8 @@ def contrast(
             break
         low.append(worst)
         high.append(best)
-    sides = ["\n\n".join(texts[index] for index in random.permutation(side)) for side in (high, low)]
-    return Contrast(sides[0], sides[1], len(low))
-
-
-def _example(row: dspy.Example, number: float, scale: Scale) -> str:
-    fields = [f"{label}:\n{text}" for label, text in shown(row_text(row)).items() if text != "(none)"]
-    return "\n".join([f"rating {number:g} ({scale})", *fields])
+    liked, disliked = ("\n\n".join(texts[index] for index in random.permutation(end)) for end in (high, low))
+    return Contrast(liked, disliked, len(low))
 
 
 class AxesGenerator(dspy.Module):  # type: ignore[misc]
@@ -93,7 +96,7 @@ class AxesGenerator(dspy.Module):  # type: ignore[misc]
         return dspy.Prediction(axes=distinct(answer.axes)[:count])
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
+        """Propose axes asynchronously; arguments and result are those of `forward`."""
         answer = await self.propose.acall(**inputs)
         return dspy.Prediction(axes=distinct(answer.axes)[: inputs["count"]])
 
@@ -113,3 +116,40 @@ def distinct(axes: Sequence[Named]) -> list[Named]:
     if not kept:
         raise JudgementFailed("the model proposed no usable axis", Status.UNPARSABLE)
     return list(kept.values())
+
+
+class DimensionsGenerator(dspy.Module):  # type: ignore[misc]
+    """Proposes dimensions and their weights (DnA-Eval, as AutoMetrics, section 4.2 describes it)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.propose = dspy.Predict(ProposeDimensions)
+
+    def forward(self, *, task: str, rating: str, count: int) -> dspy.Prediction:
+        """Return a Prediction with ``dimensions``: at most `count`, no two of one name, weights that add up to 1."""
+        answer = self.propose(task=task, rating=rating, count=count)
+        return dspy.Prediction(dimensions=weighted(answer.dimensions, count))
+
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        """Propose dimensions asynchronously; arguments and result are those of `forward`."""
+        answer = await self.propose.acall(**inputs)
+        return dspy.Prediction(dimensions=weighted(answer.dimensions, inputs["count"]))
+
+
+def weighted(dimensions: Sequence[Dimension], count: int) -> list[Dimension]:
+    """The first `count` distinct dimensions, their weights renormalised to a sum of 1.
+
+    Raises
+    ------
+    JudgementFailed
+        If nothing is left, or a weight is not a finite number above 0.
+    """
+    kept = distinct(dimensions)[:count]
+    for dimension in kept:
+        if not (math.isfinite(dimension.weight) and dimension.weight > 0):
+            raise JudgementFailed(
+                f"the weight of {dimension.name!r} is {dimension.weight:g}; every weight must be above 0",
+                Status.UNPARSABLE,
+            )
+    total = math.fsum(dimension.weight for dimension in kept)
+    return [dimension.model_copy(update={"weight": dimension.weight / total}) for dimension in kept]

@@ -21,21 +21,21 @@ __all__ = ["FirstStage", "Recommendation", "Recommender", "by_score", "check_poo
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """Which cards of a pool to use, most promising first.
+    """The recommended cards of a pool, most promising first.
 
     Parameters
     ----------
     names : tuple of str
         Names of cards in the pool, without repeats.
     scores : tuple of float
-        One per name, larger is better, on the recommender's own scale; NaN where the place in the order is
-        all there is (a language model's ranking).
+        One per name, larger is better, on the recommender's own scale; NaN where only the order is known (a
+        language model's ranking).
     unknown : tuple of str
         Names that a model gave and that no card carries, as it wrote them.
     notes : tuple of str
-        What a reader of the report should know about this choice.
+        Remarks on this choice for the readers of a report.
     usage : Usage
-        What the choice cost; nothing for recommenders without a language model.
+        The cost of the choice; nothing for recommenders without a language model.
     """
 
     names: tuple[str, ...]
@@ -62,7 +62,7 @@ class Recommender(Protocol):
         Parameters
         ----------
         task : Task or str
-            The task with its target, or plain words to look for.
+            The task with its target, or a plain text as the query.
         cards : sequence of MetricCard
             The pool; names must differ. Its order breaks ties.
         k : int
@@ -84,7 +84,7 @@ class FirstStage(dspy.Module):  # type: ignore[misc]
         Parameters
         ----------
         task, target : str
-            What the outputs are made for; the rating to follow.
+            The purpose of the outputs; the rating to follow.
         cards : sequence of MetricCard
             The pool; names must differ.
         k : int
@@ -95,15 +95,13 @@ class FirstStage(dspy.Module):  # type: ignore[misc]
         OptionError
             If the pool or `k` cannot be used.
         """
-        return self._named(task, target, cards, k)
-
-    async def aforward(self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30) -> dspy.Prediction:
-        """As `forward`, without blocking the event loop."""
-        return await asyncio.to_thread(self._named, task, target, cards, k)
-
-    def _named(self, task: str, target: str, cards: Sequence[MetricCard], k: int) -> dspy.Prediction:
         found = self.recommend(f"{task}\n{target}", cards, k)
         return dspy.Prediction(names=list(found.names), scores=list(found.scores), unknown=[])
+
+    async def aforward(self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30) -> dspy.Prediction:
+        """Recommend in a thread, without blocking the event loop; arguments and result are those of `forward`."""
+        # By the class, for DSPy warns of calls of `self.forward`.
+        return await asyncio.to_thread(FirstStage.forward, self, task=task, target=target, cards=cards, k=k)
 
     def recommend(self, task: Task | str, cards: Sequence[MetricCard], k: int = 30) -> Recommendation:
         """Name the `k` most promising cards; see `Recommender.recommend`."""
@@ -111,7 +109,7 @@ class FirstStage(dspy.Module):  # type: ignore[misc]
 
 
 def query_text(task: Task | str) -> str:
-    """The words to look for: the task's description and the name of its target.
+    """The query: the task's description and the name of its target.
 
     Examples
     --------

@@ -27,9 +27,9 @@ class BM25Recommender(FirstStage):
     Parameters
     ----------
     k1 : float
-        How quickly repeats of a word stop counting; at least 0.
+        Saturation of repeated words: the lower, the sooner repeats stop counting; at least 0.
     b : float
-        How strongly long cards are discounted, in [0, 1].
+        Strength of the discount for long cards, in [0, 1].
 
     Raises
     ------
@@ -46,7 +46,7 @@ class BM25Recommender(FirstStage):
         self.settings = Settings(k1=k1, b=b)
 
     def recommend(self, task: Task | str, cards: Sequence[MetricCard], k: int = 30) -> Recommendation:
-        """Name the `k` cards that share the most telling words with the task; see `Recommender.recommend`."""
+        """Name the `k` cards with the best BM25 score for the task; see `Recommender.recommend`."""
         import bm25s
 
         check_pool(cards, k)

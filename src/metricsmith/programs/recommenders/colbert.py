@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from metricsmith.errors import OptionError
+from metricsmith.metric import content_hash
 from metricsmith.programs.recommenders.base import FirstStage, Recommendation, by_score, check_pool, query_text
-from metricsmith.programs.recommenders.colbert_checkpoint import inspect_checkpoint
-from metricsmith.programs.recommenders.colbert_encoder import ColBERTEncoder, check_extra
-from metricsmith.programs.recommenders.embedding_cache import EmbeddingCache, Matrix
+from metricsmith.programs.recommenders.colbert_checkpoint import ColBERTEncoder, Matrix, check_extra, inspect_checkpoint
 from metricsmith.programs.state import Settings
 from metricsmith.records import MetricCard, Task
 
-__all__ = ["ColBERTRecommender", "max_similarity"]
+__all__ = ["ColBERTRecommender", "EmbeddingCache", "max_similarity"]
 
 
 class ColBERTRecommender(FirstStage):
@@ -32,7 +36,7 @@ class ColBERTRecommender(FirstStage):
     checkpoint : str or Path
         Local folder of a trained checkpoint; never downloaded.
     cache_folder : str or Path, optional
-        Where embeddings outlive the process (``.npz`` files without pickle). Made if missing.
+        A folder in which embeddings outlive the process (``.npz`` files without pickle). Made if missing.
     query_tokens : int
         Tokens of the task that are read; shorter tasks are padded with mask tokens, which ColBERT uses to
         expand the query. At least 4.
@@ -71,23 +75,23 @@ class ColBERTRecommender(FirstStage):
 
     @property
     def query_tokens(self) -> int:
-        """Tokens of the task that are read, of an encoder that takes as many."""
+        """Tokens of the task that are read, at most those that the encoder takes."""
         return min(int(self.settings.query_tokens), self.checkpoint.max_positions)
 
     @property
     def card_tokens(self) -> int:
-        """Tokens of a card that are read, of an encoder that takes as many."""
+        """Tokens of a card that are read, at most those that the encoder takes."""
         return min(int(self.settings.card_tokens), self.checkpoint.max_positions)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ColBERTRecommender:
-        """Itself: DSPy's optimisers copy programs many times, and the weights never change."""
+        """The recommender itself: DSPy's optimisers copy programs many times, and the weights never change."""
         return self
 
     def recommend(self, task: Task | str, cards: Sequence[MetricCard], k: int = 30) -> Recommendation:
         """Name the `k` cards closest to the task; see `Recommender.recommend`.
 
-        `scores` are sums over query tokens of cosine similarities, at most `query_tokens`. Notes tell which
-        texts were longer than the encoder reads.
+        `scores` are sums over query tokens of cosine similarities, at most `query_tokens`. Notes count the texts
+        that are longer than the encoder reads.
 
         Raises
         ------
@@ -99,8 +103,9 @@ class ColBERTRecommender(FirstStage):
         check_pool(cards, k)
         encoder = self._load()
         query, texts = query_text(task), [card.to_markdown() for card in cards]
-        question = encoder.query(query)
-        scores = np.array([max_similarity(question, self._embedding(text)) for text in texts])
+        question, key = encoder.query(query), f"{self._hash}-{self.card_tokens}"
+        embeddings = (self._cache.get(key, text, partial(encoder.document, text)) for text in texts)
+        scores = np.array([max_similarity(question, embedding) for embedding in embeddings])
         notes = []
         if encoder.length(query) > self.query_tokens:
             notes.append(f"the task is longer than {self.query_tokens} tokens: ColBERT cut it")
@@ -108,10 +113,6 @@ class ColBERTRecommender(FirstStage):
         if long:
             notes.append(f"{long} of {len(cards)} cards are longer than {self.card_tokens} tokens: ColBERT cut them")
         return by_score(cards, scores, k, tuple(notes))
-
-    def _embedding(self, text: str) -> Matrix:
-        key = f"{self._hash}-{self.card_tokens}"
-        return self._cache.get(key, text, lambda: self._load().document(text))
 
     def _load(self) -> ColBERTEncoder:
         limits = (self.query_tokens, self.card_tokens)
@@ -137,3 +138,61 @@ def max_similarity(query: Matrix, document: Matrix) -> float:
     1.0
     """
     return float((query @ document.T).max(axis=1).sum())
+
+
+logger = logging.getLogger(__name__)
+
+
+class EmbeddingCache:
+    """Remembers one matrix per (encoder, text).
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        A folder in which matrices outlive the process: one ``.npz`` each, written whole or not at all, read without
+        pickle. A file that cannot be read counts as absent and is replaced.
+    """
+
+    def __init__(self, folder: str | Path | None = None) -> None:
+        self.folder = None if folder is None else Path(folder).expanduser()
+        self._known: dict[str, Matrix] = {}
+
+    def get(self, encoder: str, text: str, encode: Callable[[], Matrix]) -> Matrix:
+        """Return the matrix of `text`, calling `encode` only if neither memory nor folder has it.
+
+        Parameters
+        ----------
+        encoder : str
+            A hash of everything but the text that decides the matrix.
+        """
+        key = content_hash(encoder, text)
+        if key not in self._known:
+            stored = self._read(key)
+            if stored is None:
+                stored = encode()
+                self._write(key, stored)
+            self._known[key] = stored
+        return self._known[key]
+
+    def _read(self, key: str) -> Matrix | None:
+        if self.folder is None:
+            return None
+        path = self.folder / f"{key}.npz"
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+                matrix = content["embedding"]
+        except FileNotFoundError:
+            return None
+        except (OSError, EOFError, ValueError, TypeError, KeyError, BadZipFile) as problem:
+            logger.warning("%s cannot be read and is made anew: %s", path, problem)
+            return None
+        return np.asarray(matrix, dtype=np.float32)
+
+    def _write(self, key: str, matrix: Matrix) -> None:
+        if self.folder is None:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(dir=self.folder, suffix=".part")
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, embedding=matrix)
+        Path(unfinished).replace(self.folder / f"{key}.npz")

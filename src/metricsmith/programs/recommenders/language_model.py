@@ -1,10 +1,12 @@
-"""The second stage: a language model ranks the cards that the first stage left."""
+"""The second stage: a language model ranks the cards that the first stage left, by names that are checked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from unicodedata import category
 
 import dspy
 
@@ -13,13 +15,12 @@ from metricsmith.model_calls.adapters import messages_of
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.recommenders.base import Recommendation, check_pool, unscored
-from metricsmith.programs.recommenders.names import match_names
 from metricsmith.programs.state import Settings
 from metricsmith.programs.texts import fence
 from metricsmith.records import MetricCard, Task
 from metricsmith.signatures.ranking import RankMetrics
 
-__all__ = ["FittedCards", "LMRecommender", "fit_cards"]
+__all__ = ["FittedCards", "LMRecommender", "MatchedNames", "fit_cards", "match_names"]
 
 
 class LMRecommender(dspy.Module):  # type: ignore[misc]
@@ -31,8 +32,8 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
     Parameters
     ----------
     max_prompt_tokens : int
-        How long the prompt may become, in estimated tokens: four ASCII characters, or one other character,
-        make one (`estimate_tokens`).
+        The longest prompt, in estimated tokens: four ASCII characters, or one other character, make one
+        (`estimate_tokens`).
     """
 
     def __init__(self, *, max_prompt_tokens: int = 32_000) -> None:
@@ -46,11 +47,11 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
         Parameters
         ----------
         task, target : str
-            What the outputs are made for; the rating to follow.
+            The purpose of the outputs; the rating to follow.
         cards : sequence of MetricCard
             The pool; names must differ.
         k : int
-            How many names are wanted, at least 1.
+            The number of names to return, at least 1.
 
         Raises
         ------
@@ -62,7 +63,7 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
         return _checked(answer, cards, k, fitted)
 
     async def aforward(self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
+        """Rank cards asynchronously; arguments, result and errors are those of `forward`."""
         fitted = self._fit(task, target, cards, k)
         answer = await self.rank.acall(task=task, target=target, cards=fitted.text, k=k)
         return _checked(answer, cards, k, fitted)
@@ -82,7 +83,7 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
         check_pool(cards, k)
         description, target = (task, "") if isinstance(task, str) else (task.description, task.target)
         call = model_call(self, task=description, target=target, cards=cards, k=k)
-        return replace(filled(call.result(), cards, k), usage=call.usage)
+        return replace(_completed(call.result(), cards, k), usage=call.usage)
 
     def _fit(self, task: str, target: str, cards: Sequence[MetricCard], k: int) -> FittedCards:
         check_pool(cards, k)
@@ -94,7 +95,7 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class FittedCards:
-    """The pool as one text; the last `summarised` cards are there with name and summary only."""
+    """The pool as one text, in which the last `summarised` cards have name and summary only."""
 
     text: str
     summarised: int
@@ -142,8 +143,8 @@ def _checked(answer: Any, cards: Sequence[MetricCard], k: int, fitted: FittedCar
     )
 
 
-def filled(answer: dspy.Prediction, cards: Sequence[MetricCard], k: int) -> Recommendation:
-    """Complete a ranking to `k` names (or the whole pool) in the cards' order, and say what was done."""
+def _completed(answer: dspy.Prediction, cards: Sequence[MetricCard], k: int) -> Recommendation:
+    """Complete a ranking to `k` names (or the whole pool) in the cards' order, with notes on all that was done."""
     wanted = min(k, len(cards))
     chosen = tuple(answer.names)
     rest = tuple(card.name for card in cards if card.name not in set(chosen))
@@ -160,3 +161,56 @@ def filled(answer: dspy.Prediction, cards: Sequence[MetricCard], k: int) -> Reco
     if answer.summarised:
         notes.append(f"for lack of room the model saw {answer.summarised} of {len(cards)} cards as name and summary")
     return Recommendation(names, unscored(names), tuple(answer.unknown), tuple(notes))
+
+
+ORNAMENT = re.compile(r"^\s*(?:\d+\s*[.):]\s+|[-*•]\s+)?|\s+$")
+QUOTES = "\"'`*“”‘’«» "
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedNames:
+    """Names of cards, in the order given and without repeats; the names that no card carries, as written."""
+
+    names: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+def match_names(given: Iterable[str], cards: Sequence[MetricCard]) -> MatchedNames:
+    """Find the card of each name that a model wrote.
+
+    A name is looked up exactly, then without regard to case, then without punctuation and spaces too; list
+    numbers, bullets and quotes around it are taken off first. Symbols count (chrF++ is not chrF). Card names
+    go before names of outputs (``rouge1_f`` means the card that yields it). A spelling that fits several
+    cards equally well fits none and is unknown.
+
+    Examples
+    --------
+    >>> from metricsmith.records import Output
+    >>> cards = [MetricCard("BLEU", "bank", "", "", (Output("bleu"),))]
+    >>> match_names(["1. `Bleu`", "BLEURT", "bleu"], cards)
+    MatchedNames(names=('BLEU',), unknown=('BLEURT',))
+    """
+    tables: list[tuple[Callable[[str], str], dict[str, set[str]]]] = []
+    by_name = [(card.name, card.name) for card in cards]
+    by_output = [(output.name, card.name) for card in cards for output in card.outputs]
+    for labels in (by_name, by_output):
+        for key in (str, str.casefold, _loose):
+            table: dict[str, set[str]] = {}
+            for label, name in labels:
+                table.setdefault(key(label), set()).add(name)
+            tables.append((key, table))
+    names: dict[str, None] = {}
+    unknown: dict[str, None] = {}
+    for written in given:
+        bare = ORNAMENT.sub("", written).strip(QUOTES)
+        meant = next((found for key, table in tables if (found := table.get(key(bare)))), set())
+        if len(meant) == 1:
+            names[next(iter(meant))] = None
+        else:
+            unknown[written] = None
+    return MatchedNames(tuple(names), tuple(unknown))
+
+
+def _loose(name: str) -> str:
+    """The name case-folded, without punctuation, separators and control characters."""
+    return "".join(character for character in name.casefold() if category(character)[0] not in "PZC")

@@ -19,7 +19,7 @@ __all__ = ["PipelineRecommender"]
 
 
 class PipelineRecommender(dspy.Module):  # type: ignore[misc]
-    """Retrieval as in AutoMetrics, section 3.2: one stage keeps `first_k` cards, a model ranks `k` of them.
+    """Retrieval of AutoMetrics, section 3.2: one stage keeps `first_k` cards, a model ranks `k` of them.
 
     Without a second stage the first one's order stands. A failing model call raises; the caller decides.
 
@@ -30,7 +30,7 @@ class PipelineRecommender(dspy.Module):  # type: ignore[misc]
     second : LMRecommender, optional
         Sees the first stage's cards, best first, and fills up from that order.
     first_k : int
-        How many cards the second stage sees (60 in the paper), never fewer than `k`.
+        Number of cards that the second stage sees (60 in the paper), never fewer than `k`.
 
     Raises
     ------
@@ -56,7 +56,7 @@ class PipelineRecommender(dspy.Module):  # type: ignore[misc]
         return self.second(task=task, target=target, cards=kept, k=k)
 
     async def aforward(self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30) -> dspy.Prediction:
-        """As `forward`, the first stage in a thread that sees the caller's DSPy context."""
+        """Recommend asynchronously, the first stage in a thread that sees the caller's DSPy context."""
         kept, retrieved = await asyncio.to_thread(self._narrow, f"{task}\n{target}", cards, k)
         if self.second is None:
             return dspy.Prediction(names=list(retrieved.names[:k]), unknown=[])
@@ -65,14 +65,14 @@ class PipelineRecommender(dspy.Module):  # type: ignore[misc]
     def recommend(self, task: Task | str, cards: Sequence[MetricCard], k: int = 30) -> Recommendation:
         """Name `k` cards; see `Recommender.recommend`.
 
-        Notes tell what each stage did. `scores` are the first stage's where it alone decided, otherwise NaN.
+        Notes describe the work of each stage. `scores` are the first stage's where it alone decided, otherwise NaN.
 
         Raises
         ------
         OptionError
             If the pool or `k` cannot be used.
         NeedsError, JudgementFailed, ModelFailure
-            As `LMRecommender.recommend`.
+            The errors of `LMRecommender.recommend`.
         """
         kept, retrieved = self._narrow(task, cards, k)
         if self.second is None:

@@ -1,8 +1,11 @@
-"""The methods that a comparison can run. A method is data: a function from setting and seed to predictions."""
+"""The methods of a comparison, as data: each is a function from `ComparisonData` and a seed to predictions.
+
+`plan_comparison` decides everything that can be decided before anything is asked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from typing import Any
@@ -10,24 +13,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.errors import ModelFailure
+from metricsmith.datasets.table import Table
+from metricsmith.errors import ModelFailure, OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.model_calls.calls import model_call
+from metricsmith.model_calls.models import check_sampling
 from metricsmith.model_calls.prices import price
 from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.estimate import times
 from metricsmith.optimizers.evaluation import best_column, filled
 from metricsmith.optimizers.generation import PARSE_TRIES
+from metricsmith.optimizers.induce import configure
 from metricsmith.optimizers.induction import induct
 from metricsmith.optimizers.runs import Sides, estimate_run
-from metricsmith.programs.generators.dimensions import DimensionsGenerator
+from metricsmith.programs.generators.axes import DimensionsGenerator
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Usage
 from metricsmith.scoring import estimate, score
 from metricsmith.signatures.dimensions import Dimension, ProposeDimensions
-from metricsmith.studies.comparison.setting import Setting
+from metricsmith.studies.comparison.data import ComparisonData, comparison_data
 
-__all__ = ["DEFAULT_METHODS", "METHODS", "REFERENCE", "Method", "Predicted"]
+__all__ = ["DEFAULT_METHODS", "METHODS", "REFERENCE", "ComparisonPlan", "Method", "Predicted", "plan_comparison"]
 
 FloatArray = NDArray[np.float64]
 REFERENCE = "autometrics"
@@ -35,18 +43,18 @@ REFERENCE = "autometrics"
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a method makes of the test rows with one seed.
+    """A method's predictions of the test rows with one seed.
 
     Parameters
     ----------
     values : float array, shape (n,)
-        In the ratings' direction; NaN where there is none. Any scale: only the order is compared.
+        In the ratings' direction, on any scale, since only the order is compared; NaN where there is none.
     judgements : mapping of str to int
-        Of the model, by status, with ``requested``.
+        Judgements of the model by status, with ``requested``.
     usage : Usage
-        What was asked of the model; what several methods share costs none of them.
+        Cost of the requests to the model; scores that several methods share cost none of them.
     remark : str
-        What it chose or made, in one line.
+        The metrics, dimensions or components that it chose or made, in one line.
     """
 
     values: FloatArray
@@ -64,59 +72,59 @@ class Method:
     label : str
         For tables.
     predict : callable
-        From the setting and the number of the seed, from 0. It must not read the test rows' ratings. The model is in
-        force, and asked past the answers that DSPy's cache has for other seeds.
+        From the data and the number of the seed, from 0, to predictions. It must not read the test rows' ratings. The
+        model is in force, and asked past the answers that DSPy's cache has for other seeds.
     lacks : callable
-        What is missing to run it, in words that say how to get it; empty if nothing is.
+        From the data to a message on anything that is missing to run it, and how to get it; empty if nothing is.
     requests : callable
-        The most that one repetition asks of the model, faults aside, from a setting whose options number it.
+        From data whose options number the repetition to the most that this repetition asks of the model, faults aside.
     seeded : bool
-        Whether the seed can change anything. Where it cannot, the method is run once, for all seeds.
+        False where the seed changes nothing: then the method is run once, for all seeds.
     """
 
     label: str
-    predict: Callable[[Setting, int], Predicted]
-    lacks: Callable[[Setting], str]
-    requests: Callable[[Setting], Usage] = lambda _: Usage(cost=0.0)
+    predict: Callable[[ComparisonData, int], Predicted]
+    lacks: Callable[[ComparisonData], str]
+    requests: Callable[[ComparisonData], Usage] = lambda _: Usage(cost=0.0)
     seeded: bool = True
 
 
-def _best_existing(setting: Setting, _: int) -> Predicted:
+def _best_existing(data: ComparisonData, _: int) -> Predicted:
     """The existing metric with the largest absolute tau-b on the validation rows, with its sign there."""
-    best = best_column(setting.validation_scores, setting.parts.validation.ratings)
+    best = best_column(data.validation_scores, data.split.validation.ratings)
     if best is None:
-        nothing = np.full(len(setting.test), np.nan)
+        nothing = np.full(len(data.test), np.nan)
         return Predicted(nothing, remark="no existing metric has a defined tau-b on the validation rows")
     place, sign = best
-    values = sign * filled(setting.test_scores[:, place], setting.learned_scores[:, place])
+    values = sign * filled(data.test_scores[:, place], data.learned_scores[:, place])
     direction = "more is better" if sign > 0 else "less is better"
-    rows = len(setting.parts.validation)
-    return Predicted(values, remark=f"chosen on {rows} validation rows: {setting.existing.names[place]}, {direction}")
+    rows = len(data.split.validation)
+    return Predicted(values, remark=f"chosen on {rows} validation rows: {data.existing.names[place]}, {direction}")
 
 
-def _boosting(backend: str) -> Callable[[Setting, int], Predicted]:
-    def predict(setting: Setting, seed: int) -> Predicted:
+def _boosting(backend: str) -> Callable[[ComparisonData, int], Predicted]:
+    def predict(data: ComparisonData, seed: int) -> Predicted:
         from metricsmith.stats.regression import MetaMetrics
 
-        model = MetaMetrics(backend=backend, random_state=setting.options.seed + seed)
-        model.fit(setting.learned_scores, setting.learned.ratings)
-        remark = f"{len(setting.existing.names)} existing metrics, fitted on {len(setting.learned)} rows"
-        return Predicted(model.predict(setting.test_scores), remark=remark)
+        model = MetaMetrics(backend=backend, random_state=data.options.seed + seed)
+        model.fit(data.learned_scores, data.learned.ratings)
+        remark = f"{len(data.existing.names)} existing metrics, fitted on {len(data.learned)} rows"
+        return Predicted(model.predict(data.test_scores), remark=remark)
 
     return predict
 
 
-def _autometrics(setting: Setting, seed: int) -> Predicted:
+def _autometrics(data: ComparisonData, seed: int) -> Predicted:
     """Generate, retrieve, regress on the learned rows, with the whole pass repeated for each seed."""
-    options = setting.options
-    own = options.seed + seed
-    options = replace(options, seed=own, repetition=seed, fit=replace(options.fit, seed=own), progress=False)
-    induction = induct(setting.learned, setting.test.rows, setting.task, options)
+    own = data.options.seed + seed
+    fit = replace(data.options.fit, seed=own)
+    options = replace(data.options, seed=own, repetition=seed, fit=fit, progress=False)
+    induction = induct(data.learned, data.test.rows, data.task, options)
     values = induction.metric.predict(induction.other_values[:, induction.fitted.positions])
     asked = [metric.name for metric in induction.table.metrics if metric.card.cost == "model"]
     components = ", ".join(metric.name for metric in induction.metric.components) or "no component"
     not_made = induction.candidates.not_made
-    setting.sparse.update(induction.candidates.sparse)
+    data.sparse.update(induction.candidates.sparse)
     return Predicted(
         values,
         induction.table.select(asked).counts() if asked else {},
@@ -125,87 +133,80 @@ def _autometrics(setting: Setting, seed: int) -> Predicted:
     )
 
 
-def _guideline(setting: Setting, seed: int) -> Predicted:
-    judge = _guideline_judge(setting)
-    judged = _judged(setting, judge, seed)
-    sign = 1.0 if judge.scale.higher_is_better == setting.task.scale.higher_is_better else -1.0  # of a made grid
+def _guideline(data: ComparisonData, seed: int) -> Predicted:
+    judge = _guideline_judge(data)
+    judged = _judged(data, judge, seed)
+    sign = 1.0 if judge.scale.higher_is_better == data.task.scale.higher_is_better else -1.0  # of a made grid
     return replace(judged, values=sign * judged.values)
 
 
-def _guideline_judge(setting: Setting) -> GuidelineJudge:
-    task = setting.task
+def _guideline_judge(data: ComparisonData) -> GuidelineJudge:
+    task = data.task
     return GuidelineJudge(
-        measure=task.target, guideline=setting.instruction, task=task.description or task.target, scale=task.scale
+        measure=task.target, guideline=data.instruction, task=task.description or task.target, scale=task.scale
     )
 
 
-def _dna(setting: Setting, seed: int) -> Predicted:
+def _dna(data: ComparisonData, seed: int) -> Predicted:
     """Dimensions are proposed once for the task in each seed; every row is judged by the same ones."""
-    task = setting.task
-    question: dict[str, Any] = {"task": task.description, "rating": task.target, "count": setting.dimensions}
+    task = data.task
+    question: dict[str, Any] = {"task": task.description, "rating": task.target, "count": data.dimensions}
     call = model_call(DimensionsGenerator(), parse_tries=PARSE_TRIES, **question)
     if call.prediction is None:
         raise ModelFailure(f"the request for dimensions to judge by failed: {call.error}")
     judge = DnAEval(call.prediction.dimensions, task=task.description)
-    judged = _judged(setting, judge, seed)
+    judged = _judged(data, judge, seed)
     names = ", ".join(f"{item.name} {item.weight:.0%}" for item in call.prediction.dimensions)
     sign = 1.0 if task.scale.higher_is_better else -1.0  # its own numbers always rise with quality
     return replace(judged, values=sign * judged.values, usage=call.usage + judged.usage, remark=names)
 
 
-def _judged(setting: Setting, judge: Metric, seed: int) -> Predicted:
+def _judged(data: ComparisonData, judge: Metric, seed: int) -> Predicted:
     """Score the test rows; repetitions of one judge are independent samples."""
-    options = {**setting.options.scoring, "first_run": seed, "progress": False}
-    table = score([judge], setting.test.rows, **options)
+    options = {**data.options.scoring, "first_run": seed, "progress": False}
+    table = score([judge], data.test.rows, **options)
     return Predicted(table.run()[:, 0], table.counts(), table.usage)
 
 
-def _dna_requests(setting: Setting) -> Usage:
+def _dna_requests(data: ComparisonData) -> Usage:
     placeholders = [
         Dimension(name=f"Dimension {number}", meaning="one sentence on what it means to be strong on it", weight=1)
-        for number in range(setting.dimensions)
+        for number in range(data.dimensions)
     ]
-    judging = _estimated(setting, DnAEval(placeholders, task=setting.task.description))
-    prompt = 350 + estimate_tokens(ProposeDimensions.instructions + setting.task.description)
-    answer = 60 * setting.dimensions
-    proposing = Usage(1, prompt, answer, price(getattr(setting.options.model, "model", ""), prompt, answer))
+    judging = _estimated(data, DnAEval(placeholders, task=data.task.description))
+    prompt = 350 + estimate_tokens(ProposeDimensions.instructions + data.task.description)
+    answer = 60 * data.dimensions
+    proposing = Usage(1, prompt, answer, price(getattr(data.options.model, "model", ""), prompt, answer))
     total = proposing + judging
     return total if None not in (proposing.cost, judging.cost) else replace(total, cost=None)
 
 
-def _estimated(setting: Setting, judge: Metric) -> Usage:
-    options = setting.options
-    return estimate([judge], setting.test.rows, lm=options.lm, first_run=options.repetition, store=options.store)
+def _estimated(data: ComparisonData, judge: Metric) -> Usage:
+    options = data.options
+    return estimate([judge], data.test.rows, lm=options.lm, first_run=options.repetition, store=options.store)
 
 
-def _autometrics_requests(setting: Setting) -> Usage:
-    return estimate_run(Sides("holdout", setting.learned, setting.test), setting.task, setting.options, most=True)
+def _needs_existing(data: ComparisonData) -> str:
+    return "" if data.existing_metrics else "needs existing metrics: output text for the bank, or columns of scores"
 
 
-def _needs_existing(setting: Setting) -> str:
-    return "" if setting.existing_metrics else "needs existing metrics: output text for the bank, or columns of scores"
+def _needs_xgboost(data: ComparisonData) -> str:
+    if not find_spec("xgboost"):
+        return "needs the package xgboost: pip install 'metricsmith[xgboost]'"
+    return _needs_existing(data)
 
 
-def _needs_xgboost(setting: Setting) -> str:
-    missing = "" if find_spec("xgboost") else "needs the package xgboost: pip install 'metricsmith[xgboost]'"
-    return missing or _needs_existing(setting)
+def _needs_texts(instruction: Callable[[ComparisonData], str], told: str) -> Callable[[ComparisonData], str]:
+    """The check of a judge: output text, a model, and an instruction, which a message calls `told`."""
 
-
-def _needs_words(what: str) -> Callable[[Setting], str]:
-    def lacks(setting: Setting) -> str:
-        if not any(row.get("output") for row in setting.test.rows):
+    def lacks(data: ComparisonData) -> str:
+        if not any(row.get("output") for row in data.test.rows):
             return "needs output text, which the rows do not have"
-        if setting.options.model is None:
+        if data.options.model is None:
             return "needs a language model: name one with --lm MODEL (lm=dspy.LM(...))"
-        words = {"guideline": setting.instruction, "description": setting.task.description.strip()}[what]
-        told = {"guideline": "the raters' guideline (--guideline) or a", "description": "a"}[what]
-        return "" if words else f"needs {told} description of the task (--task)"
+        return "" if instruction(data) else f"needs {told} description of the task (--task)"
 
     return lacks
-
-
-def _needs_nothing(_: Setting) -> str:
-    return ""
 
 
 METHODS: Mapping[str, Method] = {
@@ -215,10 +216,106 @@ METHODS: Mapping[str, Method] = {
     "guideline_judge": Method(
         "LLM judge, raters' guideline",
         _guideline,
-        _needs_words("guideline"),
-        lambda setting: _estimated(setting, _guideline_judge(setting)),
+        _needs_texts(lambda data: data.instruction, "the raters' guideline (--guideline) or a"),
+        lambda data: _estimated(data, _guideline_judge(data)),
     ),
-    "dna_eval": Method("DnA-Eval", _dna, _needs_words("description"), _dna_requests),
-    REFERENCE: Method("AutoMetrics", _autometrics, _needs_nothing, _autometrics_requests),
+    "dna_eval": Method("DnA-Eval", _dna, _needs_texts(lambda data: data.task.description.strip(), "a"), _dna_requests),
+    REFERENCE: Method(
+        "AutoMetrics",
+        _autometrics,
+        lambda _: "",
+        lambda data: estimate_run(Sides("holdout", data.learned, data.test), data.task, data.options, most=True),
+    ),
 }
 DEFAULT_METHODS = ("best_existing", "metametrics", "guideline_judge", "dna_eval", REFERENCE)
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """The data and the methods of a comparison, before anything is asked.
+
+    Parameters
+    ----------
+    data : ComparisonData
+    methods : mapping of str to Method
+    seeds : int
+    lacking : mapping of str to str
+        By method, the message on anything that is missing; empty for a method that can be run.
+    bounds : mapping of str to Usage
+        By method that can be run, the most that all its repetitions ask.
+    """
+
+    data: ComparisonData
+    methods: Mapping[str, Method]
+    seeds: int
+    lacking: Mapping[str, str]
+    bounds: Mapping[str, Usage]
+
+    @property
+    def available(self) -> list[str]:
+        """Keys of the methods that can be run."""
+        return [key for key in self.methods if not self.lacking[key]]
+
+    @property
+    def model(self) -> str:
+        """The model's name; empty without one."""
+        return str(getattr(self.data.options.model, "model", "") or "")
+
+    @property
+    def estimated(self) -> Usage:
+        """The bounds added up; the price is unknown where one is."""
+        total = sum(self.bounds.values(), Usage(cost=0.0))
+        unknown = any(bound.requests and bound.cost is None for bound in self.bounds.values())
+        return replace(total, cost=None) if unknown else total
+
+
+def plan_comparison(
+    table: Table,
+    optimizer: AutoMetrics | None,
+    methods: Sequence[str] | Mapping[str, Method],
+    seeds: int,
+    fraction: float,
+    validation: float,
+    guideline: str,
+    dimensions: int,
+) -> ComparisonPlan:
+    """Split the rows, choose the methods and bound their requests; the arguments are those of `compare`."""
+    if not isinstance(table, Table):
+        raise OptionError(f"compare takes a Table, not a {type(table).__name__}: read one with read_table(...)")
+    if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
+        raise OptionError(f"seeds={seeds!r} must be a whole number from 1; the paper takes 5")
+    chosen = _chosen(methods)
+    options, task = configure(table, optimizer or AutoMetrics())
+    options = replace(options, per_judge=False)  # a comparison of whole methods: no judge is left out of one of them
+    data = comparison_data(
+        table, task, options, fraction=fraction, validation=validation, guideline=guideline, dimensions=dimensions
+    )
+    with data.options.asking():
+        lacking = {key: method.lacks(data) for key, method in chosen.items()}
+        bounds = {key: _bound(method, data, seeds) for key, method in chosen.items() if not lacking[key]}
+    if seeds > 1 and any(bound.requests for bound in bounds.values()):
+        check_sampling(data.options.model, seeds)
+    return ComparisonPlan(data, chosen, seeds, lacking, bounds)
+
+
+def _chosen(methods: Sequence[str] | Mapping[str, Method]) -> Mapping[str, Method]:
+    if isinstance(methods, Mapping):
+        chosen: Mapping[str, Method] = dict(methods)
+    elif isinstance(methods, str):
+        raise OptionError(f"methods must be a list, not one text: write [{methods!r}]")
+    else:
+        for name in methods:
+            if name not in METHODS:
+                raise OptionError(f"no method {name!r}{nearest(name, METHODS)}; there are {', '.join(METHODS)}")
+        chosen = {name: METHODS[name] for name in methods}
+    if not chosen:
+        raise OptionError(f"there is no method to run; choose among {', '.join(METHODS)}")
+    return chosen
+
+
+def _bound(method: Method, data: ComparisonData, seeds: int) -> Usage:
+    """The most that all repetitions ask; a store may hold some of them."""
+    if data.options.store is None:
+        return times(method.requests(data), seeds)
+    repetitions = [replace(data, options=replace(data.options, repetition=seed)) for seed in range(seeds)]
+    return sum((method.requests(repetition) for repetition in repetitions), Usage())

@@ -1,4 +1,4 @@
-"""From the numbers of a probe to what its report shows."""
+"""Findings: the comparison of every perturbed output with its source row, as the report shows it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,9 @@ from numpy.typing import NDArray
 from metricsmith.metric import row_text
 from metricsmith.programs.perturbers.base import Perturbation
 from metricsmith.report.probe.record import Attack, Strategy, Subject, Surprise
-from metricsmith.stats.resampling import PermutationTest, holm
+from metricsmith.stats.resampling import holm
 from metricsmith.stats.validity import (
     Change,
-    Sensitivity,
     compare_sensitivity,
     compare_stability,
     never_moves,
@@ -25,19 +25,21 @@ from metricsmith.stats.validity import (
     sensitivity_magnitude,
     stability,
 )
-from metricsmith.studies.probing.outputs import Changed
-from metricsmith.studies.probing.subjects import Numbers, Probed
+from metricsmith.studies.probing.data import MetricNumbers, PerturbedRows, ProbedMetric
 
 __all__ = ["WORTHLESS", "Findings", "find"]
 
+FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Figure = TypeVar("Figure")
+Key = tuple[str, str, str, str, str]  # strategy, effect, strength, dimension, origin
 WORTHLESS = frozenset({"empty_output", "copy_input", "other_good_output"})  # attacks that leave no merit
 MOST_SURPRISES = 3  # of either effect
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What a probe found."""
+    """All that a probe found, for its `ProbeRecord`."""
 
     subjects: tuple[Subject, ...]
     strategies: tuple[Strategy, ...]
@@ -46,223 +48,173 @@ class Findings:
 
 
 def find(
-    changed: Changed,
-    subjects: Sequence[Probed],
-    numbers: Sequence[Numbers],
+    rows: PerturbedRows,
+    metrics: Sequence[ProbedMetric],
+    numbers: Sequence[MetricNumbers],
     summaries: Mapping[str, str],
     *,
     permutations: int = 1000,
     seed: int = 0,
 ) -> Findings:
-    """Compare every changed output with its original.
+    """Compare every perturbed output with its source row.
 
     Parameters
     ----------
-    changed : Changed
-    subjects, numbers : sequences of equal length
+    rows : PerturbedRows
+    metrics, numbers : sequences of equal length
         The metric that is probed comes first.
     summaries : mapping of str to str
-        What each strategy does.
+        A description of each strategy.
     permutations, seed : int
         Of the tests.
     """
-    pairs = _Pairs(changed)
-    lines = [_subject(one, values, pairs) for one, values in zip(subjects, numbers, strict=True)]
+    pairs = _Pairs(rows)
+    subjects = [_subject(one, values, pairs) for one, values in zip(metrics, numbers, strict=True)]
+    others = {one.name: values for one, values in list(zip(metrics, numbers, strict=True))[1:]}
     return Findings(
-        tuple(_tested(lines, numbers, pairs, permutations, seed)),
-        tuple(_strategies(pairs, subjects, numbers, summaries)),
-        tuple(_attacks(pairs, subjects, numbers, summaries)),
+        tuple(_tested(subjects, numbers, pairs, permutations, seed)),
+        tuple(_strategies(pairs, numbers[0], others, summaries)),
+        tuple(_attacks(pairs, numbers[0], others, summaries)),
         tuple(_surprises(pairs, numbers[0])),
     )
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The places of changed outputs among all rows, and of their originals."""
+    """Pairs of a source row and a perturbed output, by the place of the perturbed output among all rows."""
 
-    changed: Changed
+    rows: PerturbedRows
 
-    @property
-    def usual(self) -> tuple[IntArray, IntArray]:
-        """Places of what was made worse, and of what was changed without loss."""
-        return self.where("worse"), self.where("same")
-
-    def where(self, effect: str) -> IntArray:
+    def places(self, effect: str) -> IntArray:
         """Places of the outputs with this effect."""
-        n = len(self.changed.originals)
-        return np.array([n + at for at, one in enumerate(self.changed.made) if one.effect == effect], dtype=np.int64)
+        n = len(self.rows.sources)
+        return np.array([n + at for at, one in enumerate(self.rows.made) if one.effect == effect], dtype=np.int64)
 
-    def sides(self, values: NDArray[np.float64], places: IntArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Originals and changed outputs."""
-        return values[self.origins(places)], values[places]
+    def by_strategy(self, *effects: str) -> Iterator[tuple[Key, list[Perturbation], IntArray]]:
+        """Every strategy's perturbations, and the places of those that have an output; effects in the given order."""
+        place_of = {id(one): len(self.rows.sources) + at for at, one in enumerate(self.rows.made)}
+        found: dict[Key, list[Perturbation]] = defaultdict(list)
+        for one in self.rows.perturbations:
+            if one.effect in effects:
+                found[(one.strategy, one.effect, one.strength, one.dimension, one.origin)].append(one)
+        for key, members in sorted(found.items(), key=lambda item: effects.index(item[0][1])):
+            places = [place_of[id(one)] for one in members if one.output is not None]
+            yield key, members, np.array(places, dtype=np.int64)
 
-    def origins(self, places: IntArray) -> IntArray:
-        """Places of the originals."""
-        made, n = self.changed.made, len(self.changed.originals)
-        return np.array([made[place - n].row for place in places], dtype=np.int64)
+    def numbers(self, values: FloatArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Numbers of the source rows and of the perturbed outputs."""
+        return values[self._sources(places)], values[places]
 
     def groups(self, places: IntArray) -> list[str]:
-        """Groups of the originals."""
-        return [self.changed.groups[row] for row in self.origins(places)]
+        """Groups of the source rows."""
+        return [self.rows.groups[row] for row in self._sources(places)]
+
+    def measured(
+        self, measure: Callable[[FloatArray, FloatArray, list[str]], Figure], values: FloatArray, places: IntArray
+    ) -> Figure | None:
+        """A measure of the pairs; None if there are none."""
+        return measure(*self.numbers(values, places), self.groups(places)) if places.size else None
+
+    def _sources(self, places: IntArray) -> IntArray:
+        made, n = self.rows.made, len(self.rows.sources)
+        return np.array([made[place - n].row for place in places], dtype=np.int64)
 
 
-def _subject(one: Probed, values: Numbers, pairs: _Pairs) -> Subject:
-    line = Subject(one.name, one.label, one.kind)
+def _subject(one: ProbedMetric, values: MetricNumbers, pairs: _Pairs) -> Subject:
+    """A metric's figures over all perturbations; of one that never moves, its sensitivity alone."""
+    subject = Subject(one.name, one.label, one.kind)
     if np.isnan(values.plain).all():
         kind = one.metric.card.kind if one.metric is not None else ""
         why = (
             "its numbers come with the data, and a changed output has none" if kind == "column" else "it gave no number"
         )
-        return replace(line, lacking=why)
-    still = never_moves(values.plain[: len(pairs.changed.originals)], *(values.plain[at] for at in pairs.usual))
-    found = _sensitivity(values, pairs, pairs.where("worse"))
-    if still:
-        return replace(line, still=True, sensitivity=found)
+        return replace(subject, lacking=why)
+    worse, same = pairs.places("worse"), pairs.places("same")
+    subject = replace(subject, sensitivity=pairs.measured(sensitivity, values.plain, worse))
+    if never_moves(values.plain[: len(pairs.rows.sources)], values.plain[worse], values.plain[same]):
+        return replace(subject, still=True)
     return replace(
-        line,
-        sensitivity=found,
-        magnitude=_measured(sensitivity_magnitude, values.unit, pairs, pairs.where("worse")),
-        stability=_measured(stability, values.unit, pairs, pairs.where("same")),
+        subject,
+        magnitude=pairs.measured(sensitivity_magnitude, values.unit, worse),
+        stability=pairs.measured(stability, values.unit, same),
     )
 
 
-def _sensitivity(values: Numbers, pairs: _Pairs, places: IntArray) -> Sensitivity | None:
-    return sensitivity(*pairs.sides(values.plain, places), pairs.groups(places)) if places.size else None
-
-
-def _measured(
-    measure: Callable[..., Change], values: NDArray[np.float64], pairs: _Pairs, places: IntArray
-) -> Change | None:
-    return measure(*pairs.sides(values, places), pairs.groups(places)) if places.size else None
-
-
 def _tested(
-    lines: Sequence[Subject], numbers: Sequence[Numbers], pairs: _Pairs, permutations: int, seed: int
+    subjects: Sequence[Subject], numbers: Sequence[MetricNumbers], pairs: _Pairs, permutations: int, seed: int
 ) -> Iterator[Subject]:
-    """Each line with p-values against the first, after Holm."""
+    """Each subject with p-values against the first, after Holm."""
 
-    def p_values(effect: str) -> NDArray[np.float64]:
-        places, found = pairs.where(effect), np.full(len(lines), math.nan)
-        for at in range(1, len(lines)):
-            test = _test(effect, [numbers[0], numbers[at]], [lines[0], lines[at]], pairs, places, permutations, seed)
-            found[at] = math.nan if test is None else test.p_value
-        return holm(found)
+    def p_values(effect: str) -> list[float]:
+        compare = compare_sensitivity if effect == "worse" else compare_stability
+        places, found = pairs.places(effect), np.full(len(subjects), math.nan)
+        for at in range(1, len(subjects)):
+            both = (subjects[0], subjects[at])
+            untestable = any(one.lacking or (effect == "same" and one.still) for one in both)
+            if places.size and not untestable:
+                first, second = (
+                    pairs.numbers(one.plain if effect == "worse" else one.unit, places)
+                    for one in (numbers[0], numbers[at])
+                )
+                test = compare(first, second, pairs.groups(places), permutations=permutations, seed=seed)
+                found[at] = test.p_value
+        return [float(p) for p in holm(found)]
 
-    worse, same = p_values("worse"), p_values("same")
-    for line, p_sensitivity, p_stability in zip(lines, worse.tolist(), same.tolist(), strict=True):
-        yield replace(line, p_sensitivity=p_sensitivity, p_stability=p_stability)
-
-
-def _test(
-    effect: str,
-    both: Sequence[Numbers],
-    lines: Sequence[Subject],
-    pairs: _Pairs,
-    places: IntArray,
-    permutations: int,
-    seed: int,
-) -> PermutationTest | None:
-    if (
-        not places.size
-        or any(line.lacking for line in lines)
-        or (effect == "same" and any(line.still for line in lines))
-    ):
-        return None
-    groups = pairs.groups(places)
-    compare = compare_sensitivity if effect == "worse" else compare_stability
-    first, second = (pairs.sides(one.plain if effect == "worse" else one.unit, places) for one in both)
-    return compare(first, second, groups, permutations=permutations, seed=seed)
+    for subject, p_sensitivity, p_stability in zip(subjects, p_values("worse"), p_values("same"), strict=True):
+        yield replace(subject, p_sensitivity=p_sensitivity, p_stability=p_stability)
 
 
 def _strategies(
-    pairs: _Pairs, subjects: Sequence[Probed], numbers: Sequence[Numbers], summaries: Mapping[str, str]
+    pairs: _Pairs, own: MetricNumbers, others: Mapping[str, MetricNumbers], summaries: Mapping[str, str]
 ) -> Iterator[Strategy]:
-    for (name, effect, strength, dimension, origin), members in _by_strategy(pairs.changed, ("worse", "same")):
-        places = _places(pairs, members)
+    for (name, effect, strength, dimension, origin), members, places in pairs.by_strategy("worse", "same"):
         declined = [one.declined for one in members if one.output is None]
-        line = Strategy(
+        strategy = Strategy(
             name, effect, strength, dimension, origin, summaries.get(name, ""), places.size, len(declined),
             Counter(declined).most_common(1)[0][0] if declined else "",
         )  # fmt: skip
-        own = numbers[0]
-        if places.size == 0:
-            yield line
-        elif effect == "worse":
-            yield replace(
-                line,
-                sensitivity=_sensitivity(own, pairs, places),
-                change=_measured(score_change, own.unit, pairs, places),
-                others={one.name: _value(_sensitivity(at, pairs, places)) for one, at in _others(subjects, numbers)},
-            )
-        else:
-            yield replace(
-                line,
-                stability=_measured(stability, own.unit, pairs, places),
-                change=_measured(score_change, own.unit, pairs, places),
-                others={
-                    one.name: _value(_measured(stability, at.unit, pairs, places))
-                    for one, at in _others(subjects, numbers)
-                },
-            )
+        if places.size:
+            found: Mapping[str, Change | None]
+            strategy = replace(strategy, change=pairs.measured(score_change, own.unit, places))
+            if effect == "worse":
+                found = {name: pairs.measured(sensitivity, at.plain, places) for name, at in others.items()}
+                strategy = replace(strategy, sensitivity=pairs.measured(sensitivity, own.plain, places))
+            else:
+                found = {name: pairs.measured(stability, at.unit, places) for name, at in others.items()}
+                strategy = replace(strategy, stability=pairs.measured(stability, own.unit, places))
+            strategy = replace(strategy, others={name: one.value for name, one in found.items() if one is not None})
+        yield strategy
 
 
 def _attacks(
-    pairs: _Pairs, subjects: Sequence[Probed], numbers: Sequence[Numbers], summaries: Mapping[str, str]
+    pairs: _Pairs, own: MetricNumbers, others: Mapping[str, MetricNumbers], summaries: Mapping[str, str]
 ) -> Iterator[Attack]:
-    for (name, *_), members in _by_strategy(pairs.changed, ("attack",)):
-        places = _places(pairs, members)
-        change = _measured(score_change, numbers[0].attacked, pairs, places)
-        moved = _sensitivity(numbers[0], pairs, places)
+    for (name, *_), _, places in pairs.by_strategy("attack"):
+        change = pairs.measured(score_change, own.attacked, places)
+        moved = pairs.measured(sensitivity, own.plain, places)
         if change is None or moved is None:
             continue
-        others = {
-            one.name: _value(_measured(score_change, at.attacked, pairs, places))
-            for one, at in _others(subjects, numbers)
-        }
-        yield Attack(name, summaries.get(name, ""), name in WORTHLESS, change, moved, others)
+        found = {name: pairs.measured(score_change, at.attacked, places) for name, at in others.items()}
+        values = {name: one.value for name, one in found.items() if one is not None}
+        yield Attack(name, summaries.get(name, ""), name in WORTHLESS, change, moved, values)
 
 
-def _surprises(pairs: _Pairs, own: Numbers) -> Iterator[Surprise]:
+def _surprises(pairs: _Pairs, own: MetricNumbers) -> Iterator[Surprise]:
     """Worse outputs that rose most, or fell least, and equal ones that moved most."""
-    made, n = pairs.changed.made, len(pairs.changed.originals)
+    made, n = pairs.rows.made, len(pairs.rows.sources)
     for effect in ("worse", "same"):
-        places = pairs.where(effect)
+        places = pairs.places(effect)
         if not places.size:
             continue
-        before, after = pairs.sides(own.plain, places)
+        before, after = pairs.numbers(own.plain, places)
         size = after - before if effect == "worse" else np.abs(after - before)
-        least = (
-            0.0 if effect == "worse" else np.finfo(float).tiny
-        )  # a worse output must fall, an equal one must not move
+        # A worse output must fall, an equal one must not move.
+        least = 0.0 if effect == "worse" else np.finfo(float).tiny
         kept = [at for at in np.argsort(-size, kind="stable").tolist() if size[at] >= least]
         for at in kept[:MOST_SURPRISES]:
             one = made[places[at] - n]
-            row = pairs.changed.originals[one.row]
+            row = pairs.rows.sources[one.row]
             yield Surprise(
                 str(row["id"]), one.strategy, effect, one.strength, row_text(row).output, str(one.output),
                 float(own.raw[one.row]), float(own.raw[places[at]]),
             )  # fmt: skip
-
-
-def _by_strategy(
-    changed: Changed, effects: Sequence[str]
-) -> list[tuple[tuple[str, str, str, str, str], list[Perturbation]]]:
-    found: dict[tuple[str, str, str, str, str], list[Perturbation]] = defaultdict(list)
-    for one in changed.perturbations:
-        if one.effect in effects:
-            found[(one.strategy, one.effect, one.strength, one.dimension, one.origin)].append(one)
-    return sorted(found.items(), key=lambda item: effects.index(item[0][1]))
-
-
-def _places(pairs: _Pairs, members: Sequence[Perturbation]) -> IntArray:
-    wanted = {id(one) for one in members}
-    n = len(pairs.changed.originals)
-    return np.array([n + at for at, one in enumerate(pairs.changed.made) if id(one) in wanted], dtype=np.int64)
-
-
-def _others(subjects: Sequence[Probed], numbers: Sequence[Numbers]) -> list[tuple[Probed, Numbers]]:
-    return list(zip(subjects, numbers, strict=True))[1:]
-
-
-def _value(found: Change | None) -> float:
-    return math.nan if found is None else found.value

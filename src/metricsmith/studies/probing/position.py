@@ -1,4 +1,4 @@
-"""Whether a judge of pairs goes by the place in which an output stands."""
+"""Position bias: the preference of a judge of pairs for the place in which an output stands."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def probe_position(
     Parameters
     ----------
     prefer : callable
-        ``prefer(first, second)``: how much it prefers the first, in [0, 1]; where it raises `JudgementFailed` the
-        pair is missing, any other error is raised.
+        ``prefer(first, second)`` gives the degree to which the judge prefers the first, in [0, 1]. A pair where it
+        raises `JudgementFailed` is missing; any other error is raised.
     pairs : sequence of (row, row)
         Two outputs to one input; the group is the first row's.
     lm : dspy.LM, optional
@@ -57,6 +57,6 @@ def probe_position(
 
     orders = [order for one, other in pairs for order in ((one, other), (other, one))]
     with using(lm):
-        said = concurrently([partial(ask, *order) for order in orders], threads)
+        preferences = concurrently([partial(ask, *order) for order in orders], threads)
     groups = [group_of(one, place) for place, (one, _) in enumerate(pairs)]
-    return position_lean(said[::2], [1 - value for value in said[1::2]], groups)
+    return position_lean(preferences[::2], [1 - value for value in preferences[1::2]], groups)

@@ -1,10 +1,10 @@
-"""`Prober`: change outputs on purpose, and see what a metric makes of it."""
+"""`Prober`: perturb outputs on purpose, and measure the answer of a metric."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Literal
@@ -30,9 +30,15 @@ from metricsmith.scoring.plan import as_metric
 from metricsmith.signatures.axes import Axis
 from metricsmith.stats.resampling import MINIMUM_GROUPS
 from metricsmith.store import Store
+from metricsmith.studies.probing.data import (
+    UNITS,
+    PerturbedRows,
+    Unit,
+    draw_source_rows,
+    metric_numbers,
+    probed_metrics,
+)
 from metricsmith.studies.probing.findings import Findings, find
-from metricsmith.studies.probing.outputs import Changed, drawn
-from metricsmith.studies.probing.subjects import UNITS, Unit, numbers, probed
 from metricsmith.version import __version__
 
 __all__ = ["PERTURBERS", "Prober"]
@@ -44,7 +50,7 @@ TO_COME: tuple[tuple[Effect, int], ...] = (("worse", 1), ("worse", 2), ("worse",
 
 @dataclass(frozen=True)
 class Prober:
-    """How to probe a metric: whether it falls when quality falls, and holds still when it does not.
+    """Probes a metric: it should fall when quality falls, and hold still when quality stays.
 
     Parameters
     ----------
@@ -69,7 +75,7 @@ class Prober:
     concurrency, store, max_failure_rate, progress
         As for `score`.
     seed : int
-        Decides rows, perturbations, random scores and tests.
+        Draws rows, perturbations, random scores and tests.
 
     Raises
     ------
@@ -111,7 +117,7 @@ class Prober:
         budget: Budget | None,
         concurrency: Literal["auto"] | int | Concurrency,
     ) -> Prober:
-        """The same with these where it has none of its own."""
+        """A copy that takes these where it has none of its own."""
         return replace(
             self,
             lm=self.lm or lm,
@@ -129,8 +135,8 @@ class Prober:
             An induced metric (its components are probed along), a judge, a bank metric, or a function as `score` takes.
         rows : sequence of dspy.Example or Table
             As `make_row` builds them. Ratings are not needed; where there are any under the task's target, the best
-            rated outputs to other inputs come first where one stands in for another. A table that knows who rated
-            brings the ceiling that follows from how its raters agree.
+            rated outputs to other inputs come first where one stands in for another. A table that names the raters
+            brings the ceiling that follows from their agreement.
         task : Task, optional
             By default an induced metric's own.
 
@@ -143,33 +149,40 @@ class Prober:
         OptionError, DataError
             If an option has no meaning, or no row has an output.
         NeedsError, ModelFailure
-            If a model is needed and missing, or fails beyond the gate, or the budget runs out.
+            If a model is needed and missing, or fails more often than allowed, or the budget runs out.
         """
         started = time.perf_counter()
         raters, rows = (rows.rater_ceiling(), rows.rows) if isinstance(rows, Table) else (None, rows)
         with using(self.lm):
             task = _task(metric, task)
-            changed, sources = self._by_rule(rows, task)
-            estimated = self._estimate(metric, changed, sources, task)
+            drawn, sources = self._by_rule(rows, task)
+            estimated = self._estimate(metric, drawn, sources, task)
             with spending(self.budget, self.concurrency, expected=estimated, store=self.store, model=dspy.settings.lm):
-                changed, generated = self._by_model(changed, sources, task)
-                subjects = probed(metric, self.against)
-                every = changed.rows
+                drawn, generated = self._by_model(drawn, sources, task)
+                metrics = probed_metrics(metric, self.against)
+                every = drawn.rows
                 table = score(
-                    [one.metric for one in subjects if one.metric is not None], every, concurrency=self.concurrency,
+                    [one.metric for one in metrics if one.metric is not None], every, concurrency=self.concurrency,
                     store=self.store, max_failure_rate=self.max_failure_rate, progress=self.progress,
                 )  # fmt: skip
-            signature = self._signature(subjects[0].metric, changed)
-        attacked = np.array([False] * len(changed.originals) + [one.effect == "attack" for one in changed.made])
-        values = numbers(subjects, table, [row_text(row).output for row in every], attacked, self.unit, self.seed)
+            signature = self._signature(metrics[0].metric, drawn)
+        attacked = np.array([False] * len(drawn.sources) + [one.effect == "attack" for one in drawn.made])
+        texts = [row_text(row).output for row in every]
+        numbers = metric_numbers(metrics, table, texts, attacked, self.unit, self.seed)
         summaries = {name: one.summary for name, one in BUILTIN.items()}
         summaries |= {plan.name: plan.description for plans in generated.strategies.values() for plan in plans}
-        found = find(changed, subjects, values, summaries, seed=self.seed)
+        found = find(drawn, metrics, numbers, summaries, seed=self.seed)
+        effects = Counter(one.effect for one in drawn.made)
         return ProbeRecord(
-            title=subjects[0].label,
+            title=metrics[0].label,
             task=task,
             signature=signature,
-            counts=_counts(changed),
+            counts={
+                "rows": len(drawn.sources),
+                "groups": len(set(drawn.groups)),
+                **{effect: effects[effect] for effect in ("worse", "same", "attack")},
+                "declined": len(drawn.perturbations) - len(drawn.made),
+            },
             unit=UNITS[self.unit],
             subjects=found.subjects,
             strategies=found.strategies,
@@ -178,13 +191,13 @@ class Prober:
             judgements=table.counts(),
             usage=replace(table.usage + generated.usage, seconds=time.perf_counter() - started),
             estimated=estimated,
-            warnings=tuple(_warnings(found, changed, table.counts())),
+            warnings=tuple(_warnings(found, len(set(drawn.groups)), table.counts())),
             notes=generated.notes,
             raters=raters,
         )
 
     def estimate(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> Usage:
-        """What `probe` with the same arguments will ask of a model; sends nothing.
+        """The usage that `probe` with the same arguments will ask of a model; sends nothing.
 
         Generated perturbers may propose fewer than three strategies, and decline: then less is asked.
         """
@@ -193,82 +206,72 @@ class Prober:
             return self._estimate(metric, *self._by_rule(rows, task), task)
 
     def outlook(self, rows: Sequence[dspy.Example], task: Task) -> str:
-        """What a probe of a metric that is not there yet will take, in a sentence; sends nothing."""
-        changed, usage = self._expected(*self._by_rule(rows, task), task)
+        """A sentence on the requests of a probe of a metric that is not there yet; sends nothing."""
+        drawn, usage = self._expected(*self._by_rule(rows, task), task)
         made = f"{usage.requests} requests to change outputs, then " if usage.requests else ""
-        return f"probe: {made}{len(changed.rows)} outputs for every judge that the metric keeps"
+        return f"probe: {made}{len(drawn.rows)} outputs for every judge that the metric keeps"
 
-    def _estimate(self, metric: Metric, changed: Changed, sources: Sequence[Source], task: Task) -> Usage:
-        changed, usage = self._expected(changed, sources, task)
-        asked = [one.metric for one in probed(metric, self.against) if one.metric is not None]
-        return usage + estimate(asked, changed.rows, store=self.store)
+    def _estimate(self, metric: Metric, drawn: PerturbedRows, sources: Sequence[Source], task: Task) -> Usage:
+        drawn, usage = self._expected(drawn, sources, task)
+        asked = [one.metric for one in probed_metrics(metric, self.against) if one.metric is not None]
+        return usage + estimate(asked, drawn.rows, store=self.store)
 
-    def _expected(self, changed: Changed, sources: Sequence[Source], task: Task) -> tuple[Changed, Usage]:
-        """The outputs to be scored, with texts of about the length that a model will write, and what it is asked."""
-        usage = Usage()
-        if self.perturbers != "builtin":
-            dimensions = self._dimensions(task)
-            usage = estimate_usage(sources, self._asked_for(task), dimensions, self.strengths)
-            to_come = [
-                Perturbation(
-                    row,
-                    "",
-                    effect,
-                    strength,
-                    f"{source.output} {axis.name} {strength} {effect} {number}",
-                    "",
-                    axis.name,
-                )
-                for axis in dimensions
-                for strength in self.strengths
-                for row, source in enumerate(sources)
-                for effect, number in TO_COME
-            ]
-            changed = replace(changed, perturbations=[*changed.perturbations, *to_come])
-        return changed, usage
+    def _expected(self, drawn: PerturbedRows, sources: Sequence[Source], task: Task) -> tuple[PerturbedRows, Usage]:
+        """The outputs to be scored, with texts of about the length that a model will write, and the cost of these."""
+        if self.perturbers == "builtin":
+            return drawn, Usage()
+        dimensions = self._dimensions(task)
+        to_come = [
+            Perturbation(
+                row, "", effect, strength, f"{source.output} {axis.name} {strength} {effect} {number}", "", axis.name
+            )
+            for axis in dimensions
+            for strength in self.strengths
+            for row, source in enumerate(sources)
+            for effect, number in TO_COME
+        ]
+        usage = estimate_usage(sources, _purpose(task), dimensions, self.strengths)
+        return replace(drawn, perturbations=[*drawn.perturbations, *to_come]), usage
 
-    def _by_rule(self, rows: Sequence[dspy.Example], task: Task) -> tuple[Changed, list[Source]]:
-        """The originals with what the rules make of them, and the originals as perturbers see them."""
-        changed, places = drawn(rows, self.n, self.seed)
+    def _by_rule(self, rows: Sequence[dspy.Example], task: Task) -> tuple[PerturbedRows, list[Source]]:
+        """The source rows with the perturbations of the rules, and the source rows as perturbers see them."""
+        drawn, places = draw_source_rows(rows, self.n, self.seed)
         rated = task.target if any(row.get(task.target) is not None for row in rows) else None
         every = sources_of(rows, rated, task.scale.higher_is_better)
         sources = [every[place] for place in places]
         if self.perturbers == "generated":
-            return changed, sources
+            return drawn, sources
         made = [
             *perturb(sources, effects=("worse", "same"), strengths=self.strengths, seed=self.seed),
             *perturb(sources, effects=("attack",), seed=self.seed),
         ]
-        return replace(changed, perturbations=made), sources
+        return replace(drawn, perturbations=made), sources
 
     def _by_model(
-        self, changed: Changed, sources: Sequence[Source], task: Task
-    ) -> tuple[Changed, GeneratedPerturbations]:
-        """The same with what a model makes of them, and its own account."""
+        self, drawn: PerturbedRows, sources: Sequence[Source], task: Task
+    ) -> tuple[PerturbedRows, GeneratedPerturbations]:
+        """The same rows with the perturbations of a model too, and the record of their generation."""
         if self.perturbers == "builtin":
-            return changed, GeneratedPerturbations()
+            return drawn, GeneratedPerturbations()
         done = generate(
-            sources, self._asked_for(task), self._dimensions(task), self.strengths, groups=changed.groups,
+            sources, _purpose(task), self._dimensions(task), self.strengths, groups=drawn.groups,
             concurrency=self.concurrency, seed=self.seed,
         )  # fmt: skip
-        return replace(changed, perturbations=[*changed.perturbations, *done.perturbations]), done
-
-    def _asked_for(self, task: Task) -> str:
-        """What the outputs are made for, as a model is told."""
-        return task.description or f"outputs that are rated by {task.target}"
+        return replace(drawn, perturbations=[*drawn.perturbations, *done.perturbations]), done
 
     def _dimensions(self, task: Task) -> list[Axis]:
         named = [name.partition(":") for name in self.dimensions or (task.target or "quality",)]
         parts = [(name.strip(), meaning.strip()) for name, _, meaning in named]
         return [Axis(name=name, meaning=meaning or f"how good the output is in {name}") for name, meaning in parts]
 
-    def _signature(self, metric: Metric, changed: Changed) -> str:
-        outputs = content_hash([row.toDict() for row in changed.rows])
+    def _signature(self, metric: Metric, drawn: PerturbedRows) -> str:
+        """The signature line: everything on which the numbers depend."""
+        outputs = content_hash([row.toDict() for row in drawn.rows])
         return " | ".join(
             [
                 f"metricsmith {__version__}",
                 f"probe of {metric.name} {metric.fingerprint()[:12]}",
-                f"{len(changed.originals)} outputs, {len(changed.made)} changed, sha256:{outputs}",
+                f"{len(drawn.sources)} outputs, {len(drawn.made)} changed, sha256:{outputs}",
                 f"perturbers {self.perturbers}, {' and '.join(self.strengths)}, unit {self.unit}",
                 *([f"dimensions {', '.join(self.dimensions)}"] if self.dimensions else []),
                 *([f"against {', '.join(as_metric(one).name for one in self.against)}"] if self.against else []),
@@ -283,18 +286,13 @@ def _task(metric: Metric, task: Task | None) -> Task:
     return metric.task if isinstance(metric, InducedMetric) else Task("", "", Scale(0, 1))
 
 
-def _counts(changed: Changed) -> dict[str, int]:
-    effects = Counter(one.effect for one in changed.made)
-    return {
-        "rows": len(changed.originals),
-        "groups": len(set(changed.groups)),
-        **{effect: effects[effect] for effect in ("worse", "same", "attack")},
-        "declined": len(changed.perturbations) - len(changed.made),
-    }
+def _purpose(task: Task) -> str:
+    """The purpose of the outputs, as a model is told."""
+    return task.description or f"outputs that are rated by {task.target}"
 
 
-def _warnings(found: Findings, changed: Changed, judgements: Any) -> list[str]:
-    groups, warnings = len(set(changed.groups)), []
+def _warnings(found: Findings, groups: int, judgements: Mapping[str, int]) -> list[str]:
+    warnings = []
     if groups < MINIMUM_GROUPS:
         warnings.append(f"the outputs are of {groups} groups: intervals are rough, and tests find little")
     warnings += [

@@ -1,4 +1,4 @@
-"""What every method of a comparison is given: the same rows on the same sides, and existing scores computed once."""
+"""The data of a comparison, the same for every method: one split of the rows, and existing scores computed once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.records import Task
 from metricsmith.scoring import ScoreTable, score
 
-__all__ = ["Parts", "Setting", "divide", "prepare"]
+__all__ = ["ComparisonData", "ThreeWaySplit", "comparison_data", "three_way_split"]
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The rated rows of the three sides; no group stands on two of them."""
+class ThreeWaySplit:
+    """Rated rows to train, to validate and to test on; no group stands in two of the three."""
 
     train: Rated
     validation: Rated
@@ -38,27 +38,27 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a method may use. Ratings of the test rows are for the comparison alone: no method reads them.
+class ComparisonData:
+    """The data that a method may use. Ratings of the test rows are for the comparison alone: no method reads them.
 
     Parameters
     ----------
     task : Task
-    parts : Parts
+    split : ThreeWaySplit
     options : Options
-        Those of AutoMetrics; the other methods take model, store, concurrency, gate and bank from them.
+        Those of AutoMetrics; the other methods take model, store, concurrency, allowed failures and bank from them.
     guideline : str
-        What the raters were told; may be empty.
+        The guideline that the raters were given; may be empty.
     dimensions : int
-        How many DnA-Eval judges by.
+        Number of dimensions that DnA-Eval judges by.
     warnings : tuple of str
-        What speaks against the data.
+        Doubts about the data.
     sparse : dict of str to str
         Candidates of AutoMetrics that lack values, with the share of rows; it fills as seeds are run.
     """
 
     task: Task
-    parts: Parts
+    split: ThreeWaySplit
     options: Options
     guideline: str = ""
     dimensions: int = 3
@@ -67,24 +67,24 @@ class Setting:
 
     @cached_property
     def learned(self) -> Rated:
-        """The rows whose ratings a method that chooses nothing may learn from: training and validation rows."""
-        return self.parts.train + self.parts.validation
+        """Training and validation rows: those that a method without a choice of its own learns from."""
+        return self.split.train + self.split.validation
 
     @property
     def test(self) -> Rated:
         """The rows that all methods are compared on."""
-        return self.parts.test
+        return self.split.test
 
     @property
     def instruction(self) -> str:
-        """The guideline, or what the task says where there is none."""
+        """The guideline, or the task's description where there is none."""
         return self.guideline.strip() or self.task.description.strip()
 
     @cached_property
     def existing_metrics(self) -> tuple[Metric, ...]:
-        """Bank metrics and columns that half of the rows can feed, with no choice among them; empty if there are none.
+        """All bank metrics and score columns that have their inputs in half of the rows; empty if there are none.
 
-        The baselines have ways of their own with missing scores, so that these do not rule a metric out.
+        The baselines handle missing scores in their own ways, so that these do not rule a metric out.
         """
         has_text = any(row.get("output") for row in self.learned.rows)
         sources = replace(self.options.sources, k=10**9, panel=False, allow_missing=True, own=())  # own: AutoMetrics'
@@ -96,7 +96,7 @@ class Setting:
 
     @cached_property
     def existing(self) -> ScoreTable:
-        """Their scores, computed once: learned rows first, then test rows."""
+        """The scores of the existing metrics, computed once: learned rows first, then test rows."""
         options = {**self.options.scoring, "progress": False}
         return score(self.existing_metrics, [*self.learned.rows, *self.test.rows], **options)
 
@@ -108,7 +108,7 @@ class Setting:
     @property
     def validation_scores(self) -> FloatArray:
         """Existing scores of the validation rows."""
-        return self.learned_scores[len(self.parts.train) :]
+        return self.learned_scores[len(self.split.train) :]
 
     @property
     def test_scores(self) -> FloatArray:
@@ -116,32 +116,33 @@ class Setting:
         return self.existing.run()[len(self.learned) :]
 
 
-def prepare(
+def comparison_data(
     table: Table, task: Task, options: Options, *, fraction: float, validation: float, guideline: str, dimensions: int
-) -> Setting:
-    """The setting of a comparison."""
+) -> ComparisonData:
+    """Split the rated rows of a table; rows that the caller's own metrics have learned from are training rows."""
     if isinstance(dimensions, bool) or dimensions < 1:
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
     rated = Rated.of(table.subset(table.rated()).rows, task.target)
     warnings = options.sources.check_columns(rated.rows, task.target)
-    parts = Parts(rated, rated, rated)
+    parts = ThreeWaySplit(rated, rated, rated)
 
     def split(learned: NDArray[np.bool_]) -> Sides:
-        """Rows that the caller's own metrics have learned from are training rows, whatever becomes of the others."""
+        """Split the rows that are not learned from, and put the others to the training rows."""
         nonlocal parts
         rest = table.subset(table.rated()[~learned])
-        parts = divide(rest, task, fraction=fraction, validation=validation, seed=options.seed)
+        parts = three_way_split(rest, task, fraction=fraction, validation=validation, seed=options.seed)
         parts = replace(parts, train=parts.train + rated.take(np.flatnonzero(learned)))
         return Sides("holdout", parts.train + parts.validation, parts.test)
 
     sides, own = set_apart(options.sources.own, rated, split)
     options = replace(options, sources=replace(options.sources, own=own))
     check_learnable(parts.train.ratings)
-    return Setting(task, parts, options, guideline, dimensions, (*warnings, *sides.warnings, *sides.notes))
+    notes = (*warnings, *sides.warnings, *sides.notes)
+    return ComparisonData(task, parts, options, guideline, dimensions, notes)
 
 
-def divide(table: Table, task: Task, *, fraction: float, validation: float, seed: int) -> Parts:
-    """Training, validation and test rows by group.
+def three_way_split(table: Table, task: Task, *, fraction: float, validation: float, seed: int) -> ThreeWaySplit:
+    """Split rated rows into training, validation and test rows by group.
 
     Parameters
     ----------
@@ -176,4 +177,4 @@ def divide(table: Table, task: Task, *, fraction: float, validation: float, seed
     rest = part.subset(outer.train)
     inner = holdout(rest.groups, rest.texts, fraction=validation / (1 - fraction), seed=seed, ratings=rest.ratings)
     learned = rated.take(outer.train)
-    return Parts(learned.take(inner.train), learned.take(inner.test), rated.take(outer.test))
+    return ThreeWaySplit(learned.take(inner.train), learned.take(inner.test), rated.take(outer.test))

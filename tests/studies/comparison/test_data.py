@@ -1,4 +1,4 @@
-"""The sides of a comparison."""
+"""The split of a comparison."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.studies.comparison.setting import divide, prepare
+from metricsmith.studies.comparison.data import comparison_data, three_way_split
 from owned import memory, words
 from planted import TASK, planted_rows
 from rated import as_table
@@ -29,20 +29,20 @@ def table(groups=20, each=3, seed=0):
     return read_table(pd.DataFrame(lines), target="rating", output="text", group="group", scale="1:5")
 
 
-def sides(**options):
+def split(**options):
     rows = table(options.pop("groups", 20))
-    return divide(rows, rows.task, **{"fraction": 0.3, "validation": 0.2, "seed": 0, **options})
+    return three_way_split(rows, rows.task, **{"fraction": 0.3, "validation": 0.2, "seed": 0, **options})
 
 
 def test_the_shares_are_those_of_the_paper():
-    parts = sides()
+    parts = split()
     assert [len(side) for side in (parts.train, parts.validation, parts.test)] == [30, 12, 18]
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1000), st.floats(0.1, 0.4), st.floats(0.1, 0.4), st.integers(6, 20))
 def test_no_group_stands_on_two_sides_and_no_row_is_lost(seed, fraction, validation, groups):
-    parts = sides(seed=seed, fraction=fraction, validation=validation, groups=groups)
+    parts = split(seed=seed, fraction=fraction, validation=validation, groups=groups)
     three = [set(side.groups) for side in (parts.train, parts.validation, parts.test)]
     assert all(three)
     assert sum(map(len, three)) == len(set.union(*three)) == groups
@@ -50,18 +50,18 @@ def test_no_group_stands_on_two_sides_and_no_row_is_lost(seed, fraction, validat
 
 
 def test_the_seed_decides():
-    assert sides(seed=1).test.groups == sides(seed=1).test.groups != sides(seed=2).test.groups
+    assert split(seed=1).test.groups == split(seed=1).test.groups != split(seed=2).test.groups
 
 
 @pytest.mark.parametrize(("fraction", "validation"), [(0, 0.2), (0.3, 0), (0.5, 0.5), (float("nan"), 0.2)])
 def test_impossible_shares_are_refused(fraction, validation):
     with pytest.raises(OptionError, match="both must be above 0"):
-        sides(fraction=fraction, validation=validation)
+        split(fraction=fraction, validation=validation)
 
 
 def test_three_groups_are_needed():
     with pytest.raises(DataError, match=r"2 groups.*--group"):
-        divide(table(2, 5), table().task, fraction=0.3, validation=0.2, seed=0)
+        three_way_split(table(2, 5), table().task, fraction=0.3, validation=0.2, seed=0)
 
 
 def test_rows_that_own_metrics_learned_from_are_training_rows_and_no_existing_metric_is_own():
@@ -70,14 +70,14 @@ def test_rows_that_own_metrics_learned_from_are_training_rows_and_no_existing_me
     options = AutoMetrics(TASK, metrics=[memory(shown), words], bank="none", columns=["good"]).options
     for seed in range(4):
         chosen = replace(options, seed=seed)
-        setting = prepare(as_table(rows), TASK, chosen, fraction=0.3, validation=0.2, guideline="", dimensions=3)
-        parts = setting.parts
+        data = comparison_data(as_table(rows), TASK, chosen, fraction=0.3, validation=0.2, guideline="", dimensions=3)
+        parts = data.split
         assert {"s2", "s5", "s8"} <= set(parts.train.groups)
         assert {"s2", "s5", "s8"}.isdisjoint({*parts.validation.groups, *parts.test.groups})
         assert len(parts.train) + len(parts.validation) + len(parts.test) == 90
-        assert "9 rated rows are learned from and never tested on" in setting.warnings[-1]
-        assert [metric.name for metric in setting.existing_metrics] == ["good"]
+        assert "9 rated rows are learned from and never tested on" in data.warnings[-1]
+        assert [metric.name for metric in data.existing_metrics] == ["good"]
     whole = AutoMetrics(TASK, metrics=[memory(rows), words], bank="none", columns=["good"]).options
-    setting = prepare(as_table(rows), TASK, whole, fraction=0.3, validation=0.2, guideline="", dimensions=3)
-    assert [metric.name for metric in setting.options.sources.own] == ["words"]
-    assert "Your metric 'memory' is left out" in setting.warnings[0]
+    data = comparison_data(as_table(rows), TASK, whole, fraction=0.3, validation=0.2, guideline="", dimensions=3)
+    assert [metric.name for metric in data.options.sources.own] == ["words"]
+    assert "Your metric 'memory' is left out" in data.warnings[0]

@@ -12,8 +12,8 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.report.comparison.record import MethodResult
 from metricsmith.stats.agreement import paired_agreement
 from metricsmith.stats.correlation import kendall_tau_b
-from metricsmith.studies.comparison.figures import against, common_rows, measured
 from metricsmith.studies.comparison.methods import Predicted
+from metricsmith.studies.comparison.run import common_rows, with_agreement, with_difference
 
 NAN = math.nan
 RATINGS = np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 6)
@@ -25,7 +25,7 @@ def predicted(seeds=2, seed=0):
 
 
 def line(values):
-    return measured(MethodResult("m", "M", False), [Predicted(row) for row in values], values, TEST)
+    return with_agreement(MethodResult("m", "M", False), [Predicted(row) for row in values], values, TEST)
 
 
 def test_methods_are_measured_on_the_rows_that_all_of_them_predict_in_every_seed():
@@ -35,7 +35,7 @@ def test_methods_are_measured_on_the_rows_that_all_of_them_predict_in_every_seed
     for values, whole in zip(shared.values(), (first, second), strict=True):
         assert np.isnan(values[:, [0, 29]]).all()
         np.testing.assert_array_equal(values[:, 1:29], whole[:, 1:29])
-    found = measured(MethodResult("a", "A", False), [Predicted(row) for row in first], shared["a"], TEST)
+    found = with_agreement(MethodResult("a", "A", False), [Predicted(row) for row in first], shared["a"], TEST)
     assert found.n == 28
     assert found.taus == tuple(kendall_tau_b(row[1:29], RATINGS[1:29]) for row in first)
     assert found.remarks == (
@@ -57,7 +57,7 @@ def test_a_method_that_lacks_most_rows_takes_none_from_the_others(missing, narro
 
 def test_the_difference_of_one_run_is_that_of_the_induction_report():
     first, second = predicted(1), predicted(1, seed=1)
-    found = against(line(second), first, second, TEST, 0)
+    found = with_difference(line(second), first, second, TEST, 0)
     block = paired_agreement(first[0], second[0], RATINGS, TEST.groups)
     assert found.difference == pytest.approx(block.kendall_tau_b)
     assert (found.difference_interval.low, found.difference_interval.high) == (block.ci_low, block.ci_high)
