@@ -11,10 +11,9 @@ from dspy.utils import DummyLM
 from loopback import serve
 from metricsmith.errors import ModelFailure, NeedsError
 from metricsmith.model_calls import calls
-from metricsmith.model_calls.calls import model_call
+from metricsmith.model_calls.calls import model_call, private_copy
 from metricsmith.model_calls.flow import Flow, use
 from metricsmith.model_calls.limits import Budget, Concurrency
-from metricsmith.model_calls.requests import private_copy
 from metricsmith.records import Status
 
 

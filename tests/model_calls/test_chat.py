@@ -6,7 +6,7 @@ import dspy
 import pytest
 from pydantic import BaseModel
 
-from metricsmith.model_calls.chat import Chat
+from metricsmith.model_calls.adapters import Chat
 from metricsmith.signatures.axes import ProposeAxes
 from metricsmith.signatures.judgement import JudgeCriterion, JudgeRubric
 from metricsmith.signatures.rubric import WriteRubric

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from metricsmith.model_calls.dspy_internals import price_list
-from metricsmith.model_calls.prices import price
+from metricsmith.model_calls.limits import price
 
 
 def test_an_unknown_price_is_unknown_and_not_nothing():
@@ -32,7 +32,7 @@ def test_the_rates_are_those_of_litellm():
 
 def test_a_price_loads_no_client_library():
     program = (
-        "import sys; from metricsmith.model_calls.prices import price; price('openai/gpt-4o-mini', 1, 1)\n"
+        "import sys; from metricsmith.model_calls.limits import price; price('openai/gpt-4o-mini', 1, 1)\n"
         "raise SystemExit(', '.join(sorted({'litellm', 'openai', 'nltk'} & set(sys.modules))) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)

@@ -10,9 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from metricsmith.model_calls.adapters import Channel
+from metricsmith.model_calls.adapters import Channel, Chat
 from metricsmith.model_calls.admission import Gate
-from metricsmith.model_calls.chat import Chat
 from metricsmith.model_calls.reading import read, read_plain
 from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation
 from metricsmith.signatures.judgement import JudgeByGuideline, JudgeCriterion

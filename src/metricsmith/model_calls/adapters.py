@@ -10,22 +10,30 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import dspy
 from dspy.adapters.chat_adapter import FieldInfoWithName
-from dspy.adapters.utils import translate_field_type
+from dspy.adapters.utils import format_field_value, translate_field_type
 from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.errors import OptionError
 from metricsmith.model_calls.admission import Gate
-from metricsmith.model_calls.chat import Chat
 from metricsmith.model_calls.dspy_internals import Reader, copied, output_text, plain, record_by
 from metricsmith.model_calls.reading import Unreadable, read, whole
 
 __all__ = [
-    "ADAPTER_NAMES", "Channel", "ChoicesChannel", "Repair", "Replay", "adapter_in_force", "adapter_name",
-    "messages_of", "reading_exactly",
-]  # fmt: skip
+    "ADAPTER_NAMES",
+    "Channel",
+    "Chat",
+    "ChoicesChannel",
+    "Repair",
+    "Replay",
+    "adapter_in_force",
+    "adapter_name",
+    "messages_of",
+    "reading_exactly",
+]
 
 LONGEST_ANSWER = 4_000  # characters of an unusable answer that the model is shown again
 NAMES = {
@@ -256,3 +264,56 @@ class Replay(dspy.ChatAdapter):  # type: ignore[misc]
     def __call__(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
         """Answer without a request."""
         return [dict(self.fields)]
+
+
+class Chat(dspy.ChatAdapter):  # type: ignore[misc]
+    """Writes what `dspy.ChatAdapter` writes, to the letter."""
+
+    def format_system_message(self, signature: type[dspy.Signature]) -> str:
+        """The system message, remembered as long as instructions and field descriptions stay the same."""
+        text: str = _remembered(signature, "system", super().format_system_message)
+        return text
+
+    def user_message_output_requirements(self, signature: type[dspy.Signature]) -> str:
+        """The reminder of the form, remembered likewise."""
+        text: str = _remembered(signature, "reminder", super().user_message_output_requirements)
+        return text
+
+    def format_user_message_content(
+        self,
+        signature: type[dspy.Signature],
+        inputs: dict[str, Any],
+        prefix: str = "",
+        suffix: str = "",
+        main_request: bool = False,
+    ) -> str:
+        """Field after field; a plain text is its own serialization."""
+        parts = [prefix]
+        for name, info in signature.input_fields.items():
+            if name in inputs:
+                value = inputs[name]
+                text = value if type(value) is str else format_field_value(field_info=info, value=value)
+                parts.append(f"[[ ## {name} ## ]]\n{text}")
+        if main_request:
+            parts.append(self.user_message_output_requirements(signature))
+        parts.append(suffix)
+        return "\n\n".join(parts).strip()
+
+
+_MEMORY: WeakKeyDictionary[type[dspy.Signature], dict[str, tuple[Any, str]]] = WeakKeyDictionary()
+
+
+def _remembered(signature: type[dspy.Signature], what: str, write: Any) -> str:
+    """What `write` makes of a signature; made again when anything in the signature has changed."""
+    now = (
+        signature.__doc__,
+        tuple(
+            (name, field.annotation, tuple(sorted((field.json_schema_extra or {}).items(), key=lambda item: item[0])))
+            for name, field in signature.model_fields.items()
+        ),
+    )
+    memory = _MEMORY.setdefault(signature, {})
+    known = memory.get(what)
+    if known is None or known[0] != now:
+        known = memory[what] = (now, write(signature))
+    return known[1]

@@ -1,15 +1,26 @@
-"""Limits of a run: its costs, its pace and its failures, as plain values that the caller chooses."""
+"""Limits of a run, as plain values that the caller chooses, and estimates of what requests cost."""
 
 from __future__ import annotations
 
+import math
+import os
 import sys
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Literal, Self
 
 from metricsmith.errors import OptionError
+from metricsmith.model_calls.dspy_internals import price_list
 from metricsmith.records import Usage
 
-__all__ = ["Budget", "Concurrency", "PerJudge"]
+__all__ = [
+    "Budget",
+    "Concurrency",
+    "PerJudge",
+    "estimate_tokens",
+    "offline_prices",
+    "price",
+]
 
 MOST = 64  # requests in flight: more gained nothing on two cores, and threads cost memory
 
@@ -170,3 +181,42 @@ class PerJudge:
 def _is_number(value: object, whole: bool = False) -> bool:
     """Whether a value is a number, and no truth value."""
     return isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+
+
+def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
+    """US dollars of so many tokens, None for a model that the list does not know.
+
+    Parameters
+    ----------
+    model : str
+        As DSPy names it, with or without its provider.
+    prompt_tokens, completion_tokens : int
+    """
+    rates = _rates(model)
+    return None if rates is None else float(prompt_tokens * rates[0] + completion_tokens * rates[1])
+
+
+@lru_cache(maxsize=256)
+def _rates(model: str) -> tuple[float, float] | None:
+    """US dollars a token of prompt and answer."""
+    offline_prices()
+    prices = price_list()
+    entry = prices.get(model) or prices.get(model.split("/", 1)[-1]) or {}
+    if "input_cost_per_token" not in entry:
+        return None
+    return entry["input_cost_per_token"], entry.get("output_cost_per_token", 0.0)
+
+
+def offline_prices() -> None:
+    """Keep DSPy and litellm, which ask the network for prices at first use, to the lists that they bring along."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate tokens: four ASCII characters, or one other character, make a token.
+
+    English runs at about four characters a token in the common byte-pair vocabularies; scripts that
+    those vocabularies split finely come out too high rather than too low.
+    """
+    ascii_characters = sum(character.isascii() for character in text)
+    return math.ceil(ascii_characters / 4) + len(text) - ascii_characters

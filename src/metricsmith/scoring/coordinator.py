@@ -22,13 +22,10 @@ from metricsmith.model_calls import flow as flows
 from metricsmith.model_calls.flow import Flow
 from metricsmith.model_calls.limits import PerJudge
 from metricsmith.records import Judgement, Status, Usage
-from metricsmith.scoring.batches import batches
-from metricsmith.scoring.jobs import jobs
+from metricsmith.scoring.jobs import Done, Job, Workers, batches, jobs
 from metricsmith.scoring.plan import Plan
-from metricsmith.scoring.results import ANSWERED_BADLY, PENDING, Results
-from metricsmith.scoring.rounds import Rounds
+from metricsmith.scoring.results import ANSWERED_BADLY, PENDING, Results, Rounds
 from metricsmith.scoring.table import ScoreTable
-from metricsmith.scoring.workers import Done, Job, Workers
 from metricsmith.store import Entry, Key, Store
 
 __all__ = ["Coordinator"]
