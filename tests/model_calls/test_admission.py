@@ -15,10 +15,11 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.metric import make_row
-from metricsmith.model_calls.admission import Gate, cost_of, gated
 from metricsmith.model_calls.calls import model_call
-from metricsmith.model_calls.flow import Flow, use
+from metricsmith.model_calls.dspy_internals import entry_usage, metered
 from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.metering import RequestMeter
+from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.optimizers.tuning.metered import Meter
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status, Usage
@@ -45,7 +46,7 @@ class Direct(dspy.Module):
 
 
 def flow(high=4, **budget):
-    return Flow(Concurrency(1, high), Budget(**budget))
+    return RateLimiter(Concurrency(1, high), Budget(**budget))
 
 
 def test_each_request_of_a_module_is_admitted_and_paid():
@@ -150,27 +151,27 @@ def test_a_model_may_be_copied_deeply_in_a_module():
 
 
 def test_an_answer_without_a_history_entry_is_still_one_request():
-    gate = Gate(flow())
+    gate = RequestMeter(flow())
     assert gate.send(None, lambda: "answer") == "answer"
-    assert gate.flow.spent.requests == 1
-    gate = Gate(flow())
+    assert gate.limiter.spent.requests == 1
+    gate = RequestMeter(flow())
     gate.send(None, lambda: gate.record({"usage": {"prompt_tokens": 5, "completion_tokens": 1}}))
-    assert gate.flow.spent == Usage(1, 5, 1)
+    assert gate.limiter.spent == Usage(1, 5, 1)
 
 
 def test_an_error_of_the_senders_own_is_booked_as_one_request():
-    gate = Gate(flow())
+    gate = RequestMeter(flow())
     with pytest.raises(ZeroDivisionError):
         gate.send(None, lambda: 1 / 0)
-    assert (gate.flow.spent, gate.flow.in_flight) == (Usage(requests=1), 0)
+    assert (gate.limiter.spent, gate.limiter.in_flight) == (Usage(requests=1), 0)
     assert gate.usage == Usage()
 
 
 def test_a_gated_model_is_still_what_it_was():
     with serve(lambda prompt: {"answer": 3}) as server:
         plain = server.lm()
-        lm = gated(plain.copy())
-        again = gated(lm.copy())
+        lm = metered(plain.copy())
+        again = metered(lm.copy())
     assert isinstance(lm, dspy.LM)
     assert type(again) is type(lm) is not type(plain)
     assert type(lm).__name__ == "LM"
@@ -181,8 +182,8 @@ def test_answers_from_the_cache_cost_nothing():
     class Response:
         cache_hit = True
 
-    assert cost_of({"usage": {}, "response": Response()}) == Usage()
-    assert cost_of({"usage": {"prompt_tokens": 7, "completion_tokens": 2}, "cost": 0.5}) == Usage(1, 7, 2, 0.5)
+    assert entry_usage({"usage": {}, "response": Response()}) == Usage()
+    assert entry_usage({"usage": {"prompt_tokens": 7, "completion_tokens": 2}, "cost": 0.5}) == Usage(1, 7, 2, 0.5)
 
 
 @pytest.mark.parametrize("engine", ["auto", "litellm"])
@@ -257,18 +258,18 @@ def test_a_models_own_n_is_not_used(place):
         assert lm.kwargs["n"] == (5 if place != "judge" else None)
         meter = Meter(flow(requests=9))
         assert len(meter.wrap(server.lm(n=5))("Say it.")) == 1
-        assert meter.gate.flow.spent.requests == server.requests - 4 == 1
+        assert meter.gate.limiter.spent.requests == server.requests - 4 == 1
 
 
 def test_several_requests_for_several_answers_are_counted_as_that():
     with serve(lambda prompt: {"answer": 3}) as server:
         meter = Meter(flow())
         assert len(meter.wrap(server.lm())("Say it.", n=3)) == 3
-    assert meter.gate.flow.spent.requests == server.requests == 3
+    assert meter.gate.limiter.spent.requests == server.requests == 3
 
 
 def test_an_error_of_our_own_is_not_the_models_answer():
-    class Broken(Flow):
+    class Broken(RateLimiter):
         def enter(self):
             raise OverflowError("timestamp out of range for platform time_t")
 

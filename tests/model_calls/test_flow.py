@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from flows import ONE, Hand, ask, proven
 from metricsmith.errors import JudgementFailed
-from metricsmith.model_calls.flow import Clock, Flow, Outcome, in_force, span, spanning, use
-from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.limits import Budget, Concurrency, RequestEnd
+from metricsmith.model_calls.rate_limiter import Clock, RateLimiter, in_force, span, spanning, use
 from metricsmith.records import Status, Usage
 
 
 def test_before_the_first_answer_four_may_ask():
-    flow = Flow(Concurrency(64, 64), clock=Hand())
+    flow = RateLimiter(Concurrency(64, 64), clock=Hand())
     tickets = [flow.enter() for _ in range(4)]
     with pytest.raises(AssertionError, match="would wait"):
         flow.enter()
-    flow.leave(tickets[0], Outcome.FAILED, ONE)
+    flow.leave(tickets[0], RequestEnd.FAILED, ONE)
     assert flow.limit == 4
-    flow.leave(tickets[1], Outcome.ANSWERED, ONE)
+    flow.leave(tickets[1], RequestEnd.ANSWERED, ONE)
     assert flow.limit == 64
 
 
@@ -38,13 +38,13 @@ def test_tokens_per_minute_are_kept_by_what_requests_really_take():
     for _ in range(4):
         ticket = flow.enter()
         starts.append(ticket.started)
-        flow.leave(ticket, Outcome.ANSWERED, ONE)
+        flow.leave(ticket, RequestEnd.ANSWERED, ONE)
     # The first request took 100 tokens, so the next one may start 10 s after it, and so on.
     assert starts == pytest.approx([10.0, 20.0, 30.0, 40.0], abs=0.2)
 
 
 def test_a_budget_of_requests_is_never_overshot_by_threads():
-    flow = Flow(Concurrency(64, 64), Budget(requests=100))
+    flow = RateLimiter(Concurrency(64, 64), Budget(requests=100))
     done, spent = [], []
 
     def work():
@@ -55,7 +55,7 @@ def test_a_budget_of_requests_is_never_overshot_by_threads():
                 spent.append(problem.status)
                 return
             done.append(1)
-            flow.leave(ticket, Outcome.ANSWERED, ONE)
+            flow.leave(ticket, RequestEnd.ANSWERED, ONE)
 
     threads = [threading.Thread(target=work) for _ in range(64)]
     for thread in threads:
@@ -72,7 +72,7 @@ def test_a_budget_of_requests_is_never_overshot_by_threads():
 )
 def test_nothing_is_asked_beyond_a_budget(budget, words):
     clock = Hand()
-    flow = Flow(Concurrency(8, 8), budget, clock=clock)
+    flow = RateLimiter(Concurrency(8, 8), budget, clock=clock)
     for _ in range(3):  # .1 s, 100 tokens and .01 dollars each: the third passes the limit, the fourth is refused
         ask(flow, clock)
     with pytest.raises(JudgementFailed, match=words) as caught:
@@ -89,8 +89,8 @@ def test_near_the_end_of_a_budget_requests_wait_for_what_the_others_cost(budget)
     second = flow.enter()  # as much again expected: 300 of 350
     with pytest.raises(AssertionError, match="would wait"):
         flow.enter()
-    flow.leave(first, Outcome.ANSWERED, Usage(1, 20, 5, 0.0025))
-    flow.leave(second, Outcome.ANSWERED, Usage(1, 20, 5, 0.0025))
+    flow.leave(first, RequestEnd.ANSWERED, Usage(1, 20, 5, 0.0025))
+    flow.leave(second, RequestEnd.ANSWERED, Usage(1, 20, 5, 0.0025))
     flow.enter()
 
 
@@ -123,10 +123,10 @@ def test_an_answer_from_a_cache_needs_neither_tokens_nor_a_price():
 
 def test_a_server_that_refuses_from_the_start_is_asked_four_times():
     clock = Hand()
-    flow = Flow(Concurrency(64, 64), clock=clock)
+    flow = RateLimiter(Concurrency(64, 64), clock=clock)
     for number in range(4):
         assert flow.hopeless == ""
-        ask(flow, clock, Outcome.HOPELESS, message=f"wrong key {number}")
+        ask(flow, clock, RequestEnd.HOPELESS, message=f"wrong key {number}")
     assert flow.hopeless == "wrong key 3"
     with pytest.raises(JudgementFailed, match="refuses to work: wrong key 3") as caught:
         flow.enter()
@@ -136,25 +136,25 @@ def test_a_server_that_refuses_from_the_start_is_asked_four_times():
 def test_a_server_that_has_answered_may_refuse_nineteen_in_a_row():
     flow, clock = proven(Concurrency(64, 64))
     for _ in range(19):
-        ask(flow, clock, Outcome.HOPELESS, message="too long")
+        ask(flow, clock, RequestEnd.HOPELESS, message="too long")
     ask(flow, clock)
     for _ in range(19):
-        ask(flow, clock, Outcome.HOPELESS, message="too long")
+        ask(flow, clock, RequestEnd.HOPELESS, message="too long")
     assert flow.hopeless == ""
-    ask(flow, clock, Outcome.HOPELESS, message="expired")
+    ask(flow, clock, RequestEnd.HOPELESS, message="expired")
     assert flow.hopeless == "expired"
 
 
 def test_a_pause_stays_inside_the_time_budget():
     clock = Hand()
-    flow = Flow(Concurrency(8, 8), Budget(seconds=2.0), clock=clock)
+    flow = RateLimiter(Concurrency(8, 8), Budget(seconds=2.0), clock=clock)
     assert flow.pause(1.5)
     assert not flow.pause(1.0)
     assert clock.time == 1.5  # the second one was not waited out
 
 
 def test_stop_wakes_those_who_wait_and_those_who_pause():
-    flow = Flow(Concurrency(1, 1))
+    flow = RateLimiter(Concurrency(1, 1))
     flow.enter()
     ended = []
 
@@ -177,7 +177,7 @@ def test_stop_wakes_those_who_wait_and_those_who_pause():
 
 
 def test_the_flow_in_force_is_that_of_the_block():
-    flow = Flow(Concurrency())
+    flow = RateLimiter(Concurrency())
     assert in_force() is None
     with use(flow):
         assert in_force() is flow
@@ -187,11 +187,11 @@ def test_the_flow_in_force_is_that_of_the_block():
 @settings(max_examples=200, deadline=None)
 @given(
     low=st.integers(1, 12), more=st.integers(0, 40), requests=st.integers(1, 60),
-    steps=st.lists(st.tuples(st.booleans(), st.sampled_from(Outcome), st.floats(0.01, 5.0)), max_size=120),
+    steps=st.lists(st.tuples(st.booleans(), st.sampled_from(RequestEnd), st.floats(0.01, 5.0)), max_size=120),
 )  # fmt: skip
 def test_whatever_happens_the_bounds_are_kept_and_the_counts_add_up(low, more, requests, steps):
     clock, out, entered, left = Hand(), [], 0, 0
-    flow = Flow(Concurrency(low, low + more), Budget(requests=requests), clock=clock, hopeless_in_a_row=10**9)
+    flow = RateLimiter(Concurrency(low, low + more), Budget(requests=requests), clock=clock, hopeless_in_a_row=10**9)
     answered = False
     for enters, outcome, seconds in steps:
         if enters and flow.in_flight < flow.limit and entered < requests:
@@ -202,7 +202,7 @@ def test_whatever_happens_the_bounds_are_kept_and_the_counts_add_up(low, more, r
             clock.time += seconds
             flow.leave(out.pop(0), outcome, ONE)
             left += 1
-            answered = answered or outcome is Outcome.ANSWERED
+            answered = answered or outcome is RequestEnd.ANSWERED
         assert (low if answered else min(low, 4)) <= flow.limit <= low + more
         assert answered or flow.limit <= 4
         assert flow.in_flight == entered - left == len(out)
@@ -213,10 +213,10 @@ def test_whatever_happens_the_bounds_are_kept_and_the_counts_add_up(low, more, r
 def spanned(concurrency=None, budget=None, count=2):
     """A flow around others, which are made inside its span and have the same clock."""
     clock = Hand()
-    around = Flow(concurrency or Concurrency(64, 64), budget, clock=clock)
+    around = RateLimiter(concurrency or Concurrency(64, 64), budget, clock=clock)
     with span(around):
         assert spanning() is around
-        inner = [Flow(Concurrency(), clock=clock) for _ in range(count)]
+        inner = [RateLimiter(Concurrency(), clock=clock) for _ in range(count)]
     assert spanning() is None
     return around, inner, clock
 
@@ -283,7 +283,7 @@ def test_a_request_whose_time_is_over_while_it_waits_outside_is_not_admitted():
     """The next request may start after sixty seconds, and the inner flow has ten."""
     around, (first, _), clock = spanned(Concurrency(1, 1, requests_per_minute=1))
     with span(around):
-        hasty = Flow(Concurrency(), Budget(seconds=10), clock=clock)
+        hasty = RateLimiter(Concurrency(), Budget(seconds=10), clock=clock)
     ask(first, clock)
     with pytest.raises(JudgementFailed, match="the budget of 10 seconds is spent") as stop:
         hasty.enter()
@@ -298,7 +298,7 @@ def test_nobody_waits_for_a_turn_inside_once_nothing_is_left_outside(budget):
     """The next request of the inner flow may start after sixty seconds."""
     around, _, clock = spanned(budget=budget)
     with span(around):
-        slow, other = (Flow(Concurrency(requests_per_minute=1), clock=clock) for _ in range(2))
+        slow, other = (RateLimiter(Concurrency(requests_per_minute=1), clock=clock) for _ in range(2))
     ask(slow, clock)
     if budget.requests:
         with pytest.raises(JudgementFailed):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from flows import ONE, ask, proven
-from metricsmith.model_calls.flow import Outcome
-from metricsmith.model_calls.limits import Concurrency
+from metricsmith.model_calls.limits import Concurrency, RequestEnd
 from metricsmith.records import Usage
 
 
 def test_a_fixed_number_never_adapts():
     flow, clock = proven(Concurrency(10, 10))
-    for outcome in (Outcome.THROTTLED, Outcome.FAILED, Outcome.ANSWERED):
+    for outcome in (RequestEnd.THROTTLED, RequestEnd.FAILED, RequestEnd.ANSWERED):
         ask(flow, clock, outcome, seconds=9.0)
     assert flow.limit == 10
 
@@ -23,7 +22,7 @@ def test_the_limit_starts_at_eight_and_rises_by_one_for_each_answer_while_it_is_
     tickets = [flow.enter() for _ in range(8)]
     clock.time += 0.1
     for ticket in tickets:
-        flow.leave(ticket, Outcome.ANSWERED, ONE)
+        flow.leave(ticket, RequestEnd.ANSWERED, ONE)
     assert flow.limit == 9  # the first of the eight left a full house, the others did not
 
 
@@ -31,38 +30,38 @@ def test_throttling_halves_the_limit_once_for_requests_that_were_out_together():
     flow, _ = proven(Concurrency(1, 64))
     tickets = [flow.enter() for _ in range(8)]
     for ticket in tickets[:3]:
-        flow.leave(ticket, Outcome.THROTTLED, ONE)
+        flow.leave(ticket, RequestEnd.THROTTLED, ONE)
     assert flow.limit == 4
     late = [flow.enter()] if flow.in_flight < flow.limit else []
     for ticket in tickets[3:]:
-        flow.leave(ticket, Outcome.THROTTLED, ONE)
+        flow.leave(ticket, RequestEnd.THROTTLED, ONE)
     assert flow.limit == 4
     late = late or [flow.enter()]
-    flow.leave(late[0], Outcome.THROTTLED, ONE)
+    flow.leave(late[0], RequestEnd.THROTTLED, ONE)
     assert flow.limit == 2
 
 
 def test_the_limit_never_falls_below_low():
     flow, clock = proven(Concurrency(3, 64))
     for _ in range(9):
-        ask(flow, clock, Outcome.THROTTLED)
+        ask(flow, clock, RequestEnd.THROTTLED)
     assert flow.limit == 3
 
 
 def test_after_throttling_the_limit_rises_by_one_in_a_round_of_answers():
     flow, clock = proven(Concurrency(1, 64))
-    ask(flow, clock, Outcome.THROTTLED)
+    ask(flow, clock, RequestEnd.THROTTLED)
     assert flow.limit == 4
     for _ in range(5):  # 4 + 1/4 + 1/4.25 + ... passes 5 with the fifth answer
         assert flow.limit == 4
         tickets = [flow.enter() for _ in range(4)]
-        flow.leave(tickets[0], Outcome.ANSWERED, ONE)
+        flow.leave(tickets[0], RequestEnd.ANSWERED, ONE)
         for ticket in tickets[1:]:
-            flow.leave(ticket, Outcome.ANSWERED, Usage())  # from a cache: nothing is learned from it
+            flow.leave(ticket, RequestEnd.ANSWERED, Usage())  # from a cache: nothing is learned from it
     assert flow.limit == 5
 
 
-@pytest.mark.parametrize("outcome", [Outcome.ANSWERED, Outcome.FAILED])  # time-outs are slow, too
+@pytest.mark.parametrize("outcome", [RequestEnd.ANSWERED, RequestEnd.FAILED])  # time-outs are slow, too
 def test_a_round_that_takes_more_than_twice_as_long_as_the_quickest_eases_the_limit(outcome):
     flow, clock = proven(Concurrency(1, 64))
     for _ in range(7):
@@ -97,7 +96,7 @@ def simulate(flow, clock, seconds, latency, throttles=lambda in_flight: False):
         out.sort(key=lambda event: event[0])
         end, ticket, refused = out.pop(0)
         clock.time = end
-        flow.leave(ticket, Outcome.THROTTLED if refused else Outcome.ANSWERED, ONE)
+        flow.leave(ticket, RequestEnd.THROTTLED if refused else RequestEnd.ANSWERED, ONE)
         if clock.time > seconds / 2:
             limits.append(flow.limit)
             answers += not refused

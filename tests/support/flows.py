@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from metricsmith.model_calls.flow import Clock, Flow, Outcome
+from metricsmith.model_calls.limits import RequestEnd
+from metricsmith.model_calls.rate_limiter import Clock, RateLimiter
 from metricsmith.records import Usage
 
 __all__ = ["ONE", "Hand", "ask", "proven"]
@@ -31,7 +32,7 @@ class Hand(Clock):
         return halted.is_set()
 
 
-def ask(flow, clock, outcome=Outcome.ANSWERED, seconds=0.1, usage=ONE, message=""):
+def ask(flow, clock, outcome=RequestEnd.ANSWERED, seconds=0.1, usage=ONE, message=""):
     ticket = flow.enter()
     clock.time += seconds
     flow.leave(ticket, outcome, usage, message)
@@ -40,6 +41,6 @@ def ask(flow, clock, outcome=Outcome.ANSWERED, seconds=0.1, usage=ONE, message="
 def proven(concurrency, budget=None):
     """A flow whose server has answered once."""
     clock = Hand()
-    flow = Flow(concurrency, budget, clock=clock)
+    flow = RateLimiter(concurrency, budget, clock=clock)
     ask(flow, clock)
     return flow, clock

@@ -21,7 +21,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.model_calls.dspy_internals import fields_apart
 
-__all__ = ["Unreadable", "read", "read_plain", "whole"]
+__all__ = ["UnreadableAnswer", "read", "read_plain", "whole"]
 
 WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,14}|0")
 NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -36,7 +36,7 @@ SHOWN = 60  # characters of a field in a message
 Pieces = dict[str, list[Any]]  # what stands in each field: texts, or the values of a JSON object; mostly one
 
 
-class Unreadable(AdapterParseError):  # type: ignore[misc]
+class UnreadableAnswer(AdapterParseError):  # type: ignore[misc]
     """An answer that cannot be read; `fault` says why, and `complaint` says it to the model that gave it."""
 
     def __init__(
@@ -64,7 +64,7 @@ def read(adapter: dspy.Adapter, signature: type[dspy.Signature], completion: str
 
     Raises
     ------
-    Unreadable
+    UnreadableAnswer
         If a field is missing, holds something else than it must, or stands there twice with different values.
     """
     text = whole(completion)
@@ -84,12 +84,12 @@ def read(adapter: dspy.Adapter, signature: type[dspy.Signature], completion: str
             pieces = _chat_pieces(signature, text)
         return _fields(signature, pieces, text)
     except _Fault as fault:
-        raise Unreadable(signature, completion, *fault.args) from fault.__cause__
+        raise UnreadableAnswer(signature, completion, *fault.args) from fault.__cause__
     except (ValueError, RecursionError, OverflowError) as problem:  # of a parser that the answer was given to
         if isinstance(problem, AdapterParseError):
             raise
         said = f"the answer cannot be read: {_brief(problem)}"
-        raise Unreadable(signature, completion, said, "it cannot be read") from problem
+        raise UnreadableAnswer(signature, completion, said, "it cannot be read") from problem
 
 
 def whole(text: Any) -> Any:
@@ -283,7 +283,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _checked(signature: type[dspy.Signature], fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields that an adapter has read in its own way, unless a number is none."""
+    """The fields that an adapter has read in its own way; raises `_Fault` for a number that is none."""
     for name, info in signature.output_fields.items():
         if info.annotation in (int, float):
             fields[name] = _value(name, info.annotation, fields.get(name))

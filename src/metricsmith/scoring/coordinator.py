@@ -18,12 +18,12 @@ import numpy as np
 from tqdm import tqdm
 
 from metricsmith.errors import Interrupted, ModelFailure, StoreError
-from metricsmith.model_calls import flow as flows
-from metricsmith.model_calls.flow import Flow
+from metricsmith.model_calls import rate_limiter
 from metricsmith.model_calls.limits import PerJudge
+from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring.jobs import Done, Job, Workers, batches, jobs
-from metricsmith.scoring.plan import Plan
+from metricsmith.scoring.plan import ScoringPlan
 from metricsmith.scoring.results import ANSWERED_BADLY, PENDING, Results, Rounds
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Entry, Key, Store
@@ -45,10 +45,10 @@ class Coordinator:
 
     Parameters
     ----------
-    plan : Plan
+    plan : ScoringPlan
     rows : list of dspy.Example
     store : path, Store or None
-    flow : Flow
+    limiter : RateLimiter
         The limits that every request passes; `shared` if they belong to a run around this one.
     window : int
         Jobs that may be out, or answered and not yet stored: what a killed process loses at most.
@@ -58,18 +58,18 @@ class Coordinator:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ScoringPlan,
         rows: list[dspy.Example],
         *,
         store: str | PathLike[str] | Store | None,
-        flow: Flow,
+        limiter: RateLimiter,
         shared: bool,
         window: int,
         max_failure_rate: float | PerJudge,
         progress: bool,
         batch_n: bool,
     ) -> None:
-        self.plan, self.flow, self.shared = plan, flow, shared
+        self.plan, self.limiter, self.shared = plan, limiter, shared
         # A store of its own: claims belong to a run, and another run may use the caller's store at the same time.
         self.store = None if store is None else Store(store.path if isinstance(store, Store) else store)
         self.results = Results(plan, rows, self.store)
@@ -97,12 +97,12 @@ class Coordinator:
         self._cut = self._cut or reason
         self._hurried = True
         if not self.shared:
-            self.flow.stop(reason)
+            self.limiter.stop(reason)
 
     def finish(self) -> ScoreTable:
         """Run to the end, or to the error that ends it."""
         try:
-            with nullcontext() if self.shared else flows.use(self.flow):
+            with nullcontext() if self.shared else rate_limiter.use(self.limiter):
                 self._run()
         except KeyboardInterrupt as interrupt:
             self._wind_up("the run was interrupted", HASTE)
@@ -195,8 +195,8 @@ class Coordinator:
         problem = self._book_ready()
         if problem is not None:
             raise problem
-        if self.flow.hopeless and not self.shared:
-            raise ModelFailure(f"the server refuses to work: {self.flow.hopeless}")
+        if self.limiter.hopeless and not self.shared:
+            raise ModelFailure(f"the server refuses to work: {self.limiter.hopeless}")
         self._check_gate(self.requested)
         if self.store is not None and time.monotonic() - self._renewed > RENEWAL:
             self.store.renew()
@@ -207,13 +207,13 @@ class Coordinator:
         if len(self.failures) > self.max_failure_rate * requested + 1e-9:  # .29 x 100 is a little less than 29
             raise self._too_many(requested)
         dropped = self.results.dropped
-        if self.per_judge and dropped and (self.per_judge.strict or len(dropped) == len(self.plan.slots)):
+        if self.per_judge and dropped and (self.per_judge.strict or len(dropped) == len(self.plan.metric_runs)):
             left = "" if self.per_judge.strict else ", and no metric is left"
             raise ModelFailure(f"{next(iter(dropped.values()))}{left}; {self._kept()}")
 
     def _check_whole(self) -> None:
         """End the larger run that is cut short here: it makes nothing of half of its judgements."""
-        outer = None if self.shared else self.flow.outer
+        outer = None if self.shared else self.limiter.outer
         if self._cut and outer is not None and outer.refused:
             raise ModelFailure(f"{self._progress()} model judgements of this step were known", self._cut_status)
 
@@ -228,7 +228,7 @@ class Coordinator:
     def _book(self, verdicts: list[tuple[int, int, Judgement]]) -> None:
         """Enter judgements, log failures, and set aside what the store is to keep."""
         for place, row, judgement in verdicts:
-            if judgement.status is Status.BUDGET or (judgement.status is Status.SKIPPED and self.flow.stopped):
+            if judgement.status is Status.BUDGET or (judgement.status is Status.SKIPPED and self.limiter.stopped):
                 self._cut = self._cut or judgement.error
                 self._cut_status = judgement.status
                 self.results.spent[place] += judgement.usage  # what was tried before the run was cut short
@@ -262,7 +262,7 @@ class Coordinator:
         if failed <= self.max_failure_rate * len(codes) + 1e-9:
             return
         reason = (
-            f"{self.plan.slots[place].metric.name} is dropped: at least {failed} of its {len(codes)} judgements "
+            f"{self.plan.metric_runs[place].metric.name} is dropped: at least {failed} of its {len(codes)} judgements "
             f"failed, more than the {self.max_failure_rate:.0%} that are allowed, such as: {error}"
         )
         self.results.drop(place, reason)
@@ -375,7 +375,7 @@ def _drained(jobs: deque[Job]) -> Iterator[Job]:
 
 
 def _verdicts(done: Done) -> list[tuple[int, int, Judgement]]:
-    """Slot, row and judgement of what a job was wanted for; the cost of what was not goes to the first of them."""
+    """MetricRun, row and judgement of what a job was wanted for; the cost of what was not goes to the first of them."""
     verdicts, stray = [], Usage()
     for judgements, places in zip(done.judgements, done.job.places, strict=True):
         for judgement, place in zip(judgements, places, strict=True):

@@ -20,13 +20,13 @@ import dspy
 import numpy as np
 
 from metricsmith.errors import OptionError, StoreError
-from metricsmith.model_calls import flow as flows
-from metricsmith.model_calls.flow import Flow
+from metricsmith.model_calls import rate_limiter
 from metricsmith.model_calls.limits import Budget, Concurrency, PerJudge, estimate_tokens, price
 from metricsmith.model_calls.models import using
+from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.records import Usage
 from metricsmith.scoring.coordinator import Coordinator
-from metricsmith.scoring.plan import Group, Plan, checked_rows, model_of, plan
+from metricsmith.scoring.plan import AskerRuns, ScoringPlan, checked_rows, model_of, scoring_plan
 from metricsmith.scoring.results import PENDING, Results, Rounds
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Store
@@ -107,8 +107,8 @@ def score(
         On Ctrl-C, within two seconds; ``table`` holds what was done.
     """
     with using(lm):
-        chart = plan(metrics, runs, first_run)
-        run = _coordinator(chart, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
+        plan = scoring_plan(metrics, runs, first_run)
+        run = _coordinator(plan, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
         return run.finish()
 
 
@@ -132,9 +132,9 @@ async def ascore(
     store.
     """
     with using(lm):
-        chart = plan(metrics, runs, first_run)
+        plan = scoring_plan(metrics, runs, first_run)
         run = await asyncio.to_thread(
-            _coordinator, chart, rows, concurrency, store, budget, max_failure_rate, progress, batch_n
+            _coordinator, plan, rows, concurrency, store, budget, max_failure_rate, progress, batch_n
         )
         work = asyncio.ensure_future(asyncio.to_thread(run.finish))
     try:
@@ -148,7 +148,7 @@ async def ascore(
 
 
 def _coordinator(
-    chart: Plan,
+    plan: ScoringPlan,
     rows: Sequence[dspy.Example],
     concurrency: Literal["auto"] | int | Concurrency,
     store: str | PathLike[str] | Store | None,
@@ -166,17 +166,17 @@ def _coordinator(
         raise OptionError(f"store={store!r} must be a path or a Store")
     if isinstance(store, Store) and store.read_only:
         raise StoreError(f"the store {store} was opened read-only; give its path, or open it without read_only=True")
-    around = flows.spanning()
+    around = rate_limiter.spanning()
     if (budget is not None and budget.usd is not None) or (around is not None and around.budget.usd is not None):
-        _check_prices(chart)
-    bounds, outer = Concurrency.of(concurrency), flows.in_force()
+        _check_prices(plan)
+    bounds, outer = Concurrency.of(concurrency), rate_limiter.in_force()
     if outer is not None and budget is not None:
         raise OptionError("a run inside another one shares its budget: give budget= to the outer one alone")
     return Coordinator(
-        chart,
+        plan,
         checked_rows(rows),
         store=store,
-        flow=outer or Flow(bounds, budget),
+        limiter=outer or RateLimiter(bounds, budget),
         shared=outer is not None,
         window=bounds.high,
         max_failure_rate=max_failure_rate,
@@ -185,10 +185,10 @@ def _coordinator(
     )
 
 
-def _check_prices(chart: Plan) -> None:
+def _check_prices(plan: ScoringPlan) -> None:
     """A budget in dollars needs models with a price."""
-    for place in chart.asked:
-        model = getattr(model_of(chart.slots[place].metric), "model", None)
+    for place in plan.asked:
+        model = getattr(model_of(plan.metric_runs[place].metric), "model", None)
         if model is not None and price(model, 1, 1) is None:
             raise OptionError(
                 f"the price of {model} is unknown, so that a budget in dollars cannot be kept; give one in tokens "
@@ -236,14 +236,14 @@ def estimate(
         As `score` raises them before it starts.
     """
     with using(lm):
-        chart = plan(metrics, runs, first_run)
+        plan = scoring_plan(metrics, runs, first_run)
         with nullcontext(store) if isinstance(store, Store) or store is None else _reading(store) as opened:
-            results = Results(chart, checked_rows(rows), opened)
+            results = Results(plan, checked_rows(rows), opened)
             results.recall()
         first = results.first()
         rounds = Rounds(results, first)
         rounds.start()
-        parts = [_estimate(group, rounds, batch_n) for group in chart.groups]
+        parts = [_estimate(group, rounds, batch_n) for group in plan.askers]
         total = sum(parts, Usage(cost=0.0))
         return replace(total, cost=None) if any(part.cost is None for part in parts) else total
 
@@ -253,7 +253,7 @@ def _reading(path: str | PathLike[str]) -> AbstractContextManager[Store | None]:
     return Store(path, read_only=True) if Path(path).exists() else nullcontext()
 
 
-def _estimate(group: Group, rounds: Rounds, batch_n: bool) -> Usage:
+def _estimate(group: AskerRuns, rounds: Rounds, batch_n: bool) -> Usage:
     """Requests and tokens that are left for one asker: rows of which nothing is known, once for each content."""
     results, possible = rounds.results, rounds.possible()
     here = np.arange(len(results.rows))
@@ -271,9 +271,9 @@ def _estimate(group: Group, rounds: Rounds, batch_n: bool) -> Usage:
         return Usage(requests if any(lengths) else 0, cost=0.0)
     prompt = round(requests * float(np.mean(lengths)))
     completion = ANSWER_TOKENS * group.asker.numbers * int(asked.sum())
-    metric = results.plan.slots[next(iter(group.by_run.values()))[0]].metric
+    metric = results.plan.metric_runs[next(iter(group.by_run.values()))[0]].metric
     return Usage(requests, prompt, completion, price(getattr(model_of(metric), "model", ""), prompt, completion))
 
 
-def _prompt_tokens(group: Group, row: dspy.Example) -> int:
+def _prompt_tokens(group: AskerRuns, row: dspy.Example) -> int:
     return sum(estimate_tokens(str(message["content"])) for message in group.asker.messages(row))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from metricsmith.bank.base import BankMetric, judge_family
 from metricsmith.metric import Asker, Metric
 from metricsmith.records import Judgement
-from metricsmith.scoring.plan import Group, Plan
+from metricsmith.scoring.plan import AskerRuns, ScoringPlan
 from metricsmith.scoring.results import PENDING, Results
 
 __all__ = [
@@ -120,7 +120,7 @@ class Workers:
 
 
 def jobs(
-    plan: Plan,
+    plan: ScoringPlan,
     rows: Sequence[dspy.Example],
     codes: NDArray[np.int8],
     due: NDArray[np.bool_],
@@ -134,7 +134,7 @@ def jobs(
 
     Parameters
     ----------
-    plan : Plan
+    plan : ScoringPlan
     rows : sequence of dspy.Example
         n rows.
     codes : int8 array, shape (S, n)
@@ -146,11 +146,11 @@ def jobs(
     batch_n : bool
         One job for all repetitions.
     """
-    members = [_members(plan, group) for group in plan.groups]
+    members = [_members(plan, group) for group in plan.askers]
     for number in numbers:
         if not due[:, number].any():
             continue
-        for group, places in zip(plan.groups, members, strict=True):
+        for group, places in zip(plan.askers, members, strict=True):
             runs = sorted(group.by_run)
             for chosen in [runs] if batch_n else [[run] for run in runs]:
                 job = _job(plan, group, places, rows[number], number, chosen, codes, due)
@@ -158,18 +158,18 @@ def jobs(
                     yield job
 
 
-def _members(plan: Plan, group: Group) -> list[dict[int, int]]:
+def _members(plan: ScoringPlan, group: AskerRuns) -> list[dict[int, int]]:
     """For each metric of a group, its slots by repetition."""
     members: dict[str, dict[int, int]] = {}
     for run, places in group.by_run.items():
         for place in places:
-            members.setdefault(plan.slots[place].fingerprint, {})[run] = place
+            members.setdefault(plan.metric_runs[place].fingerprint, {})[run] = place
     return list(members.values())
 
 
 def _job(
-    plan: Plan,
-    group: Group,
+    plan: ScoringPlan,
+    group: AskerRuns,
     members: Sequence[Mapping[int, int]],
     row: dspy.Example,
     number: int,
@@ -196,7 +196,7 @@ def _job(
     ]
     return Job(
         asker=group.asker,
-        metrics=tuple(plan.slots[place].metric for place, _ in chosen),
+        metrics=tuple(plan.metric_runs[place].metric for place, _ in chosen),
         row=row,
         runs=tuple(runs[r] for r in kept),
         number=number,
@@ -213,14 +213,14 @@ def batches(results: Results) -> Iterator[list[tuple[int, int, Judgement]]]:
     Yields
     ------
     list of (int, int, Judgement)
-        Slot, row and judgement.
+        MetricRun, row and judgement.
     """
     for places in results.plan.families:
         left = np.flatnonzero((results.codes[list(places)] == PENDING).any(axis=0)).tolist()
         for start in range(0, len(left), ROWS_AT_A_TIME):
             numbers = left[start : start + ROWS_AT_A_TIME]
             rows = [results.rows[number] for number in numbers]
-            metrics = [results.plan.slots[place].metric for place in places]
+            metrics = [results.plan.metric_runs[place].metric for place in places]
             if isinstance(metrics[0], BankMetric):
                 columns = judge_family([metric for metric in metrics if isinstance(metric, BankMetric)], rows)
             else:

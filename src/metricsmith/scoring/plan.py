@@ -21,15 +21,15 @@ from metricsmith.reward import Reward
 from metricsmith.scoring.callables import CallableMetric
 
 __all__ = [
-    "Alone", "Combined", "Group", "Node", "Plan", "Slot", "as_before", "checked_rows", "content_key",
-    "earlier_fingerprint", "plan", "row_key",
+    "Alone", "Expression", "AskerRuns", "Term", "ScoringPlan", "MetricRun", "as_before", "checked_rows", "content_key",
+    "earlier_fingerprint", "plan", "row_key", "scoring_plan", "store_key",
 ]  # fmt: skip
 
 as_before: ContextVar[bool] = ContextVar("as_before", default=False)  # fingerprints are those of the prompts before
 
 
 @dataclass(frozen=True)
-class Slot:
+class MetricRun:
     """One metric in one repetition.
 
     Parameters
@@ -50,27 +50,27 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Combined:
+class Expression:
     """A composite metric in one repetition, over the nodes of its parts."""
 
     metric: Any  # Metric and Composite
     run: int
-    parts: tuple[Node, ...]
+    parts: tuple[Term, ...]
 
 
-Node = int | Combined  # a slot's place, or what is made of slots
+Term = int | Expression  # a slot's place, or what is made of metric_runs
 
 
 @dataclass(frozen=True)
-class Group:
-    """The slots that one asker answers, by repetition."""
+class AskerRuns:
+    """The metric_runs that one asker answers, by repetition."""
 
     asker: Asker
     by_run: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScoringPlan:
     """Slots, and how the m x r columns of the table are made of them.
 
     Parameters
@@ -79,27 +79,37 @@ class Plan:
         The m metrics of the table.
     runs : range
         The r repetitions.
-    slots : tuple of Slot
-        S slots, no two alike.
-    columns : tuple of tuple of Node
+    metric_runs : tuple of MetricRun
+        S metric_runs, no two alike.
+    columns : tuple of tuple of Term
         ``columns[j][r]`` is metric j in repetition r.
-    groups : tuple of Group
-        Askers with their slots; slots that need no asker are in `families`.
+    askers : tuple of AskerRuns
+        Askers with their metric_runs; metric_runs that need no asker are in `families`.
     families : tuple of tuple of int
         Slots that are computed on this machine; those of one tuple share their work.
     """
 
     metrics: tuple[Metric, ...]
     runs: range
-    slots: tuple[Slot, ...]
-    columns: tuple[tuple[Node, ...], ...]
-    groups: tuple[Group, ...]
+    metric_runs: tuple[MetricRun, ...]
+    columns: tuple[tuple[Term, ...], ...]
+    askers: tuple[AskerRuns, ...]
     families: tuple[tuple[int, ...], ...]
 
     @property
+    def slots(self) -> tuple[MetricRun, ...]:  # earlier name
+        """The same as `metric_runs`."""
+        return self.metric_runs
+
+    @property
+    def groups(self) -> tuple[AskerRuns, ...]:  # earlier name
+        """The same as `askers`."""
+        return self.askers
+
+    @property
     def asked(self) -> list[int]:
-        """Places of the slots that an asker answers."""
-        return sorted(place for group in self.groups for places in group.by_run.values() for place in places)
+        """Places of the metric_runs that an asker answers."""
+        return sorted(place for group in self.askers for places in group.by_run.values() for place in places)
 
 
 @dataclass(frozen=True)
@@ -127,8 +137,8 @@ class Alone:
         return []
 
 
-def plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> Plan:
-    """Expand metrics into slots.
+def scoring_plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> ScoringPlan:
+    """Expand metrics into metric_runs.
 
     Parameters
     ----------
@@ -200,25 +210,25 @@ def as_metric(value: Any) -> Metric:
 
 class _Builder:
     def __init__(self) -> None:
-        self.slots: list[Slot] = []
+        self.metric_runs: list[MetricRun] = []
         self.places: dict[tuple[str, int], int] = {}
         self.fingerprints: dict[int, str] = {}
 
-    def build(self, metrics: Sequence[Metric], runs: range) -> Plan:
+    def build(self, metrics: Sequence[Metric], runs: range) -> ScoringPlan:
         columns = tuple(tuple(self._node(metric, run) for run in runs) for metric in metrics)
-        return Plan(tuple(metrics), runs, tuple(self.slots), columns, self._groups(), self._families())
+        return ScoringPlan(tuple(metrics), runs, tuple(self.metric_runs), columns, self._groups(), self._families())
 
-    def _node(self, metric: Metric, run: int) -> Node:
+    def _node(self, metric: Metric, run: int) -> Term:
         if isinstance(metric, Composite):
-            return Combined(metric, run, tuple(self._node(part, part_run) for part, part_run in metric.parts(run)))
+            return Expression(metric, run, tuple(self._node(part, part_run) for part, part_run in metric.parts(run)))
         modelled = is_model(metric)
         run = run if modelled else 0
         key = (self._fingerprint(metric, modelled), run)
         if key not in self.places:
             if modelled and (run or getattr(metric, "samples", 1) > 1):
                 _check_repeatable(metric)
-            self.places[key] = len(self.slots)
-            self.slots.append(Slot(metric, run, key[0], _storable(metric)))
+            self.places[key] = len(self.metric_runs)
+            self.metric_runs.append(MetricRun(metric, run, key[0], _storable(metric)))
         return self.places[key]
 
     def _fingerprint(self, metric: Metric, modelled: bool) -> str:
@@ -237,18 +247,18 @@ class _Builder:
             self.fingerprints[id(metric)] = content_hash(*parts)
         return self.fingerprints[id(metric)]
 
-    def _groups(self) -> tuple[Group, ...]:
-        groups: dict[str, Group] = {}
-        for place, slot in enumerate(self.slots):
+    def _groups(self) -> tuple[AskerRuns, ...]:
+        groups: dict[str, AskerRuns] = {}
+        for place, slot in enumerate(self.metric_runs):
             if is_model(slot.metric):
                 asker = asker_of(slot.metric)
                 key = slot.fingerprint if isinstance(asker, Alone) else asker.fingerprint()
-                groups.setdefault(key, Group(asker)).by_run.setdefault(slot.run, []).append(place)
+                groups.setdefault(key, AskerRuns(asker)).by_run.setdefault(slot.run, []).append(place)
         return tuple(groups.values())
 
     def _families(self) -> tuple[tuple[int, ...], ...]:
         families: dict[tuple[int, int], list[int]] = {}
-        for place, slot in enumerate(self.slots):
+        for place, slot in enumerate(self.metric_runs):
             metric = slot.metric
             if isinstance(metric, BankMetric):
                 families.setdefault((id(metric.family), id(metric.statistics)), []).append(place)
@@ -257,7 +267,7 @@ class _Builder:
         return tuple(map(tuple, families.values()))
 
 
-def earlier_fingerprint(slot: Slot) -> str:
+def earlier_fingerprint(slot: MetricRun) -> str:
     """The slot's fingerprint when prompts had the version before this one."""
     token = as_before.set(True)
     try:
@@ -302,9 +312,12 @@ def content_key(row: dspy.Example) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
-def row_key(row: dspy.Example, content: str) -> str:
+def store_key(row: dspy.Example, content: str) -> str:
     """The row's place in a store: its content and, where it has one, its id."""
     row_id = row.get("id")
     if row_id is None:
         return content
     return f"{content} {row_id}".encode("utf-8", "backslashreplace").decode("utf-8")  # files hold no lone surrogates
+
+
+plan, row_key = scoring_plan, store_key  # earlier names

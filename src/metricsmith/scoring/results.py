@@ -17,7 +17,7 @@ from metricsmith.bank.column import ColumnMetric, column_numbers
 from metricsmith.errors import StoreError
 from metricsmith.metric import Sequential, content_hash
 from metricsmith.records import Judgement, Status, Usage
-from metricsmith.scoring.plan import Combined, Node, Plan, content_key, earlier_fingerprint, row_key
+from metricsmith.scoring.plan import Expression, ScoringPlan, Term, content_key, earlier_fingerprint, store_key
 from metricsmith.store import Key, Store
 
 __all__ = [
@@ -59,7 +59,7 @@ class Keys:
 
     def row(self, place: int, whole: bool) -> str:
         """The key of a row in a store."""
-        return row_key(self.rows[place], self.contents(whole)[place])
+        return store_key(self.rows[place], self.contents(whole)[place])
 
     def first(self, whole: bool) -> NDArray[np.intp]:
         """For each row, the place of the first one with the same content, shape (n,)."""
@@ -73,7 +73,7 @@ class Results:
 
     Parameters
     ----------
-    plan : Plan
+    plan : ScoringPlan
     rows : sequence of dspy.Example
     store : Store, optional
         Where whole judgements are; without one they are kept in memory.
@@ -92,32 +92,32 @@ class Results:
         Slots of which nothing counts any more, and why.
     """
 
-    def __init__(self, plan: Plan, rows: Sequence[dspy.Example], store: Store | None) -> None:
-        shape = (len(plan.slots), len(rows))
+    def __init__(self, plan: ScoringPlan, rows: Sequence[dspy.Example], store: Store | None) -> None:
+        shape = (len(plan.metric_runs), len(rows))
         self.plan, self.rows, self.store = plan, rows, store
         self.keys = Keys(rows)
         self.values = np.full(shape, np.nan)
         self.codes = np.full(shape, PENDING, dtype=np.int8)
-        self.spent = [Usage() for _ in plan.slots]
-        self.reused = np.zeros(len(plan.slots), dtype=np.int64)
+        self.spent = [Usage() for _ in plan.metric_runs]
+        self.reused = np.zeros(len(plan.metric_runs), dtype=np.int64)
         self.dropped: dict[int, str] = {}
         self.undone = ""
         self.needless = np.zeros(shape, dtype=bool)
-        self.whole = [bool(getattr(slot.metric, "reads_whole_row", False)) for slot in plan.slots]
+        self.whole = [bool(getattr(slot.metric, "reads_whole_row", False)) for slot in plan.metric_runs]
         self.numbers: dict[int, int] = {}  # slot -> the metric's number in the store
         if store is not None:
-            for place, slot in enumerate(plan.slots):
+            for place, slot in enumerate(plan.metric_runs):
                 if slot.storable:
                     self.numbers[place] = store.metric(slot.fingerprint, slot.metric.name)
         self._kept: dict[int, list[Judgement | None]] = {
             place: [None] * len(rows)
-            for place, slot in enumerate(plan.slots)
+            for place, slot in enumerate(plan.metric_runs)
             if place not in self.numbers and not isinstance(slot.metric, ColumnMetric)
         }
         self._unstored: dict[tuple[int, int], Judgement] = {}
         self._reading = [  # per kind of row key: from the store's number and repetition to the slot
             (whole, {
-                (number, plan.slots[place].run): place
+                (number, plan.metric_runs[place].run): place
                 for place, number in self.numbers.items() if self.whole[place] is whole
             })
             for whole in (False, True)
@@ -130,8 +130,8 @@ class Results:
 
     def read_columns(self) -> None:
         """Read the numbers that the rows bring along; their judgements are made when they are asked for."""
-        places = [place for place, slot in enumerate(self.plan.slots) if isinstance(slot.metric, ColumnMetric)]
-        names = [self.plan.slots[place].metric.name for place in places]
+        places = [place for place, slot in enumerate(self.plan.metric_runs) if isinstance(slot.metric, ColumnMetric)]
+        names = [self.plan.metric_runs[place].metric.name for place in places]
         numbers = column_numbers([row.get("columns") or {} for row in self.rows], names)
         known = np.isfinite(numbers)
         self.values[places] = np.where(known, numbers, np.nan)
@@ -153,7 +153,7 @@ class Results:
         if self.store is None:
             return count
         for place in set(self.plan.asked) & set(self.numbers):
-            slot = self.plan.slots[place]
+            slot = self.plan.metric_runs[place]
             earlier = self.store.number(earlier_fingerprint(slot)), slot.run, Status.OK
             for row in np.flatnonzero(self.codes[place] == PENDING).tolist() if earlier[0] > 0 else ():
                 known = self.store.read(self.keys.row(row, self.whole[place]))
@@ -174,7 +174,7 @@ class Results:
 
     def key(self, place: int, row: int) -> Key:
         """Where the store keeps a judgement."""
-        return Key(self.keys.row(row, self.whole[place]), self.numbers[place], self.plan.slots[place].run)
+        return Key(self.keys.row(row, self.whole[place]), self.numbers[place], self.plan.metric_runs[place].run)
 
     def enter(self, place: int, row: int, judgement: Judgement) -> None:
         """Book one finished judgement."""
@@ -220,7 +220,7 @@ class Results:
         StoreError
             If the store no longer holds it.
         """
-        slot, status = self.plan.slots[place], STATUSES[self.codes[place, row]]
+        slot, status = self.plan.metric_runs[place], STATUSES[self.codes[place, row]]
         kept = self._kept[place][row] if place in self._kept else self._unstored.get((place, row))
         found = kept or (self._stored(place, row) if place in self.numbers else None)
         if isinstance(slot.metric, ColumnMetric):
@@ -288,7 +288,7 @@ class Rounds:
         self.due = np.zeros(results.codes.shape, dtype=bool)
         self.total = 0
         self._started = False
-        self._requests = [slots for group in plan.groups for slots in group.by_run.values() if len(slots) > 1]
+        self._requests = [slots for group in plan.askers for slots in group.by_run.values() if len(slots) > 1]
         self._same: dict[int, list[int]] = defaultdict(list)  # row -> later rows that say the same
         for rows in {id(rows): rows for rows in first.values()}.values() if self.adaptive else ():
             for row in np.flatnonzero(rows != np.arange(len(rows))).tolist():
@@ -350,7 +350,7 @@ class Rounds:
             self._mark(node, rows, np.arange(len(rows)), marks, at_most)
         return marks
 
-    def _mark(self, node: Node, rows: IntArray, at: IntArray, marks: BoolArray, at_most: bool) -> None:
+    def _mark(self, node: Term, rows: IntArray, at: IntArray, marks: BoolArray, at_most: bool) -> None:
         """Mark the slots of a node in the columns `at`."""
         if isinstance(node, int):
             marks[node, at] = True
@@ -363,7 +363,7 @@ class Rounds:
             if column.any():
                 self._mark(part, rows, at[column], marks, at_most)
 
-    def _parts(self, node: Combined, rows: IntArray) -> tuple[NDArray[np.float64], BoolArray, BoolArray]:
+    def _parts(self, node: Expression, rows: IntArray) -> tuple[NDArray[np.float64], BoolArray, BoolArray]:
         """Numbers of a composite's parts, which are known and which are wanted, three arrays of shape (r, p)."""
         shape = (len(rows), len(node.parts))
         values, known = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
@@ -373,7 +373,7 @@ class Rounds:
         metric: Any = node.metric
         return values, known, metric.wanted(values, known) if sequential else np.ones(shape, dtype=bool)
 
-    def _state(self, node: Node, rows: IntArray, *, numbers: bool) -> tuple[NDArray[np.float64], BoolArray]:
+    def _state(self, node: Term, rows: IntArray, *, numbers: bool) -> tuple[NDArray[np.float64], BoolArray]:
         """A node's numbers, if they are needed, and whether it is known, two arrays of shape (r,)."""
         if isinstance(node, int):
             codes, own = self.results.codes[node], rows
@@ -388,5 +388,5 @@ class Rounds:
         return combined, settled
 
 
-def _adaptive(node: Node) -> bool:
-    return isinstance(node, Combined) and (isinstance(node.metric, Sequential) or any(map(_adaptive, node.parts)))
+def _adaptive(node: Term) -> bool:
+    return isinstance(node, Expression) and (isinstance(node.metric, Sequential) or any(map(_adaptive, node.parts)))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.records import Judgement, Status, Usage
-from metricsmith.scoring.plan import Combined, Node
+from metricsmith.scoring.plan import Expression, Term
 from metricsmith.scoring.results import CODES, STATUSES, Results
 
 if TYPE_CHECKING:
@@ -72,13 +72,13 @@ class ScoreTable:
     Parameters
     ----------
     metrics : tuple of Metric
-    nodes : tuple of tuple of Node
+    nodes : tuple of tuple of Term
         ``nodes[j][r]`` says of which slots metric j in repetition r is made.
     results : Results
         What is known of the slots.
     """
 
-    def __init__(self, metrics: Sequence[Metric], nodes: Sequence[Sequence[Node]], results: Results) -> None:
+    def __init__(self, metrics: Sequence[Metric], nodes: Sequence[Sequence[Term]], results: Results) -> None:
         self.metrics = tuple(metrics)
         self._nodes = tuple(map(tuple, nodes))
         self._results = results
@@ -264,12 +264,12 @@ class ScoreTable:
     def __repr__(self) -> str:
         return f"ScoreTable({len(self.rows)} rows, {len(self.metrics)} metrics, {self.runs} runs)"
 
-    def _cells(self) -> Iterator[tuple[tuple[int, int], Node]]:
+    def _cells(self) -> Iterator[tuple[tuple[int, int], Term]]:
         for j, nodes in enumerate(self._nodes):
             for run, node in enumerate(nodes):
                 yield (j, run), node
 
-    def _numbers(self, node: Node) -> FloatArray:
+    def _numbers(self, node: Term) -> FloatArray:
         if isinstance(node, int):
             slot: FloatArray = self._results.values[node]
             return slot
@@ -278,7 +278,7 @@ class ScoreTable:
         numbers: FloatArray = node.metric.combined(matrix)
         return numbers
 
-    def _status_codes(self, node: Node) -> NDArray[np.int8]:
+    def _status_codes(self, node: Term) -> NDArray[np.int8]:
         """A composite is asked for its verdict only where it has no number."""
         if isinstance(node, int):
             slot: NDArray[np.int8] = self._results.codes[node]
@@ -288,15 +288,15 @@ class ScoreTable:
             codes[row] = CODES[self._judge(node, int(row)).status]
         return codes
 
-    def _judge(self, node: Node, row: int) -> Judgement:
+    def _judge(self, node: Term, row: int) -> Judgement:
         if isinstance(node, int):
             return self._results.judgement(node, row)
         verdict: Judgement = node.metric.verdict([self._judge(part, row) for part in node.parts], node.run)
         return verdict
 
 
-def _places(node: Node) -> Iterator[int]:
-    if isinstance(node, Combined):
+def _places(node: Term) -> Iterator[int]:
+    if isinstance(node, Expression):
         for part in node.parts:
             yield from _places(part)
     else:
