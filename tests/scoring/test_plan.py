@@ -14,7 +14,8 @@ from metricsmith.metric import make_row
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
 from metricsmith.scoring import score
-from metricsmith.scoring.plan import content_key, scoring_plan, store_key
+from metricsmith.scoring.plan import content_key, scoring_plan
+from metricsmith.scoring.results import store_key
 from stubs import Scripted
 
 ROWS = [make_row(f"text {i}", id=str(i)) for i in range(5)]

@@ -157,7 +157,8 @@ def _metered(kind: type) -> type:
             return without_keys(await (send() if self.through is None else self.through.asend(self, send)), self)
 
         def update_history(self, entry: dict[str, Any]) -> None:
-            getattr(self.through, "record", super().update_history)(entry)
+            record: Any = getattr(self.through, "record", super().update_history)
+            record(entry)
 
     Metered.__name__, Metered.__qualname__ = kind.__name__, kind.__qualname__
     return Metered
@@ -259,9 +260,9 @@ class AnswerTracker(UsageTracker):  # type: ignore[misc]
         entry["cache_hit"] = not self.new and not entry.get("usage")
         self.new = max(0, self.new - 1)
         usage = entry_usage(entry)
+        self.unreported += not entry["cache_hit"] and None in tokens_of(entry)
         self.usage += usage
         self.entries.append(entry)
-        self.unreported += not entry["cache_hit"] and None in tokens_of(entry)
         return usage
 
 

@@ -72,8 +72,9 @@ class RequestMeter:
     def record(self, entry: dict[str, Any]) -> None:
         """Take an entry of DSPy's history, in the thread or task of its request."""
         tracker = _TRACKER.get()
-        self.usage += entry_usage(entry) if tracker is None else tracker.record(entry)
+        usage = entry_usage(entry) if tracker is None else tracker.record(entry)
         self.cached = came_from_cache(entry)
+        self.usage += usage
         self.entries.append(entry)
 
     def send(self, lm: Any, request: Callable[[], Any]) -> Any:

@@ -1,15 +1,15 @@
-"""Metrics x rows -> a table of judgements.
+"""Metrics x rows -> a table of judgements, or an estimate of what it will cost.
 
-One coordinator, in the caller's thread, hands out jobs, writes what is finished to the store in one
-transaction, and only then reports progress and hands out more. What costs no model call is computed in
-batches; everything else is asked concurrently under one shared limit. A failed judgement is counted and
+One coordinator, in the caller's thread, hands out jobs, writes finished judgements to the store in one
+transaction, and only then reports progress and hands out more. Metrics that cost no model call are computed in
+batches; all others are asked concurrently under one shared rate limiter. A failed judgement is counted and
 never becomes a number; too many of them stop the run with everything that was paid for kept.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from os import PathLike
@@ -26,7 +26,7 @@ from metricsmith.model_calls.models import using
 from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.records import Usage
 from metricsmith.scoring.coordinator import Coordinator
-from metricsmith.scoring.plan import AskerRuns, ScoringPlan, checked_rows, model_of, scoring_plan
+from metricsmith.scoring.plan import AskerRuns, ScoringPlan, model_of, scoring_plan
 from metricsmith.scoring.results import PENDING, Results, Rounds
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Store
@@ -64,7 +64,7 @@ def score(
     ----------
     metrics : sequence
         m metrics: bank metrics, judges, table columns, induced metrics, or functions as DSPy's Evaluate takes
-        them, in any mixture; a panel stands for its members. What several of them rest on is judged once.
+        them, in any mixture; a panel stands for its members. A judgement that several of them need is made once.
     rows : sequence of dspy.Example
         n rows as `metricsmith.metric.make_row` builds them. Rows with equal texts are judged once.
     lm : dspy.LM, optional
@@ -74,14 +74,14 @@ def score(
     first_run : int
         Number of the first repetition.
     concurrency : "auto", int or Concurrency
-        How many model requests may be in flight, over all metrics together.
+        The number of model requests that may be in flight, over all metrics together.
     store : path or Store, optional
-        Where finished judgements are kept: what is there already is not asked again, failures are.
+        The keeper of finished judgements: those that it has already are not asked again, failures are.
     budget : Budget, optional
-        What the run may spend; what is left undone has status ``budget``.
+        The most that the run may spend; judgements that are left undone have status ``budget``.
     max_failure_rate : float or PerJudge
-        In [0, 1]: the share of model judgements that may fail. Rows that lack what a metric needs and what the
-        budget cut off do not count. With `PerJudge` a judge that fails too often is dropped instead.
+        In [0, 1]: the share of model judgements that may fail. Rows that lack what a metric needs, and judgements
+        that the budget cut off, do not count. With `PerJudge` a judge that fails too often is dropped instead.
     progress : bool
         Whether to draw a progress bar on standard error, if that is a terminal.
     batch_n : bool
@@ -126,9 +126,9 @@ async def ascore(
     progress: bool = True,
     batch_n: bool = False,
 ) -> ScoreTable:
-    """As `score`, without blocking the event loop.
+    """The same as `score`, without blocking the event loop.
 
-    Cancelling the task stops the run as Ctrl-C does: nothing more is sent, and what was finished is in the
+    Cancelling the task stops the run as Ctrl-C does: nothing more is sent, and finished judgements are in the
     store.
     """
     with using(lm):
@@ -166,15 +166,15 @@ def _coordinator(
         raise OptionError(f"store={store!r} must be a path or a Store")
     if isinstance(store, Store) and store.read_only:
         raise StoreError(f"the store {store} was opened read-only; give its path, or open it without read_only=True")
-    around = rate_limiter.spanning()
+    around, outer = rate_limiter.spanning(), rate_limiter.in_force()
     if (budget is not None and budget.usd is not None) or (around is not None and around.budget.usd is not None):
         _check_prices(plan)
-    bounds, outer = Concurrency.of(concurrency), rate_limiter.in_force()
+    bounds = Concurrency.of(concurrency)
     if outer is not None and budget is not None:
         raise OptionError("a run inside another one shares its budget: give budget= to the outer one alone")
     return Coordinator(
         plan,
-        checked_rows(rows),
+        _checked_rows(rows),
         store=store,
         limiter=outer or RateLimiter(bounds, budget),
         shared=outer is not None,
@@ -185,8 +185,25 @@ def _coordinator(
     )
 
 
+def _checked_rows(rows: Any) -> list[dspy.Example]:
+    """The rows as a list.
+
+    Raises
+    ------
+    OptionError
+        If it is one row, or holds something else.
+    """
+    if isinstance(rows, dspy.Example) or not isinstance(rows, Iterable):
+        raise OptionError(f"rows must be a list, not one {type(rows).__name__}: write [row]")
+    given = list(rows)
+    stranger = next((row for row in given if not isinstance(row, dspy.Example)), None)
+    if stranger is not None:
+        raise OptionError(f"{stranger!r} is no row; make one with metricsmith.metric.make_row(output, input=...)")
+    return given
+
+
 def _check_prices(plan: ScoringPlan) -> None:
-    """A budget in dollars needs models with a price."""
+    """Refuse a budget in dollars where a model has no price."""
     for place in plan.asked:
         model = getattr(model_of(plan.metric_runs[place].metric), "model", None)
         if model is not None and price(model, 1, 1) is None:
@@ -237,43 +254,38 @@ def estimate(
     """
     with using(lm):
         plan = scoring_plan(metrics, runs, first_run)
-        with nullcontext(store) if isinstance(store, Store) or store is None else _reading(store) as opened:
-            results = Results(plan, checked_rows(rows), opened)
+        if store is None or isinstance(store, Store):
+            opened: AbstractContextManager[Store | None] = nullcontext(store)
+        else:  # without a trace left in it; a file that is not there yet holds nothing
+            opened = Store(store, read_only=True) if Path(store).exists() else nullcontext()
+        with opened as known:
+            results = Results(plan, _checked_rows(rows), known)
             results.recall()
-        first = results.first()
-        rounds = Rounds(results, first)
+        rounds = Rounds(results)
         rounds.start()
-        parts = [_estimate(group, rounds, batch_n) for group in plan.askers]
+        parts = [_remaining(asker, rounds, batch_n) for asker in plan.askers]
         total = sum(parts, Usage(cost=0.0))
         return replace(total, cost=None) if any(part.cost is None for part in parts) else total
 
 
-def _reading(path: str | PathLike[str]) -> AbstractContextManager[Store | None]:
-    """The store without a trace left in it; a file that is not there yet holds nothing."""
-    return Store(path, read_only=True) if Path(path).exists() else nullcontext()
-
-
-def _estimate(group: AskerRuns, rounds: Rounds, batch_n: bool) -> Usage:
+def _remaining(asker: AskerRuns, rounds: Rounds, batch_n: bool) -> Usage:
     """Requests and tokens that are left for one asker: rows of which nothing is known, once for each content."""
     results, possible = rounds.results, rounds.possible()
     here = np.arange(len(results.rows))
     unknown = {
         run: possible[places] & (results.codes[places] == PENDING) & (rounds.first[places[0]] == here)
-        for run, places in group.by_run.items()
+        for run, places in asker.by_run.items()
     }  # each (members, n)
     asked = np.array([cells.any(axis=0) for cells in unknown.values()])  # (r, n)
-    at_once = asked & np.array([rounds.wanted[places].any(axis=0) for places in group.by_run.values()])
+    at_once = asked & np.array([rounds.wanted[places].any(axis=0) for places in asker.by_run.values()])
     rows = np.flatnonzero(asked.any(axis=0))
     requests = int(at_once.any(axis=0).sum() + (asked & ~at_once).sum() if batch_n else asked.sum())
     sample = rows[np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(int)] if len(rows) else rows
-    lengths = [_prompt_tokens(group, results.rows[int(row)]) for row in sample]
+    prompts = [asker.asker.messages(results.rows[int(row)]) for row in sample]
+    lengths = [sum(estimate_tokens(str(message["content"])) for message in messages) for messages in prompts]
     if not requests or not any(lengths):
         return Usage(requests if any(lengths) else 0, cost=0.0)
     prompt = round(requests * float(np.mean(lengths)))
-    completion = ANSWER_TOKENS * group.asker.numbers * int(asked.sum())
-    metric = results.plan.metric_runs[next(iter(group.by_run.values()))[0]].metric
+    completion = ANSWER_TOKENS * asker.asker.numbers * int(asked.sum())
+    metric = results.plan.metric_runs[next(iter(asker.by_run.values()))[0]].metric
     return Usage(requests, prompt, completion, price(getattr(model_of(metric), "model", ""), prompt, completion))
-
-
-def _prompt_tokens(group: AskerRuns, row: dspy.Example) -> int:
-    return sum(estimate_tokens(str(message["content"])) for message in group.asker.messages(row))
