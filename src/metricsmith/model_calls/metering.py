@@ -35,7 +35,7 @@ class Sender(Protocol):
         """Send a request and return what it returns."""
 
     async def asend(self, lm: Any, request: Callable[[], Awaitable[Any]]) -> Any:
-        """As `send`, without blocking the event loop."""
+        """The same as `send`, without blocking the event loop."""
 
 
 class RequestMeter:
@@ -91,7 +91,7 @@ class RequestMeter:
             return request()
 
     async def asend(self, lm: Any, request: Callable[[], Awaitable[Any]]) -> Any:
-        """As `send`; waits for admission beside the event loop, on which the requests ahead may depend."""
+        """The same as `send`; waits for admission beside the event loop, on which the requests ahead may depend."""
         with self._booked(lm, await asyncio.to_thread(self._permit)):
             return await request()
 
