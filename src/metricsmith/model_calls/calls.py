@@ -38,7 +38,6 @@ PARSE_TRIES = 2  # unusable answers, before the call fails: one repair
 LONGEST_WISH = 600.0  # seconds: a server that asks for a longer pause is asked again by the next run, not by this one
 FIRST_PAUSE = 0.5  # seconds before the second try of a transport failure; doubles from there
 WITHOUT_LIMIT = Concurrency(10_000, 10_000)
-REPAIRABLE = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
 _one_at_a_time: WeakSet[Any] = WeakSet()  # models whose servers give one answer per request only
 _log = logging.getLogger(__name__)
 
@@ -299,7 +298,7 @@ def _answer(module: dspy.Module, inputs: dict[str, Any], adapter: RequestAdapter
     try:
         with dspy.context(lm=adapter.lm, adapter=adapter, disable_history=False):
             answer = _classified(module, inputs, adapter)
-    except Exception as raised:  # whatever a module makes of the end of a budget, it is the end; all else goes on
+    except Exception as raised:  # a module may turn the end of a budget into another error; all else goes on
         if meter.closed is None:
             raise
         problem = raised
@@ -374,7 +373,7 @@ def _unusable(
     server says that it is.
     """
     entries, usage = adapter.meter.entries, adapter.meter.usage
-    if not entries or status not in REPAIRABLE:
+    if not entries or status not in (Status.UNPARSABLE, Status.OUT_OF_RANGE):
         return Answer(status, usage, error=error)
     text = without_keys(whole(text_of(entries[-1], choice)), adapter.lm)
     if refused := refusal(entries[-1].get("response"), choice, text, fields, adapter.lm):

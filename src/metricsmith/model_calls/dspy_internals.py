@@ -324,7 +324,7 @@ costs.model_info = _model_info_once  # as it was, unless `AnswerTracker` are col
 
 
 def keep_in_cache(lm: Any, messages: list[dict[str, Any]], entry: dict[str, Any]) -> None:
-    """Let DSPy's cache answer `messages` with the response in `entry`, whatever it held for them before.
+    """Let DSPy's cache answer `messages` with the response in `entry`, in place of any that it held for them before.
 
     The key is that of a first request with these messages, though the response may answer their repair; it is what
     DSPy would have stored itself.

@@ -62,7 +62,7 @@ from metricsmith.model_calls.models import redact
 from metricsmith.records import Status
 
 __all__ = [
-    "Failure", "delay", "error_text", "failure", "keep_keys", "member", "one_line", "refusal", "rejects_choices",
+    "Failure", "delay", "error_text", "failure", "redact_error", "member", "one_line", "refusal", "rejects_choices",
     "short_line", "words",
 ]  # fmt: skip
 
@@ -215,7 +215,7 @@ def error_text(problem: BaseException, lm: Any) -> str:
     return short_line(text.splitlines()[0]) if text else type(problem).__name__
 
 
-def keep_keys(problem: BaseException | None, lm: Any) -> None:
+def redact_error(problem: BaseException | None, lm: Any) -> None:
     """Take secrets out of an error and of its causes: logs and tracebacks show both."""
     seen: set[int] = set()
     while problem is not None and id(problem) not in seen:

@@ -15,7 +15,7 @@ from dspy.utils.exceptions import LMError
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.model_calls.dspy_internals import AnswerTracker, came_from_cache, entry_usage, metered
-from metricsmith.model_calls.failures import error_text, failure, keep_keys, rejects_choices
+from metricsmith.model_calls.failures import error_text, failure, redact_error, rejects_choices
 from metricsmith.model_calls.limits import RequestEnd
 from metricsmith.model_calls.rate_limiter import Permit, RateLimiter
 from metricsmith.records import Usage
@@ -113,7 +113,7 @@ class RequestMeter:
                 yield
             end, lost = RequestEnd.ANSWERED, int(not tracker.entries)
         except LMError as problem:
-            keep_keys(problem, lm)
+            redact_error(problem, lm)
             cause = failure(problem)
             forgiven = self.choices and rejects_choices(problem)
             end, lost = RequestEnd.FAILED if forgiven else cause.end, int(cause.sent)
@@ -121,7 +121,7 @@ class RequestMeter:
             self.limiter.barred |= cause.stopping and not forgiven
             raise
         except BaseException as problem:
-            keep_keys(problem, lm)
+            redact_error(problem, lm)
             raise
         finally:
             _TRACKER.reset(token)

@@ -207,7 +207,7 @@ class RateLimiter:
         Returns
         -------
         bool
-            False at once if the pause would pass the time budget, or as soon as the limiter is stopped.
+            False at once if the pause would pass the time budget, or as soon as the rate limiter is stopped.
         """
         return not self._ends_within(seconds) and not self._clock.pause(self._halted, seconds)
 

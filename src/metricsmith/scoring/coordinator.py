@@ -78,7 +78,6 @@ class Coordinator:
         # A store of its own: claims belong to a run, and another run may use the caller's store at the same time.
         self.store = None if store is None else Store(store.path if isinstance(store, Store) else store)
         self.results = Results(plan, rows, self.store)
-        self.table = ScoreTable(plan.metrics, plan.columns, self.results)
         self.window, self.progress, self.batch_n = window, progress, batch_n
         self.per_judge: PerJudge | None = None
         if isinstance(max_failure_rate, PerJudge):
@@ -256,7 +255,7 @@ class Coordinator:
                 self._drop_if_certain(place, judgement.error)
 
     def _drop_if_certain(self, place: int, error: str) -> None:
-        """Drop a judge too many of whose answers are of no use, whatever the others may turn out to be."""
+        """Drop a judge that fails too often even if all its other answers are of use."""
         if self.per_judge is None or place not in self.rounds.first:
             return
         codes = self.results.codes[place]
@@ -320,7 +319,7 @@ class Coordinator:
         until = time.monotonic() + seconds
         try:
             self._await(until)
-        except KeyboardInterrupt:  # whoever waits has lost patience
+        except KeyboardInterrupt:  # the user has lost patience
             until = time.monotonic() + HASTE
             self._await(until)
         if self.store is not None:
@@ -350,7 +349,7 @@ class Coordinator:
         """The table, with a status for everything."""
         self._due_again()
         self.results.close(self._cut, self._cut_status, self.rounds.possible())
-        return self.table
+        return ScoreTable(self.plan.metrics, self.plan.columns, self.results)
 
     def _too_many(self, requested: int) -> ModelFailure:
         kinds = Counter(judgement.status.value for judgement in self.failures)

@@ -21,8 +21,8 @@ from metricsmith.reward import Reward
 from metricsmith.scoring.callables import CallableMetric
 
 __all__ = [
-    "Alone", "Expression", "AskerRuns", "Term", "ScoringPlan", "MetricRun", "as_before", "content_key",
-    "earlier_fingerprint", "plan", "scoring_plan",
+    "Alone", "AskerRuns", "Expression", "MetricRun", "ScoringPlan", "Term", "as_before", "as_metric", "content_key",
+    "earlier_fingerprint", "model_of", "plan", "scoring_plan",
 ]  # fmt: skip
 
 as_before: ContextVar[bool] = ContextVar("as_before", default=False)  # fingerprints are those of the prompts before

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -82,8 +83,6 @@ class ScoreTable:
         self.metrics = tuple(metrics)
         self._columns = tuple(map(tuple, terms))
         self._results = results
-        self._values: FloatArray | None = None
-        self._codes: NDArray[np.int8] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,23 +99,23 @@ class ScoreTable:
         """Number of repetitions r; 0 where there are no metrics."""
         return len(self._columns[0]) if self._columns else 0
 
-    @property
+    @cached_property
     def values(self) -> FloatArray:
         """Raw numbers, shape (n, m, r); NaN where there is none."""
-        if self._values is None:
-            self._values = np.empty((len(self.rows), len(self.metrics), self.runs))
-            for (j, run), term in self._cells():
-                self._values[:, j, run] = self._numbers(term)
-        return self._values
+        values = np.empty((len(self.rows), len(self.metrics), self.runs))
+        for j, terms in enumerate(self._columns):
+            for run, term in enumerate(terms):
+                values[:, j, run] = self._numbers(term)
+        return values
 
-    @property
+    @cached_property
     def statuses(self) -> NDArray[np.int8]:
         """The status of each judgement, shape (n, m, r), by place in `records.Status`."""
-        if self._codes is None:
-            self._codes = np.empty((len(self.rows), len(self.metrics), self.runs), dtype=np.int8)
-            for (j, run), term in self._cells():
-                self._codes[:, j, run] = self._status_codes(term)
-        return self._codes
+        codes = np.empty((len(self.rows), len(self.metrics), self.runs), dtype=np.int8)
+        for j, terms in enumerate(self._columns):
+            for run, term in enumerate(terms):
+                codes[:, j, run] = self._status_codes(term)
+        return codes
 
     def run(self, run: int = 0) -> FloatArray:
         """Raw numbers of one repetition, shape (n, m)."""
@@ -263,11 +262,6 @@ class ScoreTable:
 
     def __repr__(self) -> str:
         return f"ScoreTable({len(self.rows)} rows, {len(self.metrics)} metrics, {self.runs} runs)"
-
-    def _cells(self) -> Iterator[tuple[tuple[int, int], Term]]:
-        for j, terms in enumerate(self._columns):
-            for run, term in enumerate(terms):
-                yield (j, run), term
 
     def _numbers(self, term: Term) -> FloatArray:
         if isinstance(term, int):
