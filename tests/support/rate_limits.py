@@ -1,4 +1,4 @@
-"""A flow on a clock that tests move on, and requests through it."""
+"""A limiter on a clock that tests move on, and requests through it."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Hand(Clock):
         return halted.is_set()
 
 
-def ask(flow, clock, outcome=RequestEnd.ANSWERED, seconds=0.1, usage=ONE, message=""):
-    ticket = flow.enter()
+def ask(limiter, clock, end=RequestEnd.ANSWERED, seconds=0.1, usage=ONE, message=""):
+    permit = limiter.enter()
     clock.time += seconds
-    flow.leave(ticket, outcome, usage, message)
+    limiter.leave(permit, end, usage, message)
 
 
 def proven(concurrency, budget=None):
-    """A flow whose server has answered once."""
+    """A limiter whose server has answered once."""
     clock = Hand()
-    flow = RateLimiter(concurrency, budget, clock=clock)
-    ask(flow, clock)
-    return flow, clock
+    limiter = RateLimiter(concurrency, budget, clock=clock)
+    ask(limiter, clock)
+    return limiter, clock

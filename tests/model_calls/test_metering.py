@@ -45,12 +45,16 @@ class Direct(dspy.Module):
         return dspy.Prediction(answer=dspy.settings.lm(question)[0])
 
 
-def flow(high=4, **budget):
+def limiter(high=4, **budget):
     return RateLimiter(Concurrency(1, high), Budget(**budget))
 
 
 def test_each_request_of_a_module_is_admitted_and_paid():
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=5)) as running:
+    with (
+        serve(lambda prompt: {"answer": 3}) as server,
+        dspy.context(lm=server.lm()),
+        use(limiter(requests=5)) as running,
+    ):
         calls = [model_call(Twice(), question=f"q{number}") for number in range(3)]
     assert [call.status for call in calls] == [Status.OK, Status.OK, Status.BUDGET]
     assert [call.usage.requests for call in calls] == [2, 2, 1]  # the last one paid for its first answer
@@ -59,13 +63,17 @@ def test_each_request_of_a_module_is_admitted_and_paid():
 
 
 def test_modules_that_ask_twice_do_not_wait_for_each_other():
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(high=1)):
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(limiter(high=1)):
         assert model_call(Twice(), question="q").status is Status.OK
     assert server.requests == 2
 
 
 def test_a_model_called_directly_is_admitted_too():
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=1)) as running:
+    with (
+        serve(lambda prompt: {"answer": 3}) as server,
+        dspy.context(lm=server.lm()),
+        use(limiter(requests=1)) as running,
+    ):
         statuses = [model_call(Direct(), question=f"q{number}").status for number in range(2)]
     assert statuses == [Status.OK, Status.BUDGET]
     assert running.spent.requests == server.requests == 1
@@ -76,7 +84,7 @@ def test_a_call_within_a_call_is_admitted_once():
         def forward(self, question):
             return model_call(Twice(), question=question).result()
 
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(high=1)) as running:
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(limiter(high=1)) as running:
         assert model_call(Outer(), question="q").status is Status.OK
     assert running.spent.requests == server.requests == 2
 
@@ -90,7 +98,7 @@ def test_a_module_that_swallows_the_end_of_the_budget_has_no_answer(swallow):
             except swallow:
                 return dspy.Prediction(answer=7)
 
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=1)):
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(limiter(requests=1)):
         call = model_call(Stubborn(), question="q")
     assert (call.status, call.prediction, call.usage.requests, server.requests) == (Status.BUDGET, None, 1, 1)
 
@@ -120,7 +128,7 @@ class Tasks(Threads):
 
 @pytest.mark.parametrize("module", [Threads, Tasks])
 def test_requests_that_are_under_way_together_are_each_booked_once(module):
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(high=2)) as running:
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(limiter(high=2)) as running:
         calls = [model_call(module(), question=f"q{number}") for number in range(2)]
     assert [call.status for call in calls] == [Status.OK] * 2
     assert running.spent.requests == server.requests == 8
@@ -133,7 +141,11 @@ def test_requests_that_are_under_way_together_are_each_booked_once(module):
 
 @pytest.mark.parametrize("module", [Threads, Tasks])
 def test_requests_that_are_under_way_together_keep_the_budget(module):
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=6)) as running:
+    with (
+        serve(lambda prompt: {"answer": 3}) as server,
+        dspy.context(lm=server.lm()),
+        use(limiter(requests=6)) as running,
+    ):
         statuses = [model_call(module(), question=f"q{number}").status for number in range(2)]
     assert statuses == [Status.OK, Status.BUDGET]
     assert server.requests <= running.spent.requests == 6  # what a task was cancelled in counts, sent or not
@@ -145,22 +157,22 @@ def test_a_model_may_be_copied_deeply_in_a_module():
             with dspy.context(lm=copy.deepcopy(dspy.settings.lm)):
                 return super().forward(question)
 
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow()) as running:
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(limiter()) as running:
         assert model_call(Copying(), question="q").status is Status.OK
     assert running.spent.requests == server.requests == 2
 
 
 def test_an_answer_without_a_history_entry_is_still_one_request():
-    gate = RequestMeter(flow())
+    gate = RequestMeter(limiter())
     assert gate.send(None, lambda: "answer") == "answer"
     assert gate.limiter.spent.requests == 1
-    gate = RequestMeter(flow())
+    gate = RequestMeter(limiter())
     gate.send(None, lambda: gate.record({"usage": {"prompt_tokens": 5, "completion_tokens": 1}}))
     assert gate.limiter.spent == Usage(1, 5, 1)
 
 
 def test_an_error_of_the_senders_own_is_booked_as_one_request():
-    gate = RequestMeter(flow())
+    gate = RequestMeter(limiter())
     with pytest.raises(ZeroDivisionError):
         gate.send(None, lambda: 1 / 0)
     assert (gate.limiter.spent, gate.limiter.in_flight) == (Usage(requests=1), 0)
@@ -221,7 +233,7 @@ def test_answers_from_the_cache_are_no_requests_whatever_the_server_reports(cach
     with serve(lambda prompt: {"answer": 3, "reasoning": "Fine.", "score": 4}) as server:
         server = server if reports else silent(server)
         lm = server.lm(engine=engine).copy(cache=True, model=f"openai/{engine}-{reports}")
-        with dspy.context(lm=lm), use(flow(requests=2)) as running, dspy.track_usage() as told:
+        with dspy.context(lm=lm), use(limiter(requests=2)) as running, dspy.track_usage() as told:
             calls = [model_call(Twice(), question="q") for _ in range(3)]
         table = score([Judge()], ROWS, lm=lm, progress=False)
         again = score([Judge()], ROWS, lm=lm, budget=Budget(requests=1), concurrency=4, progress=False)
@@ -256,14 +268,14 @@ def test_a_models_own_n_is_not_used(place):
         assert table.counts()["ok"] == server.requests == table.usage.requests == 4
         assert {seen.n for seen in server.log} == {1}
         assert lm.kwargs["n"] == (5 if place != "judge" else None)
-        meter = Meter(flow(requests=9))
+        meter = Meter(limiter(requests=9))
         assert len(meter.wrap(server.lm(n=5))("Say it.")) == 1
         assert meter.gate.limiter.spent.requests == server.requests - 4 == 1
 
 
 def test_several_requests_for_several_answers_are_counted_as_that():
     with serve(lambda prompt: {"answer": 3}) as server:
-        meter = Meter(flow())
+        meter = Meter(limiter())
         assert len(meter.wrap(server.lm())("Say it.", n=3)) == 3
     assert meter.gate.limiter.spent.requests == server.requests == 3
 
