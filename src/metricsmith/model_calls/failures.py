@@ -195,11 +195,11 @@ def refusal(response: Any, choice: int, answer: str, fields: Iterable[str] | Non
         return ""
     part = answer_part(response, choice)
     message = member(part, "message")
-    said = member(message, "refusal") or member(member(message, "provider_specific_fields"), "refusal")
+    refused = member(message, "refusal") or member(member(message, "provider_specific_fields"), "refusal")
     for piece in member(message, "parts") or ():
-        said = said or (member(piece, "text") if member(piece, "type") == "refusal" else None)
-    if said:
-        return short_line(redact(str(said), lm))
+        refused = refused or (member(piece, "text") if member(piece, "type") == "refusal" else None)
+    if refused:
+        return short_line(redact(str(refused), lm))
     opening = answer[:200].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lstrip(" \n\t\"'*#>-").lower()
     opening = opening.replace("i'm ", "i am ")
     if OPENINGS.match(opening) and not any(

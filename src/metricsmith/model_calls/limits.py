@@ -77,7 +77,7 @@ class Budget:
     def beside(self, usage: Usage) -> list[tuple[bool, str]]:
         """Each limit beside an estimate: True if it does not suffice, and the comparison as a text.
 
-        Time is not estimated, and where nothing is asked nothing is said.
+        Time is not estimated, and an estimate of no requests gives an empty list.
         """
         tokens, cost = usage.prompt_tokens + usage.completion_tokens, usage.cost
         lines = []
