@@ -31,7 +31,8 @@ from metricsmith.metric import make_row
 from metricsmith.records import Judgement, MetricCard, Output, Usage
 from metricsmith.reward import Reward
 from metricsmith.scoring import score
-from metricsmith.scoring.plan import content_key, plan, row_key
+from metricsmith.scoring.plan import content_key, plan
+from metricsmith.scoring.results import store_key as row_key
 from metricsmith.store import Entry, Key, Store
 
 METRICS = 10

@@ -1,6 +1,9 @@
-"""One thread for numerical libraries: where it is asked for, and no longer."""
+"""Tasks side by side in the caller's context; one thread for numerical libraries where it is asked for, no longer."""
 
 from __future__ import annotations
+
+import contextvars
+import threading
 
 import numpy as np
 import pytest
@@ -10,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from metricsmith.meta_evaluation import evaluate_task, rank_table
 from metricsmith.optimizers.fitting import fit
-from metricsmith.threads import one_thread
+from metricsmith.threads import in_threads, one_thread
 
 GOLD = np.random.default_rng(0).normal(size=(3, 9))
 
@@ -59,3 +62,47 @@ def test_evaluations_of_metrics_and_fits_ask_for_it(monkeypatch):
         fit(None, None, None, None, [], None)
     assert set(seen) == {1}
     assert most() == 2
+
+
+VALUE = contextvars.ContextVar("VALUE", default="none")
+
+
+def test_tasks_run_side_by_side_in_copies_of_the_context_and_answer_in_order():
+    together = threading.Barrier(3, timeout=10)
+
+    def task(number):
+        together.wait()
+        seen = VALUE.get()
+        VALUE.set("changed")
+        return number, seen, threading.current_thread().name.startswith("own name")
+
+    token = VALUE.set("given")
+    try:
+        done = in_threads([lambda number=number: task(number) for number in range(3)], 8, "own name")
+        assert VALUE.get() == "given"
+    finally:
+        VALUE.reset(token)
+    assert done == [(0, "given", True), (1, "given", True), (2, "given", True)]
+    assert in_threads([], 8, "own name") == []
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_the_first_error_in_order_is_raised_when_running_tasks_have_ended_early_and_waiting_ones_are_dropped(error):
+    begun, ended, stop = [], [], threading.Event()
+
+    def running():
+        begun.append("running")
+        ended.append(stop.wait(10))
+
+    def failing():
+        begun.append("failing")
+        raise error("first")
+
+    def waiting():
+        begun.append("waiting")
+
+    with pytest.raises(error, match="first"):
+        in_threads([failing, running, running, waiting, waiting], 2, "own name", on_error=stop.set)
+    assert ended
+    assert all(ended)
+    assert "waiting" not in begun

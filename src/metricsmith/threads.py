@@ -1,13 +1,56 @@
-"""Threads of numerical libraries: where matrices are small they cost more than they give."""
+"""Threads: tasks side by side in the caller's context, and numerical libraries kept to one thread."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-__all__ = ["one_thread"]
+__all__ = ["in_threads", "one_thread"]
+
+Result = TypeVar("Result")
+
+
+def in_threads(
+    tasks: Sequence[Callable[[], Result]], most: int, name: str, *, on_error: Callable[[], object] | None = None
+) -> list[Result]:
+    """Run tasks side by side, each in a copy of the context that is in force.
+
+    Parameters
+    ----------
+    tasks : sequence of callable
+        Functions without arguments; none at all give an empty list.
+    most : int
+        The number of threads, at least 1; no more are started than there are tasks.
+    name : str
+        Begins the threads' names.
+    on_error : callable, optional
+        Called before the tasks that run are waited for, to let them end early.
+
+    Returns
+    -------
+    list
+        The results, in the order of the tasks.
+
+    Raises
+    ------
+    BaseException
+        The error of the first task in order that raised one, or KeyboardInterrupt on Ctrl-C. Tasks that have not begun
+        by then are dropped; those that run are waited for.
+    """
+    with ThreadPoolExecutor(max(1, min(len(tasks), most)), name) as pool:
+        futures = [pool.submit(contextvars.copy_context().run, task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:  # Ctrl-C too, which only the thread that waits here hears
+            pool.shutdown(wait=False, cancel_futures=True)
+            if on_error is not None:
+                on_error()
+            raise
 
 
 @contextmanager

@@ -11,10 +11,9 @@ from dspy.utils import DummyLM
 from loopback import serve
 from metricsmith.errors import ModelFailure, NeedsError
 from metricsmith.model_calls import calls
-from metricsmith.model_calls.calls import model_call
-from metricsmith.model_calls.flow import Flow, use
+from metricsmith.model_calls.calls import model_call, private_copy
 from metricsmith.model_calls.limits import Budget, Concurrency
-from metricsmith.model_calls.requests import private_copy
+from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.records import Status
 
 
@@ -138,7 +137,7 @@ def test_a_filtered_request_is_a_refusal_and_not_tried_again():
 def test_pauses_double_with_jitter_up_to_a_limit_and_none_follows_the_last(monkeypatch):
     pauses = []
     monkeypatch.setattr(calls, "FIRST_PAUSE", 4.0)
-    monkeypatch.setattr(Flow, "pause", lambda flow, seconds: pauses.append(seconds) or True)
+    monkeypatch.setattr(RateLimiter, "pause", lambda flow, seconds: pauses.append(seconds) or True)
     with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()):
         model_call(Ask(), tries=6, question="q")
     wanted = [4.0, 8.0, 16.0, 30.0, 30.0]
@@ -185,7 +184,7 @@ def test_a_server_that_reports_no_usage_is_counted_and_a_cached_answer_is_not():
 
 
 def flow(**budget):
-    return Flow(Concurrency(4, 4), Budget(**budget))
+    return RateLimiter(Concurrency(4, 4), Budget(**budget))
 
 
 def test_every_request_passes_the_flow_and_is_booked_there():

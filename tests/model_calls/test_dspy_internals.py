@@ -21,20 +21,20 @@ from loopback import serve
 from metricsmith.model_calls import dspy_internals
 from metricsmith.model_calls.dspy_internals import (
     FORMS,
-    Answers,
+    AnswerTracker,
     Reader,
     came_from_cache,
     copied,
     full_evaluations,
-    gated,
+    metered,
     openai_chat,
-    plain,
     price_list,
     record_by,
     requests_of,
     text_of,
     token_count,
     tokens_of,
+    without_callbacks,
 )
 
 INNER = re.compile(
@@ -72,9 +72,9 @@ def test_every_subclass_of_an_adapter_gets_callbacks_around_its_methods_once_mor
     witness = Witness()
     kind(callbacks=[witness]).format(signature, [], dict(inputs))
     assert witness.told == [kind.__name__] * (len(kind.__mro__) - 2)  # itself, and all between it and dspy.Adapter
-    bare, witness = plain(kind.format), Witness()
+    bare, witness = without_callbacks(kind.format), Witness()
     assert bare(kind(callbacks=[witness]), signature, [], inputs)[-1]["content"]
-    assert (witness.told, bare) == ([], plain(dspy.Adapter.format))
+    assert (witness.told, bare) == ([], without_callbacks(dspy.Adapter.format))
 
 
 def test_decorators_of_other_people_stay_around_a_method():
@@ -90,13 +90,13 @@ def test_decorators_of_other_people_stay_around_a_method():
         def parse(self, signature, completion):
             return {}
 
-    assert plain(Own.parse).__name__ == "parse"
-    assert plain(Own.parse).__code__.co_name == "louder"
+    assert without_callbacks(Own.parse).__name__ == "parse"
+    assert without_callbacks(Own.parse).__code__.co_name == "louder"
 
 
 def test_adapters_without_a_parse_of_their_own_read_one_of_the_three_forms():
     assert len(FORMS) == 3
-    assert plain(Under.parse) in FORMS
+    assert without_callbacks(Under.parse) in FORMS
 
 
 class Doubling(Reader):
@@ -126,7 +126,7 @@ def test_a_chat_adapter_falls_back_to_json_unless_told_not_to():
 
 class Plainly(Reader):
     def parse(self, signature, completion):
-        return plain(dspy.ChatAdapter.parse)(self, signature, completion)
+        return without_callbacks(dspy.ChatAdapter.parse)(self, signature, completion)
 
 
 class Log:
@@ -147,7 +147,7 @@ class Log:
 def test_a_model_may_change_its_class_and_still_sends_by_call_and_acall():
     log = Log()
     with serve(lambda prompt: {"answer": "so"}) as server:
-        lm = gated(server.lm().copy(), log)
+        lm = metered(server.lm().copy(), log)
         assert lm("q")[0] == asyncio.run(lm.acall("q"))[0]
         assert lm.copy()("q")
     assert (log.sent, server.requests) == (3, 3)
@@ -178,7 +178,7 @@ def test_a_usage_tracker_is_told_of_every_answer_but_those_from_the_cache_and_be
             server.respond = lambda body: (200, {**respond(body)[1], "usage": None})
             lm, kept = server.lm(engine=engine).copy(cache=True, model=f"openai/told-{engine}"), []
             for _ in range(2):
-                answers = Answers(None)
+                answers = AnswerTracker(None)
                 record_by(lm, answers.record)
                 with dspy.context(usage_tracker=answers):
                     lm("q")
@@ -191,7 +191,7 @@ def test_a_usage_tracker_is_told_of_every_answer_but_those_from_the_cache_and_be
 
 def test_what_is_told_to_answers_reaches_the_tracker_around_them():
     with dspy.track_usage() as outer:
-        answers = Answers(outer)
+        answers = AnswerTracker(outer)
         answers.add_usage("m", {"prompt_tokens": 3})
     assert outer.get_total_tokens() == {"m": {"prompt_tokens": 3}}
 
@@ -200,7 +200,7 @@ def test_every_response_of_a_chat_server_is_read_by_one_function():
     assert openai_chat._response_from_chat_body.__module__ == "metricsmith.model_calls.dspy_internals"
     source = inspect.getsource(openai_chat.OpenAIChatLM.parse_response)
     assert "_response_from_chat_body(" in source
-    with dspy.context(usage_tracker=Answers(None)):
+    with dspy.context(usage_tracker=AnswerTracker(None)):
         body = {
             "choices": [{"message": {"content": "a"}}, {"message": {"content": "b"}}],
             "usage": {"prompt_tokens": -1},
@@ -233,7 +233,7 @@ def test_dspy_looks_an_unpriced_model_up_once_while_answers_are_collected(monkey
     with serve(lambda prompt: {"answer": "so"}) as server:
         lm = server.lm().copy(model="openai/nobody-prices-this")
         for question in "abc":
-            with dspy.context(usage_tracker=Answers(None)):
+            with dspy.context(usage_tracker=AnswerTracker(None)):
                 lm(question)
     assert len(searched) == len(set(searched)) > 0
     assert set(searched) >= {"nobody-prices-this"}

@@ -12,9 +12,9 @@ from dspy.utils.exceptions import LMRateLimitError, LMServerError, LMUnsupported
 from metricsmith.errors import ModelFailure
 from metricsmith.model_calls import calls
 from metricsmith.model_calls.calls import model_call, model_calls
-from metricsmith.model_calls.failures import delay, one_line, refusal, words
-from metricsmith.model_calls.flow import Flow, use
+from metricsmith.model_calls.failures import delay, error_text, refusal, short_line
 from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.records import Status
 from sockets import GOOD, completion, http, sockets
 
@@ -193,7 +193,7 @@ BOOKS = {
 @pytest.mark.parametrize("name", BOOKS)
 def test_a_readable_answer_is_not_lost_over_the_bookkeeping(name, caplog):
     content, asked, answered = BOOKS[name]
-    with use(Flow(Concurrency(1, 1))) as running:
+    with use(RateLimiter(Concurrency(1, 1))) as running:
         call, server = call_on(http({**completion(), **content}))
     assert (call.status, call.prediction.answer, server.requests) == (Status.OK, 3, 1)
     assert (call.usage.requests, call.usage.prompt_tokens, call.usage.completion_tokens) == (1, asked, answered)
@@ -206,7 +206,7 @@ def test_a_readable_answer_is_not_lost_over_the_bookkeeping(name, caplog):
 
 
 def test_a_budget_in_tokens_ends_where_they_are_not_known():
-    with use(Flow(Concurrency(1, 1), Budget(tokens=1000))) as running:
+    with use(RateLimiter(Concurrency(1, 1), Budget(tokens=1000))) as running:
         call_on(http(completion(usage={"prompt_tokens": -5, "completion_tokens": 2})))
     assert "the server reports no tokens" in running.stopped
 
@@ -258,7 +258,7 @@ def test_a_pause_is_long_enough_where_the_server_asks_for_none_by_name():
 
 def test_retry_after_is_found_where_several_answers_are_asked_for(monkeypatch):
     pauses = []
-    monkeypatch.setattr(calls.Flow, "pause", lambda flow, seconds: pauses.append(seconds) or True)
+    monkeypatch.setattr(calls.RateLimiter, "pause", lambda limiter, seconds: pauses.append(seconds) or True)
     throttled = error(429).replace(b"connection", b"retry-after: 7\r\nconnection")
     several = {**completion(), "choices": [{**completion()["choices"][0], "index": index} for index in range(2)]}
     with sockets(throttled, http(several)) as server:
@@ -284,7 +284,7 @@ def test_retry_after_is_found_where_several_answers_are_asked_for(monkeypatch):
     ],
 )
 def test_refusals_are_known_by_how_they_open(text):
-    assert refusal(None, 0, text, ["answer"]) == one_line(text)
+    assert refusal(None, 0, text, ["answer"]) == short_line(text)
 
 
 @pytest.mark.parametrize(
@@ -305,5 +305,5 @@ def test_other_answers_are_tries(text):
 
 
 def test_an_error_without_words_is_called_by_its_name():
-    assert words(LMServerError(""), None) == "LMServerError"
-    assert words(LMServerError("first\nsecond"), None) == "first"
+    assert error_text(LMServerError(""), None) == "LMServerError"
+    assert error_text(LMServerError("first\nsecond"), None) == "first"

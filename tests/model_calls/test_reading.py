@@ -10,9 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from metricsmith.model_calls.adapters import Channel
-from metricsmith.model_calls.admission import Gate
-from metricsmith.model_calls.chat import Chat
+from metricsmith.model_calls.adapters import Chat, RequestAdapter
+from metricsmith.model_calls.metering import RequestMeter
 from metricsmith.model_calls.reading import read, read_plain
 from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation
 from metricsmith.signatures.judgement import JudgeByGuideline, JudgeCriterion
@@ -84,7 +83,7 @@ def test_a_plain_answer_is_read_without_dspy_and_any_other_is_left_to_it():
 @pytest.mark.parametrize("signature", [JudgeCriterion, JudgeByGuideline, AssessTranslation])  # a whole number, a number
 def test_what_is_no_number_in_digits_is_not_read_as_one(signature, said):
     answer = FORM.replace("\n4", f"\n{said}")
-    channel = Channel.opened(dspy.LM("openai/m"), None, Gate(None))
+    channel = RequestAdapter.opened(dspy.LM("openai/m"), None, RequestMeter(None))
     with pytest.raises(AdapterParseError, match=r"score .* is not a (whole )?number") as problem:
         channel.parse(signature, answer)
     assert problem.value.complaint.startswith("the field score does not hold what it must hold")
@@ -93,9 +92,9 @@ def test_what_is_no_number_in_digits_is_not_read_as_one(signature, said):
 @pytest.mark.parametrize("said", ["4", "4.0", "-3", "1e1", '"4"', "+2"])
 def test_numbers_in_digits_are_read(said):
     answer = FORM.replace("\n4", f"\n{said}")
-    assert Channel.opened(dspy.LM("openai/m"), None, Gate(None)).parse(JudgeCriterion, answer)["score"] == int(
-        float(said.strip('"'))
-    )
+    assert RequestAdapter.opened(dspy.LM("openai/m"), None, RequestMeter(None)).parse(JudgeCriterion, answer)[
+        "score"
+    ] == int(float(said.strip('"')))
 
 
 MAJOR = '{"span": "Katze", "type": "style", "description": "so"}'

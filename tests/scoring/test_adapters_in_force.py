@@ -20,7 +20,7 @@ from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Status
 from metricsmith.scoring import estimate, score
-from metricsmith.scoring.plan import plan
+from metricsmith.scoring.plan import scoring_plan
 
 
 class Shouting(dspy.ChatAdapter):
@@ -295,7 +295,7 @@ def test_callbacks_of_the_adapter_fire_once_a_request(kind):
 
 def key(adapter, metric=None):
     with dspy.context(adapter=adapter, lm=dspy.LM("openai/m")):
-        return plan([metric or judge()]).slots[0].fingerprint
+        return scoring_plan([metric or judge()]).metric_runs[0].fingerprint
 
 
 def test_the_adapter_is_part_of_the_key_unless_it_is_the_plain_chat_adapter():

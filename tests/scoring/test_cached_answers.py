@@ -9,8 +9,8 @@ from faults import Fault, Faults
 from loopback import serve
 from metricsmith.errors import JudgementFailed
 from metricsmith.model_calls.calls import model_call, model_calls
-from metricsmith.model_calls.flow import Flow, use
 from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.records import Status, Usage
 
 USELESS = {
@@ -127,7 +127,7 @@ def test_who_wants_no_cache_gets_none(where):
 def test_asking_past_the_cache_is_within_the_budget():
     with serve(lambda prompt: {"score": 9}) as server:
         assert asked(server) == (Status.OUT_OF_RANGE, None, 2)
-        with use(Flow(Concurrency(1, 1), Budget(requests=1))):
+        with use(RateLimiter(Concurrency(1, 1), Budget(requests=1))):
             assert asked(server) == (Status.BUDGET, None, 1)
 
 

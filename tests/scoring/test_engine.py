@@ -15,7 +15,7 @@ from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, NeedsError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.model_calls import calls
-from metricsmith.model_calls.flow import in_force
+from metricsmith.model_calls.rate_limiter import in_force
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
 from metricsmith.scoring import Budget, Concurrency, ascore, estimate, score

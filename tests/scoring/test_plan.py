@@ -14,7 +14,8 @@ from metricsmith.metric import make_row
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
 from metricsmith.scoring import score
-from metricsmith.scoring.plan import content_key, plan, row_key
+from metricsmith.scoring.plan import content_key, scoring_plan
+from metricsmith.scoring.results import store_key
 from stubs import Scripted
 
 ROWS = [make_row(f"text {i}", id=str(i)) for i in range(5)]
@@ -95,14 +96,14 @@ def test_repetitions_of_what_is_computed_here_are_computed_once():
     rows = [make_row("a b c", references=["a b d"], id="1")]
     table = score([default_bank().get("rouge1_r"), Scripted()], rows, runs=3, progress=False)
     assert len(set(table.values[0, 0])) == 1
-    chart = plan([default_bank().get("rouge1_r"), Scripted()], 3)
-    assert len(chart.slots) == 4
+    chart = scoring_plan([default_bank().get("rouge1_r"), Scripted()], 3)
+    assert len(chart.metric_runs) == 4
 
 
 def test_the_slots_of_a_judge_know_the_model_and_its_sampling():
     def fingerprint(**settings):
         with dspy.context(lm=dspy.LM("openai/m", **settings)):
-            return plan([JUDGE]).slots[0].fingerprint
+            return scoring_plan([JUDGE]).metric_runs[0].fingerprint
 
     assert fingerprint(temperature=0.2) == fingerprint(temperature=0.2)
     assert fingerprint(temperature=0.2) != fingerprint(temperature=0.3)
@@ -114,7 +115,7 @@ def test_a_judges_own_model_counts_not_the_one_in_force():
     keys = []
     for outer in (None, dspy.LM("openai/a"), dspy.LM("openai/b")):
         with dspy.context(lm=outer):
-            keys.append(plan([own]).slots[0].fingerprint)
+            keys.append(scoring_plan([own]).metric_runs[0].fingerprint)
     assert len(set(keys)) == 1
 
 
@@ -122,8 +123,8 @@ def test_a_judges_own_model_counts_not_the_one_in_force():
 def test_repetitions_out_of_one_frozen_sample_are_refused(temperature):
     with dspy.context(lm=dspy.LM("openai/m", temperature=temperature)):
         with pytest.raises(OptionError, match=r"temperature=1\.0"):
-            plan([JUDGE], runs=2)
-        plan([JUDGE], runs=1)
+            scoring_plan([JUDGE], runs=2)
+        scoring_plan([JUDGE], runs=1)
 
 
 def test_a_judge_without_a_model_is_refused_before_any_work():
@@ -136,7 +137,7 @@ def test_a_judge_without_a_model_is_refused_before_any_work():
 @pytest.mark.parametrize("runs", [0, -1, 1.5, True, "2"])
 def test_only_a_whole_number_of_repetitions_has_a_meaning(runs):
     with pytest.raises(OptionError, match="whole number from 1"):
-        plan([Scripted()], runs)
+        scoring_plan([Scripted()], runs)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_only_a_whole_number_of_repetitions_has_a_meaning(runs):
 )
 def test_what_cannot_judge_is_refused(things, says):
     with pytest.raises(OptionError, match=says):
-        plan(things)
+        scoring_plan(things)
 
 
 def test_keys_follow_texts_and_id_and_nothing_else():
@@ -165,6 +166,6 @@ def test_keys_follow_texts_and_id_and_nothing_else():
         make_row("out", input="in", references=["r1", "r2"], id="7"),
     ]
     assert len({content_key(other) for other in [row, *others]}) == 5
-    assert row_key(row, "k") == "k 7"
-    assert row_key(make_row("out"), "k") == "k"
-    row_key(SimpleNamespace(get=lambda name: "\ud800"), "k").encode("utf-8")
+    assert store_key(row, "k") == "k 7"
+    assert store_key(make_row("out"), "k") == "k"
+    store_key(SimpleNamespace(get=lambda name: "\ud800"), "k").encode("utf-8")

@@ -25,7 +25,7 @@ from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Status
 from metricsmith.scoring import Budget, Concurrency, ascore, coordinator, estimate, score
-from metricsmith.scoring.plan import content_key, plan
+from metricsmith.scoring.plan import content_key, scoring_plan
 from metricsmith.store import Store
 from metricsmith.store import claims as claiming
 from panels import panelled
@@ -148,7 +148,7 @@ def test_a_judges_own_model_counts_by_what_it_is_not_by_where_it_is():
     def fingerprint(base, temperature=0.5):
         judge = CriterionJudge(criterion="Clear", meaning="Good.", task="Write.")
         judge.set_lm(dspy.LM("openai/m", api_base=base, api_key="none", temperature=temperature))
-        return plan([judge]).slots[0].fingerprint
+        return scoring_plan([judge]).metric_runs[0].fingerprint
 
     assert fingerprint("http://here/v1") == fingerprint("http://there/v1")
     assert fingerprint("http://here/v1") != fingerprint("http://here/v1", 0.7)

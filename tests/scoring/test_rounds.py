@@ -24,8 +24,8 @@ from metricsmith.stats.regression import LinearCombination
 from metricsmith.stats.regression.combination import ZScore
 from metricsmith.store import Store
 from panels import answering, items, judges
-from rounds import BOUND, EXPECTED, LEAST, MOST, NUMBERS, ROWS, Peeking, needed, repeated, scored, told
 from stubs import Scripted
+from told_runs import BOUND, EXPECTED, LEAST, MOST, NUMBERS, ROWS, Peeking, needed, repeated, scored, told
 
 
 def test_the_example_stops_early_late_and_never():

@@ -17,8 +17,8 @@ from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Status
 from metricsmith.scoring import Budget, ascore, coordinator, estimate, score
-from rounds import EXPECTED, LEAST, MOST, NUMBERS, ROWS, Peeking, needed, repeated, scored, told
 from stubs import Scripted
+from told_runs import EXPECTED, LEAST, MOST, NUMBERS, ROWS, Peeking, needed, repeated, scored, told
 
 
 class Moody:

@@ -11,8 +11,8 @@ from loopback import serve
 from metricsmith.errors import JudgementFailed
 from metricsmith.model_calls import calls
 from metricsmith.model_calls.calls import model_calls
-from metricsmith.model_calls.flow import Flow, use
 from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.records import Status, Usage
 
 
@@ -44,7 +44,7 @@ def cached():
 
 
 def flow(**budget):
-    return Flow(Concurrency(4, 4), Budget(**budget))
+    return RateLimiter(Concurrency(4, 4), Budget(**budget))
 
 
 def runs_on(server, runs, module=None, **settings):
@@ -94,7 +94,7 @@ def test_every_choice_has_one_repair():
 
 def test_a_rejected_n_does_not_stop_the_run():
     script = Faults(script=lambda prompt: [Fault.NO_CHOICE_OF_N])
-    running = Flow(Concurrency(4, 4), hopeless_in_a_row=1)
+    running = RateLimiter(Concurrency(4, 4), hopeless_in_a_row=1)
     with serve(lambda prompt: {"score": 3}, script=script) as server, use(running):
         made = runs_on(server, [0, 1])
     assert ([call.status for call in made], running.stopped) == ([Status.OK] * 2, "")

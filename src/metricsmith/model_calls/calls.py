@@ -1,8 +1,9 @@
 """Model calls, with every request counted: the only place where a model may fail.
 
-Every request passes the flow of the run around it (`metricsmith.model_calls.flow`). DSPy's own retries and its
-fallback to a second adapter are off in here, so that our count of requests is what the server saw. A failure
-becomes a status; which failures are tried again is told in `metricsmith.model_calls.failures`.
+A call is a retry loop: each try sends one request through a request adapter, on a private metered copy of the model,
+and what comes back is read and classified. Every request passes the rate limiter in force
+(`metricsmith.model_calls.rate_limiter`). DSPy's own retries and its fallback to a second adapter are off in here, so
+that our count is what the server saw. A failure becomes a status; `failures` tells which of them are tried again.
 """
 
 from __future__ import annotations
@@ -13,28 +14,21 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakSet
 
 import dspy
-from dspy.utils.exceptions import AdapterParseError
+from dspy.utils.exceptions import AdapterParseError, LMError
 
 from metricsmith.errors import HopelessModel, JudgementFailed, NeedsError
-from metricsmith.model_calls.adapters import Channel, ChoicesChannel, Repair, Replay
-from metricsmith.model_calls.admission import Gate
-from metricsmith.model_calls.failures import delay, rejects_choices
-from metricsmith.model_calls.flow import Flow, in_force
-from metricsmith.model_calls.limits import Concurrency
-from metricsmith.model_calls.prices import offline_prices
-from metricsmith.model_calls.requests import (
-    Answer,
-    NotAdmitted,
-    ask,
-    no_number,
-    private_copy,
-    unfinished,
-    unread_answer,
-)
+from metricsmith.model_calls.adapters import ChoicesAdapter, Repair, Replay, RequestAdapter
+from metricsmith.model_calls.dspy_internals import finish_reason, keep_in_cache, text_of
+from metricsmith.model_calls.failures import delay, error_text, failure, refusal, rejects_choices, short_line
+from metricsmith.model_calls.limits import Concurrency, offline_prices
+from metricsmith.model_calls.metering import RequestMeter, private_copy
+from metricsmith.model_calls.models import redact, without_keys
+from metricsmith.model_calls.rate_limiter import RateLimiter, in_force
+from metricsmith.model_calls.reading import UnreadableAnswer, whole
 from metricsmith.records import Status, Usage
 
 __all__ = ["Call", "model_call", "model_calls"]
@@ -47,10 +41,12 @@ WITHOUT_LIMIT = Concurrency(10_000, 10_000)
 _one_at_a_time: WeakSet[Any] = WeakSet()  # models whose servers give one answer per request only
 _log = logging.getLogger(__name__)
 
+AnyAdapter = TypeVar("AnyAdapter", bound=RequestAdapter)
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """How a call ended: `prediction` is None unless `status` is ok."""
+    """The end of a call; `prediction` is None unless `status` is ok."""
 
     prediction: Any
     status: Status
@@ -71,7 +67,7 @@ def model_call(
 
     At most ``tries + parse_tries - 1`` requests are sent: a request that fails on its way is sent again after a
     pause, and an unusable answer is shown to the model with what is wrong with it. Refusals, wrong keys and the
-    like are not asked again. Without a flow in force the call has no limit but its own.
+    like are not asked again. Without a rate limiter in force the call has no limit but its own.
 
     Parameters
     ----------
@@ -96,7 +92,7 @@ def model_call(
     NeedsError
         If no language model is set.
     HopelessModel
-        Without a flow in force: if no retry can help (wrong key, no credit, unknown model).
+        Without a rate limiter in force: if no retry can help (wrong key, no credit, unknown model).
     """
     return _converse(module, inputs, run, tries, parse_tries)
 
@@ -138,27 +134,21 @@ def model_calls(
     if len(runs) < 2 or not _takes_choices(lm := _model_of(module)):
         return [_converse(module, inputs, run, tries, parse_tries) for run in runs]
     offline_prices()
-    line, channels = _Line(module, inputs, tries), []
     settings: dict[str, Any] = {"engine": "litellm", "n": len(runs)}
     if list(runs) != list(range(len(runs))):
         settings["rollout_id"] = zlib.crc32(repr(list(runs)).encode())
-    private: Callable[[Any], Any] = partial(private_copy, **settings)
-
-    def channel() -> Channel:
-        channels.append(ChoicesChannel.opened(private(lm), private, Gate(line.flow, choices=True)))
-        return channels[-1]
-
+    loop = _RetryLoop(module, inputs, tries)
     try:
-        answer = line.ask(channel)
+        adapter, answer = loop.ask(ChoicesAdapter, lm, partial(private_copy, **settings))
     except NotAdmitted as stopped:
-        return line.all_failed(runs, stopped.status, str(stopped))
+        return loop.all_failed(runs, stopped.status, str(stopped))
     rejected = rejects_choices(answer.problem)
     if answer.problem is not None and not rejected:
-        return line.all_failed(runs, answer.status, answer.error)
-    choices = channels[-1].choices if len(channels[-1].entries) == 1 else []
-    shared = line.cost()
+        return loop.all_failed(runs, answer.status, answer.error)
+    choices = adapter.choices if len(adapter.meter.entries) == 1 else []
+    shared = loop.cost()
     calls = [
-        _settle(module, inputs, run, channels[-1], place, tries, parse_tries)
+        _settle(module, inputs, run, adapter, place, tries, parse_tries)
         if place < len(choices)
         else _converse(module, inputs, run, tries, parse_tries)
         for place, run in enumerate(runs)
@@ -173,24 +163,24 @@ def _settle(
     module: dspy.Module,
     inputs: dict[str, Any],
     run: int,
-    channel: ChoicesChannel,
+    adapter: ChoicesAdapter,
     place: int,
     tries: int,
     parse_tries: int,
 ) -> Call:
-    """The call that one of several answers ends, or begins if it needs repair or is an old one of no use."""
-    fields = channel.choices[place]
+    """The call for one of several answers: ended by it, or begun where it needs repair or is an old one of no use."""
+    fields = adapter.choices[place]
     if isinstance(fields, AdapterParseError):
-        answer = unread_answer(channel, fields, place)
-    elif (cut := unfinished(channel, place)) is not None:
+        answer = _unread(adapter, fields, place)
+    elif (cut := _unfinished(adapter, place)) is not None:
         answer = cut
     else:
         try:
-            with dspy.context(lm=channel.lm, adapter=Replay(fields)):
+            with dspy.context(lm=adapter.lm, adapter=Replay(fields)):
                 return Call(module(**inputs), Status.OK, "", Usage())
         except JudgementFailed as problem:
-            answer = no_number(channel, problem, place)
-    if channel.gate.cached:  # its repair of that time, if there was one, has a place of its own in the cache
+            answer = _without_number(adapter, problem, place)
+    if adapter.meter.cached:  # its repair of that time, if there was one, has a place of its own in the cache
         return _converse(module, inputs, run, tries, parse_tries)
     if answer.repair is None or parse_tries < 2:
         return Call(None, answer.status, answer.error, Usage())
@@ -205,16 +195,15 @@ def _converse(
     parse_tries: int,
     repair: Repair | None = None,
 ) -> Call:
-    """One request, its retries and repairs; it may begin with the repair of an answer that is known already.
+    """Send one request, its retries and repairs; begins with the repair of an answer that is known already, if given.
 
     An answer from DSPy's cache that cannot be used counts for nothing: the same is asked once more, past the cache.
     """
-    lm, line, fresh = dspy.settings.lm or _model_of(module), _Line(module, inputs, tries), repair is not None
+    lm, loop, fresh = dspy.settings.lm or _model_of(module), _RetryLoop(module, inputs, tries), repair is not None
     left = max(1, parse_tries)
     try:
         while left:
-            private = partial(private_copy, fresh=fresh, run=run)
-            answer = line.ask(partial(_channel, lm, private, line.flow, repair))
+            _, answer = loop.ask(RequestAdapter, lm, partial(private_copy, fresh=fresh, run=run), repair)
             if answer.cached and answer.status is not Status.OK and not fresh:
                 fresh = True
                 continue
@@ -222,37 +211,65 @@ def _converse(
             if repair is None:
                 break
     except NotAdmitted as stopped:
-        return Call(None, stopped.status, str(stopped), line.cost())
-    return Call(answer.prediction, answer.status, answer.error, line.cost())
+        return Call(None, stopped.status, str(stopped), loop.cost())
+    return Call(answer.prediction, answer.status, answer.error, loop.cost())
 
 
-def _channel(lm: Any, private: Callable[[Any], Any], flow: Flow, repair: Repair | None) -> Channel:
-    return Channel.opened(private(lm), private, Gate(flow), repair)
+class NotAdmitted(Exception):
+    """The rate limiter admits no more requests; not to be mixed up with what a module raises."""
+
+    def __init__(self, message: str, status: Status, usage: Usage) -> None:
+        super().__init__(message)
+        self.status, self.usage = status, usage
 
 
-class _Line:
-    """The requests of one call, and what they cost."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of one try.
+
+    `again` says that it failed on its way and may be sent again, `stopping` that no other can do better,
+    `repair` that the model may do better when it sees what it wrote, `cached` that DSPy's cache gave it, where an
+    answer that cannot be used may be a server's fault of long ago.
+    """
+
+    status: Status
+    usage: Usage
+    prediction: Any = None
+    error: str = ""
+    problem: Any = None
+    again: bool = False
+    stopping: bool = False
+    repair: Repair | None = None
+    cached: bool = False
+
+
+class _RetryLoop:
+    """The tries of one call, and what they cost."""
 
     def __init__(self, module: dspy.Module, inputs: dict[str, Any], tries: int) -> None:
         self.module, self.inputs, self.tries = module, inputs, tries
-        outer = in_force()
-        self.alone = outer is None
-        self.flow = outer or Flow(WITHOUT_LIMIT)
+        around = in_force()
+        self.alone = around is None
+        self.limiter = around or RateLimiter(WITHOUT_LIMIT)
         self.usage, self.lost, self.started = Usage(), 0, time.perf_counter()
 
-    def ask(self, channel: Callable[[], Channel]) -> Answer:
-        """Send a request until it is answered, cannot be, or has failed too often; each through a new channel.
+    def ask(
+        self, kind: type[AnyAdapter], lm: Any, private: Callable[[Any], Any], repair: Repair | None = None
+    ) -> tuple[AnyAdapter, Answer]:
+        """Send a request until it is answered, cannot be, or has failed too often; each try has an adapter of its own.
 
         Raises
         ------
         NotAdmitted
-            If the flow is stopped or its budget spent.
+            If the rate limiter is stopped or its budget spent.
         HopelessModel
-            Without a flow in force, if no request can succeed.
+            Without a rate limiter in force, if no request can succeed.
         """
         while True:
+            meter = RequestMeter(self.limiter, choices=kind is ChoicesAdapter)
+            adapter = kind.opened(private(lm), private, meter, repair)
             try:
-                answer = ask(self.module, self.inputs, channel())
+                answer = _answer(self.module, self.inputs, adapter)
             except NotAdmitted as stopped:
                 self.usage += stopped.usage
                 raise
@@ -261,13 +278,13 @@ class _Line:
                 raise HopelessModel(f"the model refuses to work: {answer.error}", usage=self.usage) from answer.problem
             self.lost += answer.again
             if not answer.again or self.lost >= self.tries:
-                return answer
+                return adapter, answer
             seconds = delay(answer.problem, self.lost, FIRST_PAUSE)
-            if seconds > LONGEST_WISH or not self.flow.pause(seconds):
-                return answer
+            if seconds > LONGEST_WISH or not self.limiter.pause(seconds):
+                return adapter, answer
 
     def cost(self) -> Usage:
-        """What all requests so far cost, and how long they took."""
+        """The cost of all requests so far, and how long they took."""
         return replace(self.usage, seconds=time.perf_counter() - self.started)
 
     def all_failed(self, runs: Sequence[int], status: Status, error: str) -> list[Call]:
@@ -275,17 +292,106 @@ class _Line:
         return [Call(None, status, error, Usage() if place else self.cost()) for place in range(len(runs))]
 
 
+def _answer(module: dspy.Module, inputs: dict[str, Any], adapter: RequestAdapter) -> Answer:
+    """Run the module once, its requests through `adapter`; raises `NotAdmitted` where the rate limiter stopped it."""
+    meter, problem = adapter.meter, None
+    try:
+        with dspy.context(lm=adapter.lm, adapter=adapter, disable_history=False):
+            answer = _classified(module, inputs, adapter)
+    except Exception as raised:  # a module may turn the end of a budget into another error; all else goes on
+        if meter.closed is None:
+            raise
+        problem = raised
+    if (stopped := meter.closed) is not None:  # also where the module made something of the error
+        raise NotAdmitted(short_line(str(stopped)), Status(stopped.status), meter.usage) from problem or stopped
+    return replace(answer, cached=meter.cached and answer.problem is None)
+
+
+def _classified(module: dspy.Module, inputs: dict[str, Any], adapter: RequestAdapter) -> Answer:
+    """The module's prediction, or the failure that its error means."""
+    meter = adapter.meter
+    try:
+        prediction = module(**inputs)
+    except JudgementFailed as problem:
+        return _without_number(adapter, problem)
+    except AdapterParseError as problem:
+        return _unread(adapter, problem)
+    except LMError as problem:
+        cause = failure(problem)
+        stopping = cause.stopping and not (meter.choices and rejects_choices(problem))
+        usage = meter.usage + Usage(requests=int(cause.sent))
+        error = error_text(problem, adapter.lm)
+        return Answer(cause.status, usage, None, error, problem, again=cause.again, stopping=stopping)
+    except (ConnectionError, TimeoutError) as problem:  # of a model class that leaves its client's errors as they are
+        usage = meter.usage + Usage(requests=1)
+        return Answer(Status.TRANSPORT, usage, None, error_text(problem, adapter.lm), problem, again=True)
+    if (cut := _unfinished(adapter)) is not None:
+        return cut
+    if meter.entries and getattr(adapter.lm, "past_cache", False):
+        keep_in_cache(adapter.lm, adapter.asked, meter.entries[-1])
+    return Answer(Status.OK, meter.usage, prediction)
+
+
+def _unfinished(adapter: RequestAdapter, choice: int = 0) -> Answer | None:
+    """The failure of an answer that was cut off or filtered; None for one that came to its end."""
+    entries = adapter.meter.entries
+    reason = finish_reason(entries[-1].get("response") if entries else None, choice)
+    if reason == "content_filter":
+        return _unusable(adapter, Status.UNPARSABLE, "", "", None, choice)
+    if reason != "length":
+        return None
+    error = "the answer was cut off at the limit of tokens: raise the model's max_tokens"
+    return _unusable(adapter, Status.UNPARSABLE, error, "it was cut off before its end; be brief", None, choice)
+
+
+def _without_number(adapter: RequestAdapter, problem: JudgementFailed, choice: int = 0) -> Answer:
+    """An answer that was read, but held no number for the module."""
+    error = short_line(redact(str(problem), adapter.lm))
+    if not problem.repairable:
+        return Answer(Status(problem.status), adapter.meter.usage, error=error)
+    return _unusable(adapter, Status(problem.status), error, error, None, choice)
+
+
+def _unread(adapter: RequestAdapter, problem: AdapterParseError, choice: int = 0) -> Answer:
+    """An answer from which the fields could not be read, for the reason given by `problem`."""
+    if isinstance(problem, UnreadableAnswer):
+        fault, complaint = redact(problem.fault, adapter.lm), problem.complaint
+    else:  # of an adapter that reads in its own way
+        fault = f"the answer cannot be read: {error_text(problem, adapter.lm)}"
+        complaint = "its fields cannot be told apart"
+    return _unusable(
+        adapter, Status.UNPARSABLE, short_line(fault), complaint, list(problem.signature.output_fields), choice
+    )
+
+
+def _unusable(
+    adapter: RequestAdapter, status: Status, error: str, complaint: str, fields: Sequence[str] | None, choice: int
+) -> Answer:
+    """An answer that came and is of no use: a refusal, or one that may be repaired.
+
+    `fields` are those that could not be read; None if they could, for what can be read is no refusal, unless the
+    server says that it is.
+    """
+    entries, usage = adapter.meter.entries, adapter.meter.usage
+    if not entries or status not in (Status.UNPARSABLE, Status.OUT_OF_RANGE):
+        return Answer(status, usage, error=error)
+    text = without_keys(whole(text_of(entries[-1], choice)), adapter.lm)
+    if refused := refusal(entries[-1].get("response"), choice, text, fields, adapter.lm):
+        return Answer(Status.REFUSED, usage, error=short_line(f"the model refuses: {refused}"))
+    return Answer(status, usage, error=error, repair=Repair(adapter.asked, text, complaint))
+
+
 def _model_of(module: dspy.Module) -> Any:
     """The model that the module's first predictor will use."""
-    own = next((predictor.lm for _, predictor in module.named_predictors() if predictor.lm is not None), None)
-    lm = own or dspy.settings.lm
+    own = (predictor.lm for _, predictor in module.named_predictors() if predictor.lm is not None)
+    lm = next(own, None) or dspy.settings.lm
     if lm is None:
         raise NeedsError("no language model is set: pass lm=dspy.LM('provider/model') or call dspy.configure(lm=...)")
     return lm
 
 
 def _takes_choices(lm: Any) -> bool:
-    """Whether several answers may come with one request: only through litellm, and only for chat."""
+    """True if several answers may come with one request: only through litellm, and only for chat."""
     return (
         isinstance(lm, dspy.LM)
         and getattr(lm, "engine", None) in ("auto", "litellm")

@@ -1,6 +1,6 @@
-"""Our uses of DSPy below its public surface; no other file has any.
+"""All uses of DSPy below its public surface; no other file has any.
 
-`tests/scoring/test_dspy_internals.py` names each assumption, so that a new DSPy is a change in this file.
+`tests/model_calls/test_dspy_internals.py` names each assumption, so that a new DSPy is a change in this file.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from dspy.clients.execution import IGNORED_CACHE_KEYS, prepare
 from dspy.utils.usage_tracker import UsageTracker
 
 from metricsmith.model_calls.models import without_keys
+from metricsmith.records import Usage
 
 __all__ = [
-    "Answers", "Reader", "came_from_cache", "copied", "fields_apart", "full_evaluations", "gated", "keep_in_cache",
-    "output_text", "plain", "price_list", "record_by", "requests_of", "text_of", "token_count", "tokens_of",
+    "AnswerTracker", "Reader", "answer_part", "came_from_cache", "copied", "entry_usage", "fields_apart",
+    "finish_reason", "full_evaluations", "gated", "keep_in_cache", "member", "metered", "output_text",
+    "price_list", "record_by", "requests_of", "text_of", "token_count", "tokens_of", "without_callbacks",
 ]  # fmt: skip
 
 MOST_TOKENS = 2**53  # what is no whole number from 0 to here is no count
@@ -28,22 +30,22 @@ MOST_TOKENS = 2**53  # what is no whole number from 0 to here is no count
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def plain(method: Function) -> Function:
-    """A method without the callbacks that DSPy wraps around it, once more in every subclass of an adapter."""
+def without_callbacks(method: Function) -> Function:
+    """The method without the callbacks that DSPy wraps around it, once more in every subclass of an adapter."""
     while getattr(method, "__globals__", {}).get("__name__") == "dspy.utils.callback":
         method = method.__wrapped__  # type: ignore[attr-defined]
     return method
 
 
 class Reader:
-    """A class put before an adapter's own: another way to read, and callbacks that fire once.
+    """A base put before an adapter's own class: another way to read, and callbacks that fire once.
 
     Attributes
     ----------
     chosen : dspy.Adapter
         The adapter that this is a copy of.
     plain_format, own_parse : callable
-        The adapter class's; `own_parse` is None where the class reads as one of DSPy's forms does.
+        Those of the adapter's class; `own_parse` is None where the class reads as one of DSPy's forms does.
     """
 
     chosen: dspy.Adapter
@@ -83,7 +85,7 @@ class Reader:
         return self.read_outputs(original_signature, outputs, one)
 
 
-FORMS = frozenset(plain(kind.parse) for kind in (dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter))
+FORMS = frozenset(without_callbacks(kind.parse) for kind in (dspy.ChatAdapter, dspy.JSONAdapter, dspy.XMLAdapter))
 
 
 def copied(adapter: dspy.Adapter, reader: type[Reader], kind: type[dspy.Adapter] | None = None) -> Any:
@@ -95,10 +97,10 @@ def copied(adapter: dspy.Adapter, reader: type[Reader], kind: type[dspy.Adapter]
 
 @cache
 def _reading(reader: type[Reader], kind: type[dspy.Adapter]) -> type:
-    parse = plain(kind.parse)
+    parse = without_callbacks(kind.parse)
     space = {
         "__module__": kind.__module__,
-        "plain_format": staticmethod(plain(kind.format)),
+        "plain_format": staticmethod(without_callbacks(kind.format)),
         "own_parse": None if parse in FORMS else staticmethod(parse),
     }
     return type(kind.__name__, (reader, kind), space)
@@ -106,7 +108,7 @@ def _reading(reader: type[Reader], kind: type[dspy.Adapter]) -> type:
 
 def fields_apart(adapter: dspy.Adapter, signature: type[dspy.Signature], text: str) -> dict[str, Any]:
     """The fields of an answer in XML, as DSPy's adapter reads them."""
-    fields: dict[str, Any] = plain(dspy.XMLAdapter.parse)(adapter, signature, text)
+    fields: dict[str, Any] = without_callbacks(dspy.XMLAdapter.parse)(adapter, signature, text)
     return fields
 
 
@@ -117,34 +119,34 @@ def full_evaluations(level: str) -> int:
     return int(AUTO_RUN_SETTINGS[level]["n"])
 
 
-def gated(lm: Any, through: Any = None, *, n: int | None = None) -> Any:
-    """Make a model send its requests ``through``, from now on, each for one answer unless it says otherwise itself.
+def metered(lm: Any, through: Any = None, *, n: int | None = None) -> Any:
+    """Make a model send its requests ``through`` a sender, each for one answer unless the model says otherwise itself.
 
-    It is the model that is changed: ``n`` is taken out of its settings, because DSPy's client sends as many requests.
+    The model itself is changed: ``n`` is taken out of its settings, because DSPy's client sends as many requests.
 
     Parameters
     ----------
     lm : dspy.LM or other DSPy model
         A copy that nobody else uses.
-    through : Through, optional
-        Usually a `Gate`. None sends as before.
+    through : Sender, optional
+        Usually a `RequestMeter`. None sends as before.
     n : int, optional
         How many answers one request asks for, where a server carries several.
     """
     if n is None and getattr(lm, "kwargs", None):
         lm.kwargs = {name: value for name, value in lm.kwargs.items() if name not in ("n", "num_generations")}
-    lm.__class__ = _gated(type(lm))  # type: ignore[arg-type]
+    lm.__class__ = _metered(type(lm))  # type: ignore[arg-type]
     lm.through = through
     return lm
 
 
 @cache
-def _gated(kind: type) -> type:
-    if getattr(kind, "is_gated", False):
+def _metered(kind: type) -> type:
+    if getattr(kind, "is_metered", False):
         return kind
 
-    class Gated(kind):  # type: ignore[misc]
-        is_gated = True
+    class Metered(kind):  # type: ignore[misc]
+        is_metered = True
 
         def __call__(self, *prompt: Any, **request: Any) -> Any:
             send = partial(super().__call__, *prompt, **request)
@@ -154,12 +156,16 @@ def _gated(kind: type) -> type:
             send = partial(super().acall, *prompt, **request)
             return without_keys(await (send() if self.through is None else self.through.asend(self, send)), self)
 
-    Gated.__name__, Gated.__qualname__ = kind.__name__, kind.__qualname__
-    return Gated
+        def update_history(self, entry: dict[str, Any]) -> None:
+            record: Any = getattr(self.through, "record", super().update_history)
+            record(entry)
+
+    Metered.__name__, Metered.__qualname__ = kind.__name__, kind.__qualname__
+    return Metered
 
 
 def record_by(lm: Any, record: Callable[[dict[str, Any]], None]) -> None:
-    """Give what DSPy would write in its history of a private model to `record` instead."""
+    """Give the entries that DSPy would write in its history of a private model to `record` instead."""
     lm.update_history = record
 
 
@@ -174,6 +180,22 @@ def output_text(output: Any) -> str:
     return str((output.get("text") if isinstance(output, dict) else output) or "")
 
 
+def member(thing: Any, name: str) -> Any:
+    """A member of a response, which DSPy's clients give as mappings or as objects; None if it is not there."""
+    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+
+
+def finish_reason(response: Any, choice: int) -> Any:
+    """The server's reason to end an answer: ``content_filter``, ``length`` or another; None where it gives none."""
+    return member(answer_part(response, choice), "finish_reason")
+
+
+def answer_part(response: Any, choice: int) -> Any:
+    """One of the answers in a response; the response itself where it has no list of them."""
+    choices = member(response, "choices")
+    return choices[choice] if isinstance(choices, list) and choice < len(choices) else response
+
+
 def tokens_of(entry: Mapping[str, Any]) -> tuple[int | None, int | None]:
     """Tokens of the prompt and of the answer; None where the server reports none, or what is no number of them."""
     usage = entry.get("usage") or {}
@@ -186,13 +208,21 @@ def requests_of(entry: Mapping[str, Any]) -> int:
     return len(response) if isinstance(response, tuple) else 1
 
 
+def entry_usage(entry: Mapping[str, Any]) -> Usage:
+    """The cost of one answered request of DSPy's history; an answer from the cache costs nothing."""
+    if came_from_cache(entry):
+        return Usage()
+    asked, answered = tokens_of(entry)
+    return Usage(requests_of(entry), asked or 0, answered or 0, entry.get("cost"))
+
+
 def came_from_cache(entry: Mapping[str, Any]) -> bool:
-    """True if an answer came from DSPy's cache: `Answers` has written it down, or the response says so."""
+    """True if an answer came from DSPy's cache: `AnswerTracker` has noted it, or the response says so."""
     return bool(entry.get("cache_hit", getattr(entry.get("response"), "cache_hit", False)))
 
 
-class Answers(UsageTracker):  # type: ignore[misc]
-    """The answers to one request: DSPy tells a usage tracker of every answer, but for those from its cache.
+class AnswerTracker(UsageTracker):  # type: ignore[misc]
+    """Counts the answers to one request: DSPy tells a usage tracker of every answer, but for those from its cache.
 
     While one is in force, no answer of an OpenAI-compatible server is lost over the bookkeeping that comes with it.
 
@@ -200,6 +230,15 @@ class Answers(UsageTracker):  # type: ignore[misc]
     ----------
     outer : UsageTracker, optional
         The tracker in force, which is told the same.
+
+    Attributes
+    ----------
+    entries : list of dict
+        DSPy's history of the recorded answers.
+    usage : Usage
+        Their cost.
+    unreported : int
+        Answers that were paid for, and nobody knows with how many tokens.
     """
 
     def __init__(self, outer: UsageTracker | None) -> None:
@@ -208,18 +247,23 @@ class Answers(UsageTracker):  # type: ignore[misc]
             self.usage_data = outer.usage_data
         self.outer, self.new = outer, 0
         self.entries: list[dict[str, Any]] = []
+        self.usage, self.unreported = Usage(), 0
 
     def add_usage(self, lm: str, usage_entry: dict[str, Any]) -> None:
-        """An answer has come that was not in the cache."""
+        """Count an answer that was not in the cache."""
         self.new += 1
         if self.outer is not None:
             self.outer.add_usage(lm, usage_entry)
 
-    def record(self, entry: dict[str, Any]) -> None:
-        """Its entry of DSPy's history, which follows; from now on it says under ``cache_hit`` where it came from."""
+    def record(self, entry: dict[str, Any]) -> Usage:
+        """Take the entry of DSPy's history that follows, note in it under ``cache_hit`` its origin, return its cost."""
         entry["cache_hit"] = not self.new and not entry.get("usage")
         self.new = max(0, self.new - 1)
+        usage = entry_usage(entry)
+        self.unreported += not entry["cache_hit"] and None in tokens_of(entry)
+        self.usage += usage
         self.entries.append(entry)
+        return usage
 
 
 def token_count(value: Any) -> int | None:
@@ -234,7 +278,7 @@ _read_body = openai_chat._response_from_chat_body
 
 def _read_mended_body(provider: str, data: Any, *, choice: int | None = None, **options: Any) -> Any:
     """DSPy's reader of a response, which raises on token counts that are no counts, and on a second choice."""
-    if isinstance(dspy.settings.usage_tracker, Answers) and isinstance(data, Mapping):
+    if isinstance(dspy.settings.usage_tracker, AnswerTracker) and isinstance(data, Mapping):
         usage = data.get("usage")
         data = {**data, "usage": _counts(usage) if isinstance(usage, Mapping) else {}}
         choices = data.get("choices")
@@ -243,7 +287,7 @@ def _read_mended_body(provider: str, data: Any, *, choice: int | None = None, **
 
 
 def _counts(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """The counts among `usage`, one level down as well."""
+    """The token counts among `usage`, one level down as well."""
     known: dict[str, Any] = {}
     for name, value in usage.items():
         if isinstance(value, Mapping) and name.endswith("_details"):
@@ -253,7 +297,7 @@ def _counts(usage: Mapping[str, Any]) -> dict[str, Any]:
     return known
 
 
-openai_chat._response_from_chat_body = _read_mended_body  # as it was, unless `Answers` are collected
+openai_chat._response_from_chat_body = _read_mended_body  # as it was, unless `AnswerTracker` are collected
 
 
 def price_list() -> Mapping[str, Any]:
@@ -268,7 +312,7 @@ _remembered_info = lru_cache(maxsize=256)(_model_info)
 
 def _model_info_once(provider: str, model: str, *, namespaces: Any = None) -> Mapping[str, Any]:
     """DSPy's entry of a model; its search for one that has none goes through the whole list at every answer."""
-    if not isinstance(dspy.settings.usage_tracker, Answers):
+    if not isinstance(dspy.settings.usage_tracker, AnswerTracker):
         return _model_info(provider, model, namespaces=namespaces)  # type: ignore[no-any-return]
     known: Mapping[str, Any] = _remembered_info(
         provider, model, namespaces=None if namespaces is None else tuple(namespaces)
@@ -276,11 +320,11 @@ def _model_info_once(provider: str, model: str, *, namespaces: Any = None) -> Ma
     return known
 
 
-costs.model_info = _model_info_once  # as it was, unless `Answers` are collected
+costs.model_info = _model_info_once  # as it was, unless `AnswerTracker` are collected
 
 
 def keep_in_cache(lm: Any, messages: list[dict[str, Any]], entry: dict[str, Any]) -> None:
-    """Let DSPy's cache answer `messages` with the response in `entry`, whatever it held for them before.
+    """Let DSPy's cache answer `messages` with the response in `entry`, in place of any that it held for them before.
 
     The key is that of a first request with these messages, though the response may answer their repair; it is what
     DSPy would have stored itself.
@@ -304,3 +348,6 @@ def keep_in_cache(lm: Any, messages: list[dict[str, Any]], entry: dict[str, Any]
             cost_details=entry.get("cost_details", {}),
         ).dump()  # fmt: skip
     dspy.cache.put(call.key(lm, False), record, IGNORED_CACHE_KEYS)
+
+
+gated = metered  # earlier name

@@ -1,8 +1,8 @@
-"""What a failed request means: whose fault it is, whether to ask again, and what may be told of it.
+"""The meaning of a failed request: whose fault it is, whether to ask again, and what may be told of it.
 
-What DSPy 3.4 raises was found out with a server that speaks raw sockets; "native" is DSPy's own client,
-"litellm" the one that carries several answers in a request. What the native one raises over token counts and a second
-choice, `dspy_internals.Answers` keeps it from.
+The table was found out with DSPy 3.4 and a server that speaks raw sockets; "native" is DSPy's own client,
+"litellm" the one that carries several answers in a request. From the errors of the native one over token counts and a
+second choice, `dspy_internals.AnswerTracker` keeps it from.
 
 =====================================  =======================  =======================  =====================
 the server                             native                   litellm                  here
@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,13 +56,14 @@ from dspy.utils.exceptions import (
     is_retryable_lm_error,
 )
 
-from metricsmith.model_calls.flow import Outcome
+from metricsmith.model_calls.dspy_internals import answer_part, finish_reason, member
+from metricsmith.model_calls.limits import RequestEnd
 from metricsmith.model_calls.models import redact
 from metricsmith.records import Status
 
 __all__ = [
-    "Failure", "cut_off", "delay", "failure", "field_headers", "filtered", "keep_keys", "member", "one_line",
-    "refusal", "rejects_choices", "words",
+    "Failure", "delay", "error_text", "failure", "redact_error", "member", "one_line", "refusal", "rejects_choices",
+    "short_line", "words",
 ]  # fmt: skip
 
 LONGEST_TEXT = 300  # characters of an error message
@@ -94,13 +95,13 @@ _chance = random.Random()  # of its own, so that a caller's seed means what it m
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What follows from a request that brought no answer.
+    """The consequences of a request that brought no answer.
 
     Parameters
     ----------
     status : Status
-    outcome : Outcome
-        What the flow is told.
+    end : RequestEnd
+        The end that the rate limiter books.
     again : bool
         Whether the same request may succeed later.
     sent : bool
@@ -110,35 +111,42 @@ class Failure:
     """
 
     status: Status
-    outcome: Outcome
+    end: RequestEnd
     again: bool = False
     sent: bool = True
     stopping: bool = False
 
+    @property
+    def outcome(self) -> RequestEnd:  # earlier name
+        """The same as `end`."""
+        return self.end
+
 
 def failure(problem: LMError) -> Failure:
-    """Classify what DSPy raised for one request; the table above."""
+    """Classify the error that DSPy raised for one request, by the table above."""
     http = problem.status
     if problem.provider_code in REFUSALS:
-        return Failure(Status.REFUSED, Outcome.ANSWERED)
+        return Failure(Status.REFUSED, RequestEnd.ANSWERED)
     if isinstance(problem, ContextWindowExceededError) or http == 413:
-        return Failure(Status.TRANSPORT, Outcome.ANSWERED)  # the row is too long; key, model and server are all right
+        return Failure(
+            Status.TRANSPORT, RequestEnd.ANSWERED
+        )  # the row is too long; key, model and server are all right
     if isinstance(problem, STOPPING) or http in STOPPING_CODES:
-        return Failure(Status.TRANSPORT, Outcome.HOPELESS, sent=not isinstance(problem, LOCAL), stopping=True)
+        return Failure(Status.TRANSPORT, RequestEnd.HOPELESS, sent=not isinstance(problem, LOCAL), stopping=True)
     if isinstance(problem, LMInvalidRequestError) or (http and 400 <= http < 500 and http not in PASSING):
-        return Failure(Status.TRANSPORT, Outcome.HOPELESS)
+        return Failure(Status.TRANSPORT, RequestEnd.HOPELESS)
     if isinstance(problem, LMRateLimitError) or http in THROTTLING:
-        return Failure(Status.TRANSPORT, Outcome.THROTTLED, again=True)
+        return Failure(Status.TRANSPORT, RequestEnd.THROTTLED, again=True)
     again = is_retryable_lm_error(problem) or isinstance(problem, LMUnexpectedError | LMProviderError)
-    return Failure(Status.TRANSPORT, Outcome.FAILED, again)
+    return Failure(Status.TRANSPORT, RequestEnd.FAILED, again)
 
 
 def rejects_choices(problem: BaseException | None) -> bool:
-    """Whether a request for several answers may have failed because it asked for several."""
+    """True if a request for several answers may have failed because it asked for several."""
     if isinstance(problem, LMUnsupportedFeatureError):
         return True
     asked_wrongly = isinstance(problem, LMInvalidRequestError) and problem.status in (400, 422)
-    return asked_wrongly and failure(problem).outcome is Outcome.HOPELESS
+    return asked_wrongly and failure(problem).end is RequestEnd.HOPELESS
 
 
 def delay(problem: BaseException, tries: int, first: float) -> float:
@@ -151,7 +159,7 @@ def delay(problem: BaseException, tries: int, first: float) -> float:
 
 
 def _litellm_wish(problem: BaseException) -> float | None:
-    """Retry-After as litellm keeps it, which DSPy does not look for."""
+    """The server's Retry-After as litellm keeps it, where DSPy does not look."""
     cause: BaseException | None = problem
     while cause is not None:
         headers = getattr(cause, "litellm_response_headers", None)
@@ -165,74 +173,50 @@ def _litellm_wish(problem: BaseException) -> float | None:
 
 
 def refusal(response: Any, choice: int, answer: str, fields: Iterable[str] | None, lm: Any = None) -> str:
-    """The words of a refusal, for an answer that could not be used; empty if it is none.
+    """The text of a refusal, for an answer that could not be used; empty if it is none.
 
     Parameters
     ----------
     response : object
         As DSPy's history keeps it, from its native client or from litellm.
     choice : int
-        Which of several answers.
+        The place of the answer among several.
     answer : str
         Its text.
     fields : iterable of str or None
         The fields that were asked for: an answer that has one of them is a try, not a refusal. None where they could
         be read: only an answer that was filtered is a refusal then.
     lm : dspy.LM, optional
-        Whose keys are not repeated.
+        The model whose keys are not repeated.
     """
-    if filtered(response, choice):
-        return one_line(redact(f"the answer was filtered: {answer}".rstrip(": "), lm))
+    if finish_reason(response, choice) == "content_filter":
+        return short_line(redact(f"the answer was filtered: {answer}".rstrip(": "), lm))
     if fields is None:
         return ""
-    part = _part(response, choice)
+    part = answer_part(response, choice)
     message = member(part, "message")
-    said = member(message, "refusal") or member(member(message, "provider_specific_fields"), "refusal")
+    refused = member(message, "refusal") or member(member(message, "provider_specific_fields"), "refusal")
     for piece in member(message, "parts") or ():
-        said = said or (member(piece, "text") if member(piece, "type") == "refusal" else None)
-    if said:
-        return one_line(redact(str(said), lm))
+        refused = refused or (member(piece, "text") if member(piece, "type") == "refusal" else None)
+    if refused:
+        return short_line(redact(str(refused), lm))
     opening = answer[:200].replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").lstrip(" \n\t\"'*#>-").lower()
     opening = opening.replace("i'm ", "i am ")
-    if OPENINGS.match(opening) and not any(header in answer for header in field_headers(fields)):
-        return one_line(redact(answer, lm))
+    if OPENINGS.match(opening) and not any(
+        mark in answer for name in fields for mark in (f"[[ ## {name} ## ]]", f'"{name}":', f"<{name}>")
+    ):
+        return short_line(redact(answer, lm))
     return ""
 
 
-def filtered(response: Any, choice: int) -> bool:
-    """True if the server says that it filtered an answer, of which text may have come all the same."""
-    return bool(member(_part(response, choice), "finish_reason") == "content_filter")
-
-
-def cut_off(response: Any, choice: int) -> bool:
-    """Whether an answer ended at the limit of tokens, so that it may lack a digit, or half of a list."""
-    return bool(member(_part(response, choice), "finish_reason") == "length")
-
-
-def _part(response: Any, choice: int) -> Any:
-    """One of the answers in a response, or the response itself where it has no list of them."""
-    choices = member(response, "choices")
-    return choices[choice] if isinstance(choices, list) and choice < len(choices) else response
-
-
-def field_headers(fields: Iterable[str]) -> list[str]:
-    """The line that opens each field in the chat form, in JSON and in XML."""
-    return [mark for name in fields for mark in (f"[[ ## {name} ## ]]", f'"{name}":', f"<{name}>")]
-
-
-def member(thing: Any, name: str) -> Any:
-    """A member of a response, which DSPy's clients give as mappings or as objects; None if it is not there."""
-    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
-
-
-def words(problem: BaseException, lm: Any) -> str:
-    """The server's own words: one line, without secrets."""
+def error_text(problem: BaseException, lm: Any) -> str:
+    """The server's message: one line, without secrets."""
     text = redact(str(problem).strip(), lm)
-    return one_line(text.splitlines()[0]) if text else type(problem).__name__
+    return short_line(text.splitlines()[0]) if text else type(problem).__name__
 
 
-def keep_keys(problem: BaseException | None, lm: Any) -> None:
-    """Take secrets out of an error and of what it came from: logs and tracebacks show both."""
+def redact_error(problem: BaseException | None, lm: Any) -> None:
+    """Take secrets out of an error and of its causes: logs and tracebacks show both."""
     seen: set[int] = set()
     while problem is not None and id(problem) not in seen:
         seen.add(id(problem))
@@ -242,6 +226,9 @@ def keep_keys(problem: BaseException | None, lm: Any) -> None:
         problem = problem.__cause__ or problem.__context__
 
 
-def one_line(text: str) -> str:
-    """`text` on one line, at most 300 characters."""
+def short_line(text: str) -> str:
+    """The text on one line, at most 300 characters."""
     return " ".join(text[: 2 * LONGEST_TEXT].split())[:LONGEST_TEXT]
+
+
+words, one_line = error_text, short_line  # earlier names

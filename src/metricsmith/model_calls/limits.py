@@ -1,17 +1,37 @@
-"""Limits of a run: its costs, its pace and its failures, as plain values that the caller chooses."""
+"""Limits of a run that the caller chooses, the number of requests in flight within them, and estimates of costs."""
 
 from __future__ import annotations
 
+import math
+import os
 import sys
 from dataclasses import dataclass, fields
+from enum import Enum
+from functools import lru_cache
+from statistics import median
 from typing import Literal, Self
 
 from metricsmith.errors import OptionError
+from metricsmith.model_calls.dspy_internals import price_list
 from metricsmith.records import Usage
 
-__all__ = ["Budget", "Concurrency", "PerJudge"]
+__all__ = [
+    "AdaptiveLimit",
+    "Budget",
+    "Concurrency",
+    "PerJudge",
+    "RequestEnd",
+    "estimate_tokens",
+    "offline_prices",
+    "price",
+]
 
 MOST = 64  # requests in flight: more gained nothing on two cores, and threads cost memory
+START = 8  # requests in flight at first
+SHRINK, EASE = 0.5, 0.8  # what is left of the limit after throttling, and after slow answers
+SLOW = 2.0  # times the quickest round
+FORGETTING = 1.001  # the quickest round counts for a little less with every round, so that a run can slow down
+SMALLEST_ROUND = 8  # answers whose median says something
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +75,9 @@ class Budget:
                 )
 
     def beside(self, usage: Usage) -> list[tuple[bool, str]]:
-        """Each limit beside an estimate: True if it does not reach, and so in words.
+        """Each limit beside an estimate: True if it does not suffice, and the comparison as a text.
 
-        Time is not estimated, and where nothing is asked nothing is said.
+        Time is not estimated, and an estimate of no requests gives an empty list.
         """
         tokens, cost = usage.prompt_tokens + usage.completion_tokens, usage.cost
         lines = []
@@ -79,7 +99,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Concurrency:
-    """How many requests may be in flight, and how many may start in a minute.
+    """The number of requests that may be in flight, and that may start in a minute.
 
     The number in flight adapts between `low` and `high`: it rises by one per round of answers and falls by
     half when the server throttles, or by a fifth when answers take ever longer. ``low == high`` fixes it.
@@ -131,6 +151,73 @@ class Concurrency:
         raise OptionError(f"concurrency={value!r} must be 'auto', a whole number from 1, or Concurrency(low, high)")
 
 
+class RequestEnd(Enum):
+    """The ends of a request that the rate limiter tells apart."""
+
+    ANSWERED = "answered"
+    THROTTLED = "throttled"  # 429, 503
+    FAILED = "failed"  # other 5xx, transport, time-out
+    HOPELESS = "hopeless"  # 400, 401, 402, 403, 404: no retry can help
+
+
+class AdaptiveLimit:
+    """The number of requests that may be in flight, which follows the server within `bounds`.
+
+    It follows by additive increase and multiplicative decrease (Chiu and Jain 1989), with a slow start. Congestion
+    shows as throttling, or as answers that take more than twice as long as the quickest.
+
+    Parameters
+    ----------
+    bounds : Concurrency
+
+    Attributes
+    ----------
+    limit : int
+        The number now.
+    epoch : int
+        The number of decreases so far; a request that started before one does not cause another.
+    """
+
+    def __init__(self, bounds: Concurrency) -> None:
+        self.bounds = bounds
+        self.epoch = 0
+        self._exact = float(bounds.high if bounds.low == bounds.high else max(bounds.low, min(START, bounds.high)))
+        self.limit = int(self._exact)
+        self._slow_start = True
+        self._round: list[float] = []
+        self._round_size = max(SMALLEST_ROUND, self.limit)
+        self._quickest = float("inf")
+
+    def learn(self, epoch: int, end: RequestEnd, seconds: float, *, full: bool) -> None:
+        """Adapt to one ended request, admitted in `epoch`; `full` says that the limit was in use."""
+        if self.bounds.low == self.bounds.high or epoch < self.epoch:
+            return
+        if end is RequestEnd.THROTTLED:
+            self._shrink(SHRINK)
+        elif end in (RequestEnd.ANSWERED, RequestEnd.FAILED):
+            if full and end is RequestEnd.ANSWERED:
+                self._exact = min(self.bounds.high, self._exact + (1.0 if self._slow_start else 1.0 / self._exact))
+                self.limit = int(self._exact)
+            self._round.append(seconds)
+            if len(self._round) >= self._round_size:  # each round's median is compared with the quickest so far
+                middle = median(self._round)
+                self._quickest = min(self._quickest * FORGETTING, middle)
+                self._new_round()
+                if middle > SLOW * self._quickest:
+                    self._shrink(EASE)
+
+    def _shrink(self, share: float) -> None:
+        self._exact = max(float(self.bounds.low), self._exact * share)
+        self.limit = int(self._exact)
+        self._slow_start = False
+        self.epoch += 1
+        self._new_round()
+
+    def _new_round(self) -> None:
+        self._round.clear()
+        self._round_size = max(SMALLEST_ROUND, self.limit)
+
+
 def _is_limit(value: object, whole: bool = False) -> bool:
     """True if a value is a number that can be kept as a limit: above 0 and finite."""
     return _is_number(value, whole) and 0 < value <= sys.float_info.max  # type: ignore[operator]
@@ -168,5 +255,44 @@ class PerJudge:
 
 
 def _is_number(value: object, whole: bool = False) -> bool:
-    """Whether a value is a number, and no truth value."""
+    """True if a value is a number, and no truth value."""
     return isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+
+
+def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
+    """US dollars of so many tokens, None for a model that the list does not know.
+
+    Parameters
+    ----------
+    model : str
+        As DSPy names it, with or without its provider.
+    prompt_tokens, completion_tokens : int
+    """
+    rates = _rates(model)
+    return None if rates is None else float(prompt_tokens * rates[0] + completion_tokens * rates[1])
+
+
+@lru_cache(maxsize=256)
+def _rates(model: str) -> tuple[float, float] | None:
+    """US dollars a token of prompt and answer."""
+    offline_prices()
+    prices = price_list()
+    entry = prices.get(model) or prices.get(model.split("/", 1)[-1]) or {}
+    if "input_cost_per_token" not in entry:
+        return None
+    return entry["input_cost_per_token"], entry.get("output_cost_per_token", 0.0)
+
+
+def offline_prices() -> None:
+    """Keep DSPy and litellm, which ask the network for prices at first use, to the lists that they bring along."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate tokens: four ASCII characters, or one other character, make a token.
+
+    English runs at about four characters a token in the common byte-pair vocabularies; scripts that
+    those vocabularies split finely come out too high rather than too low.
+    """
+    ascii_characters = sum(character.isascii() for character in text)
+    return math.ceil(ascii_characters / 4) + len(text) - ascii_characters

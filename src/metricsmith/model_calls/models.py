@@ -20,8 +20,8 @@ __all__ = [
 
 LOWEST_TEMPERATURE = 0.15  # DSPy replaces what is not above it, when several answers are wanted, by its own choice
 
-# Where the model is reached, who pays, and how DSPy and the provider keep books. Whatever is not in here counts
-# as sampling: a setting that we do not know asks for one judgement too many, never for one too few.
+# Settings of the model's address, of payment, and of the bookkeeping of DSPy and the provider. All others count as
+# sampling: a setting that we do not know asks for one judgement too many, never for one too few.
 ASIDE = frozenset({
     "api_base", "api_version", "azure_ad_token_provider", "base_url", "cache", "callbacks", "client", "extra_headers",
     "headers", "http_client", "input_cost_per_token", "max_retries", "metadata", "num_retries", "organization",
@@ -96,7 +96,7 @@ def form_identity(adapter: dspy.Adapter) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """`value` in JSON's types, the same in every process: never an address in memory, never a set's order."""
+    """The value in JSON's types, the same in every process: never an address in memory, never a set's order."""
     if value is None or isinstance(value, str | bool | int | float):
         return value
     if isinstance(value, Mapping):
@@ -122,9 +122,9 @@ def check_sampling(lm: Any, runs: int | None = None, *, temperature: float | Non
     ----------
     lm : dspy.LM or other DSPy model
     runs : int, optional
-        How many samples are wanted, for the message.
+        The number of samples that are wanted, for the message.
     temperature : float, optional
-        What the requests carry themselves; None leaves the model's.
+        The temperature that the requests carry themselves; None leaves the model's.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def using(lm: Any) -> AbstractContextManager[Any]:
 
 
 def redact(text: str, lm: Any = None) -> str:
-    """`text` without known keys and without anything that looks like a key.
+    """The text without known keys and without anything that looks like a key.
 
     Parameters
     ----------
@@ -169,7 +169,8 @@ def redact(text: str, lm: Any = None) -> str:
         For example a server's error message; some repeat the key that they refuse. What follows its first 10,000
         characters is cut off.
     lm : dspy.LM or other DSPy model, optional
-        Whose keys are known by value, from 8 characters; those in the environment are known as `without_keys` says.
+        The model whose keys are known by value, from 8 characters; those in the environment are known as
+        `without_keys` says.
     """
     return KEY.sub(lambda found: f"{found[1] or ''}[key]", _without(text, lm, SHORTEST_KEY)[:LONGEST_MESSAGE])
 
@@ -190,7 +191,7 @@ def without_keys(answer: Any, lm: Any = None) -> Any:
 
 
 def _without(text: str, lm: Any, shortest: int = SURE_KEY) -> str:
-    """`text` without known keys; of the model's own those that are shorter than a sure one, too."""
+    """The text without known keys; of the model's own also those that are shorter than a sure one."""
     settings = getattr(lm, "kwargs", None) or {}
     provider = f"{str(getattr(lm, 'model', '')).split('/')[0].upper()}_API_KEY"
     own = {*_secrets(settings), os.environ.get(provider, "")}

@@ -21,7 +21,7 @@ from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.model_calls.dspy_internals import fields_apart
 
-__all__ = ["Unreadable", "read", "read_plain", "whole"]
+__all__ = ["UnreadableAnswer", "read", "read_plain", "whole"]
 
 WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,14}|0")
 NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -36,7 +36,7 @@ SHOWN = 60  # characters of a field in a message
 Pieces = dict[str, list[Any]]  # what stands in each field: texts, or the values of a JSON object; mostly one
 
 
-class Unreadable(AdapterParseError):  # type: ignore[misc]
+class UnreadableAnswer(AdapterParseError):  # type: ignore[misc]
     """An answer that cannot be read; `fault` says why, and `complaint` says it to the model that gave it."""
 
     def __init__(
@@ -64,7 +64,7 @@ def read(adapter: dspy.Adapter, signature: type[dspy.Signature], completion: str
 
     Raises
     ------
-    Unreadable
+    UnreadableAnswer
         If a field is missing, holds something else than it must, or stands there twice with different values.
     """
     text = whole(completion)
@@ -83,13 +83,13 @@ def read(adapter: dspy.Adapter, signature: type[dspy.Signature], completion: str
                 return plain
             pieces = _chat_pieces(signature, text)
         return _fields(signature, pieces, text)
-    except _Fault as fault:
-        raise Unreadable(signature, completion, *fault.args) from fault.__cause__
+    except _Fault as found:
+        raise UnreadableAnswer(signature, completion, *found.args) from found.__cause__
     except (ValueError, RecursionError, OverflowError) as problem:  # of a parser that the answer was given to
         if isinstance(problem, AdapterParseError):
             raise
-        said = f"the answer cannot be read: {_brief(problem)}"
-        raise Unreadable(signature, completion, said, "it cannot be read") from problem
+        fault = f"the answer cannot be read: {_brief(problem)}"
+        raise UnreadableAnswer(signature, completion, fault, "it cannot be read") from problem
 
 
 def whole(text: Any) -> Any:
@@ -205,8 +205,8 @@ def _fields(signature: type[dspy.Signature], pieces: Pieces, text: str) -> dict[
     fields = dict(apply_output_field_defaults(signature, fields))
     if missing := ", ".join(name for name in kinds if name not in fields):
         answer = " ".join(text[:1000].split())
-        said = f"no {missing[:120]} in the answer {answer[:120]!r}{'...' if len(answer) > 120 else ''}"
-        raise _Fault(said, f"it lacks {missing}")
+        fault = f"no {missing[:120]} in the answer {answer[:120]!r}{'...' if len(answer) > 120 else ''}"
+        raise _Fault(fault, f"it lacks {missing}")
     return fields
 
 
@@ -228,8 +228,8 @@ def _only(name: str, kind: Any, pieces: Sequence[Any]) -> Any:
 
 
 def _twice(name: str, pieces: Sequence[Any]) -> _Fault:
-    said = " and ".join(map(_shown, pieces[:2])) if isinstance(pieces[0], str) else "as two objects"
-    return _Fault(f"{name} is there twice: {said}", f"the field {name} is there twice", name, pieces[0])
+    both = " and ".join(map(_shown, pieces[:2])) if isinstance(pieces[0], str) else "as two objects"
+    return _Fault(f"{name} is there twice: {both}", f"the field {name} is there twice", name, pieces[0])
 
 
 def _value(name: str, kind: Any, piece: Any) -> Any:
@@ -283,7 +283,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _checked(signature: type[dspy.Signature], fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields that an adapter has read in its own way, unless a number is none."""
+    """The fields that an adapter has read in its own way; raises `_Fault` for a number that is none."""
     for name, info in signature.output_fields.items():
         if info.annotation in (int, float):
             fields[name] = _value(name, info.annotation, fields.get(name))

@@ -2,8 +2,7 @@
 
 from metricsmith.model_calls.limits import Budget, Concurrency, PerJudge
 from metricsmith.scoring.callables import CallableMetric
-from metricsmith.scoring.engine import ascore, score
-from metricsmith.scoring.estimate import estimate
+from metricsmith.scoring.engine import ascore, estimate, score
 from metricsmith.scoring.table import Coverage, ScoreTable, tally
 
 __all__ = [

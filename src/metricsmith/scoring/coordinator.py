@@ -1,4 +1,9 @@
-"""The one place that hands out work, books what comes back, and decides when to stop."""
+"""The one place that hands out work, books its results, and decides when to stop.
+
+One turn of its loop does four things: it takes as many due jobs as there is room for, writes what is finished and
+claims these jobs in one transaction, hands out those that are its own, and books what has come back in the meantime.
+So nothing that was paid for is lost, and no two processes on one store pay for the same judgement.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,10 @@ import logging
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from os import PathLike
 from typing import Any
 
@@ -18,17 +23,14 @@ import numpy as np
 from tqdm import tqdm
 
 from metricsmith.errors import Interrupted, ModelFailure, StoreError
-from metricsmith.model_calls import flow as flows
-from metricsmith.model_calls.flow import Flow
+from metricsmith.model_calls import rate_limiter
 from metricsmith.model_calls.limits import PerJudge
+from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.records import Judgement, Status, Usage
-from metricsmith.scoring.batches import batches
-from metricsmith.scoring.jobs import jobs
-from metricsmith.scoring.plan import Plan
-from metricsmith.scoring.results import ANSWERED_BADLY, PENDING, Results
-from metricsmith.scoring.rounds import Rounds
+from metricsmith.scoring.jobs import Done, Job, Workers, batches, jobs
+from metricsmith.scoring.plan import ScoringPlan
+from metricsmith.scoring.results import ANSWERED_BADLY, PENDING, Results, Rounds
 from metricsmith.scoring.table import ScoreTable
-from metricsmith.scoring.workers import Done, Job, Workers
 from metricsmith.store import Entry, Key, Store
 
 __all__ = ["Coordinator"]
@@ -44,15 +46,15 @@ logger = logging.getLogger("metricsmith.scoring")
 
 
 class Coordinator:
-    """One run: a plan, its results so far, and the jobs that are out.
+    """One run: a scoring plan, its results so far, and the jobs that are out.
 
     Parameters
     ----------
-    plan : Plan
+    plan : ScoringPlan
     rows : list of dspy.Example
     store : path, Store or None
-    flow : Flow
-        The limits that every request passes; `shared` if they belong to a run around this one.
+    limiter : RateLimiter
+        Admits every request; `shared` if it belongs to a run around this one.
     window : int
         Jobs that may be out, or answered and not yet stored: what a killed process loses at most.
     max_failure_rate, progress, batch_n
@@ -61,22 +63,21 @@ class Coordinator:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ScoringPlan,
         rows: list[dspy.Example],
         *,
         store: str | PathLike[str] | Store | None,
-        flow: Flow,
+        limiter: RateLimiter,
         shared: bool,
         window: int,
         max_failure_rate: float | PerJudge,
         progress: bool,
         batch_n: bool,
     ) -> None:
-        self.plan, self.flow, self.shared = plan, flow, shared
+        self.plan, self.limiter, self.shared = plan, limiter, shared
         # A store of its own: claims belong to a run, and another run may use the caller's store at the same time.
         self.store = None if store is None else Store(store.path if isinstance(store, Store) else store)
         self.results = Results(plan, rows, self.store)
-        self.table = ScoreTable(plan.metrics, plan.columns, self.results)
         self.window, self.progress, self.batch_n = window, progress, batch_n
         self.per_judge: PerJudge | None = None
         if isinstance(max_failure_rate, PerJudge):
@@ -85,8 +86,7 @@ class Coordinator:
         self.requested = len(plan.asked) * len(rows)  # at most
         self.failures: list[Judgement] = []  # that count for all metrics together
         self.workers = Workers(window)
-        self.first = self.results.first()
-        self.rounds = Rounds(self.results, self.first)
+        self.rounds = Rounds(self.results)
         self._touched: set[int] = set()  # rows of which something has become known
         self._unwritten: list[tuple[int, int, Judgement]] = []
         self._unreported = 0
@@ -96,16 +96,16 @@ class Coordinator:
         self._renewed = time.monotonic()
 
     def hurry(self, reason: str) -> None:
-        """Ask nothing more, from any thread; what is on its way is waited for, but not for long."""
+        """Ask nothing more, from any thread; answers that are on their way are waited for, but not for long."""
         self._cut = self._cut or reason
         self._hurried = True
         if not self.shared:
-            self.flow.stop(reason)
+            self.limiter.stop(reason)
 
     def finish(self) -> ScoreTable:
         """Run to the end, or to the error that ends it."""
         try:
-            with nullcontext() if self.shared else flows.use(self.flow):
+            with nullcontext() if self.shared else rate_limiter.use(self.limiter):
                 self._run()
         except KeyboardInterrupt as interrupt:
             self._wind_up("the run was interrupted", HASTE)
@@ -143,14 +143,16 @@ class Coordinator:
 
     def _ask(self, bar: Any) -> None:
         """Hand out jobs as long as there are any, and book what comes back."""
-        coming = self._jobs(range(len(self.results.rows)))
+        coming = jobs(self.rounds, range(len(self.results.rows)), self.batch_n)
         sooner: deque[Job] = deque()  # further rounds go before rows that follow: a run cut short leaves whole rows
         elsewhere: deque[Job] = deque()  # another process is working on these
         while True:
-            sooner.extend(self._jobs(self._due_again()))
+            if again := self._due_again():
+                sooner.extend(jobs(self.rounds, again, self.batch_n))
             bar.total = self.rounds.total
             room = 0 if self._cut else self.window - self.workers.out
-            new = list(islice(chain(_drained(sooner), coming), room))
+            new = [sooner.popleft() for _ in range(min(room, len(sooner)))]
+            new.extend(islice(coming, room - len(new)))
             wanted = new or list(islice(self._again(elsewhere), room))
             for job, ours in zip(wanted, self._write(wanted), strict=True):
                 if not ours:
@@ -161,31 +163,26 @@ class Coordinator:
             self._unreported = 0
             if not self.workers.out and (self._cut or not (wanted or elsewhere or self._touched)):
                 return None
-            more = bool(new) and self.workers.out < self.window  # what others do leaves room for what comes next
+            more = bool(new) and self.workers.out < self.window  # jobs of other processes leave room for the next ones
             self._collect(0.0 if more else POLL if elsewhere else TICK if self.workers.out else 0.0)
             if self._hurried:
                 return self._wind_up(self._cut, HASTE)
-
-    def _jobs(self, numbers: Iterable[int]) -> Iterator[Job]:
-        """The jobs that are due in these rows."""
-        results = self.results
-        return jobs(self.plan, results.rows, results.codes, self.rounds.due, numbers, self.batch_n)
 
     def _due_again(self) -> list[int]:
         """Rows in which more is due, after a look at those of which more has become known."""
         touched = list(self._touched)
         self._touched.clear()
-        return self.rounds.after(touched)
+        return self.rounds.after(touched) if self.rounds.adaptive else []
 
     def _again(self, elsewhere: deque[Job]) -> Iterator[Job]:
-        """What another process had claimed and has not finished."""
+        """Yields the jobs that another process had claimed and has not finished."""
         for _ in range(len(elsewhere)):
             job = elsewhere.popleft()
             if self._unknown(job):
                 yield job
 
     def _unknown(self, job: Job) -> bool:
-        """Whether a job is still to be done, after a look at what another process may have stored."""
+        """True if a job is still to be done, after a look at what another process may have stored."""
         if self.store is not None:
             self.results.recall_row(job.number)
             self._touched.add(job.number)
@@ -198,8 +195,8 @@ class Coordinator:
         problem = self._book_ready()
         if problem is not None:
             raise problem
-        if self.flow.hopeless and not self.shared:
-            raise ModelFailure(f"the server refuses to work: {self.flow.hopeless}")
+        if self.limiter.hopeless and not self.shared:
+            raise ModelFailure(f"the server refuses to work: {self.limiter.hopeless}")
         self._check_gate(self.requested)
         if self.store is not None and time.monotonic() - self._renewed > RENEWAL:
             self.store.renew()
@@ -210,28 +207,31 @@ class Coordinator:
         if len(self.failures) > self.max_failure_rate * requested + 1e-9:  # .29 x 100 is a little less than 29
             raise self._too_many(requested)
         dropped = self.results.dropped
-        if self.per_judge and dropped and (self.per_judge.strict or len(dropped) == len(self.plan.slots)):
+        if self.per_judge and dropped and (self.per_judge.strict or len(dropped) == len(self.plan.metric_runs)):
             left = "" if self.per_judge.strict else ", and no metric is left"
             raise ModelFailure(f"{next(iter(dropped.values()))}{left}; {self._kept()}")
 
     def _check_whole(self) -> None:
         """End the larger run that is cut short here: it makes nothing of half of its judgements."""
-        outer = None if self.shared else self.flow.outer
+        outer = None if self.shared else self.limiter.outer
         if self._cut and outer is not None and outer.refused:
             raise ModelFailure(f"{self._progress()} model judgements of this step were known", self._cut_status)
 
     def _book_ready(self) -> BaseException | None:
-        problem = None
-        for one in self.workers.finished():
-            problem = problem or one.problem
-            if one.problem is None:
-                self._book(_verdicts(one))
+        """Book finished jobs; returns the first error among them."""
+        problem, ready = None, self.workers.ready
+        while ready:
+            problem = problem or ready[0].problem
+            if ready[0].problem is None:
+                self._book(_placed(ready[0]))
+            ready.popleft()  # not before: an interrupt while it is booked leaves it in its place
+            self.workers.out -= 1
         return problem
 
-    def _book(self, verdicts: list[tuple[int, int, Judgement]]) -> None:
+    def _book(self, placed: list[tuple[int, int, Judgement]]) -> None:
         """Enter judgements, log failures, and set aside what the store is to keep."""
-        for place, row, judgement in verdicts:
-            if judgement.status is Status.BUDGET or (judgement.status is Status.SKIPPED and self.flow.stopped):
+        for place, row, judgement in placed:
+            if judgement.status is Status.BUDGET or (judgement.status is Status.SKIPPED and self.limiter.stopped):
                 self._cut = self._cut or judgement.error
                 self._cut_status = judgement.status
                 self.results.spent[place] += judgement.usage  # what was tried before the run was cut short
@@ -245,7 +245,7 @@ class Coordinator:
             self._touched.add(row)
             self._unreported += 1
             if not judgement.ok and judgement.status is not Status.SKIPPED:
-                if place in self.first and (not self.per_judge or judgement.status is Status.TRANSPORT):
+                if place in self.rounds.first and (not self.per_judge or judgement.status is Status.TRANSPORT):
                     self.failures.append(judgement)
                 logger.warning(
                     "row %s, metric %s, run %d: %s: %s",
@@ -255,17 +255,17 @@ class Coordinator:
                 self._drop_if_certain(place, judgement.error)
 
     def _drop_if_certain(self, place: int, error: str) -> None:
-        """Drop a judge too many of whose answers are of no use, whatever the others may turn out to be."""
-        if self.per_judge is None or place not in self.first:
+        """Drop a judge that fails too often even if all its other answers are of use."""
+        if self.per_judge is None or place not in self.rounds.first:
             return
         codes = self.results.codes[place]
         pending = codes == PENDING
-        known = np.where(pending, codes[self.first[place]], codes)  # equal rows get the same answer
+        known = np.where(pending, codes[self.rounds.first[place]], codes)  # equal rows get the same answer
         failed = int(np.isin(known, ANSWERED_BADLY).sum())
         if failed <= self.max_failure_rate * len(codes) + 1e-9:
             return
         reason = (
-            f"{self.plan.slots[place].metric.name} is dropped: at least {failed} of its {len(codes)} judgements "
+            f"{self.plan.metric_runs[place].metric.name} is dropped: at least {failed} of its {len(codes)} judgements "
             f"failed, more than the {self.max_failure_rate:.0%} that are allowed, such as: {error}"
         )
         self.results.drop(place, reason)
@@ -274,7 +274,7 @@ class Coordinator:
         logger.warning("%s", reason)
 
     def _write(self, wanted: list[Job]) -> list[bool]:
-        """Make what is finished durable and claim what is wanted, in one transaction; True for what is ours."""
+        """Store finished judgements and claim wanted jobs, in one transaction; True for each job that is ours."""
         if self.store is None:
             self.results.keep(self._unwritten)
             self._unwritten.clear()
@@ -300,10 +300,10 @@ class Coordinator:
         return self.results.key(min(places, key=lambda place: numbers[place]), job.number) if places else None
 
     def _follow(self, until: float = math.inf) -> None:
-        """Give rows that say the same as an earlier one its judgements; they cost nothing."""
+        """Give rows with the same content as an earlier one its judgements; they cost nothing."""
         codes = self.results.codes
         for place in self.plan.asked:
-            first, wanted = self.first[place], self.rounds.wanted[place]
+            first, wanted = self.rounds.first[place], self.rounds.wanted[place]
             for row in np.flatnonzero(wanted & (codes[place] == PENDING) & (codes[place, first] != PENDING)).tolist():
                 judgement = self.results.judgement(place, int(first[row]))
                 self._book([(place, row, replace(judgement, usage=Usage()))])
@@ -314,12 +314,12 @@ class Coordinator:
         self._write([])
 
     def _wind_up(self, reason: str, seconds: float) -> None:
-        """Stop asking and keep what still comes in within `seconds`; a store that fails now ends nothing more."""
+        """Stop asking and keep the answers that come within `seconds`; a store that fails now ends nothing more."""
         self.hurry(reason)
         until = time.monotonic() + seconds
         try:
             self._await(until)
-        except KeyboardInterrupt:  # whoever waits has lost patience
+        except KeyboardInterrupt:  # the user has lost patience
             until = time.monotonic() + HASTE
             self._await(until)
         if self.store is not None:
@@ -333,13 +333,13 @@ class Coordinator:
             self._write([])
 
     def _await(self, until: float) -> None:
-        """Book what still comes in until then."""
+        """Book the answers that come until then."""
         while self.workers.out and (left := until - time.monotonic()) > 0:
             self.workers.wait(left)
             self._book_ready()
 
     def _progress(self) -> str:
-        """How many of the judgements that are or may be wanted are known."""
+        """The count of known judgements among those that are or may be wanted, as a text."""
         self._due_again()
         known = self.results.codes[self.plan.asked] != PENDING
         wanted = (known | self.rounds.possible()[self.plan.asked]).sum()
@@ -349,7 +349,7 @@ class Coordinator:
         """The table, with a status for everything."""
         self._due_again()
         self.results.close(self._cut, self._cut_status, self.rounds.possible())
-        return self.table
+        return ScoreTable(self.plan.metrics, self.plan.columns, self.results)
 
     def _too_many(self, requested: int) -> ModelFailure:
         kinds = Counter(judgement.status.value for judgement in self.failures)
@@ -372,21 +372,16 @@ class Coordinator:
         )
 
 
-def _drained(jobs: deque[Job]) -> Iterator[Job]:
-    while jobs:
-        yield jobs.popleft()
-
-
-def _verdicts(done: Done) -> list[tuple[int, int, Judgement]]:
-    """Slot, row and judgement of what a job was wanted for; the cost of what was not goes to the first of them."""
-    verdicts, stray = [], Usage()
+def _placed(done: Done) -> list[tuple[int, int, Judgement]]:
+    """Place, row and judgement of all that was wanted; the cost of what was not goes to the first of them."""
+    placed, stray = [], Usage()
     for judgements, places in zip(done.judgements, done.job.places, strict=True):
         for judgement, place in zip(judgements, places, strict=True):
             if place is None:
                 stray += judgement.usage
             else:
-                verdicts.append((place, done.job.number, judgement))
+                placed.append((place, done.job.number, judgement))
     if stray != Usage():
-        place, row, judgement = verdicts[0]
-        verdicts[0] = (place, row, replace(judgement, usage=judgement.usage + stray))
-    return verdicts
+        place, row, judgement = placed[0]
+        placed[0] = (place, row, replace(judgement, usage=judgement.usage + stray))
+    return placed

@@ -1,32 +1,42 @@
-"""Metrics x rows -> a table of judgements.
+"""Metrics x rows -> a table of judgements, or an estimate of what it will cost.
 
-One coordinator, in the caller's thread, hands out jobs, writes what is finished to the store in one
-transaction, and only then reports progress and hands out more. What costs no model call is computed in
-batches; everything else is asked concurrently under one shared limit. A failed judgement is counted and
+One coordinator, in the caller's thread, hands out jobs, writes finished judgements to the store in one
+transaction, and only then reports progress and hands out more. Metrics that cost no model call are computed in
+batches; all others are asked concurrently under one shared rate limiter. A failed judgement is counted and
 never becomes a number; too many of them stop the run with everything that was paid for kept.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import dspy
+import numpy as np
 
 from metricsmith.errors import OptionError, StoreError
-from metricsmith.model_calls import flow as flows
-from metricsmith.model_calls.flow import Flow
-from metricsmith.model_calls.limits import Budget, Concurrency, PerJudge
+from metricsmith.model_calls import rate_limiter
+from metricsmith.model_calls.limits import Budget, Concurrency, PerJudge, estimate_tokens, price
 from metricsmith.model_calls.models import using
-from metricsmith.model_calls.prices import price
+from metricsmith.model_calls.rate_limiter import RateLimiter
+from metricsmith.records import Usage
 from metricsmith.scoring.coordinator import Coordinator
-from metricsmith.scoring.plan import Plan, checked_rows, model_of, plan
+from metricsmith.scoring.plan import AskerRuns, ScoringPlan, model_of, scoring_plan
+from metricsmith.scoring.results import PENDING, Results, Rounds
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Store
 
-__all__ = ["ascore", "score"]
+__all__ = [
+    "ANSWER_TOKENS",
+    "ascore",
+    "estimate",
+    "score",
+]
 
 GRACE = 2.0  # seconds that a cancelled task waits for what is being written
 
@@ -54,7 +64,7 @@ def score(
     ----------
     metrics : sequence
         m metrics: bank metrics, judges, table columns, induced metrics, or functions as DSPy's Evaluate takes
-        them, in any mixture; a panel stands for its members. What several of them rest on is judged once.
+        them, in any mixture; a panel stands for its members. A judgement that several of them need is made once.
     rows : sequence of dspy.Example
         n rows as `metricsmith.metric.make_row` builds them. Rows with equal texts are judged once.
     lm : dspy.LM, optional
@@ -64,14 +74,14 @@ def score(
     first_run : int
         Number of the first repetition.
     concurrency : "auto", int or Concurrency
-        How many model requests may be in flight, over all metrics together.
+        The number of model requests that may be in flight, over all metrics together.
     store : path or Store, optional
-        Where finished judgements are kept: what is there already is not asked again, failures are.
+        The keeper of finished judgements: those that it has already are not asked again, failures are.
     budget : Budget, optional
-        What the run may spend; what is left undone has status ``budget``.
+        The most that the run may spend; judgements that are left undone have status ``budget``.
     max_failure_rate : float or PerJudge
-        In [0, 1]: the share of model judgements that may fail. Rows that lack what a metric needs and what the
-        budget cut off do not count. With `PerJudge` a judge that fails too often is dropped instead.
+        In [0, 1]: the share of model judgements that may fail. Rows that lack what a metric needs, and judgements
+        that the budget cut off, do not count. With `PerJudge` a judge that fails too often is dropped instead.
     progress : bool
         Whether to draw a progress bar on standard error, if that is a terminal.
     batch_n : bool
@@ -97,8 +107,8 @@ def score(
         On Ctrl-C, within two seconds; ``table`` holds what was done.
     """
     with using(lm):
-        chart = plan(metrics, runs, first_run)
-        run = _coordinator(chart, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
+        plan = scoring_plan(metrics, runs, first_run)
+        run = _coordinator(plan, rows, concurrency, store, budget, max_failure_rate, progress, batch_n)
         return run.finish()
 
 
@@ -116,15 +126,15 @@ async def ascore(
     progress: bool = True,
     batch_n: bool = False,
 ) -> ScoreTable:
-    """As `score`, without blocking the event loop.
+    """The same as `score`, without blocking the event loop.
 
-    Cancelling the task stops the run as Ctrl-C does: nothing more is sent, and what was finished is in the
+    Cancelling the task stops the run as Ctrl-C does: nothing more is sent, and finished judgements are in the
     store.
     """
     with using(lm):
-        chart = plan(metrics, runs, first_run)
+        plan = scoring_plan(metrics, runs, first_run)
         run = await asyncio.to_thread(
-            _coordinator, chart, rows, concurrency, store, budget, max_failure_rate, progress, batch_n
+            _coordinator, plan, rows, concurrency, store, budget, max_failure_rate, progress, batch_n
         )
         work = asyncio.ensure_future(asyncio.to_thread(run.finish))
     try:
@@ -138,7 +148,7 @@ async def ascore(
 
 
 def _coordinator(
-    chart: Plan,
+    plan: ScoringPlan,
     rows: Sequence[dspy.Example],
     concurrency: Literal["auto"] | int | Concurrency,
     store: str | PathLike[str] | Store | None,
@@ -156,17 +166,17 @@ def _coordinator(
         raise OptionError(f"store={store!r} must be a path or a Store")
     if isinstance(store, Store) and store.read_only:
         raise StoreError(f"the store {store} was opened read-only; give its path, or open it without read_only=True")
-    around = flows.spanning()
+    around, outer = rate_limiter.spanning(), rate_limiter.in_force()
     if (budget is not None and budget.usd is not None) or (around is not None and around.budget.usd is not None):
-        _check_prices(chart)
-    bounds, outer = Concurrency.of(concurrency), flows.in_force()
+        _check_prices(plan)
+    bounds = Concurrency.of(concurrency)
     if outer is not None and budget is not None:
         raise OptionError("a run inside another one shares its budget: give budget= to the outer one alone")
     return Coordinator(
-        chart,
-        checked_rows(rows),
+        plan,
+        _checked_rows(rows),
         store=store,
-        flow=outer or Flow(bounds, budget),
+        limiter=outer or RateLimiter(bounds, budget),
         shared=outer is not None,
         window=bounds.high,
         max_failure_rate=max_failure_rate,
@@ -175,12 +185,107 @@ def _coordinator(
     )
 
 
-def _check_prices(chart: Plan) -> None:
-    """A budget in dollars needs models with a price."""
-    for place in chart.asked:
-        model = getattr(model_of(chart.slots[place].metric), "model", None)
+def _checked_rows(rows: Any) -> list[dspy.Example]:
+    """The rows as a list.
+
+    Raises
+    ------
+    OptionError
+        If it is one row, or holds something else.
+    """
+    if isinstance(rows, dspy.Example) or not isinstance(rows, Iterable):
+        raise OptionError(f"rows must be a list, not one {type(rows).__name__}: write [row]")
+    given = list(rows)
+    stranger = next((row for row in given if not isinstance(row, dspy.Example)), None)
+    if stranger is not None:
+        raise OptionError(f"{stranger!r} is no row; make one with metricsmith.metric.make_row(output, input=...)")
+    return given
+
+
+def _check_prices(plan: ScoringPlan) -> None:
+    """Refuse a budget in dollars where a model has no price."""
+    for place in plan.asked:
+        model = getattr(model_of(plan.metric_runs[place].metric), "model", None)
         if model is not None and price(model, 1, 1) is None:
             raise OptionError(
                 f"the price of {model} is unknown, so that a budget in dollars cannot be kept; give one in tokens "
                 "(tokens=..., --max-tokens)"
             )
+
+
+ANSWER_TOKENS = 120  # two to four sentences of reasons and a number
+SAMPLE = 50  # rows whose prompts are written out for each asker; their mean stands for all
+
+
+def estimate(
+    metrics: Sequence[Any],
+    rows: Sequence[dspy.Example],
+    *,
+    lm: Any = None,
+    runs: int = 1,
+    first_run: int = 0,
+    store: str | PathLike[str] | Store | None = None,
+    batch_n: bool = False,
+) -> Usage:
+    """Estimate requests, tokens and dollars of `score` with the same arguments; sends nothing.
+
+    Of a judge that stops early (`Repeated(stop_when=...)`) all runs count that may still be asked, so that the
+    estimate is an upper bound there; with `batch_n`, each run that is not wanted at once is a request of its own.
+
+    Prompt tokens are counted on the prompts themselves, by four characters a token, for up to 50 rows of each
+    judge; the length of answers is assumed (120 tokens for each number that is asked for). Retries are not in it,
+    nor what DSPy's cache spares. Functions of the caller's own count for nothing, since nothing is known of what
+    they ask.
+
+    Parameters
+    ----------
+    metrics, rows, lm, runs, first_run, store, batch_n
+        As for `score`. What `store` holds already is not counted; it is not written to.
+
+    Returns
+    -------
+    Usage
+        ``cost`` is None where the price of a model is unknown.
+
+    Raises
+    ------
+    OptionError, NeedsError, StoreError
+        As `score` raises them before it starts.
+    """
+    with using(lm):
+        plan = scoring_plan(metrics, runs, first_run)
+        if store is None or isinstance(store, Store):
+            opened: AbstractContextManager[Store | None] = nullcontext(store)
+        else:  # without a trace left in it; a file that is not there yet holds nothing
+            opened = Store(store, read_only=True) if Path(store).exists() else nullcontext()
+        with opened as known:
+            results = Results(plan, _checked_rows(rows), known)
+            results.recall()
+        rounds = Rounds(results)
+        rounds.start()
+        parts = [_remaining(asker, rounds, batch_n) for asker in plan.askers]
+        total = sum(parts, Usage(cost=0.0))
+        return replace(total, cost=None) if any(part.cost is None for part in parts) else total
+
+
+def _remaining(asker: AskerRuns, rounds: Rounds, batch_n: bool) -> Usage:
+    """Requests and tokens that are left for one asker: rows of which nothing is known, once for each content."""
+    results, possible = rounds.results, rounds.possible()
+    here = np.arange(len(results.rows))
+    unknown = {
+        run: possible[places] & (results.codes[places] == PENDING) & (rounds.first[places[0]] == here)
+        for run, places in asker.by_run.items()
+    }  # each (members, n)
+    asked = np.array([cells.any(axis=0) for cells in unknown.values()])  # (r, n)
+    at_once = asked & np.array([rounds.wanted[places].any(axis=0) for places in asker.by_run.values()])
+    rows = np.flatnonzero(asked.any(axis=0))
+    requests = int(at_once.any(axis=0).sum() + (asked & ~at_once).sum() if batch_n else asked.sum())
+    sample = rows[np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(int)] if len(rows) else rows
+    prompts = [asker.asker.messages(results.rows[int(row)]) for row in sample]
+    lengths = [sum(estimate_tokens(str(message["content"])) for message in messages) for messages in prompts]
+    if not requests or not any(lengths):
+        return Usage(requests if any(lengths) else 0, cost=0.0)
+    prompt = round(requests * float(np.mean(lengths)))
+    completion = ANSWER_TOKENS * asker.asker.numbers * int(asked.sum())
+    metric = results.plan.metric_runs[next(iter(asker.by_run.values()))[0]].metric
+    return Usage(requests, prompt, completion, price(getattr(model_of(metric), "model", ""), prompt, completion))

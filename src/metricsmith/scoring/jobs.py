@@ -1,87 +1,126 @@
-"""Who is to be asked what: the jobs that are left, row by row."""
+"""The work of a scoring: batches that this machine computes, and jobs for threads that ask.
+
+The threads take jobs from one queue and put their results into another. They are daemon threads, because a request
+that hangs must not keep the interpreter from ending.
+"""
 
 from __future__ import annotations
 
+import contextvars
+import queue
+import threading
+import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import dspy
 import numpy as np
-from numpy.typing import NDArray
 
-from metricsmith.scoring.plan import Group, Plan
-from metricsmith.scoring.results import PENDING
-from metricsmith.scoring.workers import Job
+from metricsmith.bank.base import BankMetric, judge_family
+from metricsmith.metric import Asker, Metric
+from metricsmith.records import Judgement
+from metricsmith.scoring.plan import AskerRuns
+from metricsmith.scoring.results import PENDING, Results, Rounds
 
-__all__ = ["jobs"]
+__all__ = ["Done", "Job", "Workers", "batches", "jobs"]
+
+MANY = 16  # jobs that are out, from which on it pays to wait a moment for a second answer
+MOMENT = 0.005  # seconds
+ROWS_AT_A_TIME = 1_000
 
 
-def jobs(
-    plan: Plan,
-    rows: Sequence[dspy.Example],
-    codes: NDArray[np.int8],
-    due: NDArray[np.bool_],
-    numbers: Iterable[int],
-    batch_n: bool,
-) -> Iterator[Job]:
-    """Go through what is due, and take the mark away from what a job is made of.
+def batches(results: Results) -> Iterator[list[tuple[int, int, Judgement]]]:
+    """Compute unknown judgements on this machine; a bank family with one set of statistics is computed once.
 
-    Row by row, so that a run that is cut short leaves complete rows; the repetitions of a row follow one
+    Yields
+    ------
+    list of (int, int, Judgement)
+        Place of the metric run, row and judgement.
+    """
+    for places in results.plan.families:
+        left = np.flatnonzero((results.codes[list(places)] == PENDING).any(axis=0)).tolist()
+        for start in range(0, len(left), ROWS_AT_A_TIME):
+            numbers = left[start : start + ROWS_AT_A_TIME]
+            rows = [results.rows[number] for number in numbers]
+            metrics = [results.plan.metric_runs[place].metric for place in places]
+            if isinstance(metrics[0], BankMetric):
+                columns = judge_family([metric for metric in metrics if isinstance(metric, BankMetric)], rows)
+            else:
+                columns = [metric.judge_batch(rows) for metric in metrics]
+            yield [
+                (place, number, judgement)
+                for place, column in zip(places, columns, strict=True)
+                for number, judgement in zip(numbers, column, strict=True)
+                if results.codes[place, number] == PENDING
+            ]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One call of an asker: its metrics, the row and the repetitions.
+
+    `places` are those of the metric runs that it fills, ``places[j][r]`` for metric j in ``runs[r]``; None where
+    nothing is wanted.
+    """
+
+    asker: Asker
+    metrics: tuple[Metric, ...]
+    row: dspy.Example
+    runs: tuple[int, ...]
+    number: int
+    places: tuple[tuple[int | None, ...], ...]
+
+
+def jobs(rounds: Rounds, numbers: Iterable[int], batch_n: bool) -> Iterator[Job]:
+    """Yields the jobs that are due, in row order, and takes the marks away from what a job is made of.
+
+    In row order, so that a run that is cut short leaves complete rows; the repetitions of a row follow one
     another, because their prompts are the same and the provider may have it cached.
 
     Parameters
     ----------
-    plan : Plan
-    rows : sequence of dspy.Example
-        n rows.
-    codes : int8 array, shape (S, n)
-        -1 where nothing is known; looked at when the row's turn comes.
-    due : bool array, shape (S, n)
-        What is to be asked.
+    rounds : Rounds
+        The judgements that are due and known; looked at when a row's turn comes.
     numbers : iterable of int
         The rows to go through.
     batch_n : bool
         One job for all repetitions.
     """
-    members = [_members(plan, group) for group in plan.groups]
+    plan = rounds.results.plan
+    askers = []
+    for asker in plan.askers:
+        members: dict[str, dict[int, int]] = {}  # for each metric of the asker, its metric runs by run number
+        for run, places in asker.by_run.items():
+            for place in places:
+                members.setdefault(plan.metric_runs[place].fingerprint, {})[run] = place
+        runs = sorted(asker.by_run)
+        askers.append((asker, list(members.values()), [runs] if batch_n else [[run] for run in runs]))
     for number in numbers:
-        if not due[:, number].any():
-            continue
-        for group, places in zip(plan.groups, members, strict=True):
-            runs = sorted(group.by_run)
-            for chosen in [runs] if batch_n else [[run] for run in runs]:
-                job = _job(plan, group, places, rows[number], number, chosen, codes, due)
-                if job is not None:
-                    yield job
-
-
-def _members(plan: Plan, group: Group) -> list[dict[int, int]]:
-    """For each metric of a group, its slots by repetition."""
-    members: dict[str, dict[int, int]] = {}
-    for run, places in group.by_run.items():
-        for place in places:
-            members.setdefault(plan.slots[place].fingerprint, {})[run] = place
-    return list(members.values())
+        if rounds.due[:, number].any():
+            for asker, metric_runs, requests in askers:
+                for chosen in requests:
+                    job = _job(rounds, asker, metric_runs, number, chosen)
+                    if job is not None:
+                        yield job
 
 
 def _job(
-    plan: Plan,
-    group: Group,
-    members: Sequence[Mapping[int, int]],
-    row: dspy.Example,
-    number: int,
-    runs: Sequence[int],
-    codes: NDArray[np.int8],
-    due: NDArray[np.bool_],
+    rounds: Rounds, asker: AskerRuns, members: Sequence[Mapping[int, int]], number: int, runs: Sequence[int]
 ) -> Job | None:
     """The job for those of `runs` in which anything is left to ask; None if nothing is."""
-
-    def left(place: int | None) -> int | None:
-        if place is None or not due[place, number]:
-            return None
-        due[place, number] = False
-        return place if codes[place, number] == PENDING else None
-
-    wanted = [[left(member.get(run)) for run in runs] for member in members]
+    results, due = rounds.results, rounds.due
+    wanted: list[list[int | None]] = []
+    for member in members:
+        left: list[int | None] = []
+        for run in runs:
+            place = member.get(run)
+            if place is not None and due[place, number]:
+                due[place, number] = False
+                left.append(place if results.codes[place, number] == PENDING else None)
+            else:
+                left.append(None)
+        wanted.append(left)
     kept = [r for r in range(len(runs)) if any(places[r] is not None for places in wanted)]
     if not kept:
         return None
@@ -91,10 +130,75 @@ def _job(
         if any(places[r] is not None for r in kept)
     ]
     return Job(
-        asker=group.asker,
-        metrics=tuple(plan.slots[place].metric for place, _ in chosen),
-        row=row,
+        asker=asker.asker,
+        metrics=tuple(results.plan.metric_runs[place].metric for place, _ in chosen),
+        row=results.rows[number],
         runs=tuple(runs[r] for r in kept),
         number=number,
         places=tuple(places for _, places in chosen),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The result of a job: its judgements, or the error that stops the run."""
+
+    job: Job
+    judgements: list[list[Judgement]]
+    problem: BaseException | None = None
+
+
+class Workers:
+    """At most `most` threads, started as they are needed, in copies of the context that is in force then.
+
+    Attributes
+    ----------
+    out : int
+        Jobs that were handed out and are not yet taken back; the caller counts down as it takes them.
+    ready : deque of Done
+        Finished jobs that are not yet taken back.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.out = 0
+        self.ready: deque[Done] = deque()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
+        self._threads = 0
+
+    def submit(self, job: Job) -> None:
+        """Hand out one job."""
+        self.out += 1
+        if self._threads < min(self.out, self.most):
+            self._threads += 1
+            context = contextvars.copy_context()
+            threading.Thread(target=context.run, args=(self._work,), daemon=True, name="metricsmith scoring").start()
+        self._jobs.put(job)
+
+    def wait(self, seconds: float) -> None:
+        """Move finished jobs into `ready`, waiting for the first at most `seconds`.
+
+        Where many are out, a moment later there is more, and all of it fits into one transaction.
+        """
+        try:
+            self.ready.append(self._done.get(timeout=max(0.0, seconds)))
+            if self.out >= MANY:
+                time.sleep(MOMENT)
+            while True:
+                self.ready.append(self._done.get_nowait())
+        except queue.Empty:
+            pass
+
+    def close(self) -> None:
+        """Let idle threads end."""
+        for _ in range(self._threads):
+            self._jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            try:
+                done = Done(job, job.asker.ask(job.metrics, job.row, job.runs))
+            except BaseException as problem:  # handed over, so that the coordinator raises it in the caller's thread
+                done = Done(job, [], problem)
+            self._done.put(done)

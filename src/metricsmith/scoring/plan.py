@@ -1,4 +1,4 @@
-"""What has to be judged: every metric and repetition once, however many columns of the table rest on it."""
+"""The scoring plan: every metric and repetition once, however many columns of the table rest on it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dspy
@@ -21,57 +21,67 @@ from metricsmith.reward import Reward
 from metricsmith.scoring.callables import CallableMetric
 
 __all__ = [
-    "Alone", "Combined", "Group", "Node", "Plan", "Slot", "as_before", "checked_rows", "content_key",
-    "earlier_fingerprint", "plan", "row_key",
+    "Alone", "AskerRuns", "Expression", "MetricRun", "ScoringPlan", "Term", "as_before", "as_metric", "content_key",
+    "earlier_fingerprint", "model_of", "plan", "scoring_plan",
 ]  # fmt: skip
 
 as_before: ContextVar[bool] = ContextVar("as_before", default=False)  # fingerprints are those of the prompts before
 
 
 @dataclass(frozen=True)
-class Slot:
-    """One metric in one repetition.
+class MetricRun:
+    """One metric with one run number, over all rows.
 
     Parameters
     ----------
     metric : Metric
+    name : str
+        The metric's.
     run : int
     fingerprint : str
         Of the metric, and of the language model where one is asked.
+    model : dict or None
+        The identity of the model and of the adapter; None for a metric that is computed on this machine, whose rows
+        are judged in batches. All others wait for somebody else, and their rows are judged concurrently.
     storable : bool
         Whether a store may keep its judgements: not for columns of the data themselves, nor for callables that
         do not say when they change.
+    reads_whole_row : bool
+        Whether rows with equal texts may get different judgements.
     """
 
     metric: Metric
+    name: str
     run: int
     fingerprint: str
+    model: dict[str, Any] | None
     storable: bool
+    reads_whole_row: bool
 
 
 @dataclass(frozen=True)
-class Combined:
-    """A composite metric in one repetition, over the nodes of its parts."""
+class Expression:
+    """A metric that is computed from the judgements of others, its parts, with one run number."""
 
     metric: Any  # Metric and Composite
     run: int
-    parts: tuple[Node, ...]
+    parts: tuple[Term, ...]
 
 
-Node = int | Combined  # a slot's place, or what is made of slots
+Term = int | Expression  # the place of a metric run, or an expression of them
 
 
 @dataclass(frozen=True)
-class Group:
-    """The slots that one asker answers, by repetition."""
+class AskerRuns:
+    """The metric runs that one asker answers, by run number."""
 
     asker: Asker
     by_run: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Slots, and how the m x r columns of the table are made of them.
+class ScoringPlan:
+    """All metric runs of one scoring, and how the m x r columns of the table are made of them.
 
     Parameters
     ----------
@@ -79,27 +89,35 @@ class Plan:
         The m metrics of the table.
     runs : range
         The r repetitions.
-    slots : tuple of Slot
-        S slots, no two alike.
-    columns : tuple of tuple of Node
+    metric_runs : tuple of MetricRun
+        S metric runs, no two alike.
+    columns : tuple of tuple of Term
         ``columns[j][r]`` is metric j in repetition r.
-    groups : tuple of Group
-        Askers with their slots; slots that need no asker are in `families`.
+    askers : tuple of AskerRuns
+        Askers with their metric runs; those that need no asker are in `families`.
     families : tuple of tuple of int
-        Slots that are computed on this machine; those of one tuple share their work.
+        Metric runs that are computed on this machine; those of one tuple share their work.
+    asked : list of int
+        Places of the metric runs that an asker answers, in order.
     """
 
     metrics: tuple[Metric, ...]
     runs: range
-    slots: tuple[Slot, ...]
-    columns: tuple[tuple[Node, ...], ...]
-    groups: tuple[Group, ...]
+    metric_runs: tuple[MetricRun, ...]
+    columns: tuple[tuple[Term, ...], ...]
+    askers: tuple[AskerRuns, ...]
     families: tuple[tuple[int, ...], ...]
+    asked: list[int]
 
     @property
-    def asked(self) -> list[int]:
-        """Places of the slots that an asker answers."""
-        return sorted(place for group in self.groups for places in group.by_run.values() for place in places)
+    def slots(self) -> tuple[MetricRun, ...]:  # earlier name
+        """The same as `metric_runs`."""
+        return self.metric_runs
+
+    @property
+    def groups(self) -> tuple[AskerRuns, ...]:  # earlier name
+        """The same as `askers`."""
+        return self.askers
 
 
 @dataclass(frozen=True)
@@ -110,11 +128,11 @@ class Alone:
 
     @property
     def numbers(self) -> int:
-        """The metric's one."""
+        """A metric gives one number."""
         return 1
 
     def fingerprint(self) -> str:
-        """The metric's own."""
+        """The metric's own fingerprint."""
         return self.metric.fingerprint()
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
@@ -123,19 +141,19 @@ class Alone:
         return [judgements for _ in metrics]
 
     def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
-        """None: what such a metric sends is not known beforehand."""
+        """No messages: those of such a metric are not known beforehand."""
         return []
 
 
-def plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> Plan:
-    """Expand metrics into slots.
+def scoring_plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> ScoringPlan:
+    """Expand metrics into metric runs.
 
     Parameters
     ----------
     metrics : sequence
         Metrics, panels, composites, `Reward` or plain callables as DSPy's Evaluate takes them.
     runs : int
-        Repetitions, at least 1. What is computed on this machine is computed once.
+        Repetitions, at least 1. A metric that is computed on this machine is computed once.
     first_run : int
         Number of the first repetition, at least 0.
 
@@ -154,30 +172,20 @@ def plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> Plan:
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         raise OptionError(f"metrics must be a list, not one {type(metrics).__name__}: write [metric]")
     members = [member for value in metrics for member in _members(value)]
-    return _Builder().build([as_metric(member) for member in members], range(first_run, first_run + runs))
-
-
-def checked_rows(rows: Any) -> list[dspy.Example]:
-    """The rows as a list.
-
-    Raises
-    ------
-    OptionError
-        If it is one row, or holds something else.
-    """
-    if isinstance(rows, dspy.Example) or not isinstance(rows, Iterable):
-        raise OptionError(f"rows must be a list, not one {type(rows).__name__}: write [row]")
-    given = list(rows)
-    stranger = next((row for row in given if not isinstance(row, dspy.Example)), None)
-    if stranger is not None:
-        raise OptionError(f"{stranger!r} is no row; make one with metricsmith.metric.make_row(output, input=...)")
-    return given
+    chosen = [as_metric(member) for member in members]
+    numbers = range(first_run, first_run + runs)
+    builder = _Builder()
+    columns = tuple(tuple(builder.term(metric, run) for run in numbers) for metric in chosen)
+    asked = [place for place, one in enumerate(builder.metric_runs) if one.model is not None]
+    return ScoringPlan(
+        tuple(chosen), numbers, tuple(builder.metric_runs), columns, builder.askers(), builder.families(), asked
+    )
 
 
 def _members(value: Any) -> Sequence[Any]:
-    """A panel stands for its members; everything else for itself."""
+    """The members of a panel, or the value itself."""
     members = getattr(value, "members", None)
-    return members() if isinstance(value, Asker) and callable(members) else [value]
+    return members() if callable(members) and isinstance(value, Asker) else [value]
 
 
 def as_metric(value: Any) -> Metric:
@@ -199,112 +207,95 @@ def as_metric(value: Any) -> Metric:
 
 
 class _Builder:
+    """Collects metric runs; each metric is asked for its card and its fingerprint once, which take a whole state."""
+
     def __init__(self) -> None:
-        self.slots: list[Slot] = []
-        self.places: dict[tuple[str, int], int] = {}
-        self.fingerprints: dict[int, str] = {}
+        self.metric_runs: list[MetricRun] = []
+        self._places: dict[tuple[str, int], int] = {}
+        self._first: dict[int, MetricRun] = {}
+        self._fingerprints: dict[int, tuple[Any, str]] = {}
 
-    def build(self, metrics: Sequence[Metric], runs: range) -> Plan:
-        columns = tuple(tuple(self._node(metric, run) for run in runs) for metric in metrics)
-        return Plan(tuple(metrics), runs, tuple(self.slots), columns, self._groups(), self._families())
-
-    def _node(self, metric: Metric, run: int) -> Node:
+    def term(self, metric: Metric, run: int) -> Term:
+        """The place of the metric run, or the expression of its parts."""
         if isinstance(metric, Composite):
-            return Combined(metric, run, tuple(self._node(part, part_run) for part, part_run in metric.parts(run)))
-        modelled = is_model(metric)
-        run = run if modelled else 0
-        key = (self._fingerprint(metric, modelled), run)
-        if key not in self.places:
-            if modelled and (run or getattr(metric, "samples", 1) > 1):
-                _check_repeatable(metric)
-            self.places[key] = len(self.slots)
-            self.slots.append(Slot(metric, run, key[0], _storable(metric)))
-        return self.places[key]
+            return Expression(metric, run, tuple(self.term(part, part_run) for part, part_run in metric.parts(run)))
+        if id(metric) not in self._first:
+            self._first[id(metric)] = self._metric_run(metric)
+        first = self._first[id(metric)]
+        run = 0 if first.model is None else run
+        if (first.fingerprint, run) not in self._places:
+            if first.model and (run or getattr(metric, "samples", 1) > 1) and "model" in metric.card.needs:
+                check_sampling(model_of(metric), temperature=getattr(metric, "request", {}).get("temperature"))
+            self._places[first.fingerprint, run] = len(self.metric_runs)
+            self.metric_runs.append(replace(first, run=run))
+        return self._places[first.fingerprint, run]
 
-    def _fingerprint(self, metric: Metric, modelled: bool) -> str:
-        """Computed once per object: a judge's takes a dump of its whole state."""
-        if id(metric) not in self.fingerprints:
-            parts: list[Any] = [metric.name, metric.fingerprint()]
-            if modelled:
-                model = model_of(metric)
-                if model is None and "model" in metric.card.needs:
-                    raise NeedsError(
-                        f"{metric.name} needs a language model and none is set: pass lm=dspy.LM('provider/model') or "
-                        "call dspy.configure(lm=...)"
-                    )
-                form = form_identity(adapter_in_force()) if "model" in metric.card.needs else {}
-                parts.append({} if model is None else identity(model) | form)
-            self.fingerprints[id(metric)] = content_hash(*parts)
-        return self.fingerprints[id(metric)]
+    def _metric_run(self, metric: Metric) -> MetricRun:
+        name, own, card, model = metric.name, self._fingerprint(metric), metric.card, None
+        if card.cost == "model":
+            lm = model_of(metric)
+            if lm is None and "model" in card.needs:
+                raise NeedsError(
+                    f"{name} needs a language model and none is set: pass lm=dspy.LM('provider/model') or "
+                    "call dspy.configure(lm=...)"
+                )
+            form = form_identity(adapter_in_force()) if "model" in card.needs else {}
+            model = {} if lm is None else identity(lm) | form
+        fingerprint = content_hash(name, own) if model is None else content_hash(name, own, model)
+        whole, storable = getattr(metric, "reads_whole_row", False), getattr(metric, "storable", True)
+        return MetricRun(metric, name, 0, fingerprint, model, bool(storable), bool(whole))
 
-    def _groups(self) -> tuple[Group, ...]:
-        groups: dict[str, Group] = {}
-        for place, slot in enumerate(self.slots):
-            if is_model(slot.metric):
-                asker = asker_of(slot.metric)
-                key = slot.fingerprint if isinstance(asker, Alone) else asker.fingerprint()
-                groups.setdefault(key, Group(asker)).by_run.setdefault(slot.run, []).append(place)
-        return tuple(groups.values())
+    def _fingerprint(self, thing: Metric | Asker) -> str:
+        """The fingerprint of a metric or an asker; the object is kept, so that no other can get its id."""
+        if id(thing) not in self._fingerprints:
+            self._fingerprints[id(thing)] = thing, thing.fingerprint()
+        return self._fingerprints[id(thing)][1]
 
-    def _families(self) -> tuple[tuple[int, ...], ...]:
-        families: dict[tuple[int, int], list[int]] = {}
-        for place, slot in enumerate(self.slots):
-            metric = slot.metric
-            if isinstance(metric, BankMetric):
-                families.setdefault((id(metric.family), id(metric.statistics)), []).append(place)
-            elif not is_model(metric):
-                families[-1, place] = [place]
-        return tuple(map(tuple, families.values()))
+    def askers(self) -> tuple[AskerRuns, ...]:
+        """The askers, each with its metric runs."""
+        found: dict[str, AskerRuns] = {}
+        for place, one in enumerate(self.metric_runs):
+            if one.model is not None:
+                asker: Any = getattr(one.metric, "asker", None)
+                if isinstance(asker, Asker):
+                    key = self._fingerprint(asker)
+                else:
+                    asker, key = Alone(one.metric), one.fingerprint
+                found.setdefault(key, AskerRuns(asker)).by_run.setdefault(one.run, []).append(place)
+        return tuple(found.values())
+
+    def families(self) -> tuple[tuple[int, ...], ...]:
+        """The metric runs that are computed on this machine, those of one bank family together."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for place, one in enumerate(self.metric_runs):
+            if isinstance(one.metric, BankMetric):
+                found.setdefault((id(one.metric.family), id(one.metric.statistics)), []).append(place)
+            elif one.model is None:
+                found[-1, place] = [place]
+        return tuple(map(tuple, found.values()))
 
 
-def earlier_fingerprint(slot: Slot) -> str:
-    """The slot's fingerprint when prompts had the version before this one."""
+def earlier_fingerprint(one: MetricRun) -> str:
+    """The fingerprint of a metric run when prompts had the version before this one."""
     token = as_before.set(True)
     try:
-        return _Builder()._fingerprint(slot.metric, is_model(slot.metric))
+        return content_hash(one.name, one.metric.fingerprint(), *([] if one.model is None else [one.model]))
     finally:
         as_before.reset(token)
-
-
-def is_model(metric: Metric) -> bool:
-    """Whether judging waits for somebody else: then rows are judged concurrently, one by one."""
-    return metric.card.cost == "model"
-
-
-def asker_of(metric: Metric) -> Asker:
-    """Who sends the request for a metric."""
-    asker = getattr(metric, "asker", None)
-    return asker if isinstance(asker, Asker) else Alone(metric)
 
 
 def model_of(metric: Metric) -> Any:
     """The language model that the metric's asker has of its own, or the one in force."""
     asker = getattr(metric, "asker", metric)
     predictors: Iterable[Any] = asker.predictors() if isinstance(asker, dspy.Module) else ()
-    own = [predictor.lm for predictor in predictors if predictor.lm is not None]
-    return own[0] if own else dspy.settings.lm
-
-
-def _check_repeatable(metric: Metric) -> None:
-    model = model_of(metric)
-    if model is not None and "model" in metric.card.needs:
-        check_sampling(model, temperature=getattr(metric, "request", {}).get("temperature"))
-
-
-def _storable(metric: Metric) -> bool:
-    return bool(getattr(metric, "storable", True))
+    return next((predictor.lm for predictor in predictors if predictor.lm is not None), None) or dspy.settings.lm
 
 
 def content_key(row: dspy.Example) -> str:
-    """A hash of the four texts of a row, 32 hex digits: what a judgement depends on."""
+    """A hash of the four texts of a row, on which its judgements depend, 32 hex digits."""
     text = row_text(row)
     content = json.dumps([text.input, text.output, text.references, text.context])
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
-def row_key(row: dspy.Example, content: str) -> str:
-    """The row's place in a store: its content and, where it has one, its id."""
-    row_id = row.get("id")
-    if row_id is None:
-        return content
-    return f"{content} {row_id}".encode("utf-8", "backslashreplace").decode("utf-8")  # files hold no lone surrogates
+plan = scoring_plan  # earlier name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.records import Judgement, Status, Usage
-from metricsmith.scoring.plan import Combined, Node
+from metricsmith.scoring.plan import Expression, Term
 from metricsmith.scoring.results import CODES, STATUSES, Results
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _counts(counts: Counter[Status]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How far one metric got.
+    """The coverage of one metric: how many of its judgements were made.
 
     Parameters
     ----------
@@ -47,9 +48,9 @@ class Coverage:
     counts : dict of str to int
         ``requested``, and as many by each status; they add up.
     reused : int
-        How many judgements came from the store, of those that the metric rests on.
+        The number of judgements that came from the store, of those that the metric rests on.
     usage : Usage
-        What this run paid for it. What several metrics share stands with the first of them.
+        The cost of the metric in this run. Costs that several metrics share stand with the first of them.
     """
 
     metric: str
@@ -72,18 +73,16 @@ class ScoreTable:
     Parameters
     ----------
     metrics : tuple of Metric
-    nodes : tuple of tuple of Node
-        ``nodes[j][r]`` says of which slots metric j in repetition r is made.
+    terms : tuple of tuple of Term
+        ``terms[j][r]`` says of which metric runs metric j in repetition r is made.
     results : Results
-        What is known of the slots.
+        The judgements of the metric runs.
     """
 
-    def __init__(self, metrics: Sequence[Metric], nodes: Sequence[Sequence[Node]], results: Results) -> None:
+    def __init__(self, metrics: Sequence[Metric], terms: Sequence[Sequence[Term]], results: Results) -> None:
         self.metrics = tuple(metrics)
-        self._nodes = tuple(map(tuple, nodes))
+        self._columns = tuple(map(tuple, terms))
         self._results = results
-        self._values: FloatArray | None = None
-        self._codes: NDArray[np.int8] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,25 +97,25 @@ class ScoreTable:
     @property
     def runs(self) -> int:
         """Number of repetitions r; 0 where there are no metrics."""
-        return len(self._nodes[0]) if self._nodes else 0
+        return len(self._columns[0]) if self._columns else 0
 
-    @property
+    @cached_property
     def values(self) -> FloatArray:
         """Raw numbers, shape (n, m, r); NaN where there is none."""
-        if self._values is None:
-            self._values = np.empty((len(self.rows), len(self.metrics), self.runs))
-            for (j, run), node in self._cells():
-                self._values[:, j, run] = self._numbers(node)
-        return self._values
+        values = np.empty((len(self.rows), len(self.metrics), self.runs))
+        for j, terms in enumerate(self._columns):
+            for run, term in enumerate(terms):
+                values[:, j, run] = self._numbers(term)
+        return values
 
-    @property
+    @cached_property
     def statuses(self) -> NDArray[np.int8]:
-        """How each judgement ended, shape (n, m, r), by place in `records.Status`."""
-        if self._codes is None:
-            self._codes = np.empty((len(self.rows), len(self.metrics), self.runs), dtype=np.int8)
-            for (j, run), node in self._cells():
-                self._codes[:, j, run] = self._status_codes(node)
-        return self._codes
+        """The status of each judgement, shape (n, m, r), by place in `records.Status`."""
+        codes = np.empty((len(self.rows), len(self.metrics), self.runs), dtype=np.int8)
+        for j, terms in enumerate(self._columns):
+            for run, term in enumerate(terms):
+                codes[:, j, run] = self._status_codes(term)
+        return codes
 
     def run(self, run: int = 0) -> FloatArray:
         """Raw numbers of one repetition, shape (n, m)."""
@@ -124,8 +123,8 @@ class ScoreTable:
 
     @property
     def usage(self) -> Usage:
-        """What this run paid, over all metrics; judgements from a store cost nothing again."""
-        places = dict.fromkeys(place for nodes in self._nodes for node in nodes for place in _places(node))
+        """The cost of this run, over all metrics; judgements from a store cost nothing again."""
+        places = dict.fromkeys(place for terms in self._columns for term in terms for place in _places(term))
         return sum((self._results.spent[place] for place in places), Usage())
 
     def judgement(self, row: int, metric: int, run: int = 0) -> Judgement:
@@ -141,7 +140,7 @@ class ScoreTable:
         StoreError
             If the store that holds it was changed since.
         """
-        return self._judge(self._nodes[metric][run], row)
+        return self._judge(self._columns[metric][run], row)
 
     def parts(self, row: int, metric: int, run: int = 0) -> list[Judgement]:
         """The judgements that a composite's judgement rests on, in the order of its parts; empty for other metrics.
@@ -151,8 +150,8 @@ class ScoreTable:
         StoreError
             If the store that holds them was changed since.
         """
-        node = self._nodes[metric][run]
-        return [] if isinstance(node, int) else [self._judge(part, row) for part in node.parts]
+        term = self._columns[metric][run]
+        return [] if isinstance(term, int) else [self._judge(part, row) for part in term.parts]
 
     def column(self, metric: int, run: int = 0) -> list[Judgement]:
         """All n judgements of one metric in one repetition."""
@@ -168,7 +167,7 @@ class ScoreTable:
         ]
 
     def failed(self) -> list[Judgement]:
-        """Every judgement that is no number, in the order of `flat`."""
+        """Every judgement without a number, in the order of `flat`."""
         lacking = np.argwhere(self.statuses.transpose(1, 2, 0) != CODES[Status.OK])
         return [self.judgement(row, metric, run) for metric, run, row in lacking.tolist()]
 
@@ -177,11 +176,11 @@ class ScoreTable:
         return _tally(self.statuses)
 
     def coverage(self) -> list[Coverage]:
-        """How far each metric got, in column order."""
+        """The coverage of each metric, in column order."""
         seen: set[int] = set()
         lines = []
-        for j, nodes in enumerate(self._nodes):
-            places = dict.fromkeys(place for node in nodes for place in _places(node))
+        for j, terms in enumerate(self._columns):
+            places = dict.fromkeys(place for term in terms for place in _places(term))
             usage = sum((self._results.spent[place] for place in places if place not in seen), Usage())
             seen |= set(places)
             reused = int(sum(self._results.reused[place] for place in places))
@@ -194,9 +193,9 @@ class ScoreTable:
         reasons = self._results.dropped
         return {
             name: reasons[place]
-            for name, nodes in zip(self.names, self._nodes, strict=True)
-            for node in nodes
-            for place in _places(node)
+            for name, terms in zip(self.names, self._columns, strict=True)
+            for term in terms
+            for place in _places(term)
             if place in reasons
         }
 
@@ -219,11 +218,11 @@ class ScoreTable:
                 raise OptionError(f"no column {name!r}{nearest(name, index)} in the table; it has {', '.join(index)}")
             chosen.append(index[name])
         return ScoreTable(
-            [self.metrics[place] for place in chosen], [self._nodes[place] for place in chosen], self._results
+            [self.metrics[place] for place in chosen], [self._columns[place] for place in chosen], self._results
         )
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One plain record a judgement, row by row; what `to_pandas` and `to_parquet` hold."""
+        """Yields one plain record a judgement, row by row, as `to_pandas` and `to_parquet` hold them."""
         for i, row in enumerate(self.rows):
             row_id = str(row.get("id", i))
             for j, name in enumerate(self.names):
@@ -242,7 +241,7 @@ class ScoreTable:
         return frame.astype({"raw": float, "score": float, "cost": float})
 
     def to_parquet(self, path: str | PathLike[str]) -> None:
-        """Write what `to_pandas` shows, a piece at a time, so that memory stays bounded.
+        """Write the frame of `to_pandas`, a piece at a time, so that memory stays bounded.
 
         Raises
         ------
@@ -264,43 +263,38 @@ class ScoreTable:
     def __repr__(self) -> str:
         return f"ScoreTable({len(self.rows)} rows, {len(self.metrics)} metrics, {self.runs} runs)"
 
-    def _cells(self) -> Iterator[tuple[tuple[int, int], Node]]:
-        for j, nodes in enumerate(self._nodes):
-            for run, node in enumerate(nodes):
-                yield (j, run), node
-
-    def _numbers(self, node: Node) -> FloatArray:
-        if isinstance(node, int):
-            slot: FloatArray = self._results.values[node]
-            return slot
-        parts = [self._numbers(part) for part in node.parts]
+    def _numbers(self, term: Term) -> FloatArray:
+        if isinstance(term, int):
+            known: FloatArray = self._results.values[term]
+            return known
+        parts = [self._numbers(part) for part in term.parts]
         matrix = np.stack(parts, axis=1) if parts else np.empty((len(self.rows), 0))
-        numbers: FloatArray = node.metric.combined(matrix)
+        numbers: FloatArray = term.metric.combined(matrix)
         return numbers
 
-    def _status_codes(self, node: Node) -> NDArray[np.int8]:
-        """A composite is asked for its verdict only where it has no number."""
-        if isinstance(node, int):
-            slot: NDArray[np.int8] = self._results.codes[node]
-            return slot
+    def _status_codes(self, term: Term) -> NDArray[np.int8]:
+        """Status codes of a term; a composite is asked for its verdict only where it has no number."""
+        if isinstance(term, int):
+            known: NDArray[np.int8] = self._results.codes[term]
+            return known
         codes = np.full(len(self.rows), CODES[Status.OK], dtype=np.int8)
-        for row in np.flatnonzero(~np.isfinite(self._numbers(node))):
-            codes[row] = CODES[self._judge(node, int(row)).status]
+        for row in np.flatnonzero(~np.isfinite(self._numbers(term))):
+            codes[row] = CODES[self._judge(term, int(row)).status]
         return codes
 
-    def _judge(self, node: Node, row: int) -> Judgement:
-        if isinstance(node, int):
-            return self._results.judgement(node, row)
-        verdict: Judgement = node.metric.verdict([self._judge(part, row) for part in node.parts], node.run)
+    def _judge(self, term: Term, row: int) -> Judgement:
+        if isinstance(term, int):
+            return self._results.judgement(term, row)
+        verdict: Judgement = term.metric.verdict([self._judge(part, row) for part in term.parts], term.run)
         return verdict
 
 
-def _places(node: Node) -> Iterator[int]:
-    if isinstance(node, Combined):
-        for part in node.parts:
+def _places(term: Term) -> Iterator[int]:
+    if isinstance(term, Expression):
+        for part in term.parts:
             yield from _places(part)
     else:
-        yield node
+        yield term
 
 
 def _tally(codes: NDArray[np.int8]) -> dict[str, int]:

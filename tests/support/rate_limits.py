@@ -1,8 +1,9 @@
-"""A flow on a clock that tests move on, and requests through it."""
+"""A limiter on a clock that tests move on, and requests through it."""
 
 from __future__ import annotations
 
-from metricsmith.model_calls.flow import Clock, Flow, Outcome
+from metricsmith.model_calls.limits import RequestEnd
+from metricsmith.model_calls.rate_limiter import Clock, RateLimiter
 from metricsmith.records import Usage
 
 __all__ = ["ONE", "Hand", "ask", "proven"]
@@ -31,15 +32,15 @@ class Hand(Clock):
         return halted.is_set()
 
 
-def ask(flow, clock, outcome=Outcome.ANSWERED, seconds=0.1, usage=ONE, message=""):
-    ticket = flow.enter()
+def ask(limiter, clock, end=RequestEnd.ANSWERED, seconds=0.1, usage=ONE, message=""):
+    permit = limiter.enter()
     clock.time += seconds
-    flow.leave(ticket, outcome, usage, message)
+    limiter.leave(permit, end, usage, message)
 
 
 def proven(concurrency, budget=None):
-    """A flow whose server has answered once."""
+    """A limiter whose server has answered once."""
     clock = Hand()
-    flow = Flow(concurrency, budget, clock=clock)
-    ask(flow, clock)
-    return flow, clock
+    limiter = RateLimiter(concurrency, budget, clock=clock)
+    ask(limiter, clock)
+    return limiter, clock

@@ -15,10 +15,11 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.metric import make_row
-from metricsmith.model_calls.admission import Gate, cost_of, gated
 from metricsmith.model_calls.calls import model_call
-from metricsmith.model_calls.flow import Flow, use
+from metricsmith.model_calls.dspy_internals import entry_usage, metered
 from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.metering import RequestMeter
+from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.optimizers.tuning.student import Meter
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status, Usage
@@ -44,12 +45,16 @@ class Direct(dspy.Module):
         return dspy.Prediction(answer=dspy.settings.lm(question)[0])
 
 
-def flow(high=4, **budget):
-    return Flow(Concurrency(1, high), Budget(**budget))
+def limiter(high=4, **budget):
+    return RateLimiter(Concurrency(1, high), Budget(**budget))
 
 
 def test_each_request_of_a_module_is_admitted_and_paid():
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=5)) as running:
+    with (
+        serve(lambda prompt: {"answer": 3}) as server,
+        dspy.context(lm=server.lm()),
+        use(limiter(requests=5)) as running,
+    ):
         calls = [model_call(Twice(), question=f"q{number}") for number in range(3)]
     assert [call.status for call in calls] == [Status.OK, Status.OK, Status.BUDGET]
     assert [call.usage.requests for call in calls] == [2, 2, 1]  # the last one paid for its first answer
@@ -58,13 +63,17 @@ def test_each_request_of_a_module_is_admitted_and_paid():
 
 
 def test_modules_that_ask_twice_do_not_wait_for_each_other():
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(high=1)):
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(limiter(high=1)):
         assert model_call(Twice(), question="q").status is Status.OK
     assert server.requests == 2
 
 
 def test_a_model_called_directly_is_admitted_too():
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=1)) as running:
+    with (
+        serve(lambda prompt: {"answer": 3}) as server,
+        dspy.context(lm=server.lm()),
+        use(limiter(requests=1)) as running,
+    ):
         statuses = [model_call(Direct(), question=f"q{number}").status for number in range(2)]
     assert statuses == [Status.OK, Status.BUDGET]
     assert running.spent.requests == server.requests == 1
@@ -75,7 +84,7 @@ def test_a_call_within_a_call_is_admitted_once():
         def forward(self, question):
             return model_call(Twice(), question=question).result()
 
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(high=1)) as running:
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(limiter(high=1)) as running:
         assert model_call(Outer(), question="q").status is Status.OK
     assert running.spent.requests == server.requests == 2
 
@@ -89,7 +98,7 @@ def test_a_module_that_swallows_the_end_of_the_budget_has_no_answer(swallow):
             except swallow:
                 return dspy.Prediction(answer=7)
 
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=1)):
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(limiter(requests=1)):
         call = model_call(Stubborn(), question="q")
     assert (call.status, call.prediction, call.usage.requests, server.requests) == (Status.BUDGET, None, 1, 1)
 
@@ -119,7 +128,7 @@ class Tasks(Threads):
 
 @pytest.mark.parametrize("module", [Threads, Tasks])
 def test_requests_that_are_under_way_together_are_each_booked_once(module):
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(high=2)) as running:
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(limiter(high=2)) as running:
         calls = [model_call(module(), question=f"q{number}") for number in range(2)]
     assert [call.status for call in calls] == [Status.OK] * 2
     assert running.spent.requests == server.requests == 8
@@ -132,7 +141,11 @@ def test_requests_that_are_under_way_together_are_each_booked_once(module):
 
 @pytest.mark.parametrize("module", [Threads, Tasks])
 def test_requests_that_are_under_way_together_keep_the_budget(module):
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow(requests=6)) as running:
+    with (
+        serve(lambda prompt: {"answer": 3}) as server,
+        dspy.context(lm=server.lm()),
+        use(limiter(requests=6)) as running,
+    ):
         statuses = [model_call(module(), question=f"q{number}").status for number in range(2)]
     assert statuses == [Status.OK, Status.BUDGET]
     assert server.requests <= running.spent.requests == 6  # what a task was cancelled in counts, sent or not
@@ -144,33 +157,33 @@ def test_a_model_may_be_copied_deeply_in_a_module():
             with dspy.context(lm=copy.deepcopy(dspy.settings.lm)):
                 return super().forward(question)
 
-    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(flow()) as running:
+    with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()), use(limiter()) as running:
         assert model_call(Copying(), question="q").status is Status.OK
     assert running.spent.requests == server.requests == 2
 
 
 def test_an_answer_without_a_history_entry_is_still_one_request():
-    gate = Gate(flow())
+    gate = RequestMeter(limiter())
     assert gate.send(None, lambda: "answer") == "answer"
-    assert gate.flow.spent.requests == 1
-    gate = Gate(flow())
+    assert gate.limiter.spent.requests == 1
+    gate = RequestMeter(limiter())
     gate.send(None, lambda: gate.record({"usage": {"prompt_tokens": 5, "completion_tokens": 1}}))
-    assert gate.flow.spent == Usage(1, 5, 1)
+    assert gate.limiter.spent == Usage(1, 5, 1)
 
 
 def test_an_error_of_the_senders_own_is_booked_as_one_request():
-    gate = Gate(flow())
+    gate = RequestMeter(limiter())
     with pytest.raises(ZeroDivisionError):
         gate.send(None, lambda: 1 / 0)
-    assert (gate.flow.spent, gate.flow.in_flight) == (Usage(requests=1), 0)
+    assert (gate.limiter.spent, gate.limiter.in_flight) == (Usage(requests=1), 0)
     assert gate.usage == Usage()
 
 
 def test_a_gated_model_is_still_what_it_was():
     with serve(lambda prompt: {"answer": 3}) as server:
         plain = server.lm()
-        lm = gated(plain.copy())
-        again = gated(lm.copy())
+        lm = metered(plain.copy())
+        again = metered(lm.copy())
     assert isinstance(lm, dspy.LM)
     assert type(again) is type(lm) is not type(plain)
     assert type(lm).__name__ == "LM"
@@ -181,8 +194,8 @@ def test_answers_from_the_cache_cost_nothing():
     class Response:
         cache_hit = True
 
-    assert cost_of({"usage": {}, "response": Response()}) == Usage()
-    assert cost_of({"usage": {"prompt_tokens": 7, "completion_tokens": 2}, "cost": 0.5}) == Usage(1, 7, 2, 0.5)
+    assert entry_usage({"usage": {}, "response": Response()}) == Usage()
+    assert entry_usage({"usage": {"prompt_tokens": 7, "completion_tokens": 2}, "cost": 0.5}) == Usage(1, 7, 2, 0.5)
 
 
 @pytest.mark.parametrize("engine", ["auto", "litellm"])
@@ -220,7 +233,7 @@ def test_answers_from_the_cache_are_no_requests_whatever_the_server_reports(cach
     with serve(lambda prompt: {"answer": 3, "reasoning": "Fine.", "score": 4}) as server:
         server = server if reports else silent(server)
         lm = server.lm(engine=engine).copy(cache=True, model=f"openai/{engine}-{reports}")
-        with dspy.context(lm=lm), use(flow(requests=2)) as running, dspy.track_usage() as told:
+        with dspy.context(lm=lm), use(limiter(requests=2)) as running, dspy.track_usage() as told:
             calls = [model_call(Twice(), question="q") for _ in range(3)]
         table = score([Judge()], ROWS, lm=lm, progress=False)
         again = score([Judge()], ROWS, lm=lm, budget=Budget(requests=1), concurrency=4, progress=False)
@@ -255,20 +268,20 @@ def test_a_models_own_n_is_not_used(place):
         assert table.counts()["ok"] == server.requests == table.usage.requests == 4
         assert {seen.n for seen in server.log} == {1}
         assert lm.kwargs["n"] == (5 if place != "judge" else None)
-        meter = Meter(flow(requests=9))
+        meter = Meter(limiter(requests=9))
         assert len(meter.wrap(server.lm(n=5))("Say it.")) == 1
-        assert meter.gate.flow.spent.requests == server.requests - 4 == 1
+        assert meter.gate.limiter.spent.requests == server.requests - 4 == 1
 
 
 def test_several_requests_for_several_answers_are_counted_as_that():
     with serve(lambda prompt: {"answer": 3}) as server:
-        meter = Meter(flow())
+        meter = Meter(limiter())
         assert len(meter.wrap(server.lm())("Say it.", n=3)) == 3
-    assert meter.gate.flow.spent.requests == server.requests == 3
+    assert meter.gate.limiter.spent.requests == server.requests == 3
 
 
 def test_an_error_of_our_own_is_not_the_models_answer():
-    class Broken(Flow):
+    class Broken(RateLimiter):
         def enter(self):
             raise OverflowError("timestamp out of range for platform time_t")
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.metric import make_row
-from metricsmith.scoring import batches, score
+from metricsmith.scoring import jobs, score
 
 ROWS = [make_row(f"{n} words stand here", references=[f"{n + n % 2} words stood here"], id=str(n)) for n in range(11)]
 RECALL, PRECISION = (default_bank().get(name) for name in ("rouge1_r", "rouge1_p"))
@@ -14,7 +14,7 @@ RECALL, PRECISION = (default_bank().get(name) for name in ("rouge1_r", "rouge1_p
 
 def test_no_row_is_lost_between_two_batches(monkeypatch):
     whole = score([RECALL], ROWS, progress=False).run()
-    monkeypatch.setattr(batches, "ROWS_AT_A_TIME", 4)
+    monkeypatch.setattr(jobs, "ROWS_AT_A_TIME", 4)
     np.testing.assert_array_equal(score([RECALL], ROWS, progress=False).run(), whole)
     assert np.isfinite(whole).all()
     assert len(np.unique(whole)) > 1
