@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.score_columns import (
+from metricsmith.datasets.long_tables import (
     BY_DOCUMENT,
     BY_POSITION,
     BY_SEGMENT,
-    ScoreColumns,
+    LongTable,
     read_gold,
     read_metrics,
     with_documents,
@@ -152,7 +152,7 @@ class _Frame:
     systems: Mapping[str, int]
     segments: Mapping[str, int]
 
-    def mean(self, side: ScoreColumns, values: FloatArray, only: NDArray[np.bool_] | None = None) -> FloatArray:
+    def mean(self, side: LongTable, values: FloatArray, only: NDArray[np.bool_] | None = None) -> FloatArray:
         """The mean of the numbers of each cell, NaN where there is none, shape (k, n)."""
         cells: dict[tuple[int, int], list[float]] = {}
         (labels,) = side.segments.values()
@@ -167,7 +167,7 @@ class _Frame:
         return matrix
 
 
-def _source(side: ScoreColumns) -> str:
+def _source(side: LongTable) -> str:
     return f"{Path(side.name).name} sha256:{side.checksum}"
 
 
@@ -196,7 +196,7 @@ def _check_systems(known: Collection[str], without: Sequence[str]) -> None:
             )
 
 
-def _matched(scored: ScoreColumns, rated: ScoreColumns) -> tuple[ScoreColumns, ScoreColumns, str]:
+def _matched(scored: LongTable, rated: LongTable) -> tuple[LongTable, LongTable, str]:
     """Both sides with one label by segment, which mean the same, and how they were found."""
     positional = [BY_POSITION in side.segments for side in (scored, rated)]
     if any(positional):
@@ -227,7 +227,7 @@ def _matched(scored: ScoreColumns, rated: ScoreColumns) -> tuple[ScoreColumns, S
     )  # fmt: skip
 
 
-def _check_first(scored: ScoreColumns, own: str, rated: ScoreColumns, other: str) -> None:
+def _check_first(scored: LongTable, own: str, rated: LongTable, other: str) -> None:
     """Refuse segments that are numbered from 0 on one side and from 1 on the other, as many in each document."""
     ends = [_ends(side.segments[kind]) for side, kind in ((scored, own), (rated, other))]
     shared = ends[0].keys() & ends[1].keys()
@@ -258,7 +258,7 @@ def _is_whole(label: str) -> bool:
     return label.isascii() and label.isdigit()
 
 
-def _by_position(side: ScoreColumns) -> ScoreColumns:
+def _by_position(side: LongTable) -> LongTable:
     if BY_POSITION in side.segments:
         return side
     labels = side.segments.get(BY_SEGMENT, side.segments.get(BY_DOCUMENT, ()))
@@ -272,7 +272,7 @@ def _by_position(side: ScoreColumns) -> ScoreColumns:
     return replace(side, segments={BY_POSITION: tuple(str(places[label]) for label in labels)})
 
 
-def _check_order(side: ScoreColumns, places: Sequence[int]) -> None:
+def _check_order(side: LongTable, places: Sequence[int]) -> None:
     """Refuse segments that stand in another order for one system, or in a second pass over them, than for another."""
     passes: dict[str, dict[int, None]] = {}
     for index, (system, place) in enumerate(zip(side.systems, places, strict=True)):
@@ -288,9 +288,7 @@ def _check_order(side: ScoreColumns, places: Sequence[int]) -> None:
         own[place] = None
 
 
-def _frame(
-    scored: ScoreColumns, rated: ScoreColumns, rating: str, without: Sequence[str]
-) -> tuple[_Frame, tuple[str, ...]]:
+def _frame(scored: LongTable, rated: LongTable, rating: str, without: Sequence[str]) -> tuple[_Frame, tuple[str, ...]]:
     """Systems and segments that both sides have, in the order of the gold side, and what was left out."""
     (own,), (labels,) = scored.segments.values(), rated.segments.values()
     given = ~np.isnan(rated.columns[rating])
@@ -327,7 +325,7 @@ def _frame(
     return _Frame(index, {label: place for place, label in enumerate(segments)}), tuple(notes)
 
 
-def _check_single(scored: ScoreColumns, frame: _Frame) -> None:
+def _check_single(scored: LongTable, frame: _Frame) -> None:
     """Refuse two rows of scores of one output."""
     (labels,) = scored.segments.values()
     first: dict[tuple[str, str], int] = {}
@@ -340,7 +338,7 @@ def _check_single(scored: ScoreColumns, frame: _Frame) -> None:
             )
 
 
-def _check_raters(rated: ScoreColumns, values: FloatArray, frame: _Frame) -> None:
+def _check_raters(rated: LongTable, values: FloatArray, frame: _Frame) -> None:
     """Refuse two ratings of one output by one rater, if raters are known."""
     if not all(rated.raters):
         return
@@ -356,7 +354,7 @@ def _check_raters(rated: ScoreColumns, values: FloatArray, frame: _Frame) -> Non
             )
 
 
-def _slots(rated: ScoreColumns) -> NDArray[np.int64]:
+def _slots(rated: LongTable) -> NDArray[np.int64]:
     """Which of its segment's raters made each row, from 0; of its output's rows where raters have no names."""
     (labels,) = rated.segments.values()
     named = all(rated.raters)
@@ -368,13 +366,13 @@ def _slots(rated: ScoreColumns) -> NDArray[np.int64]:
     return np.array(slots, dtype=np.int64)
 
 
-def _by_slot(rated: ScoreColumns, values: FloatArray, frame: _Frame) -> dict[str, FloatArray]:
+def _by_slot(rated: LongTable, values: FloatArray, frame: _Frame) -> dict[str, FloatArray]:
     """The ratings of each segment's first rater, of its second, and so on."""
     slots = _slots(rated)
     return {f"slot {slot}": frame.mean(rated, values, slots == slot) for slot in range(int(slots.max()) + 1)}
 
 
-def _documents(scored: ScoreColumns, rated: ScoreColumns, frame: _Frame) -> tuple[str, ...]:
+def _documents(scored: LongTable, rated: LongTable, frame: _Frame) -> tuple[str, ...]:
     """The document of each segment, as the gold side says or else the other; empty if one is not known."""
     known: dict[str, str] = {}
     for side in (rated, scored):
@@ -385,7 +383,7 @@ def _documents(scored: ScoreColumns, rated: ScoreColumns, frame: _Frame) -> tupl
     return tuple(known[label] for label in frame.segments) if known.keys() >= frame.segments.keys() else ()
 
 
-def _gaps(scored: ScoreColumns, frame: _Frame, gold: FloatArray) -> list[str]:
+def _gaps(scored: LongTable, frame: _Frame, gold: FloatArray) -> list[str]:
     """A note for gold, and one for every metric, that lacks cells."""
     rated = ~np.isnan(gold)
     notes = [] if rated.all() else [f"outputs without a rating, which take no part: {(~rated).sum()} of {gold.size}"]

@@ -13,7 +13,6 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.candidates import Candidates, match_columns, read_scores
 from metricsmith.datasets.cells import cell_text, is_blank, reference_list
 from metricsmith.datasets.columns import Columns, guess_notes, need_column, resolve_columns
 from metricsmith.datasets.conversations import render_conversations
@@ -21,6 +20,7 @@ from metricsmith.datasets.filters import filter_rows
 from metricsmith.datasets.labels import Labels, label_rows
 from metricsmith.datasets.raters import People, RaterEffects, average_raters, check_averaging
 from metricsmith.datasets.ratings import as_scale, check_rated, infer_scale, read_ratings
+from metricsmith.datasets.score_columns import ScoreColumns, match_columns, read_numbers
 from metricsmith.datasets.sources import RawTable, open_source
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
@@ -234,7 +234,7 @@ def read_table(
     inputs = _joined(raw, columns.inputs)
     labels = label_rows(raw, columns, inputs)
     ratings, rating_scale, scale_notes = _ratings(raw, labels.columns, scale, require_target)
-    scores = read_scores(raw, candidates.names)
+    scores = read_numbers(raw, candidates.names)
     outputs = average_raters(
         raw, labels, inputs, ratings, scores, rating_scale, average=raters, effects=rater_effects
     )  # fmt: skip
@@ -277,7 +277,7 @@ def _open(source: Any, where: Sequence[str]) -> tuple[RawTable, list[str]]:
     return raw, notes
 
 
-def _usable_output(raw: RawTable, columns: Columns, candidates: Candidates) -> tuple[Columns, tuple[str, ...]]:
+def _usable_output(raw: RawTable, columns: Columns, candidates: ScoreColumns) -> tuple[Columns, tuple[str, ...]]:
     """Check the output texts; without candidate columns they are what there is to judge."""
     if columns.output is None:
         if not candidates.names:
