@@ -8,10 +8,10 @@ import json
 import math
 import tokenize
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["cell_number", "cell_text", "is_blank", "plain", "python_literal", "reference_list"]
+__all__ = ["cell_number", "cell_text", "is_blank", "mostly", "plain", "python_literal", "reference_list"]
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 _MISSING_NUMBERS = frozenset({"", "nan", "null", "none", "n/a", "na", "<na>"})
@@ -91,6 +91,21 @@ def cell_number(cell: Any) -> float:
     if "_" in text:
         raise ValueError(f"{text!r} is not a number")
     return float(text)
+
+
+def mostly(parse: Callable[[Any], object], cells: Sequence[Any]) -> bool:
+    """True if `parse` reads more than half of the cells that are not blank; it raises a `ValueError` for others."""
+    filled = read = 0
+    for cell in cells:
+        if is_blank(cell):
+            continue
+        filled += 1
+        try:
+            parse(cell)
+        except ValueError:
+            continue
+        read += 1
+    return 2 * read > filled
 
 
 def reference_list(cell: Any) -> list[str]:

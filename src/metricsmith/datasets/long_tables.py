@@ -1,4 +1,4 @@
-"""Scores by system and segment as files hold them, row by row: tables, score files of mt-metrics-eval, MQM ratings."""
+"""Tables, score files of mt-metrics-eval and MQM ratings -> long tables of scores, one row by output (and rater)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from metricsmith.datasets.cells import cell_number, cell_text, is_blank
+from metricsmith.datasets.cells import cell_number, mostly
 from metricsmith.datasets.columns import SYNONYMS
 from metricsmith.datasets.formats import table_suffix, unzip
+from metricsmith.datasets.score_columns import read_numbers
 from metricsmith.datasets.score_files import FloatArray, read_documents, read_scores
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
 from metricsmith.datasets.wmt_mqm import COLUMNS, TARGET, read_wmt_mqm
@@ -34,6 +34,10 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 
 GOLD = ("mqm", "gold", *SYNONYMS["target"])
 NO_METRIC = frozenset({*(name for names in ROLES.values() for name in names), "id", "row", "run", "seed", "slot"})
+CORRECT_THE_CELL = (
+    "scores are numbers, or blank cells: correct the cell, or choose other columns with metrics=... or target=... "
+    "(--metric, --target)"
+)
 JUDGED = "raw"  # the column of a judge's own numbers
 BY_JUDGE = {JUDGED, "score", "half_width", "kept"}  # columns that `metricsmith mqm` writes
 
@@ -94,10 +98,21 @@ def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] 
     if path.is_dir() or path.name.endswith(".score"):
         return _from_score_files(path, names)
     raw = open_source(path)
-    chosen = _metric_columns(raw, names, but)
-    stem = path.name.removesuffix(".gz").rpartition(".")[0]
-    titles = {JUDGED: stem} if chosen == [JUDGED] and not names else {name: name for name in chosen}
-    return _from_table(raw, titles, rated=False)
+    allowed = [name for name in raw.columns if name.casefold() not in NO_METRIC and name not in but]
+    _check_names(names, allowed, raw.name)
+    found = list(names) or [name for name in allowed if mostly(cell_number, raw.columns[name])]
+    if JUDGED in found and not names:
+        found = [name for name in found if name == JUDGED or name not in BY_JUDGE]
+    if not found:
+        raise DataError(
+            f"{raw.name}: no column of numbers beside the labels; the columns are {', '.join(list(raw.columns)[:20])}: "
+            f"add one with a metric's scores, or name one with metrics=... (--metric)"
+        )
+    table = _from_table(raw, tuple(dict.fromkeys(found)), rated=False)
+    if found == [JUDGED] and not names:
+        stem = path.name.removesuffix(".gz").rpartition(".")[0]
+        table = replace(table, columns={stem: table.columns[JUDGED]})
+    return table
 
 
 def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None = None) -> LongTable:
@@ -136,13 +151,13 @@ def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None 
             f"{raw.name} holds the scores of a judge (written by `metricsmith mqm`), no ratings: give it first, as "
             f"SCORES, and the ratings second; target={column!r} (--target) takes it for the gold side all the same"
         )
-    found = _from_table(raw, {column: column}, rated=True)
+    found = _from_table(raw, (column,), rated=True)
     guess = f"the rating is column {column!r} (name another with target=... or --target)"
     return found if target is not None else replace(found, notes=(*found.notes, guess))
 
 
 def with_documents(path: Path, *sides: LongTable) -> list[LongTable]:
-    """The same scores, those of score files with the documents that a file names, a line for each segment.
+    """Give the scores of score files the documents that a file names, a line for each segment.
 
     Raises
     ------
@@ -187,16 +202,14 @@ def _gold_kind(path: Path) -> str:
 
 def _from_mqm(path: Path, weights: MQMWeights | None) -> LongTable:
     table = read_wmt_mqm(path, weights=weights)
-    rows = table.rows
-    segments = {BY_DOCUMENT: tuple(str(row["group"]) for row in rows)}
-    numbers = tuple(str(row["segment"]) for row in rows)
-    if all(numbers) and _one_segment_each(numbers, segments[BY_DOCUMENT]):
+    labels = ("system", "group", "segment", "doc", "rater")
+    systems, items, numbers, documents, raters = (tuple(str(row[label]) for row in table.rows) for label in labels)
+    segments = {BY_DOCUMENT: items}
+    if all(numbers) and _told_apart(numbers, items):
         segments[BY_SEGMENT] = numbers
-    return LongTable(
-        str(path), table.checksum, {TARGET: table.ratings}, tuple(str(row["system"]) for row in rows), segments,
-        tuple(str(row["doc"]) for row in rows), tuple(str(row["rater"]) for row in rows),
-        tuple(f"{path}, rating {row['id']!r}" for row in rows), table.notes,
-    )  # fmt: skip
+    places = tuple(f"{path}, rating {row['id']!r}" for row in table.rows)
+    scores = {TARGET: table.ratings}
+    return LongTable(str(path), table.checksum, scores, systems, segments, documents, raters, places, table.notes)
 
 
 def _from_score_files(path: Path, names: Sequence[str]) -> LongTable:
@@ -212,12 +225,13 @@ def _from_score_files(path: Path, names: Sequence[str]) -> LongTable:
     blank = np.full(length or 0, math.nan)
     positions = [str(place) for place in range(1, 1 + (length or 0))]
     rows = [(system, place) for system in systems for place in positions]
+    columns = {name: np.concatenate([own.get(system, blank) for system in systems]) for name, own in scores.items()}
+    places = tuple(f"{path}, score {place} of {system!r}" for system, place in rows)
+    unknown = ("",) * len(rows)
+    segments = {BY_POSITION: tuple(place for _, place in rows)}
     return LongTable(
-        str(path), digest.hexdigest()[:16],
-        {name: np.concatenate([found.get(system, blank) for system in systems]) for name, found in scores.items()},
-        tuple(system for system, _ in rows), {BY_POSITION: tuple(place for _, place in rows)},
-        ("",) * len(rows), ("",) * len(rows),
-        tuple(f"{path}, score {place} of {system!r}" for system, place in rows),
+        str(path), digest.hexdigest()[:16], columns, tuple(system for system, _ in rows), segments, unknown, unknown,
+        places,
     )  # fmt: skip
 
 
@@ -251,44 +265,14 @@ def _check_names(names: Sequence[str], known: Collection[str], where: str) -> No
             )
 
 
-def _metric_columns(raw: RawTable, names: Sequence[str], but: Collection[str]) -> list[str]:
-    allowed = [name for name in raw.columns if name.casefold() not in NO_METRIC and name not in but]
-    _check_names(names, allowed, raw.name)
-    if names:
-        return list(dict.fromkeys(names))
-    found = [name for name in allowed if _holds_numbers(raw.columns[name])]
-    if JUDGED in found:
-        found = [name for name in found if name == JUDGED or name not in BY_JUDGE]
-    if not found:
-        raise DataError(
-            f"{raw.name}: no column of numbers beside the labels; the columns are {', '.join(list(raw.columns)[:20])}: "
-            f"add one with a metric's scores, or name one with metrics=... (--metric)"
-        )
-    return found
-
-
-def _holds_numbers(cells: Sequence[Any]) -> bool:
-    """Whether most of the cells that are not blank are numbers."""
-    given = [_is_number(cell) for cell in cells if not is_blank(cell)]
-    return sum(given) > len(given) / 2
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        cell_number(cell)
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
-def _from_table(raw: RawTable, titles: Mapping[str, str], *, rated: bool) -> LongTable:
-    systems = _labels(raw, _label(raw, "system", ROLES["system"]), "system")
+def _from_table(raw: RawTable, names: tuple[str, ...], *, rated: bool) -> LongTable:
+    systems = _filled(raw, _label(raw, "system", ROLES["system"]), "system")
     segment = _label(raw, "segment", ROLES["segment"])
-    numbers = _labels(raw, segment, "segment")
-    document = _optional(raw, "document", (*titles, segment))
-    rater = _optional(raw, "rater", tuple(titles)) if rated else None
-    documents = _texts(raw, document) if document else ("",) * len(raw)
-    alone = _one_segment_each(numbers, documents)
+    numbers = _filled(raw, segment, "segment")
+    document = _first(raw, [name for name in ROLES["document"] if name not in (*names, segment)])
+    rater = _first(raw, [name for name in ROLES["rater"] if name not in names]) if rated else None
+    documents, raters = (raw.texts(column) if column else ("",) * len(raw) for column in (document, rater))
+    alone = _told_apart(numbers, documents)
     if document and not alone and "" in documents:
         raise DataError(
             f"{raw.place(documents.index(''), document)}: the document is blank, and numbers of segments begin anew in "
@@ -297,18 +281,18 @@ def _from_table(raw: RawTable, titles: Mapping[str, str], *, rated: bool) -> Lon
     segments = {BY_SEGMENT: numbers} if alone else {}
     if all(documents):
         segments[BY_DOCUMENT] = tuple(map(":".join, zip(documents, numbers, strict=True)))
-    return LongTable(
-        raw.name, raw.checksum, {title: _numbers(raw, name) for name, title in titles.items()}, systems, segments,
-        documents, _texts(raw, rater) if rater else ("",) * len(raw), tuple(map(raw.place, range(len(raw)))), raw.notes,
-    )  # fmt: skip
+    scores = read_numbers(raw, names, CORRECT_THE_CELL, finite=True)
+    places = tuple(map(raw.place, range(len(raw))))
+    return LongTable(raw.name, raw.checksum, scores, systems, segments, documents, raters, places, raw.notes)
 
 
-def _one_segment_each(numbers: Sequence[str], documents: Sequence[str]) -> bool:
-    """Whether a number is one segment everywhere."""
+def _told_apart(numbers: Sequence[str], documents: Sequence[str]) -> bool:
+    """True if numbers alone tell segments apart, as no number stands in two documents."""
     return len(set(zip(numbers, documents, strict=True))) == len(set(numbers))
 
 
 def _label(raw: RawTable, role: str, names: Sequence[str]) -> str:
+    """The column of a label that every table must have."""
     found = _first(raw, names)
     if found is None:
         likely = next((hint for name in raw.columns if (hint := nearest(name.casefold(), names[:3]))), "")
@@ -320,37 +304,15 @@ def _label(raw: RawTable, role: str, names: Sequence[str]) -> str:
     return found
 
 
-def _optional(raw: RawTable, role: str, taken: Collection[str]) -> str | None:
-    return _first(raw, [name for name in ROLES[role] if name not in taken])
-
-
 def _first(raw: RawTable, names: Sequence[str]) -> str | None:
     """The table's column that has the first of these names, in any case."""
     folded = {name.casefold(): name for name in reversed(raw.columns)}
     return next((folded[name] for name in names if name in folded), None)
 
 
-def _texts(raw: RawTable, column: str) -> tuple[str, ...]:
-    return tuple(cell_text(cell).strip() for cell in raw.columns[column])
-
-
-def _labels(raw: RawTable, column: str, role: str) -> tuple[str, ...]:
-    texts = _texts(raw, column)
+def _filled(raw: RawTable, column: str, role: str) -> tuple[str, ...]:
+    """The texts of a column of which no cell may be blank."""
+    texts = raw.texts(column)
     if "" in texts:
         raise DataError(f"{raw.place(texts.index(''), column)}: the {role} is blank; every row needs one: fill it in")
     return texts
-
-
-def _numbers(raw: RawTable, column: str) -> FloatArray:
-    values = np.empty(len(raw))
-    for index, cell in enumerate(raw.columns[column]):
-        try:
-            values[index] = cell_number(cell)
-        except (ValueError, TypeError) as error:
-            raise DataError(
-                f"{raw.place(index, column)}: {cell_text(cell)[:60]!r} is not a number; scores are numbers, or blank "
-                f"cells: correct the cell, or choose other columns with metrics=... or target=... (--metric, --target)"
-            ) from error
-        if math.isinf(values[index]):
-            raise DataError(f"{raw.place(index, column)}: an infinite score; leave the cell blank if there is none")
-    return values

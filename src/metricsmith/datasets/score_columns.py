@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import escape
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,11 @@ __all__ = ["ScoreColumns", "match_columns", "read_numbers"]
 # Words in the names of columns that people wrote. What they wrote is no candidate by accident.
 _PEOPLE = frozenset({"rater", "human", "annotator", "raters", "humans", "annotators"})
 _GOLD = frozenset({"gold", "golden"})
+
+CORRECT_THE_CELL = (
+    "a metric column may hold numbers, true/false and blank cells: correct the cell, or narrow the pattern of "
+    "metric_columns (--metric-columns)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,42 +94,49 @@ def match_columns(
     )
 
 
-def read_numbers(raw: RawTable, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
-    """The numbers of each column, shape (n rows,): NaN where the cell is blank, infinities kept.
+def read_numbers(
+    raw: RawTable, names: Sequence[str], advice: str = CORRECT_THE_CELL, *, finite: bool = False
+) -> dict[str, NDArray[np.float64]]:
+    """The numbers of each column, shape (n rows,): NaN where the cell is blank.
+
+    Parameters
+    ----------
+    raw : RawTable
+    names : sequence of str
+        The columns.
+    advice : str
+        The end of the error for a cell that is no number: what is allowed, and what to do.
+    finite : bool
+        Refuse infinities, which are kept otherwise.
 
     Raises
     ------
     DataError
-        If a cell is neither a number (text and booleans included) nor blank; it names row and column.
+        If a cell is neither a number nor blank; it names row and column.
     """
-    scores = {}
-    for name in names:
-        scores[name] = _all_at_once(raw.columns[name])
-        if scores[name].size == len(raw):
-            continue
-        values = np.empty(len(raw))
-        for index, cell in enumerate(raw.columns[name]):
-            try:
-                values[index] = cell_number(cell)
-            except ValueError as error:
-                raise DataError(
-                    f"{raw.place(index, name)}: {cell_text(cell)[:60]!r} is not a number; a metric column may hold "
-                    f"numbers, true/false and blank cells: correct the cell, or narrow the pattern of metric_columns "
-                    f"(--metric-columns)"
-                ) from error
-        scores[name] = values
-    return scores
+    return {name: _numbers(raw, name, advice, finite) for name in names}
 
 
-def _all_at_once(cells: Sequence[Any]) -> NDArray[np.float64]:
-    """The numbers of a column; empty if it holds blank cells or words, which are read one by one."""
-    if any(isinstance(cell, str) and "_" in cell for cell in cells):
-        return np.empty(0)
-    try:
-        values = np.array(cells, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        return np.empty(0)
-    return values if values.ndim == 1 else np.empty(0)
+def _numbers(raw: RawTable, column: str, advice: str, finite: bool) -> NDArray[np.float64]:
+    cells = raw.columns[column]
+    if not any(isinstance(cell, str) and "_" in cell for cell in cells):
+        try:
+            values = np.array(cells, dtype=float)
+        except (TypeError, ValueError, OverflowError):  # blank cells or words, which are read one by one
+            values = np.empty(0)
+        if values.shape == (len(raw),) and not (finite and np.isinf(values).any()):
+            return values
+    values = np.empty(len(raw))
+    for index, cell in enumerate(cells):
+        try:
+            values[index] = cell_number(cell)
+        except ValueError as error:
+            raise DataError(
+                f"{raw.place(index, column)}: {cell_text(cell)[:60]!r} is not a number; {advice}"
+            ) from error
+        if finite and math.isinf(values[index]):
+            raise DataError(f"{raw.place(index, column)}: an infinite score; leave the cell blank if there is none")
+    return values
 
 
 def _by_people(name: str) -> bool:

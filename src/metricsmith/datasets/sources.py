@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from metricsmith.datasets.cells import cell_text
 from metricsmith.datasets.formats import Parsed, frame_columns, parse_file, table_suffix
 from metricsmith.errors import DataError, ModelFailure, nearest
 from metricsmith.metric import content_hash
@@ -63,6 +64,10 @@ class RawTable:
                 f"name an existing one with {option}"
             )
         return column
+
+    def texts(self, column: str) -> tuple[str, ...]:
+        """The texts of a column's cells, without white space at the ends."""
+        return tuple(cell_text(cell).strip() for cell in self.columns[column])
 
     def take(self, indices: Sequence[int]) -> RawTable:
         """The rows at `indices`, in that order."""
