@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from metricsmith.store.keys import Key
+from metricsmith.store.schema import Key
 
 __all__ = ["LEASE", "Claims"]
 

@@ -18,11 +18,19 @@ from metricsmith.records import Judgement, Status
 from metricsmith.store import schema
 from metricsmith.store.claims import Claims
 from metricsmith.store.exporting import Exported, export
-from metricsmith.store.keys import Entry, Key
-from metricsmith.store.overview import StoreInfo, info
-from metricsmith.store.pruning import prune
-from metricsmith.store.schema import DAMAGED, begin, connect, failing_clearly
-from metricsmith.store.values import STATUSES, checksum, pack, unpack
+from metricsmith.store.schema import (
+    DAMAGED,
+    STATUSES,
+    Entry,
+    Key,
+    begin,
+    checksum,
+    connect,
+    failing_clearly,
+    pack,
+    unpack,
+)
+from metricsmith.store.upkeep import StoreInfo, info, prune
 from metricsmith.store.verifying import Verified, verify
 
 __all__ = ["Store"]

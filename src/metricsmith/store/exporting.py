@@ -15,8 +15,8 @@ from typing import IO, Any
 
 from metricsmith.errors import OptionError, nearest
 from metricsmith.spreadsheets import write_table
-from metricsmith.store.salvage import Record, Unreadable, damage, records
 from metricsmith.store.schema import connect
+from metricsmith.store.verifying import Record, Unreadable, damage, records
 
 __all__ = ["COLUMNS", "FORMATS", "Exported", "export"]
 

@@ -2,18 +2,121 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from metricsmith.errors import StoreError
+from metricsmith.records import ErrorSpan, Judgement, Status, Usage
 
-__all__ = ["SCHEMA_VERSION", "begin", "connect", "failing_clearly"]
+__all__ = [
+    "CODES",
+    "Entry",
+    "Key",
+    "SCHEMA_VERSION",
+    "STATUSES",
+    "begin",
+    "checksum",
+    "connect",
+    "failing_clearly",
+    "pack",
+    "unpack",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Where a judgement is kept: the row's key, the metric's number in the store, and the repetition from 0.
+
+    The row's key is text that UTF-8 can hold, without lone surrogates.
+    """
+
+    row: str
+    metric: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A judgement to keep; `row_id` is the row's own name, for people."""
+
+    key: Key
+    row_id: str
+    judgement: Judgement
+
+
+# Written into files: never renumber, only add.
+CODES: dict[Status, int] = {
+    Status.OK: 0, Status.UNPARSABLE: 1, Status.OUT_OF_RANGE: 2, Status.REFUSED: 3, Status.TRANSPORT: 4,
+    Status.BUDGET: 5, Status.SKIPPED: 6,
+}  # fmt: skip
+STATUSES: dict[int, Status] = {code: status for status, code in CODES.items()}
+
+_encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
+
+
+def pack(judgement: Judgement) -> tuple[int, float | None, str]:
+    """Status, raw number and JSON text of a judgement.
+
+    The text holds score, feedback, error, usage and, where there are any, spans; surrogates are escaped in it, so any
+    text survives. What is not finite has no place in JSON and is kept as null.
+    """
+    usage = judgement.usage
+    content: dict[str, Any] = {
+        "score": _number(judgement.score),
+        "feedback": judgement.feedback,
+        "error": judgement.error,
+        "usage": [
+            int(usage.requests), int(usage.prompt_tokens), int(usage.completion_tokens), _number(usage.cost),
+            _number(usage.seconds) or 0.0,
+        ],
+    }  # fmt: skip
+    if judgement.spans:
+        content["spans"] = [asdict(span) for span in judgement.spans]
+    return CODES[judgement.status], _number(judgement.raw), _encode(content)
+
+
+def unpack(name: str, run: int, status: int, raw: float | None, value: str) -> Judgement:
+    """The judgement that `pack` and the columns came from.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If the entry is damaged.
+    """
+    content: dict[str, Any] = json.loads(value)
+    requests, prompt_tokens, completion_tokens, cost, seconds = content["usage"]
+    return Judgement(
+        metric=name,
+        raw=raw,
+        score=content["score"],
+        feedback=content["feedback"],
+        status=STATUSES[status],
+        error=content["error"],
+        run=run,
+        usage=Usage(requests, prompt_tokens, completion_tokens, cost, seconds),
+        spans=tuple(ErrorSpan(**span) for span in content.get("spans", ())),
+    )
+
+
+def checksum(row: int, metric: int, run: int, status: int, raw: float | None, value: str) -> int:
+    """CRC-32 over a whole entry: SQLite itself does not notice a changed digit."""
+    return zlib.crc32(f"{row} {metric} {run} {status} {raw!r} {value}".encode())
+
+
+def _number(value: float | None) -> float | None:
+    """A plain float, whatever kind of number it was; None for what is not finite."""
+    return float(value) + 0.0 if value is not None and math.isfinite(value) else None  # SQLite knows no -0.0
+
 
 APPLICATION_ID = 0x4D534A31  # "MSJ1": what sets this kind of file apart from other SQLite files
 SCHEMA_VERSION = 1
