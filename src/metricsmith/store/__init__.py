@@ -1,4 +1,4 @@
-"""What makes scoring resumable: judgements in one SQLite file."""
+"""The store: judgements in one SQLite file, so that a scoring that was cut off can go on."""
 
 from metricsmith.store.database import Store
 from metricsmith.store.exporting import Exported, export

@@ -1,4 +1,4 @@
-"""Who works on what, so that two processes on one store do not pay for the same judgement."""
+"""Claims: two processes on one store do not pay for the same judgement, as each claims what it works on."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Claims:
     owner : str
         Machine, process, and a name that no other open store has.
     any : bool
-        Whether there may be claims of this owner.
+        False if there are surely no claims of this owner.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -44,7 +44,7 @@ class Claims:
         self.any = False
 
     def take(self, keys: Sequence[Key]) -> list[bool]:
-        """Claim keys; which of them this owner holds now."""
+        """Claim keys; returns for each whether this owner holds it now."""
         now = time.time()
         held = [self._take((key.row, key.metric, key.run), now) for key in keys]
         self.any = self.any or any(held)
@@ -116,7 +116,7 @@ def _started(pid: int) -> int:
 
 
 def _dead(owner: str) -> bool:
-    """Whether an owner was a process of this machine that has ended."""
+    """True if an owner was a process of this machine that has ended."""
     machine, pid, started, _ = owner.split(":")
     if machine != _machine():
         return False

@@ -1,4 +1,4 @@
-"""The tables of a store and how its file is opened."""
+"""The file of a store: its tables, the form of an entry in them, and how it is opened."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ __all__ = [
     "failing_clearly",
     "pack",
     "unpack",
+    "without_surrogates",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Where a judgement is kept: the row's key, the metric's number in the store, and the repetition from 0.
+    """The place of a judgement: the row's key, the metric's number in the store, and the run from 0.
 
     The row's key is text that UTF-8 can hold, without lone surrogates.
     """
@@ -47,7 +48,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A judgement to keep; `row_id` is the row's own name, for people."""
+    """A judgement to keep, and its place; `row_id` is the row's own name, for people."""
 
     key: Key
     row_id: str
@@ -65,7 +66,7 @@ _encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
 
 
 def pack(judgement: Judgement) -> tuple[int, float | None, str]:
-    """Status, raw number and JSON text of a judgement.
+    """Turn a judgement into the status, the raw number and the JSON text of an entry.
 
     The text holds score, feedback, error, usage and, where there are any, spans; surrogates are escaped in it, so any
     text survives. What is not finite has no place in JSON and is kept as null.
@@ -86,7 +87,7 @@ def pack(judgement: Judgement) -> tuple[int, float | None, str]:
 
 
 def unpack(name: str, run: int, status: int, raw: float | None, value: str) -> Judgement:
-    """The judgement that `pack` and the columns came from.
+    """Turn the columns and the text of an entry, as `pack` made them, into a judgement.
 
     Raises
     ------
@@ -111,6 +112,11 @@ def unpack(name: str, run: int, status: int, raw: float | None, value: str) -> J
 def checksum(row: int, metric: int, run: int, status: int, raw: float | None, value: str) -> int:
     """CRC-32 over a whole entry: SQLite itself does not notice a changed digit."""
     return zlib.crc32(f"{row} {metric} {run} {status} {raw!r} {value}".encode())
+
+
+def without_surrogates(text: str) -> str:
+    """The text with escapes for lone surrogates, which neither SQLite nor a file holds."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _number(value: float | None) -> float | None:
@@ -205,7 +211,10 @@ def connect(path: Path, *, read_only: bool, salvage: bool = False) -> sqlite3.Co
     """
     _check_place(path, read_only)
     if not read_only:
-        _make_private(path)
+        # A new file is its owner's alone; SQLite gives -wal and -shm the same mode. One thread at a time, because
+        # closing a file drops the locks that this process holds on it. SQLite says what is wrong with the place.
+        with _making, suppress(OSError):
+            os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     with failing_clearly(path, "open"):
         connection = _reader(path, salvage) if read_only else _session(path, "rwc", salvage=False)
         try:
@@ -216,15 +225,6 @@ def connect(path: Path, *, read_only: bool, salvage: bool = False) -> sqlite3.Co
             connection.close()
             raise
     return connection
-
-
-def _make_private(path: Path) -> None:
-    """Make a new file that its owner alone may read; SQLite gives -wal and -shm the same mode.
-
-    One thread at a time: closing a file drops the locks that this process holds on it, so none may be open yet.
-    """
-    with _making, suppress(OSError):  # what is wrong with the place, SQLite says
-        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def begin(connection: sqlite3.Connection, patience: float) -> None:

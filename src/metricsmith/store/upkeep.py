@@ -1,14 +1,14 @@
-"""What a store holds, in numbers."""
+"""The contents of a store in numbers, and deleting the judgements that nobody needs any more."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -20,6 +20,9 @@ from metricsmith.store import schema
 from metricsmith.store.schema import DAMAGED, SCHEMA_VERSION, STATUSES, begin, connect, failing_clearly
 
 __all__ = ["MetricInfo", "StoreInfo", "info", "prune"]
+
+SHORTEST = 4  # characters of a fingerprint that say enough
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class MetricInfo:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """What a store holds.
+    """The contents of a store in numbers.
 
     Parameters
     ----------
@@ -81,37 +84,13 @@ class StoreInfo:
 
     @property
     def judgements(self) -> int:
-        """How many judgements there are, failures included."""
+        """The number of judgements, failures included."""
         return sum(sum(metric.counts.values()) for metric in self.metrics)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON-ready data; times in ISO 8601."""
         times = {"first": self.first and self.first.isoformat(), "last": self.last and self.last.isoformat()}
         return {**asdict(self), "judgements": self.judgements, **times}
-
-
-class _Tally:
-    """Sums over the judgements of one metric."""
-
-    def __init__(self) -> None:
-        self.counts: dict[int, int] = defaultdict(int)
-        self.runs = 0
-        self.sums = [0, 0, 0, 0.0, 0.0]
-        self.priced = False
-
-    def add(self, run: int, status: int, value: str) -> None:
-        self.counts[status] += 1
-        self.runs = max(self.runs, run + 1)
-        for place, number in enumerate(json.loads(value)["usage"]):
-            if number is not None:
-                self.sums[place] += number
-                self.priced = self.priced or place == 3
-
-    def result(self, fingerprint: str, name: str) -> MetricInfo:
-        requests, prompt, completion, cost, seconds = self.sums
-        usage = Usage(int(requests), int(prompt), int(completion), cost if self.priced else None, seconds)
-        counts = {status.value: self.counts[code] for code, status in STATUSES.items() if self.counts[code]}
-        return MetricInfo(name, fingerprint, counts, self.runs, usage)
 
 
 def info(path: str | PathLike[str]) -> StoreInfo:
@@ -125,13 +104,15 @@ def info(path: str | PathLike[str]) -> StoreInfo:
     file = Path(path)
     with failing_clearly(file, "read"), closing(connect(file, read_only=True)) as connection:
         connection.execute("BEGIN")
-        names = {
-            number: (fingerprint, name) for number, fingerprint, name in connection.execute("SELECT * FROM metrics")
-        }
+        known = connection.execute("SELECT id, name, fingerprint FROM metrics").fetchall()
         (rows,) = connection.execute("SELECT count(DISTINCT row) FROM judgements").fetchone()
         first, last = connection.execute("SELECT min(at), max(at) FROM judgements").fetchone()
         tallies = _tallies(connection, file)
-        metrics = tuple(sorted((tallies[n].result(*names[n]) for n in names if n in tallies), key=_order))
+    metrics = tuple(
+        tallies[number].result(name, fingerprint)
+        for name, fingerprint, number in sorted((name, fingerprint, number) for number, name, fingerprint in known)
+        if number in tallies
+    )
     beside = file.with_name(f"{file.name}-wal")
     return StoreInfo(
         path=str(file),
@@ -146,24 +127,39 @@ def info(path: str | PathLike[str]) -> StoreInfo:
     )
 
 
+@dataclass(slots=True)
+class _Tally:
+    """Sums over the judgements of one metric: by status, and of what they cost in the order of `Usage`."""
+
+    counts: Counter[int] = field(default_factory=Counter)
+    runs: int = 0
+    costs: list[float] = field(default_factory=lambda: [0, 0, 0, 0.0, 0.0])
+    priced: bool = False
+
+    def result(self, name: str, fingerprint: str) -> MetricInfo:
+        """The tally in words and numbers."""
+        requests, prompt, completion, cost, seconds = self.costs
+        usage = Usage(int(requests), int(prompt), int(completion), cost if self.priced else None, seconds)
+        counts = {status.value: self.counts[code] for code, status in STATUSES.items() if self.counts[code]}
+        return MetricInfo(name, fingerprint, counts, self.runs, usage)
+
+
 def _tallies(connection: sqlite3.Connection, path: Path) -> dict[int, _Tally]:
     tallies: dict[int, _Tally] = defaultdict(_Tally)
     for metric, run, status, value in connection.execute("SELECT metric, run, status, value FROM judgements"):
+        tally = tallies[metric]
         try:
-            tallies[metric].add(run, status, value)
+            tally.counts[status] += 1
+            tally.runs = max(tally.runs, run + 1)
+            for place, number in enumerate(json.loads(value)["usage"]):
+                if number is not None:
+                    tally.costs[place] += number
+                    tally.priced = tally.priced or place == 3
         except (ValueError, KeyError, TypeError, IndexError) as problem:
             raise StoreError(
                 f"cannot read the store {path}: an entry has a wrong form ({problem}); {DAMAGED}"
             ) from problem
     return tallies
-
-
-def _order(metric: MetricInfo) -> tuple[str, str]:
-    return metric.name, metric.fingerprint
-
-
-SHORTEST = 4  # characters of a fingerprint that say enough
-logger = logging.getLogger(__name__)
 
 
 def prune(
@@ -211,33 +207,35 @@ def prune(
     if not file.exists():
         raise StoreError(f"cannot open the store {file}: there is no such file; name one that exists")
     with failing_clearly(file, "prune"), closing(connect(file, read_only=dry_run)) as connection:
-        condition, values = _condition(connection, metrics, failures, before)
+        parts, values = ["1"], list[float]()
+        if metrics:
+            numbers = _numbers(connection, metrics)
+            values += numbers
+            parts.append(f"metric IN ({', '.join('?' * len(numbers))})")
+        if failures:
+            parts.append("status <> 0")
+        if before is not None:
+            parts.append("at < ?")
+            values.append(before.timestamp())
+        condition = " AND ".join(parts)
         if dry_run:
             query = f"SELECT count(*) FROM judgements WHERE {condition}"
             return int(connection.execute(query, values).fetchone()[0])
-        _check_whole(connection, file)
+        (text,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if text != "ok":
+            raise StoreError(f"cannot prune the store {file}: {' '.join(text.split())}; {DAMAGED}")
         deleted = _delete(connection, condition, values)
-        _give_space_back(connection, file)
+        try:
+            connection.execute(f"PRAGMA busy_timeout = {schema.BUSY * 1000:.0f}")
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as problem:  # what is deleted stays deleted
+            logger.warning("the store %s was pruned but not made smaller: %s; prune it again later", file, problem)
     return deleted
 
 
-def _condition(
-    connection: sqlite3.Connection, metrics: Sequence[str], failures: bool, before: datetime | None
-) -> tuple[str, list[float]]:
-    parts, values = ["1"], list[float]()
-    if metrics:
-        numbers = _numbers(connection, metrics)
-        parts.append(f"metric IN ({', '.join('?' * len(numbers))})")
-        values += numbers
-    if failures:
-        parts.append("status <> 0")
-    if before is not None:
-        parts.append("at < ?")
-        values.append(before.timestamp())
-    return " AND ".join(parts), values
-
-
 def _numbers(connection: sqlite3.Connection, wanted: Sequence[str]) -> list[int]:
+    """The numbers of the metrics of any of these names or beginnings of fingerprints."""
     known = connection.execute("SELECT id, fingerprint, name FROM metrics").fetchall()
     numbers: set[int] = set()
     for text in wanted:
@@ -256,12 +254,6 @@ def _numbers(connection: sqlite3.Connection, wanted: Sequence[str]) -> list[int]
     return sorted(numbers)
 
 
-def _check_whole(connection: sqlite3.Connection, path: Path) -> None:
-    (text,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if text != "ok":
-        raise StoreError(f"cannot prune the store {path}: {' '.join(text.split())}; {DAMAGED}")
-
-
 def _delete(connection: sqlite3.Connection, condition: str, values: Sequence[float]) -> int:
     begin(connection, schema.BUSY)
     try:
@@ -273,13 +265,3 @@ def _delete(connection: sqlite3.Connection, condition: str, values: Sequence[flo
         if connection.in_transaction:
             connection.execute("ROLLBACK")
     return deleted
-
-
-def _give_space_back(connection: sqlite3.Connection, path: Path) -> None:
-    """Shrink the file; what is deleted stays deleted where that fails."""
-    try:
-        connection.execute(f"PRAGMA busy_timeout = {schema.BUSY * 1000:.0f}")
-        connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.Error as problem:
-        logger.warning("the store %s was pruned but not made smaller: %s; prune it again later", path, problem)
