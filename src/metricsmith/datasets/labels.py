@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from metricsmith.datasets.cells import cell_text
 from metricsmith.datasets.columns import Columns, fitting_columns
-from metricsmith.datasets.parts import connected_parts, instructions, long_output
 from metricsmith.datasets.sources import RawTable
+from metricsmith.datasets.splits import connected_parts, instructions, long_output
 from metricsmith.errors import DataError
 
 __all__ = ["Labels", "label_rows"]
