@@ -1,4 +1,4 @@
-"""One cell of a table: whether it is blank, its text, its number, the list of references in it."""
+"""One cell of a table: its text, its number, the list of references in it, and the blank cell."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import json
 import math
 import tokenize
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["cell_number", "cell_text", "is_blank", "mostly", "plain", "python_literal", "reference_list"]
+__all__ = ["cell_number", "cell_text", "is_blank", "mostly", "parsed_by", "plain", "python_literal", "reference_list"]
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 _MISSING_NUMBERS = frozenset({"", "nan", "null", "none", "n/a", "na", "<na>"})
@@ -44,7 +44,7 @@ def plain(value: Any) -> Any:
 
 
 def is_blank(cell: Any) -> bool:
-    """Whether a plain cell is None or only white space."""
+    """True for a plain cell that is None or only white space."""
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
@@ -126,16 +126,21 @@ def reference_list(cell: Any) -> list[str]:
 
 def _listed(text: str) -> list[Any]:
     stripped = text.strip()
-    if not (stripped.startswith("[") and stripped.endswith("]")):
-        return [text]
-    for parse in (json.loads, _python_list):
+    if stripped.startswith("[") and stripped.endswith("]"):
+        for value in parsed_by(stripped, json.loads, _python_list):
+            if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
+                return value
+    return [text]
+
+
+def parsed_by(text: str, *parsers: Callable[[str], Any]) -> Iterator[Any]:
+    """Yield the value of a text by each of the parsers that can read it, in order."""
+    for parse in parsers:
         try:
-            value = parse(stripped)
+            value = parse(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
-        if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
-            return value
-    return [text]
+        yield value
 
 
 def python_literal(text: str) -> Any:
