@@ -1,11 +1,11 @@
-"""Which column serves as what: named by the caller, else guessed from its name, and each guess said."""
+"""The role of each column: named by the caller, else guessed from its name and noted."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -171,22 +171,12 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 
 _UNSURE = {"evidence": ("context", "it may be a source, or what a rater remarked")}
 
-_OPTIONS = {
-    "target": "target=... (--target)",
-    "output": "output=... (--output)",
-    "input": "inputs=... (--input)",
-    "reference": "reference=... (--reference)",
-    "context": "context=... (--context)",
-    "id": "id=... (--id)",
-    "group": "group=... (--group)",
-    "system": "system=... (--system)",
-    "rater": "rater=... (--rater)",
-}
+_OPTIONS = {role: f"{'inputs' if role == 'input' else role}=... (--{role})" for role in SYNONYMS}
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which column served as what.
+    """The role of each column.
 
     Parameters
     ----------
@@ -220,6 +210,10 @@ class Columns:
         """Every column that has a role, each once."""
         single = [self.target, self.output, self.context, self.id, self.group, self.system, self.rater]
         return tuple(dict.fromkeys([name for name in single if name] + [*self.inputs, *self.references]))
+
+    def without(self, role: str) -> Columns:
+        """The same columns, but for a single one that was guessed."""
+        return replace(self, guessed=self.guessed - {role}, **{role: None})
 
     def __str__(self) -> str:
         """Each role with its columns, in the words of a signature line."""
@@ -260,7 +254,11 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
     for role, names in chosen.items():
         for name in names:
             raw.require(name, _OPTIONS[role])
-    _check_target(raw, named)
+    if named.target and named.target in named.texts():
+        raise OptionError(
+            f"{raw.name}: column {named.target!r} is named both as the target and as a text; a metric that reads the "
+            f"rating proves nothing: name another column for one of the two"
+        )
     # The column that groups the rows may be a text as well (all versions of one source), but is no id.
     used = {*taken, *(name for role, names in chosen.items() if role != "group" for name in names)}
     guessed, refused = set(), list[str]()
@@ -281,7 +279,9 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
         role, doubt = _UNSURE.get(normal_name(name), ("", ""))
         if role and not chosen[role] and name not in used:
             refused.append(_refusal(role, name, doubt))
-    return _from_roles(chosen, frozenset(guessed), tuple(refused))
+    several = {"inputs": chosen.pop("input"), "references": chosen.pop("reference")}
+    single: dict[str, Any] = {role: names[0] for role, names in chosen.items() if names}
+    return Columns(**several, **single, guessed=frozenset(guessed), refused=tuple(refused))
 
 
 def _refusal(role: str, name: str, why: str) -> str:
@@ -317,43 +317,8 @@ def need_column(raw: RawTable, role: str, refused: Sequence[str] = ()) -> DataEr
 
 
 def _by_role(columns: Columns) -> dict[str, tuple[str, ...]]:
-    return {
-        "target": (columns.target,) if columns.target else (),
-        "output": (columns.output,) if columns.output else (),
-        "input": columns.inputs,
-        "reference": columns.references,
-        "context": (columns.context,) if columns.context else (),
-        "id": (columns.id,) if columns.id else (),
-        "group": (columns.group,) if columns.group else (),
-        "system": (columns.system,) if columns.system else (),
-        "rater": (columns.rater,) if columns.rater else (),
-    }
-
-
-def _from_roles(roles: dict[str, tuple[str, ...]], guessed: frozenset[str], refused: tuple[str, ...]) -> Columns:
-    first = {role: names[0] if names else None for role, names in roles.items()}
-    return Columns(
-        target=first.get("target"),
-        output=first["output"],
-        inputs=roles["input"],
-        references=roles["reference"],
-        context=first["context"],
-        id=first["id"],
-        group=first["group"],
-        system=first["system"],
-        rater=first["rater"],
-        guessed=guessed,
-        refused=refused,
-    )
-
-
-def _check_target(raw: RawTable, named: Columns) -> None:
-    texts = (named.output, *named.inputs, *named.references, named.context)
-    if named.target and named.target in texts:
-        raise OptionError(
-            f"{raw.name}: column {named.target!r} is named both as the target and as a text; a metric that reads the "
-            f"rating proves nothing: name another column for one of the two"
-        )
+    many = {"input": columns.inputs, "reference": columns.references}
+    return {role: many[role] if role in many else tuple(filter(None, [getattr(columns, role)])) for role in SYNONYMS}
 
 
 def fitting_columns(raw: RawTable, role: str) -> list[str]:

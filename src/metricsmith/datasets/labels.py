@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.cells import cell_text
 from metricsmith.datasets.columns import Columns, fitting_columns
 from metricsmith.datasets.sources import RawTable
 from metricsmith.datasets.splits import connected_parts, instructions, long_output
@@ -20,7 +19,7 @@ __all__ = ["Labels", "label_rows"]
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What identifies the rows.
+    """The labels that identify the rows.
 
     Parameters
     ----------
@@ -76,7 +75,7 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
     columns, shared_notes = shared.instead(raw, columns)
     groups, sources, part_notes = shared.groups(raw, columns, ids)
     if items and not _repeats(shared.items):
-        columns = replace(columns, id=None, guessed=columns.guessed - {"id"})
+        columns = columns.without("id")
     elif items and columns.group is None:
         columns = replace(columns, group=columns.id, guessed=columns.guessed | {"group"})
     notes = (*id_notes, *group_notes, *shared_notes, *part_notes, *people_notes)
@@ -95,7 +94,7 @@ class _Shared:
     @classmethod
     def of(cls, raw: RawTable, columns: Columns, items: tuple[str, ...], inputs: Sequence[str]) -> _Shared:
         texts = {"id": items or ("",) * len(raw), "input": tuple(" ".join(text.split()) for text in inputs)}
-        named = [_texts(raw, name) for name in (columns.group, columns.system, columns.output) if name is not None]
+        named = [raw.texts(name) for name in (columns.group, columns.system, columns.output) if name is not None]
         places = tuple(range(len(raw))) if columns.output is None else (0,) * len(raw)
         outputs = tuple(zip(*texts.values(), *named, places, strict=True))
         told = {role: instructions(values, outputs) for role, values in texts.items()}
@@ -116,7 +115,9 @@ class _Shared:
                 )
         if not lines or columns.group is not None:
             return columns, tuple(lines)
-        parting = [name for name in raw.columns if name not in _kept_apart(columns) and self._parts(raw, name)]
+        roles = {columns.target, columns.output, columns.id, columns.system, columns.rater}
+        no_sources = {*roles, *columns.inputs, *columns.references}
+        parting = [name for name in raw.columns if name not in no_sources and self._parts(raw, name)]
         known = [name for role in ("input", "context") for name in fitting_columns(raw, role) if name in parting]
         if known:
             columns = replace(columns, group=known[0], guessed=columns.guessed | {"group"})
@@ -126,7 +127,7 @@ class _Shared:
 
     def _parts(self, raw: RawTable, column: str) -> bool:
         """True for a column of texts with two rows or more a value on average, none of them an instruction."""
-        values = _texts(raw, column)
+        values = raw.texts(column)
         texts = all(isinstance(cell, str) and value for cell, value in zip(raw.columns[column], values, strict=True))
         return texts and 3 <= len(set(values)) <= len(raw) / 2 and not instructions(values, self.outputs)
 
@@ -140,10 +141,10 @@ class _Shared:
         by_input = [names[text] if text in again else own for text, own in zip(self.inputs, alone, strict=True)]
         sources = tuple(by_input)
         if columns.group is not None:
-            sources = _texts(raw, columns.group)
+            sources = raw.texts(columns.group)
         elif _repeats(self.items):
             sources = tuple(item or other for item, other in zip(self.items, by_input, strict=True))
-        long = tuple(map(long_output, _texts(raw, columns.output))) if columns.output else (None,) * len(raw)
+        long = tuple(map(long_output, raw.texts(columns.output))) if columns.output else (None,) * len(raw)
         part = connected_parts(sources, self.items, self.inputs, long)
         labels: dict[int, str] = {}
         for number, source in sorted(zip(part.tolist(), sources, strict=True)):
@@ -172,13 +173,12 @@ def _usable(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
     notes = []
     for role in sorted(columns.guessed & {"system", "rater"}):
         column = getattr(columns, role)
-        values = set(_texts(raw, column))
+        values = set(raw.texts(column))
         if not 1 < len(values) < len(raw):
             notes.append(
                 f"the guessed {role} column {column!r} has {len(values)} values over {len(raw)} rows and is not used"
             )
-            columns = replace(columns, guessed=columns.guessed - {role})
-            columns = replace(columns, system=None) if role == "system" else replace(columns, rater=None)
+            columns = columns.without(role)
     return columns, tuple(notes)
 
 
@@ -187,7 +187,7 @@ def _ids(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...], tup
     numbers = tuple(str(number) for number in raw.numbers)
     if columns.id is None:
         return columns, numbers, (), ("no id column: row numbers are the ids",)
-    ids = _texts(raw, columns.id)
+    ids = raw.texts(columns.id)
     unique = all(ids) and len(set(ids)) == len(ids)
     if "id" not in columns.guessed:
         _check_filled(raw, columns.id, ids, "id")
@@ -211,7 +211,7 @@ def _group_column(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, 
     """Without a guessed group column that groups nothing."""
     if columns.group is None:
         return columns, ()
-    groups = _texts(raw, columns.group)
+    groups = raw.texts(columns.group)
     if "group" not in columns.guessed:
         _check_filled(raw, columns.group, groups, "group")
         return columns, ()
@@ -221,17 +221,7 @@ def _group_column(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, 
         f"the guessed group column {columns.group!r} has {len(set(groups))} values over {len(groups)} rows"
         f"{'' if all(groups) else ', some of them blank,'} and is not used"
     )
-    return replace(columns, group=None, guessed=columns.guessed - {"group"}), (note,)
-
-
-def _kept_apart(columns: Columns) -> set[str | None]:
-    """Columns that can be no sources."""
-    single = {columns.target, columns.output, columns.id, columns.system, columns.rater}
-    return {*single, *columns.inputs, *columns.references}
-
-
-def _texts(raw: RawTable, column: str) -> tuple[str, ...]:
-    return tuple(cell_text(cell).strip() for cell in raw.columns[column])
+    return columns.without("group"), (note,)
 
 
 def _check_filled(raw: RawTable, column: str, values: tuple[str, ...], role: str) -> None:

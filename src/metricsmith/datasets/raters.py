@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.cells import cell_text, is_blank
+from metricsmith.datasets.cells import is_blank
 from metricsmith.datasets.columns import Columns
 from metricsmith.datasets.labels import Labels
 from metricsmith.datasets.sources import RawTable
@@ -192,7 +192,7 @@ def _rater_column(raw: RawTable, columns: Columns, ratings: FloatArray) -> tuple
         return columns, ()
     if "rater" in columns.guessed:
         note = f"the guessed rater column {columns.rater!r} is blank where {len(nameless)} ratings are and is not used"
-        return replace(columns, rater=None, guessed=columns.guessed - {"rater"}), (note,)
+        return columns.without("rater"), (note,)
     raise DataError(
         f"{raw.place(nameless[0], columns.rater)}: the rating has no rater ({len(nameless)} such rows); every rating "
         f"needs one: fill it in, or leave such rows out with where={columns.rater + '!='!r} (--where)"
@@ -204,7 +204,7 @@ def _of_outputs(raw: RawTable, labels: Labels, first: Sequence[int]) -> Labels:
     ids, notes = tuple(labels.ids[index] for index in first), labels.notes
     column = labels.columns.id
     if column is not None:
-        every = [cell_text(cell).strip() for cell in raw.columns[column]]
+        every = raw.texts(column)
         named = tuple(every[index] for index in first)
         if all(named) and len(set(named)) == len(named) and len(set(every)) < len(every):
             notes = tuple(note for note in notes if not note.endswith("row numbers are the ids"))
@@ -215,7 +215,7 @@ def _of_outputs(raw: RawTable, labels: Labels, first: Sequence[int]) -> Labels:
 
 def _rows_by_output(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> list[list[int]]:
     """The rows of each output, in the order of the first ones."""
-    texts = {name: [cell_text(cell).strip() for cell in raw.columns[name]] for name in columns.used()}
+    texts = {name: raw.texts(name) for name in columns.used()}
     group = columns.group if columns.group != columns.id else None
     key = [name for name in (group, columns.system, columns.output) if name is not None]
     if columns.id is not None:
@@ -234,7 +234,7 @@ def _by_rater(
     raw: RawTable, rater: str, ratings: FloatArray, rows: Sequence[Sequence[int]]
 ) -> tuple[list[dict[str, float]], int]:
     """The ratings of each output by rater, and how often a rater came back to an output."""
-    names = [cell_text(cell).strip() for cell in raw.columns[rater]]
+    names = raw.texts(rater)
     found, twice = list[dict[str, float]](), 0
     for places in rows:
         given: dict[str, list[float]] = {}
@@ -307,8 +307,8 @@ def _texts_apart(raw: RawTable, columns: Columns, rows: Sequence[Sequence[int]])
     """A line for each column of references, context or input whose cells differ between the rows of an output."""
     notes = []
     for name in (name for name in columns.texts() if name != columns.output):
-        cells = raw.columns[name]
-        apart = sum(len({cell_text(cells[index]).strip() for index in places}) > 1 for places in rows)
+        texts = raw.texts(name)
+        apart = sum(len({texts[index] for index in places}) > 1 for places in rows)
         if apart:
             notes.append(f"column {name!r} differs between the rows of {apart} outputs: the first row's text is used")
     return notes

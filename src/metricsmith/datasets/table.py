@@ -288,7 +288,7 @@ def _usable_output(raw: RawTable, columns: Columns, candidates: ScoreColumns) ->
         return columns, ()
     if candidates.names and "output" in columns.guessed:
         note = f"the guessed output column {columns.output!r} has {len(empty)} empty cells and is not used"
-        return replace(columns, output=None, guessed=columns.guessed - {"output"}), (note,)
+        return columns.without("output"), (note,)
     raise DataError(
         f"{raw.place(empty[0], columns.output)}: the output is empty ({len(empty)} such rows of "
         f"{len(raw)}); every "
