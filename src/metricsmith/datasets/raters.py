@@ -54,7 +54,7 @@ class People:
         return f"{self.average} of {count} ratings by {len(self.names)} raters{centred}"
 
     def take(self, indices: Sequence[int] | NDArray[np.intp]) -> People:
-        """Those of the outputs at `indices`."""
+        """The ratings of the outputs at `indices`."""
         return replace(self, ratings=tuple(self.ratings[int(index)] for index in indices))
 
     def ceiling(self, groups: Sequence[str]) -> RaterCeiling:
@@ -75,7 +75,7 @@ class Outputs:
     ratings : float array, shape (n,)
         NaN where nobody rated.
     scores : mapping of str to float array, shape (n,)
-        The candidate columns.
+        The score columns.
     scale : Scale
         Without step where averages lie between its points, wider where centred ratings leave it.
     people : People or None
@@ -131,7 +131,7 @@ def average_raters(
     ratings : float array, shape (m,)
         NaN is none.
     scores : mapping of str to float array, shape (m,)
-        The candidate columns. Where rows of one output differ, their mean is taken.
+        The score columns. Where rows of one output differ, their mean is taken.
     scale : Scale
         That of `ratings`.
     average : str
@@ -183,7 +183,7 @@ def average_raters(
 
 
 def _rater_column(raw: RawTable, columns: Columns, ratings: FloatArray) -> tuple[Columns, tuple[str, ...]]:
-    """The columns, without a guessed rater's column that does not say whose every rating is, and a line on that."""
+    """The columns without a guessed rater column that is blank beside ratings, and a line on that."""
     if columns.rater is None:
         return columns, ()
     cells = raw.columns[columns.rater]
@@ -289,7 +289,7 @@ def _scale_of(values: FloatArray, scale: Scale) -> tuple[Scale, tuple[str, ...]]
 def _merged_scores(
     scores: Mapping[str, FloatArray], rows: Sequence[Sequence[int]]
 ) -> tuple[dict[str, FloatArray], list[str]]:
-    """The candidate columns by output, and a line on those that differ between rows of one output."""
+    """The score columns by output, and a line on those that differ between rows of one output."""
     merged, differing = dict[str, FloatArray](), list[str]()
     for name, values in scores.items():
         parts = [values[list(places)] for places in rows]

@@ -19,7 +19,7 @@ from metricsmith.errors import DataError, OptionError, nearest
 
 __all__ = ["ScoreColumns", "match_columns", "read_numbers"]
 
-# Words in the names of columns that people wrote. What they wrote is no candidate by accident.
+# Words in the names of columns that people wrote. What they wrote is no score column by accident.
 _PEOPLE = frozenset({"rater", "human", "annotator", "raters", "humans", "annotators"})
 _GOLD = frozenset({"gold", "golden"})
 
@@ -31,7 +31,7 @@ CORRECT_THE_CELL = (
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumns:
-    """Columns chosen as candidates.
+    """The columns of a table that are scores already.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def match_columns(
     prior_columns: Sequence[str] = (),
     target: str | None = None,
 ) -> ScoreColumns:
-    """Find the columns that the patterns mean.
+    """Find the score columns that the patterns mean.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def match_columns(
         The table.
     metric_columns, prior_columns : sequence of str
         Case-sensitive glob patterns (``*``, ``?``, ``[abc]``, ``[!abc]``) or exact names. Prior columns
-        are candidates too. A column whose name says that people wrote it (rater, human, annotator, gold) is
+        are score columns too. A column whose name says that people wrote it (rater, human, annotator, gold) is
         taken by its exact name only, never by a pattern.
     target : str, optional
         The rating column, which no pattern may match.
