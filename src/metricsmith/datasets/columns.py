@@ -213,7 +213,8 @@ class Columns:
 
     def without(self, role: str) -> Columns:
         """The same columns, but for a single one that was guessed."""
-        return replace(self, guessed=self.guessed - {role}, **{role: None})
+        changes: dict[str, Any] = {role: None, "guessed": self.guessed - {role}}
+        return replace(self, **changes)
 
     def __str__(self) -> str:
         """Each role with its columns, in the words of a signature line."""
@@ -232,7 +233,7 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
     named : Columns
         What the caller named; unnamed roles are None or empty.
     taken : sequence of str
-        Columns that are candidates and therefore never guessed for a role.
+        Score columns, which are never guessed for a role.
     guess_target : bool
         Whether a rating column may be guessed.
 
@@ -279,9 +280,9 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
         role, doubt = _UNSURE.get(normal_name(name), ("", ""))
         if role and not chosen[role] and name not in used:
             refused.append(_refusal(role, name, doubt))
-    several = {"inputs": chosen.pop("input"), "references": chosen.pop("reference")}
-    single: dict[str, Any] = {role: names[0] for role, names in chosen.items() if names}
-    return Columns(**several, **single, guessed=frozenset(guessed), refused=tuple(refused))
+    roles: dict[str, Any] = {"inputs": chosen.pop("input"), "references": chosen.pop("reference")}
+    roles |= {role: names[0] for role, names in chosen.items() if names}
+    return Columns(**roles, guessed=frozenset(guessed), refused=tuple(refused))
 
 
 def _refusal(role: str, name: str, why: str) -> str:

@@ -84,7 +84,7 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """The things that rows may have in common, None where one joins nothing, and the instructions among them."""
+    """Ids, inputs and outputs that rows may share, None where one joins nothing, and the instructions among them."""
 
     items: tuple[str | None, ...]
     inputs: tuple[str | None, ...]
@@ -150,9 +150,9 @@ class _Shared:
         for number, source in sorted(zip(part.tolist(), sources, strict=True)):
             labels.setdefault(number, source)
         groups = tuple(labels[number] for number in part.tolist())
-        return groups, sources, self._said(columns, sources, long, part)
+        return groups, sources, self._group_notes(columns, sources, long, part)
 
-    def _said(
+    def _group_notes(
         self, columns: Columns, sources: Sequence[str], long: Sequence[str | None], part: NDArray[np.intp]
     ) -> tuple[str, ...]:
         parts = int(part.max()) + 1

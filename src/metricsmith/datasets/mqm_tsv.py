@@ -42,7 +42,7 @@ COUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class MarkedRating:
-    """What one rater marked in one system's translation of one segment.
+    """The errors that one rater marked in one system's translation of one segment.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class MarkedRating:
 
     @property
     def item(self) -> str:
-        """What was translated: ``doc:doc_segment``."""
+        """The segment, which all systems translate: ``doc:doc_segment``."""
         return f"{self.doc}:{self.doc_segment}"
 
 
@@ -227,7 +227,7 @@ def _error(
 
 
 def _remark(place: str, line: Mapping[str, str]) -> str:
-    """What the rater wrote: the comment, or the note in the metadata."""
+    """The rater's own words: the comment, or the note in the metadata."""
     metadata = line.get("metadata", "").strip()
     if line.get("comment", "").strip() or not metadata:
         return line.get("comment", "").strip()

@@ -64,7 +64,7 @@ class Defect:
 
     @property
     def visible(self) -> bool:
-        """Whether a metric that counts and compares words can see the defect at all."""
+        """True if a metric that counts and compares words can see the defect at all."""
         return self.seen_by is not None
 
     @property
@@ -107,7 +107,7 @@ TASK = Task(
 
 
 def path() -> Path:
-    """Where the CSV file is, for the table reader and the command line."""
+    """The path of the CSV file, for the table reader and the command line."""
     return Path(__file__).parent / "data" / "plain_notices.csv"
 
 
@@ -147,7 +147,7 @@ def _row(record: Mapping[str, str]) -> dspy.Example:
 
 
 def defect_effects(rows: Sequence[dspy.Example], values: Sequence[float]) -> dict[str, float]:
-    """How far each planted defect moves a number: mean with the defect minus mean without it.
+    """The distance by which each planted defect moves a number: mean with the defect minus mean without it.
 
     Parameters
     ----------

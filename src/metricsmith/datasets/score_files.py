@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from metricsmith.datasets.sources import read_bytes
 from metricsmith.errors import DataError, OptionError, nearest
 
 __all__ = [
-    "FloatArray", "by_system", "check_free", "check_name", "check_scores", "pivot", "read_documents", "read_lines",
-    "read_scores", "write_scores",
+    "FloatArray", "by_system", "check_free", "check_name", "check_scores", "numbered", "pivot", "read_documents",
+    "read_lines", "read_scores", "write_scores",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -217,6 +218,16 @@ def read_documents(path: Path, count: int) -> tuple[str, ...]:
     lines = [line.split() for line in read_lines(path, count)]
     whole, last = ([" ".join(words[start:]) for words in lines] for start in (0, -1))
     return tuple(last if len(set(last)) == len(set(whole)) else whole)
+
+
+def numbered(documents: Iterable[str]) -> list[tuple[str, int]]:
+    """The document of each segment, and the segment's number in it, from 1."""
+    seen: Counter[str] = Counter()
+    places = []
+    for document in documents:
+        seen[document] += 1
+        places.append((document, seen[document]))
+    return places
 
 
 def check_scores(

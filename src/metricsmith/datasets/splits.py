@@ -1,9 +1,9 @@
-"""Train and test sides and cross-validation folds that never part a group."""
+"""Hold-outs and cross-validation folds that never part a group, and the rows that belong together."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ _ATOMS = frozenset({int, float, bool, str, type(None)})  # what `Example.toDict`
 
 @dataclass(frozen=True)
 class Split:
-    """Indices of the rows on each side, ascending, disjoint, together all rows."""
+    """Indices of the training and the held-out rows, ascending, disjoint, together all rows."""
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
@@ -169,12 +169,7 @@ def holdout(
     numbers = _numbered(groups, texts)
     sizes = np.bincount(numbers)
     _check_groups(len(sizes), 2, "a held-out test")
-    rng = np.random.default_rng(seed)
-    split = _one_holdout(numbers, sizes, fraction, rng)
-    for _ in range(_REDRAWS):
-        if _varied([split], ratings):
-            break
-        split = _one_holdout(numbers, sizes, fraction, rng)
+    (split,) = _drawn(lambda rng: (_one_holdout(numbers, sizes, fraction, rng),), seed, ratings)
     return split
 
 
@@ -218,13 +213,7 @@ def folds(
     numbers = _numbered(groups, texts)
     sizes = np.bincount(numbers)
     _check_groups(len(sizes), k, f"{k} folds")
-    rng = np.random.default_rng(seed)
-    splits = _one_folding(numbers, sizes, k, rng)
-    for _ in range(_REDRAWS):
-        if _varied(splits, ratings):
-            break
-        splits = _one_folding(numbers, sizes, k, rng)
-    return splits
+    return _drawn(lambda rng: _one_folding(numbers, sizes, k, rng), seed, ratings)
 
 
 def _numbered(groups: Sequence[str], texts: Sequence[Hashable] | None) -> NDArray[np.intp]:
@@ -273,12 +262,23 @@ def _split(test: NDArray[np.bool_]) -> Split:
     return Split(train=np.flatnonzero(~test), test=np.flatnonzero(test))
 
 
-def _varied(splits: Sequence[Split], ratings: Sequence[float] | NDArray[np.float64] | None) -> bool:
-    if ratings is None:
-        return True
-    values = np.asarray(ratings, dtype=float)
-    sides = [values[side] for split in splits for side in (split.train, split.test)]
-    return all(np.unique(side[~np.isnan(side)]).size > 1 for side in sides)
+def _drawn(
+    draw: Callable[[np.random.Generator], tuple[Split, ...]],
+    seed: int,
+    ratings: Sequence[float] | NDArray[np.float64] | None,
+) -> tuple[Split, ...]:
+    """The first of up to 101 draws in which the ratings vary among the training and the held-out rows of each split.
+
+    The last draw if they vary in none.
+    """
+    rng = np.random.default_rng(seed)
+    values = None if ratings is None else np.asarray(ratings, dtype=float)
+    for _ in range(_REDRAWS + 1):
+        splits = draw(rng)
+        parts = [] if values is None else [values[rows] for split in splits for rows in (split.train, split.test)]
+        if all(np.unique(part[~np.isnan(part)]).size > 1 for part in parts):
+            break
+    return splits
 
 
 def _check_groups(present: int, needed: int, purpose: str) -> None:

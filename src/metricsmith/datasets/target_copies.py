@@ -42,13 +42,13 @@ def check_copies(
     Parameters
     ----------
     columns : mapping of str to array_like, shape (n,)
-        Candidates by name; rows in which a column is not finite do not count for it.
+        Score columns by name; rows in which a column is not finite do not count for it.
     ratings : array_like, shape (n,)
         Rows without one do not count.
     target : str
         What the ratings are called, for the messages.
     allowed : collection of str
-        Columns that are candidates all the same. A set of columns stops nothing if all of them are allowed.
+        Columns that may be used all the same. A set of columns stops nothing if all of them are allowed.
     prior : collection of str
         Columns that are declared to measure the target.
 
@@ -116,8 +116,6 @@ def _error(names: Sequence[str], does: str) -> DataError:
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names))
 
-
-FloatArray = NDArray[np.float64]
 
 _WHOLE_FAMILY = 6  # of at most so many columns with like names, every part is tried
 _FIVE = 120  # columns, up to which any five are tried; beyond, any four
@@ -226,7 +224,9 @@ class _Search:
             for how, factor in (("mean", count), ("sum", 1)):
                 for place, one, other in pairs(factor * goal - rest):
                     chosen = sorted({one, other, *(int(member[place]) for member in members)})
-                    if len(chosen) == count and self._adds_up(whole[chosen], factor):
+                    rest_of_all = self.values[whole[chosen]].sum(axis=0) - factor * self.target
+                    adds_up = np.abs(rest_of_all).max() <= len(chosen) * _EQUAL * self._largest
+                    if len(chosen) == count and adds_up:
                         yield self._found(how, whole[chosen], self.target)
 
     def any_number(self) -> Iterator[Combination]:
@@ -290,10 +290,6 @@ class _Search:
         """The most that rounding may have moved the target: half a unit of its last decimal, if it shows two to six."""
         decimals = next((d for d in range(7) if np.allclose(self.target, np.round(self.target, d), atol=1e-9)), 0)
         return 0.5 * 10.0**-decimals if decimals > 1 else 10 * _EQUAL * self._largest
-
-    def _adds_up(self, places: NDArray[np.intp], factor: float) -> bool:
-        rest = self.values[places].sum(axis=0) - factor * self.target
-        return bool(np.abs(rest).max() <= len(places) * _EQUAL * self._largest)
 
     def _found(self, how: str, places: Sequence[int] | NDArray[np.intp], combined: FloatArray) -> Combination:
         names = tuple(self.names[place] for place in sorted(int(place) for place in places))
