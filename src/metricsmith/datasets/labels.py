@@ -105,7 +105,7 @@ class _Shared:
         return cls(kept["id"], kept["input"], outputs, told)
 
     def instead(self, raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-        """Let a column group the rows where an input or an id is an instruction, and say so."""
+        """The columns, with another one that groups the rows where an input or an id is an instruction; notes."""
         lines = []
         for role, told in self.told.items():
             for value, count in told.items():
@@ -134,7 +134,7 @@ class _Shared:
     def groups(
         self, raw: RawTable, columns: Columns, ids: tuple[str, ...]
     ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Every row's group and source, and a line on how groups came about where nobody could know."""
+        """Every row's group and source, and a note on how groups came about where no column says so."""
         names = {text: f"input {place}" for place, text in enumerate(dict.fromkeys(filter(None, self.inputs)), 1)}
         again = {text for text, count in Counter(self.inputs).items() if text and count > 1}
         alone = [f"row {own}" for own in ids] if _repeats(self.items) else ids  # a row number may be an id as well
@@ -169,7 +169,7 @@ class _Shared:
 
 
 def _usable(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """Without a guessed system or rater column that has one value, or another in every row."""
+    """The columns without a guessed system or rater that has one value, or another in every row; notes on that."""
     notes = []
     for role in sorted(columns.guessed & {"system", "rater"}):
         column = getattr(columns, role)
@@ -183,7 +183,7 @@ def _usable(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
 
 
 def _ids(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The ids, and the cells of an id column that repeats and therefore says what rows rate."""
+    """Columns, ids, the cells of an id column that repeats (it names the outputs that rows rate), and notes."""
     numbers = tuple(str(number) for number in raw.numbers)
     if columns.id is None:
         return columns, numbers, (), ("no id column: row numbers are the ids",)
@@ -208,7 +208,7 @@ def _repeats(values: Sequence[str | None]) -> bool:
 
 
 def _group_column(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """Without a guessed group column that groups nothing."""
+    """The columns without a guessed group column that groups nothing, and a note on that."""
     if columns.group is None:
         return columns, ()
     groups = raw.texts(columns.group)

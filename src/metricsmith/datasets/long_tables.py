@@ -76,7 +76,7 @@ class LongTable:
 
 
 def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] = ()) -> LongTable:
-    """Read metrics' scores.
+    """Read the scores of metrics from a table, a score file or a folder of score files.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] 
 
 
 def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None = None) -> LongTable:
-    """Read ratings.
+    """Read ratings from a table, a score file or a file of MQM ratings.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ DEFECTS: Mapping[str, Defect] = {
 
 LOW, HIGH = 1, 5
 LENIENCY = (0.25, 0.0, -0.25)
-"""What each rater adds to every rating."""
+"""The number that each rater adds to every rating."""
 
 SYNTHETIC = (
     "Synthetic data: the notices and rewrites were written for metricsmith, their defects were planted, and "
@@ -143,7 +143,7 @@ def _row(record: Mapping[str, str]) -> dspy.Example:
     )
 
 
-# What the planted function says about properties of the text
+# The planted quality and properties of the text
 
 
 def defect_effects(rows: Sequence[dspy.Example], values: Sequence[float]) -> dict[str, float]:

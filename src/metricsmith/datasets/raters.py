@@ -1,4 +1,4 @@
-"""Ratings of several people in rows of their own -> one row an output, with what each of them said kept beside it."""
+"""Ratings of several people in rows of their own -> one row an output, with the rating of each person."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class People:
 
 @dataclass(frozen=True)
 class Outputs:
-    """One row an output.
+    """The table with one row by output.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Outputs:
 
 
 def check_averaging(average: str, effects: str) -> None:
-    """Raise an `OptionError` unless both are known."""
+    """Raise an `OptionError` unless both options are known."""
     for option, value, kinds in (("raters", average, Averaging), ("rater_effects", effects, RaterEffects)):
         if value not in get_args(kinds):
             raise OptionError(
@@ -117,7 +117,7 @@ def average_raters(
 
     An output is a source (its input and its cell in the group column), a system if the table names systems, and the
     output's text. An id column that repeats tells outputs apart too, if no id stands with two inputs; without output
-    texts it must. What two systems wrote is never one output, even if it is the same. A rater who rated an output
+    texts it must. Outputs of two systems are never one output, even if they are equal. A rater who rated an output
     twice counts once, with the mean of both.
 
     Parameters
@@ -233,7 +233,7 @@ def _rows_by_output(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> l
 def _by_rater(
     raw: RawTable, rater: str, ratings: FloatArray, rows: Sequence[Sequence[int]]
 ) -> tuple[list[dict[str, float]], int]:
-    """The ratings of each output by rater, and how often a rater came back to an output."""
+    """The ratings of each output by rater, and the number of ratings of outputs that their rater had rated before."""
     names = raw.texts(rater)
     found, twice = list[dict[str, float]](), 0
     for places in rows:

@@ -83,9 +83,9 @@ def match_columns(
             over = [name for name in fitting if name not in names]
             _check_match(raw, pattern, names, f"{option} (--{option.replace('_', '-')})", target, over)
             found[option].update(names)
-            said = f"; {', '.join(map(repr, over))} passed over: people wrote it, and only its exact name takes it"
+            note = f"; {', '.join(map(repr, over))} passed over: people wrote it, and only its exact name takes it"
             matched = f"{option} pattern {pattern!r} matches {len(names)} of {len(raw.columns)} columns"
-            notes.append(matched + (said if over else ""))
+            notes.append(matched + (note if over else ""))
     every = found["metric_columns"] | found["prior_columns"]
     return ScoreColumns(
         names=tuple(name for name in raw.columns if name in every),

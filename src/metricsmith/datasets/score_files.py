@@ -116,7 +116,7 @@ def write_scores(path: str | os.PathLike[str], scores: Mapping[str, ArrayLike], 
 def by_system(
     rows: Sequence[Mapping[str, Any]], values: Sequence[float | None] | FloatArray, segments: Sequence[str]
 ) -> dict[str, FloatArray]:
-    """Numbers of rows as one array for each system: what a score file holds.
+    """Numbers of rows as one array for each system, as a score file holds them.
 
     Several numbers of one segment, such as those of several raters, become their mean.
 
@@ -248,7 +248,7 @@ def check_scores(
 
 
 def check_name(name: str) -> None:
-    """Refuse, with an `OptionError`, what cannot be the name of a system or metric."""
+    """Refuse, with an `OptionError`, a text that cannot be the name of a system or metric."""
     if not name or any(char.isspace() or char == "/" for char in name):
         raise OptionError(f"the name {name!r} cannot stand in a score file: no white space or slashes, and not empty")
 

@@ -74,7 +74,7 @@ def read_score_matrices(
     without: Sequence[str] = (),
     documents: str | os.PathLike[str] | None = None,
 ) -> ScoreMatrices:
-    """Read both files and lay them side by side.
+    """Read scores and ratings of the same outputs, and lay them side by side as matrices.
 
     Segments are matched by document and number or by number alone, whichever has more in common. A score file has no
     labels: its i-th score of a system belongs to the i-th segment of the other side, by number if all are whole
@@ -244,7 +244,11 @@ def _is_whole(label: str) -> bool:
 
 
 def _check_order(side: LongTable, places: Sequence[int]) -> None:
-    """Refuse segments that stand in another order for one system, or in a second pass over them, than for another."""
+    """Refuse rows whose segments do not stand in one order for every system and every rater.
+
+    A segment that a system has already begins the pass of the next rater. Within a pass places must rise, as scores
+    without labels can only be matched by their order.
+    """
     passes: dict[str, dict[int, None]] = {}
     for index, (system, place) in enumerate(zip(side.systems, places, strict=True)):
         own = passes.setdefault(system, {})
@@ -260,7 +264,10 @@ def _check_order(side: LongTable, places: Sequence[int]) -> None:
 
 
 def _check_first(scored: _Side, rated: _Side) -> None:
-    """Refuse segments that are numbered from 0 on one side and from 1 on the other, as many in each document."""
+    """Refuse segments that are numbered from 0 on one side and from 1 on the other, as many in each document.
+
+    Most numbers would match, each score beside the rating of the next segment.
+    """
     own, other = _ends(scored.segments), _ends(rated.segments)
     shared = [(own[document], other[document]) for document in own.keys() & other.keys()]
     if any(ends[1] - ends[0] != those[1] - those[0] for ends, those in shared):

@@ -31,7 +31,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "segment": ("doc_seg_id", "segment", "segment_id", "seg_id"),
     "reference": ("reference", "references", "ref"),
 }
-"""What a table's columns stand for, and the names by which they are known; source and translation are needed."""
+"""The roles of a table's columns, and the names by which they are known; source and translation are needed."""
 
 
 @dataclass(frozen=True)

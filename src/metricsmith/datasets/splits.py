@@ -43,7 +43,7 @@ def effective_groups(groups: Sequence[str], texts: Sequence[Hashable] | None = N
     """Number the groups, merging those that share a row with identical texts, or an output of eight words or more.
 
     Where each row is its own group, the same output to the same input would otherwise sit on both sides; and nobody
-    hits upon the same eight words by chance, whatever the input. Equal shorter outputs ("yes") are no leak.
+    hits upon the same eight words by chance, even to one input. Equal shorter outputs ("yes") are no leak.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def content_order(rows: Sequence[Any], target: str = "") -> NDArray[np.intp]:
 
 
 def _plain(row: Any) -> dict[str, Any]:
-    """``row.toDict()``, without a look at each of thousands of numbers."""
+    """``row.toDict()``, but dicts of plain values are taken whole, as they may hold thousands of numbers."""
     items = row.items(include_dspy=True)
     easy = {name: own for name, own in items if isinstance(own, dict) and set(map(type, own.values())) <= _ATOMS}
     return {**type(row)({name: value for name, value in items if name not in easy}).toDict(), **easy}

@@ -1,4 +1,4 @@
-"""Candidate columns that are the rating under another name, and those that nearly are."""
+"""Score columns that are the rating under another name, alone or as a mean, sum or median of several."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def check_copies(
 
 
 def _tells(ratings: FloatArray) -> bool:
-    """True if so many rows with so many different ratings are ordered by a copy alone."""
+    """True for so many rows and different ratings that chance orders no column like them."""
     return ratings.size >= _ROWS and np.unique(ratings).size >= _LEVELS
 
 
@@ -195,7 +195,11 @@ class _Search:
                     yield self._found(how, places, combined)
 
     def few(self) -> Iterator[Combination]:
-        """Any few columns: numbers that stand for whole columns must add up, and then the columns themselves."""
+        """Any two to five columns that add up to the target.
+
+        A random projection turns each column into one number. Only sets whose numbers add up to that of the target are
+        looked at in full, and these are found by sorting the sums of pairs instead of trying every set.
+        """
         whole, size = self._whole, len(self._whole)
         if size < 2 or size > _PAIRS:
             return
@@ -250,7 +254,7 @@ class _Search:
             yield self._found("sum" if summed else "mean", chosen, mean)
 
     def medians(self) -> Iterator[Combination]:
-        """Any three columns of which in no row two lie below the target, or two above it."""
+        """Any three columns whose median is the target: in no row do two lie below it, or two above it."""
         whole = self._whole
         if not 3 <= len(whole) <= _TRIPLES:
             return

@@ -51,7 +51,7 @@ class Claims:
         return held
 
     def give_up(self, keys: Iterable[Key]) -> None:
-        """Give up the claims on these keys, as far as they are this owner's."""
+        """Give up this owner's claims on these keys."""
         if self.any:
             self._connection.executemany(
                 "DELETE FROM claims WHERE key = ? AND metric = ? AND run = ? AND owner = ?",
@@ -59,16 +59,16 @@ class Claims:
             )
 
     def renew(self) -> None:
-        """Let the leases begin anew."""
+        """Renew the leases, which begin now."""
         self._connection.execute("UPDATE claims SET until = ? WHERE owner = ?", (time.time() + LEASE, self.owner))
 
     def release(self) -> None:
-        """Give up everything, and clear away what others left behind when they ended."""
+        """Give up all claims of this owner, and delete those of others whose leases have run out."""
         self._connection.execute("DELETE FROM claims WHERE owner = ? OR until < ?", (self.owner, time.time()))
         self.any = False
 
     def abandon(self) -> None:
-        """Give up everything when nobody is left who could hear of an error; then close the connection."""
+        """Give up all claims without an error if that fails, as the store is no longer in use; close the connection."""
         try:
             if self.any and os.getpid() == int(self.owner.split(":")[1]):
                 with suppress(sqlite3.Error):
@@ -106,7 +106,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> int:
-    """When a process started, in ticks since the machine did; -1 if it has ended, 0 if the system does not tell."""
+    """The start of a process, in ticks since that of the machine; -1 if it has ended, 0 if the system does not tell."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:  # it has ended, or this system does not tell, or not everybody

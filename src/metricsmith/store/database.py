@@ -132,7 +132,7 @@ class Store:
             raise self._damaged(f"the judgement of row {row_key!r} by {self._name(metric)}: {problem}") from problem
 
     def exchange(self, done: Sequence[Entry], wanted: Sequence[Key] = ()) -> list[bool]:
-        """Write what is done, give up its claims, and claim what is wanted: one transaction.
+        """Write the judgements that are done, give up their claims, and claim the wanted ones: one transaction.
 
         A success is never overwritten by a failure; a failure is overwritten by whatever comes later.
 
@@ -255,7 +255,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """All or nothing, under the store's lock; after a failure the file is as it was."""
+        """Run a block as one transaction under the store's lock; after a failure the file is as it was."""
         self._check_writable()
         connection = self._connection
         with self._lock, failing_clearly(self.path, "write to"):

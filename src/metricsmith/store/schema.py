@@ -120,7 +120,7 @@ def without_surrogates(text: str) -> str:
 
 
 def _number(value: float | None) -> float | None:
-    """A plain float, whatever kind of number it was; None for what is not finite."""
+    """A plain float of any kind of number; None for what is not finite."""
     return float(value) + 0.0 if value is not None and math.isfinite(value) else None  # SQLite knows no -0.0
 
 
@@ -233,7 +233,7 @@ def begin(connection: sqlite3.Connection, patience: float) -> None:
 
 
 def _waiting(action: Callable[[], Any], patience: float) -> Any:
-    """The result of `action` once no other process holds the file, waited for at most so many seconds."""
+    """Return the result of `action`, repeated for at most `patience` seconds while another process holds the file."""
     until = time.monotonic() + patience
     while True:
         try:
@@ -295,7 +295,7 @@ def _reader(path: Path, salvage: bool) -> sqlite3.Connection:
 
 
 def _check(connection: sqlite3.Connection, path: Path, only_read: bool) -> None:
-    """Refuse what is no store of ours; an empty file will do for one who writes."""
+    """Refuse a file that is no store; to write, an empty file will do."""
     kind, version, tables = _waiting(lambda: _head(connection), BUSY)
     if (tables or kind) and kind != APPLICATION_ID:
         raise StoreError(f"{path} is a SQLite file of another program, not a store of judgements; name another file")
@@ -309,7 +309,7 @@ def _check(connection: sqlite3.Connection, path: Path, only_read: bool) -> None:
 
 
 def _head(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    """Kind and version of the file, and how many tables it has: one look, though another process may be making them."""
+    """The kind and version of the file and its number of tables, all of one moment: another process may make them."""
     connection.execute("BEGIN")
     try:
         (kind,) = connection.execute("PRAGMA application_id").fetchone()
@@ -322,7 +322,7 @@ def _head(connection: sqlite3.Connection) -> tuple[int, int, int]:
 
 
 def _make_ready(connection: sqlite3.Connection) -> None:
-    """Switch to WAL and make the tables; find out now, not at the first judgement, whether that can be written."""
+    """Switch to WAL and make the tables; a file that cannot be written fails here, not at the first judgement."""
     _waiting(lambda: connection.execute("PRAGMA journal_mode = WAL"), BUSY)
     connection.execute("PRAGMA synchronous = FULL")  # a committed judgement survives a loss of power too
     connection.execute("PRAGMA foreign_keys = ON")
