@@ -11,13 +11,22 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["cell_number", "cell_text", "is_blank", "mostly", "parsed_by", "plain", "python_literal", "reference_list"]
+__all__ = [
+    "cell_number",
+    "cell_text",
+    "is_blank",
+    "mostly",
+    "parsed_by",
+    "plain_value",
+    "python_literal",
+    "reference_list",
+]
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 _MISSING_NUMBERS = frozenset({"", "nan", "null", "none", "n/a", "na", "<na>"})
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Turn a value of numpy, pandas or pyarrow into plain Python; every kind of missing becomes None.
 
     Parameters
@@ -35,11 +44,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return None if math.isnan(value) else float(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [plain_value(item) for item in value]
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return plain_value(value.tolist())
     return None if str(value) in ("<NA>", "NaT", "NaN") else str(value)
 
 

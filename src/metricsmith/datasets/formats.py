@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from metricsmith.datasets.cells import plain
+from metricsmith.datasets.cells import plain_value
 from metricsmith.errors import DataError
 from metricsmith.spreadsheets import unmarked
 
@@ -89,7 +89,7 @@ def frame_columns(name: str, frame: Any) -> dict[str, list[Any]]:
         frame = frame.reset_index(level=named)
     _check_names(name, [str(column) for column in frame.columns])
     return {
-        str(column): [plain(cell) for cell in frame.iloc[:, place].tolist()]
+        str(column): [plain_value(cell) for cell in frame.iloc[:, place].tolist()]
         for place, column in enumerate(frame.columns)
     }
 
@@ -197,7 +197,7 @@ def _from_records(path: Path, records: list[Any], lines: tuple[int, ...]) -> Par
                 f'an object such as {{"output": "...", "score": 4}}: give every value its column name'
             )
         names.update(dict.fromkeys(record))
-    return Parsed({name: [plain(record.get(name)) for record in records] for name in names}, lines)
+    return Parsed({name: [plain_value(record.get(name)) for record in records] for name in names}, lines)
 
 
 def _parquet(path: Path, content: bytes) -> Parsed:
