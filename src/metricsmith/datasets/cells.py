@@ -12,15 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 __all__ = [
-    "cell_number",
-    "cell_text",
-    "is_blank",
-    "mostly",
-    "parsed_by",
-    "plain_value",
-    "python_literal",
+    "cell_number", "cell_text", "is_blank", "mostly", "parsed_by", "plain_value", "python_literal",
     "reference_list",
-]
+]  # fmt: skip
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 _MISSING_NUMBERS = frozenset({"", "nan", "null", "none", "n/a", "na", "<na>"})

@@ -19,15 +19,9 @@ from metricsmith.metric import content_hash
 from metricsmith.stats.correlation import kendall_tau_b
 
 __all__ = [
-    "Columns",
-    "Guard",
-    "SYNONYMS",
-    "fitting_columns",
-    "guess_notes",
-    "need_column",
-    "normal_name",
+    "Columns", "Guard", "SYNONYMS", "fitting_columns", "guess_notes", "need_column", "normal_name",
     "resolve_columns",
-]
+]  # fmt: skip
 
 _MOST_VALUES, _LEAST_ROWS = 11, 3  # of a categorical column, and of each of its values
 _GOES_WITH = 0.8

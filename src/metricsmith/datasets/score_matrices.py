@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ from metricsmith.meta_evaluation.evaluation import mean_rating
 from metricsmith.mqm import MQMWeights
 
 __all__ = ["ScoreMatrices", "read_score_matrices"]
+
+WHOLE = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,17 +233,13 @@ def _positions(side: LongTable) -> tuple[str, ...]:
         return side.segments[BY_POSITION]
     labels = side.segments.get(BY_SEGMENT, side.segments.get(BY_DOCUMENT, ()))
     names = list(dict.fromkeys(labels))
-    if counted := all(map(_is_whole, names)):
+    if counted := all(map(WHOLE.fullmatch, names)):
         names.sort(key=int)
     place_of = {name: place for place, name in enumerate(names, 1)}
     places = [place_of[label] for label in labels]
     if not counted:
         _check_order(side, places)
     return tuple(map(str, places))
-
-
-def _is_whole(label: str) -> bool:
-    return label.isascii() and label.isdigit()
 
 
 def _check_order(side: LongTable, places: Sequence[int]) -> None:
@@ -286,7 +285,7 @@ def _ends(labels: Collection[str]) -> dict[str, tuple[int, int]]:
     numbers: dict[str, list[int]] = {}
     for label in set(labels):
         document, _, number = label.rpartition(":")
-        if not _is_whole(number):
+        if not WHOLE.fullmatch(number):
             return {}
         numbers.setdefault(document, []).append(int(number))
     return {document: (min(those), max(those)) for document, those in numbers.items()}

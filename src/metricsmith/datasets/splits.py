@@ -14,16 +14,9 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
 
 __all__ = [
-    "LONG_OUTPUT",
-    "Split",
-    "connected_parts",
-    "content_order",
-    "effective_groups",
-    "folds",
-    "holdout",
-    "instructions",
-    "long_output",
-]
+    "LONG_OUTPUT", "Split", "connected_parts", "content_order", "effective_groups", "folds", "holdout",
+    "instructions", "long_output",
+]  # fmt: skip
 
 # With two sides and a rating that few groups vary in, a handful of redraws is enough or none will do.
 _REDRAWS = 100

@@ -19,19 +19,9 @@ from metricsmith.errors import StoreError
 from metricsmith.records import ErrorSpan, Judgement, Status, Usage
 
 __all__ = [
-    "CODES",
-    "Entry",
-    "Key",
-    "SCHEMA_VERSION",
-    "STATUSES",
-    "begin",
-    "checksum",
-    "connect",
-    "failing_clearly",
-    "pack",
-    "unpack",
-    "without_surrogates",
-]
+    "CODES", "Entry", "Key", "SCHEMA_VERSION", "STATUSES", "begin", "checksum", "connect", "failing_clearly",
+    "pack", "unpack", "without_surrogates",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
