@@ -1,4 +1,4 @@
-"""CSV that spreadsheets do not run: what begins like a formula gets an apostrophe, which our reader takes off."""
+"""CSV that spreadsheets do not run: a cell like a formula gets an apostrophe, which our reader takes off."""
 
 from __future__ import annotations
 

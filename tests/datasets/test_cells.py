@@ -10,26 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.datasets.cells import cell_number, cell_text, is_blank, plain, reference_list
+from metricsmith.datasets.cells import cell_number, cell_text, is_blank, plain_value, reference_list
 
 
 @pytest.mark.parametrize("value", [None, math.nan, np.nan, np.float32("nan"), pd.NA, pd.NaT, decimal.Decimal("NaN")])
 def test_every_kind_of_missing_becomes_none(value):
-    assert plain(value) is None
+    assert plain_value(value) is None
 
 
 def test_numpy_values_become_python_ones():
-    cell = plain({"a": np.array(["x", "y"], dtype=object), "b": np.int64(3), "c": (np.float64(0.5), np.bool_(True))})
+    cell = plain_value(
+        {"a": np.array(["x", "y"], dtype=object), "b": np.int64(3), "c": (np.float64(0.5), np.bool_(True))}
+    )
     assert cell == {"a": ["x", "y"], "b": 3, "c": [0.5, True]}
     assert [type(item) for item in cell["c"]] == [float, bool]
 
 
 def test_infinity_is_not_missing():
-    assert plain(math.inf) == math.inf
+    assert plain_value(math.inf) == math.inf
 
 
 def test_text_that_says_missing_is_still_text():
-    assert [plain("NA"), plain("nan"), is_blank("NA")] == ["NA", "nan", False]
+    assert [plain_value("NA"), plain_value("nan"), is_blank("NA")] == ["NA", "nan", False]
 
 
 @pytest.mark.parametrize(("cell", "blank"), [(None, True), ("", True), (" \n", True), (0, False), ("0", False)])

@@ -15,7 +15,8 @@ import pytest
 
 from metricsmith.errors import OptionError, StoreError
 from metricsmith.records import Status, Usage
-from metricsmith.store import Damage, Store, export, info, prune, verify
+from metricsmith.store import Damage, Store, export, info, prune, verify, verifying
+from metricsmith.store.schema import connect
 from stores import edit, entry, fill, judgement
 
 
@@ -270,3 +271,25 @@ def test_judgements_are_counted_where_the_names_of_their_rows_are_damaged(tmp_pa
     counts, found = listed(path)
     assert (found.judgements + found.left_out, found.unreadable) == (800, 0)
     assert counts["r0000"] == 2 > counts["r0399"]
+
+
+class Torn:
+    """A connection that reads one entry without the number of its row, and then meets a damaged page."""
+
+    def __init__(self, connection):
+        self.connection = connection
+
+    def execute(self, query, values=()):
+        found = self.connection.execute(query, values)
+        return self.torn(found) if query == verifying.ALL else found
+
+    def torn(self, found):
+        yield (None, *next(found)[1:])
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+
+def test_an_entry_without_the_number_of_its_row_does_not_end_the_reading(path):
+    with closing(connect(path, read_only=True, salvage=True)) as connection:
+        found = list(verifying.records(Torn(connection)))
+    assert [record.damage.row for record in found if record.damage is not None] == ["r0000"]
+    assert sum(record.judgement is not None for record in found) == 80

@@ -1,4 +1,4 @@
-"""One cell of a table: whether it is blank, its text, its number, the list of references in it."""
+"""One cell of a table: its text, its number, the list of references in it, and the blank cell."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import json
 import math
 import tokenize
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["cell_number", "cell_text", "is_blank", "plain", "python_literal", "reference_list"]
+__all__ = [
+    "cell_number", "cell_text", "is_blank", "mostly", "parsed_by", "plain_value", "python_literal",
+    "reference_list",
+]  # fmt: skip
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 _MISSING_NUMBERS = frozenset({"", "nan", "null", "none", "n/a", "na", "<na>"})
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Turn a value of numpy, pandas or pyarrow into plain Python; every kind of missing becomes None.
 
     Parameters
@@ -35,16 +38,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return None if math.isnan(value) else float(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [plain_value(item) for item in value]
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return plain_value(value.tolist())
     return None if str(value) in ("<NA>", "NaT", "NaN") else str(value)
 
 
 def is_blank(cell: Any) -> bool:
-    """Whether a plain cell is None or only white space."""
+    """True for a plain cell that is None or only white space."""
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
@@ -93,6 +96,21 @@ def cell_number(cell: Any) -> float:
     return float(text)
 
 
+def mostly(parse: Callable[[Any], object], cells: Sequence[Any]) -> bool:
+    """True if `parse` reads more than half of the cells that are not blank; it raises a `ValueError` for others."""
+    filled = read = 0
+    for cell in cells:
+        if is_blank(cell):
+            continue
+        filled += 1
+        try:
+            parse(cell)
+        except ValueError:
+            continue
+        read += 1
+    return 2 * read > filled
+
+
 def reference_list(cell: Any) -> list[str]:
     """The references in a cell: a list, a JSON list, a Python list in text form, or one plain text.
 
@@ -111,16 +129,21 @@ def reference_list(cell: Any) -> list[str]:
 
 def _listed(text: str) -> list[Any]:
     stripped = text.strip()
-    if not (stripped.startswith("[") and stripped.endswith("]")):
-        return [text]
-    for parse in (json.loads, _python_list):
+    if stripped.startswith("[") and stripped.endswith("]"):
+        for value in parsed_by(stripped, json.loads, _python_list):
+            if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
+                return value
+    return [text]
+
+
+def parsed_by(text: str, *parsers: Callable[[str], Any]) -> Iterator[Any]:
+    """Yield the value of a text by each of the parsers that can read it, in order."""
+    for parse in parsers:
         try:
-            value = parse(stripped)
+            value = parse(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
-        if isinstance(value, list) and all(item is None or isinstance(item, str) for item in value):
-            return value
-    return [text]
+        yield value
 
 
 def python_literal(text: str) -> Any:

@@ -1,16 +1,129 @@
-"""Which column serves as what: named by the caller, else guessed from its name, and each guess said."""
+"""The role of each column: named by the caller, else guessed from its name and noted."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from metricsmith.datasets.guards import Guard
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.datasets.cells import cell_text, is_blank, reference_list
+from metricsmith.datasets.ratings import parse_rating
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
+from metricsmith.metric import content_hash
+from metricsmith.stats.correlation import kendall_tau_b
 
-__all__ = ["SYNONYMS", "Columns", "fitting_columns", "guess_notes", "need_column", "normal_name", "resolve_columns"]
+__all__ = [
+    "Columns", "Guard", "SYNONYMS", "fitting_columns", "guess_notes", "need_column", "normal_name",
+    "resolve_columns",
+]  # fmt: skip
+
+_MOST_VALUES, _LEAST_ROWS = 11, 3  # of a categorical column, and of each of its values
+_GOES_WITH = 0.8
+_SHARE = re.compile(r"\d+(\.\d+)?\s*(%|/\s*\d+(\.\d+)?)")  # 85 %, 4/5
+
+
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """Tells texts from numbers, rating words and categories that go with the rating.
+
+    Parameters
+    ----------
+    raw : RawTable
+    ratings : float array, shape (n rows,)
+        NaN where there is none.
+    """
+
+    raw: RawTable
+    ratings: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, raw: RawTable, target: str | None) -> Guard:
+        """The guard of a table; cells of the rating column that are no ratings count as missing."""
+        cells = [None] * len(raw) if target is None else raw.columns[target]
+        return cls(raw, np.array([_rating(cell) for cell in cells], dtype=float))
+
+    def objection(self, role: str, column: str, sources: Sequence[str]) -> str:
+        """The reason why `column` is not guessed as `role`, empty if there is none.
+
+        Parameters
+        ----------
+        role : str
+            A text (``output``, ``input``, ``reference``, ``context``) or ``rater``; no other role has objections.
+        column : str
+        sources : sequence of str
+            Columns that may group the rows, the likeliest first.
+        """
+        cells = self.raw.columns[column]
+        if role in {"output", "input", "reference", "context"}:
+            parts = [reference_list(cell) if role == "reference" else [cell] for cell in cells]
+            found = [_kind(part) for own in parts for part in own if not is_blank(part)]
+            if found and "text" not in found:
+                return "it holds rating words" if "word" in found else "it holds numbers"
+        elif role != "rater":
+            return ""
+        together = self._goes_with(cells, [name for name in sources if name != column])
+        return f"its values go with the rating (tau-b {together:+.2f} on rows of other groups)" if together else ""
+
+    def _goes_with(self, cells: Sequence[Any], sources: Sequence[str]) -> float:
+        """Tau-b of the ratings with the mean rating that a category has in the other half; 0 where that is weak.
+
+        Both halves must say so, as far as it is defined there.
+        """
+        values = np.array([cell_text(cell).strip() for cell in cells], dtype=object)
+        known = ~np.isnan(self.ratings) & (values != "")
+        counts = Counter(values[known].tolist())
+        if not 1 < len(counts) <= _MOST_VALUES or min(counts.values()) < _LEAST_ROWS:
+            return 0.0
+        half, taus = self._half(sources), []
+        for side in (half, ~half):
+            means = {value: self.ratings[known & side & (values == value)] for value in counts}
+            levels = {value: own.mean() for value, own in means.items() if own.size}
+            there = known & ~side
+            expected = np.array([levels.get(value, np.nan) for value in values[there]], dtype=float)
+            taus.append(kendall_tau_b(expected, self.ratings[there]))
+        defined = [tau for tau in taus if not np.isnan(tau)]
+        weakest = min(defined, key=abs, default=0.0)
+        return weakest if abs(weakest) > _GOES_WITH else 0.0
+
+    def _half(self, sources: Sequence[str]) -> NDArray[np.bool_]:
+        """Every other group: of the first column with a repeated value, else every other row, by content."""
+        names: list[str] = []
+        for column in sources:
+            names = [cell_text(cell) for cell in self.raw.columns[column]]
+            if 1 < len(set(names)) < len(names):
+                break
+        else:
+            rows = zip(*self.raw.columns.values(), strict=True)
+            names = [content_hash(list(row)) for row in rows]
+        order = sorted(set(names), key=lambda name: content_hash(name))
+        even = set(order[::2])
+        return np.array([name in even for name in names], dtype=bool)
+
+
+def _rating(cell: Any) -> float:
+    try:
+        return parse_rating(cell)
+    except ValueError:
+        return float("nan")
+
+
+def _kind(cell: Any) -> str:
+    """``number``, ``word`` (of a rating) or ``text``."""
+    text = cell_text(cell).strip()
+    if _SHARE.fullmatch(text):
+        return "number"
+    try:
+        parse_rating(cell)
+    except ValueError:
+        return "text"
+    return "number" if re.fullmatch(r"[-+\d.,eE]+", text) else "word"
+
 
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "target": (
@@ -52,22 +165,12 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 
 _UNSURE = {"evidence": ("context", "it may be a source, or what a rater remarked")}
 
-_OPTIONS = {
-    "target": "target=... (--target)",
-    "output": "output=... (--output)",
-    "input": "inputs=... (--input)",
-    "reference": "reference=... (--reference)",
-    "context": "context=... (--context)",
-    "id": "id=... (--id)",
-    "group": "group=... (--group)",
-    "system": "system=... (--system)",
-    "rater": "rater=... (--rater)",
-}
+_OPTIONS = {role: f"{'inputs' if role == 'input' else role}=... (--{role})" for role in SYNONYMS}
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which column served as what.
+    """The role of each column.
 
     Parameters
     ----------
@@ -78,7 +181,7 @@ class Columns:
     guessed : frozenset of str
         The roles (keys of `SYNONYMS`) that were guessed from column names.
     refused : tuple of str
-        One line for each column whose name says a role and whose cells speak against it (`guards.Guard`).
+        One line for each column whose name says a role and whose cells speak against it (`Guard`).
     """
 
     target: str | None = None
@@ -102,6 +205,11 @@ class Columns:
         single = [self.target, self.output, self.context, self.id, self.group, self.system, self.rater]
         return tuple(dict.fromkeys([name for name in single if name] + [*self.inputs, *self.references]))
 
+    def without(self, role: str) -> Columns:
+        """The same columns, but for a single one that was guessed."""
+        changes: dict[str, Any] = {role: None, "guessed": self.guessed - {role}}
+        return replace(self, **changes)
+
     def __str__(self) -> str:
         """Each role with its columns, in the words of a signature line."""
         return ", ".join(f"{role} {' and '.join(names)}" for role, names in _by_role(self).items() if names)
@@ -119,7 +227,7 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
     named : Columns
         What the caller named; unnamed roles are None or empty.
     taken : sequence of str
-        Columns that are candidates and therefore never guessed for a role.
+        Score columns, which are never guessed for a role.
     guess_target : bool
         Whether a rating column may be guessed.
 
@@ -141,7 +249,11 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
     for role, names in chosen.items():
         for name in names:
             raw.require(name, _OPTIONS[role])
-    _check_target(raw, named)
+    if named.target and named.target in named.texts():
+        raise OptionError(
+            f"{raw.name}: column {named.target!r} is named both as the target and as a text; a metric that reads the "
+            f"rating proves nothing: name another column for one of the two"
+        )
     # The column that groups the rows may be a text as well (all versions of one source), but is no id.
     used = {*taken, *(name for role, names in chosen.items() if role != "group" for name in names)}
     guessed, refused = set(), list[str]()
@@ -162,7 +274,9 @@ def resolve_columns(raw: RawTable, named: Columns, *, taken: Sequence[str] = (),
         role, doubt = _UNSURE.get(normal_name(name), ("", ""))
         if role and not chosen[role] and name not in used:
             refused.append(_refusal(role, name, doubt))
-    return _from_roles(chosen, frozenset(guessed), tuple(refused))
+    roles: dict[str, Any] = {"inputs": chosen.pop("input"), "references": chosen.pop("reference")}
+    roles |= {role: names[0] for role, names in chosen.items() if names}
+    return Columns(**roles, guessed=frozenset(guessed), refused=tuple(refused))
 
 
 def _refusal(role: str, name: str, why: str) -> str:
@@ -198,43 +312,8 @@ def need_column(raw: RawTable, role: str, refused: Sequence[str] = ()) -> DataEr
 
 
 def _by_role(columns: Columns) -> dict[str, tuple[str, ...]]:
-    return {
-        "target": (columns.target,) if columns.target else (),
-        "output": (columns.output,) if columns.output else (),
-        "input": columns.inputs,
-        "reference": columns.references,
-        "context": (columns.context,) if columns.context else (),
-        "id": (columns.id,) if columns.id else (),
-        "group": (columns.group,) if columns.group else (),
-        "system": (columns.system,) if columns.system else (),
-        "rater": (columns.rater,) if columns.rater else (),
-    }
-
-
-def _from_roles(roles: dict[str, tuple[str, ...]], guessed: frozenset[str], refused: tuple[str, ...]) -> Columns:
-    first = {role: names[0] if names else None for role, names in roles.items()}
-    return Columns(
-        target=first.get("target"),
-        output=first["output"],
-        inputs=roles["input"],
-        references=roles["reference"],
-        context=first["context"],
-        id=first["id"],
-        group=first["group"],
-        system=first["system"],
-        rater=first["rater"],
-        guessed=guessed,
-        refused=refused,
-    )
-
-
-def _check_target(raw: RawTable, named: Columns) -> None:
-    texts = (named.output, *named.inputs, *named.references, named.context)
-    if named.target and named.target in texts:
-        raise OptionError(
-            f"{raw.name}: column {named.target!r} is named both as the target and as a text; a metric that reads the "
-            f"rating proves nothing: name another column for one of the two"
-        )
+    many = {"input": columns.inputs, "reference": columns.references}
+    return {role: many[role] if role in many else tuple(filter(None, [getattr(columns, role)])) for role in SYNONYMS}
 
 
 def fitting_columns(raw: RawTable, role: str) -> list[str]:

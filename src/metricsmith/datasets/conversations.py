@@ -1,4 +1,4 @@
-"""Columns of conversations: a cell that is a list of chat messages, in whatever form, becomes a text."""
+"""Columns of conversations: a cell that is a list of chat messages, in any form, becomes a text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from metricsmith.datasets.cells import cell_text, is_blank, python_literal
+from metricsmith.datasets.cells import cell_text, is_blank, mostly, parsed_by, python_literal
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError
 from metricsmith.rendering import render_messages
@@ -51,7 +51,8 @@ def parse_messages(cell: Any) -> list[dict[str, Any]]:
         role = message.get("role")
         if not (isinstance(role, str) and role.strip()):
             raise ValueError(f"message {number} has no role (its keys: {', '.join(map(str, message)) or 'none'})")
-        if not _speaks(message):
+        speaks = message.get("content") is not None or message.get("tool_calls") or message.get("function_call")
+        if not speaks:
             raise ValueError(f"message {number} has neither content nor tool calls")
     return messages
 
@@ -96,7 +97,7 @@ def render_conversations(raw: RawTable, names: Sequence[str]) -> tuple[RawTable,
     texts, notes = {}, []
     for name in names:
         cells = raw.columns[name]
-        if not _holds_conversations(cells):
+        if not mostly(parse_messages, cells):
             continue
         texts[name] = [
             cell if is_blank(cell) else render_messages(read_messages(raw, name, index))
@@ -106,31 +107,11 @@ def render_conversations(raw: RawTable, names: Sequence[str]) -> tuple[RawTable,
     return (replace(raw, columns={**raw.columns, **texts}), tuple(notes)) if texts else (raw, ())
 
 
-def _holds_conversations(cells: Sequence[Any]) -> bool:
-    filled = [cell for cell in cells if not is_blank(cell)]
-    return 2 * sum(map(_is_conversation, filled)) > len(filled)
-
-
-def _is_conversation(cell: Any) -> bool:
-    try:
-        parse_messages(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def _parsed(text: str) -> Any:
     """The list that a text stands for."""
     stripped = text.strip()
     if not stripped.startswith("["):
         raise ValueError("it is a plain text")
-    for parse in (json.loads, python_literal):
-        try:
-            return parse(stripped)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
+    for value in parsed_by(stripped, json.loads, python_literal):
+        return value
     raise ValueError("it begins like a list but is neither JSON nor a Python list, or is cut off")
-
-
-def _speaks(message: Mapping[str, Any]) -> bool:
-    return message.get("content") is not None or bool(message.get("tool_calls") or message.get("function_call"))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,19 +26,17 @@ class Condition:
         return f"{self.column}{'=' if self.equal else '!='}{self.value}"
 
     def holds(self, cell: Any) -> bool:
-        """Whether a plain cell fulfils the condition.
+        """True if a plain cell fulfils the condition.
 
         Texts are compared without white space at the ends; numbers as numbers (1 equals 1.0); booleans
         in any case; a missing cell equals the empty value.
         """
-        return self._same(cell) == self.equal
-
-    def _same(self, cell: Any) -> bool:
         text, value = cell_text(cell).strip(), self.value.strip()
-        if text == value or (isinstance(cell, bool) and text.lower() == value.lower()):
-            return True
-        left, right = _finite(text), _finite(value)
-        return left == right and not math.isnan(left)
+        same = text == value or (isinstance(cell, bool) and text.lower() == value.lower())
+        if not same:
+            with suppress(ValueError):  # NaN equals nothing
+                same = cell_number(text) == cell_number(value)
+        return same == self.equal
 
 
 def parse_condition(text: str, columns: Iterable[str]) -> Condition:
@@ -72,7 +70,7 @@ def parse_condition(text: str, columns: Iterable[str]) -> Condition:
 
 
 def filter_rows(raw: RawTable, where: Sequence[str]) -> RawTable:
-    """The rows of `raw` that fulfil every condition of `where`, in order.
+    """Keep the rows of `raw` that fulfil every condition of `where`, in order.
 
     Raises
     ------
@@ -97,10 +95,3 @@ def filter_rows(raw: RawTable, where: Sequence[str]) -> RawTable:
             )
         raw = raw.take(keep)
     return raw
-
-
-def _finite(text: str) -> float:
-    try:
-        return cell_number(text)
-    except ValueError:
-        return math.nan

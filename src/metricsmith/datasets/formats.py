@@ -9,19 +9,23 @@ import json
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from metricsmith.datasets.cells import plain
+from metricsmith.datasets.cells import plain_value
 from metricsmith.errors import DataError
 from metricsmith.spreadsheets import unmarked
 
 __all__ = ["SUFFIXES", "Parsed", "decode", "frame_columns", "parse_file", "table_suffix", "unzip"]
 
 
+OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", ",": "commas"}
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a file holds.
+    """The content of a file.
 
     Parameters
     ----------
@@ -85,7 +89,7 @@ def frame_columns(name: str, frame: Any) -> dict[str, list[Any]]:
         frame = frame.reset_index(level=named)
     _check_names(name, [str(column) for column in frame.columns])
     return {
-        str(column): [plain(cell) for cell in frame.iloc[:, place].tolist()]
+        str(column): [plain_value(cell) for cell in frame.iloc[:, place].tolist()]
         for place, column in enumerate(frame.columns)
     }
 
@@ -118,9 +122,12 @@ def decode(path: Path, content: bytes) -> str:
 
 def _separated(path: Path, content: bytes, separator: str) -> Parsed:
     text = decode(path, content)
-    found, notes = _separator(text, separator)
-    if notes:
-        notes = (f"{path.name}: {notes[0]}",)
+    first = text.lstrip().partition("\n")[0]
+    found = next((other for other in (separator, *OTHER_SEPARATORS) if other in first), separator)
+    notes: tuple[str, ...] = ()
+    if found != separator:  # the file's name promises another
+        words = OTHER_SEPARATORS[found]
+        notes = (f"{path.name}: the header has no {separator!r}: cells are taken to be separated by {words}",)
     rows = list(_records(path, text, found))
     if not rows:
         raise DataError(f"{path} is empty: only blank lines; a header and rows are needed: check the export")
@@ -134,17 +141,6 @@ def _separated(path: Path, content: bytes, separator: str) -> Parsed:
             )
     columns = {name: [cells[place] for _, cells in rows[1:]] for place, name in enumerate(header)}
     return Parsed(unmarked(columns), tuple(line for line, _ in rows[1:]), notes)
-
-
-def _separator(text: str, separator: str) -> tuple[str, tuple[str, ...]]:
-    """The separator in use, with a note if it is not the one the file's name promises."""
-    header = text.lstrip().partition("\n")[0]
-    if separator not in header:
-        for other, word in ((";", "semicolons"), ("\t", "tabs"), (",", "commas")):
-            if other in header:
-                note = f"the header has no {separator!r}: cells are taken to be separated by {word}"
-                return other, (note,)
-    return separator, ()
 
 
 def _records(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -166,8 +162,11 @@ def _records(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[
         csv.field_size_limit(limit)
 
 
-def _json_lines(path: Path, content: bytes) -> Parsed:
+def _json_records(path: Path, content: bytes) -> Parsed:
+    """One object on each line, or in a ``.json`` file a list of objects."""
     text = decode(path, content)
+    if table_suffix(path) == ".json" and text.lstrip("\ufeff \t\r\n").startswith("["):
+        return _from_records(path, _json(path, text, "whole file"), ())
     records: list[Any] = []
     lines: list[int] = []
     for line, part in enumerate(text.split("\n"), 1):
@@ -175,12 +174,6 @@ def _json_lines(path: Path, content: bytes) -> Parsed:
             records.append(_json(path, part, f"row {len(records) + 1} (line {line})"))
             lines.append(line)
     return _from_records(path, records, tuple(lines))
-
-
-def _json_file(path: Path, content: bytes) -> Parsed:
-    if not content.decode("utf-8", "replace").lstrip("\ufeff \t\r\n").startswith("["):
-        return _json_lines(path, content)
-    return _from_records(path, _json(path, decode(path, content), "whole file"), ())
 
 
 def _json(path: Path, text: str, place: str) -> Any:
@@ -204,7 +197,7 @@ def _from_records(path: Path, records: list[Any], lines: tuple[int, ...]) -> Par
                 f'an object such as {{"output": "...", "score": 4}}: give every value its column name'
             )
         names.update(dict.fromkeys(record))
-    return Parsed({name: [plain(record.get(name)) for record in records] for name in names}, lines)
+    return Parsed({name: [plain_value(record.get(name)) for record in records] for name in names}, lines)
 
 
 def _parquet(path: Path, content: bytes) -> Parsed:
@@ -229,19 +222,11 @@ def _check_names(name: str, columns: list[str]) -> None:
         )
 
 
-def _csv(path: Path, content: bytes) -> Parsed:
-    return _separated(path, content, ",")
-
-
-def _tsv(path: Path, content: bytes) -> Parsed:
-    return _separated(path, content, "\t")
-
-
 SUFFIXES: dict[str, Callable[[Path, bytes], Parsed]] = {
-    ".csv": _csv,
-    ".tsv": _tsv,
-    ".jsonl": _json_lines,
-    ".ndjson": _json_lines,
-    ".json": _json_file,
+    ".csv": partial(_separated, separator=","),
+    ".tsv": partial(_separated, separator="\t"),
+    ".jsonl": _json_records,
+    ".ndjson": _json_records,
+    ".json": _json_records,
     ".parquet": _parquet,
 }

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.cells import cell_text
 from metricsmith.datasets.columns import Columns, fitting_columns
-from metricsmith.datasets.parts import connected_parts, instructions, long_output
 from metricsmith.datasets.sources import RawTable
+from metricsmith.datasets.splits import connected_parts, instructions, long_output
 from metricsmith.errors import DataError
 
 __all__ = ["Labels", "label_rows"]
@@ -20,7 +19,7 @@ __all__ = ["Labels", "label_rows"]
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What identifies the rows.
+    """The labels that identify the rows.
 
     Parameters
     ----------
@@ -76,7 +75,7 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
     columns, shared_notes = shared.instead(raw, columns)
     groups, sources, part_notes = shared.groups(raw, columns, ids)
     if items and not _repeats(shared.items):
-        columns = replace(columns, id=None, guessed=columns.guessed - {"id"})
+        columns = columns.without("id")
     elif items and columns.group is None:
         columns = replace(columns, group=columns.id, guessed=columns.guessed | {"group"})
     notes = (*id_notes, *group_notes, *shared_notes, *part_notes, *people_notes)
@@ -85,7 +84,7 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """The things that rows may have in common, None where one joins nothing, and the instructions among them."""
+    """Ids, inputs and outputs that rows may share, None where one joins nothing, and the instructions among them."""
 
     items: tuple[str | None, ...]
     inputs: tuple[str | None, ...]
@@ -95,7 +94,7 @@ class _Shared:
     @classmethod
     def of(cls, raw: RawTable, columns: Columns, items: tuple[str, ...], inputs: Sequence[str]) -> _Shared:
         texts = {"id": items or ("",) * len(raw), "input": tuple(" ".join(text.split()) for text in inputs)}
-        named = [_texts(raw, name) for name in (columns.group, columns.system, columns.output) if name is not None]
+        named = [raw.texts(name) for name in (columns.group, columns.system, columns.output) if name is not None]
         places = tuple(range(len(raw))) if columns.output is None else (0,) * len(raw)
         outputs = tuple(zip(*texts.values(), *named, places, strict=True))
         told = {role: instructions(values, outputs) for role, values in texts.items()}
@@ -106,7 +105,7 @@ class _Shared:
         return cls(kept["id"], kept["input"], outputs, told)
 
     def instead(self, raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-        """Let a column group the rows where an input or an id is an instruction, and say so."""
+        """The columns, with another one that groups the rows where an input or an id is an instruction; notes."""
         lines = []
         for role, told in self.told.items():
             for value, count in told.items():
@@ -116,7 +115,9 @@ class _Shared:
                 )
         if not lines or columns.group is not None:
             return columns, tuple(lines)
-        parting = [name for name in raw.columns if name not in _kept_apart(columns) and self._parts(raw, name)]
+        roles = {columns.target, columns.output, columns.id, columns.system, columns.rater}
+        no_sources = {*roles, *columns.inputs, *columns.references}
+        parting = [name for name in raw.columns if name not in no_sources and self._parts(raw, name)]
         known = [name for role in ("input", "context") for name in fitting_columns(raw, role) if name in parting]
         if known:
             columns = replace(columns, group=known[0], guessed=columns.guessed | {"group"})
@@ -126,32 +127,32 @@ class _Shared:
 
     def _parts(self, raw: RawTable, column: str) -> bool:
         """True for a column of texts with two rows or more a value on average, none of them an instruction."""
-        values = _texts(raw, column)
+        values = raw.texts(column)
         texts = all(isinstance(cell, str) and value for cell, value in zip(raw.columns[column], values, strict=True))
         return texts and 3 <= len(set(values)) <= len(raw) / 2 and not instructions(values, self.outputs)
 
     def groups(
         self, raw: RawTable, columns: Columns, ids: tuple[str, ...]
     ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Every row's group and source, and a line on how groups came about where nobody could know."""
+        """Every row's group and source, and a note on how groups came about where no column says so."""
         names = {text: f"input {place}" for place, text in enumerate(dict.fromkeys(filter(None, self.inputs)), 1)}
         again = {text for text, count in Counter(self.inputs).items() if text and count > 1}
         alone = [f"row {own}" for own in ids] if _repeats(self.items) else ids  # a row number may be an id as well
         by_input = [names[text] if text in again else own for text, own in zip(self.inputs, alone, strict=True)]
         sources = tuple(by_input)
         if columns.group is not None:
-            sources = _texts(raw, columns.group)
+            sources = raw.texts(columns.group)
         elif _repeats(self.items):
             sources = tuple(item or other for item, other in zip(self.items, by_input, strict=True))
-        long = tuple(map(long_output, _texts(raw, columns.output))) if columns.output else (None,) * len(raw)
+        long = tuple(map(long_output, raw.texts(columns.output))) if columns.output else (None,) * len(raw)
         part = connected_parts(sources, self.items, self.inputs, long)
         labels: dict[int, str] = {}
         for number, source in sorted(zip(part.tolist(), sources, strict=True)):
             labels.setdefault(number, source)
         groups = tuple(labels[number] for number in part.tolist())
-        return groups, sources, self._said(columns, sources, long, part)
+        return groups, sources, self._group_notes(columns, sources, long, part)
 
-    def _said(
+    def _group_notes(
         self, columns: Columns, sources: Sequence[str], long: Sequence[str | None], part: NDArray[np.intp]
     ) -> tuple[str, ...]:
         parts = int(part.max()) + 1
@@ -168,26 +169,25 @@ class _Shared:
 
 
 def _usable(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """Without a guessed system or rater column that has one value, or another in every row."""
+    """The columns without a guessed system or rater that has one value, or another in every row; notes on that."""
     notes = []
     for role in sorted(columns.guessed & {"system", "rater"}):
         column = getattr(columns, role)
-        values = set(_texts(raw, column))
+        values = set(raw.texts(column))
         if not 1 < len(values) < len(raw):
             notes.append(
                 f"the guessed {role} column {column!r} has {len(values)} values over {len(raw)} rows and is not used"
             )
-            columns = replace(columns, guessed=columns.guessed - {role})
-            columns = replace(columns, system=None) if role == "system" else replace(columns, rater=None)
+            columns = columns.without(role)
     return columns, tuple(notes)
 
 
 def _ids(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The ids, and the cells of an id column that repeats and therefore says what rows rate."""
+    """Columns, ids, the cells of an id column that repeats (it names the outputs that rows rate), and notes."""
     numbers = tuple(str(number) for number in raw.numbers)
     if columns.id is None:
         return columns, numbers, (), ("no id column: row numbers are the ids",)
-    ids = _texts(raw, columns.id)
+    ids = raw.texts(columns.id)
     unique = all(ids) and len(set(ids)) == len(ids)
     if "id" not in columns.guessed:
         _check_filled(raw, columns.id, ids, "id")
@@ -208,10 +208,10 @@ def _repeats(values: Sequence[str | None]) -> bool:
 
 
 def _group_column(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """Without a guessed group column that groups nothing."""
+    """The columns without a guessed group column that groups nothing, and a note on that."""
     if columns.group is None:
         return columns, ()
-    groups = _texts(raw, columns.group)
+    groups = raw.texts(columns.group)
     if "group" not in columns.guessed:
         _check_filled(raw, columns.group, groups, "group")
         return columns, ()
@@ -221,17 +221,7 @@ def _group_column(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, 
         f"the guessed group column {columns.group!r} has {len(set(groups))} values over {len(groups)} rows"
         f"{'' if all(groups) else ', some of them blank,'} and is not used"
     )
-    return replace(columns, group=None, guessed=columns.guessed - {"group"}), (note,)
-
-
-def _kept_apart(columns: Columns) -> set[str | None]:
-    """Columns that can be no sources."""
-    single = {columns.target, columns.output, columns.id, columns.system, columns.rater}
-    return {*single, *columns.inputs, *columns.references}
-
-
-def _texts(raw: RawTable, column: str) -> tuple[str, ...]:
-    return tuple(cell_text(cell).strip() for cell in raw.columns[column])
+    return columns.without("group"), (note,)
 
 
 def _check_filled(raw: RawTable, column: str, values: tuple[str, ...], role: str) -> None:

@@ -19,7 +19,7 @@ from metricsmith.records import ErrorSpan
 __all__ = ["COUNTS", "MarkedRating", "parse_mqm_tsv"]
 
 NAMES = {"docsegid": "doc_id", "doc_seg_id": "doc_id", "globalsegid": "seg_id", "global_seg_id": "seg_id"}
-"""What the newer generation calls the columns of the older one."""
+"""The older generation's names for columns of the newer one."""
 
 NEEDED = ("system", "doc", "doc_id", "rater", "source", "target", "category", "severity")
 
@@ -37,12 +37,12 @@ COUNTS = {
     "both_sides": "errors mark source and target: each counts once, with the span of the target",
     "other_text": "errors were marked in another wording than the rating's first line has: their spans have no offsets",
 }
-"""What is counted while reading, and how a note says it."""
+"""The things counted while reading, each with the text of its note."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedRating:
-    """What one rater marked in one system's translation of one segment.
+    """The errors that one rater marked in one system's translation of one segment.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class MarkedRating:
 
     @property
     def item(self) -> str:
-        """What was translated: ``doc:doc_segment``."""
+        """The segment, which all systems translate: ``doc:doc_segment``."""
         return f"{self.doc}:{self.doc_segment}"
 
 
@@ -90,12 +90,12 @@ class _Draft:
 
 
 def parse_mqm_tsv(name: str, text: str) -> tuple[tuple[MarkedRating, ...], Counter[str]]:
-    """Read all lines.
+    """Read all lines of a public MQM file.
 
     Parameters
     ----------
     name : str
-        What errors begin with, the path of the file.
+        The path of the file, with which errors begin.
     text : str
         Its content, header included.
 
@@ -104,7 +104,7 @@ def parse_mqm_tsv(name: str, text: str) -> tuple[tuple[MarkedRating, ...], Count
     tuple of MarkedRating
         In the order of their first lines.
     Counter
-        How often each of `COUNTS` happened.
+        The number of times that each of `COUNTS` happened.
 
     Raises
     ------
@@ -227,7 +227,7 @@ def _error(
 
 
 def _remark(place: str, line: Mapping[str, str]) -> str:
-    """What the rater wrote: the comment, or the note in the metadata."""
+    """The rater's own words: the comment, or the note in the metadata."""
     metadata = line.get("metadata", "").strip()
     if line.get("comment", "").strip() or not metadata:
         return line.get("comment", "").strip()

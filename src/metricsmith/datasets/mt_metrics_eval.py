@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from metricsmith.datasets.score_files import (
     check_free,
     check_name,
     check_scores,
+    numbered,
     read_lines,
     read_scores,
     write_scores,
@@ -66,12 +66,8 @@ class EvalSet:
     @property
     def segments(self) -> tuple[str, ...]:
         """The group of each segment's rows: ``document:number``, counted from 1 in each document, as in MQM files."""
-        seen: Counter[str] = Counter()
-        names = []
-        for _, document in self.documents:
-            seen[document] += 1
-            names.append(f"{document}:{seen[document]}")
-        return tuple(names)
+        places = numbered(document for _, document in self.documents)
+        return tuple(f"{document}:{number}" for document, number in places)
 
     def rows(self, references: Sequence[str] = ()) -> list[dspy.Example]:
         """One row for each system and segment, systems one after the other.
@@ -106,14 +102,14 @@ class EvalSet:
         ]
 
     def metric_file(self, name: str, references: Sequence[str] = (), level: Level = "seg") -> Path:
-        """Where the scores of metric `name` belong: ``metric-scores/SRC-TGT/NAME-REF.LEVEL.score``."""
+        """The path for the scores of metric `name`: ``metric-scores/SRC-TGT/NAME-REF.LEVEL.score``."""
         check_name(name)
         _check_references(self, references)
         used = ".".join(references) or "src"
         return self.folder / "metric-scores" / self.language_pair / f"{name}-{used}.{_level(level)}.score"
 
     def human_file(self, name: str, level: Level = "seg") -> Path:
-        """Where people's scores belong: ``human-scores/SRC-TGT.NAME.LEVEL.score``."""
+        """The path for people's scores: ``human-scores/SRC-TGT.NAME.LEVEL.score``."""
         check_name(name)
         return self.folder / "human-scores" / f"{self.language_pair}.{name}.{_level(level)}.score"
 

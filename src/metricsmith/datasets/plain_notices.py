@@ -64,7 +64,7 @@ class Defect:
 
     @property
     def visible(self) -> bool:
-        """Whether a metric that counts and compares words can see the defect at all."""
+        """True if a metric that counts and compares words can see the defect at all."""
         return self.seen_by is not None
 
     @property
@@ -87,7 +87,7 @@ DEFECTS: Mapping[str, Defect] = {
 
 LOW, HIGH = 1, 5
 LENIENCY = (0.25, 0.0, -0.25)
-"""What each rater adds to every rating."""
+"""The number that each rater adds to every rating."""
 
 SYNTHETIC = (
     "Synthetic data: the notices and rewrites were written for metricsmith, their defects were planted, and "
@@ -107,7 +107,7 @@ TASK = Task(
 
 
 def path() -> Path:
-    """Where the CSV file is, for the table reader and the command line."""
+    """The path of the CSV file, for the table reader and the command line."""
     return Path(__file__).parent / "data" / "plain_notices.csv"
 
 
@@ -143,11 +143,11 @@ def _row(record: Mapping[str, str]) -> dspy.Example:
     )
 
 
-# What the planted function says about properties of the text
+# The planted quality and properties of the text
 
 
 def defect_effects(rows: Sequence[dspy.Example], values: Sequence[float]) -> dict[str, float]:
-    """How far each planted defect moves a number: mean with the defect minus mean without it.
+    """The distance by which each planted defect moves a number: mean with the defect minus mean without it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Ratings of several people in rows of their own -> one row an output, with what each of them said kept beside it."""
+"""Ratings of several people in rows of their own -> one row an output, with the rating of each person."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.cells import cell_text, is_blank
+from metricsmith.datasets.cells import is_blank
 from metricsmith.datasets.columns import Columns
 from metricsmith.datasets.labels import Labels
 from metricsmith.datasets.sources import RawTable
@@ -54,7 +54,7 @@ class People:
         return f"{self.average} of {count} ratings by {len(self.names)} raters{centred}"
 
     def take(self, indices: Sequence[int] | NDArray[np.intp]) -> People:
-        """Those of the outputs at `indices`."""
+        """The ratings of the outputs at `indices`."""
         return replace(self, ratings=tuple(self.ratings[int(index)] for index in indices))
 
     def ceiling(self, groups: Sequence[str]) -> RaterCeiling:
@@ -64,7 +64,7 @@ class People:
 
 @dataclass(frozen=True)
 class Outputs:
-    """One row an output.
+    """The table with one row by output.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Outputs:
     ratings : float array, shape (n,)
         NaN where nobody rated.
     scores : mapping of str to float array, shape (n,)
-        The candidate columns.
+        The score columns.
     scale : Scale
         Without step where averages lie between its points, wider where centred ratings leave it.
     people : People or None
@@ -93,7 +93,7 @@ class Outputs:
 
 
 def check_averaging(average: str, effects: str) -> None:
-    """Raise an `OptionError` unless both are known."""
+    """Raise an `OptionError` unless both options are known."""
     for option, value, kinds in (("raters", average, Averaging), ("rater_effects", effects, RaterEffects)):
         if value not in get_args(kinds):
             raise OptionError(
@@ -117,7 +117,7 @@ def average_raters(
 
     An output is a source (its input and its cell in the group column), a system if the table names systems, and the
     output's text. An id column that repeats tells outputs apart too, if no id stands with two inputs; without output
-    texts it must. What two systems wrote is never one output, even if it is the same. A rater who rated an output
+    texts it must. Outputs of two systems are never one output, even if they are equal. A rater who rated an output
     twice counts once, with the mean of both.
 
     Parameters
@@ -131,7 +131,7 @@ def average_raters(
     ratings : float array, shape (m,)
         NaN is none.
     scores : mapping of str to float array, shape (m,)
-        The candidate columns. Where rows of one output differ, their mean is taken.
+        The score columns. Where rows of one output differ, their mean is taken.
     scale : Scale
         That of `ratings`.
     average : str
@@ -183,7 +183,7 @@ def average_raters(
 
 
 def _rater_column(raw: RawTable, columns: Columns, ratings: FloatArray) -> tuple[Columns, tuple[str, ...]]:
-    """The columns, without a guessed rater's column that does not say whose every rating is, and a line on that."""
+    """The columns without a guessed rater column that is blank beside ratings, and a line on that."""
     if columns.rater is None:
         return columns, ()
     cells = raw.columns[columns.rater]
@@ -192,7 +192,7 @@ def _rater_column(raw: RawTable, columns: Columns, ratings: FloatArray) -> tuple
         return columns, ()
     if "rater" in columns.guessed:
         note = f"the guessed rater column {columns.rater!r} is blank where {len(nameless)} ratings are and is not used"
-        return replace(columns, rater=None, guessed=columns.guessed - {"rater"}), (note,)
+        return columns.without("rater"), (note,)
     raise DataError(
         f"{raw.place(nameless[0], columns.rater)}: the rating has no rater ({len(nameless)} such rows); every rating "
         f"needs one: fill it in, or leave such rows out with where={columns.rater + '!='!r} (--where)"
@@ -204,7 +204,7 @@ def _of_outputs(raw: RawTable, labels: Labels, first: Sequence[int]) -> Labels:
     ids, notes = tuple(labels.ids[index] for index in first), labels.notes
     column = labels.columns.id
     if column is not None:
-        every = [cell_text(cell).strip() for cell in raw.columns[column]]
+        every = raw.texts(column)
         named = tuple(every[index] for index in first)
         if all(named) and len(set(named)) == len(named) and len(set(every)) < len(every):
             notes = tuple(note for note in notes if not note.endswith("row numbers are the ids"))
@@ -215,7 +215,7 @@ def _of_outputs(raw: RawTable, labels: Labels, first: Sequence[int]) -> Labels:
 
 def _rows_by_output(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> list[list[int]]:
     """The rows of each output, in the order of the first ones."""
-    texts = {name: [cell_text(cell).strip() for cell in raw.columns[name]] for name in columns.used()}
+    texts = {name: raw.texts(name) for name in columns.used()}
     group = columns.group if columns.group != columns.id else None
     key = [name for name in (group, columns.system, columns.output) if name is not None]
     if columns.id is not None:
@@ -233,8 +233,8 @@ def _rows_by_output(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> l
 def _by_rater(
     raw: RawTable, rater: str, ratings: FloatArray, rows: Sequence[Sequence[int]]
 ) -> tuple[list[dict[str, float]], int]:
-    """The ratings of each output by rater, and how often a rater came back to an output."""
-    names = [cell_text(cell).strip() for cell in raw.columns[rater]]
+    """The ratings of each output by rater, and the number of ratings of outputs that their rater had rated before."""
+    names = raw.texts(rater)
     found, twice = list[dict[str, float]](), 0
     for places in rows:
         given: dict[str, list[float]] = {}
@@ -289,7 +289,7 @@ def _scale_of(values: FloatArray, scale: Scale) -> tuple[Scale, tuple[str, ...]]
 def _merged_scores(
     scores: Mapping[str, FloatArray], rows: Sequence[Sequence[int]]
 ) -> tuple[dict[str, FloatArray], list[str]]:
-    """The candidate columns by output, and a line on those that differ between rows of one output."""
+    """The score columns by output, and a line on those that differ between rows of one output."""
     merged, differing = dict[str, FloatArray](), list[str]()
     for name, values in scores.items():
         parts = [values[list(places)] for places in rows]
@@ -307,8 +307,8 @@ def _texts_apart(raw: RawTable, columns: Columns, rows: Sequence[Sequence[int]])
     """A line for each column of references, context or input whose cells differ between the rows of an output."""
     notes = []
     for name in (name for name in columns.texts() if name != columns.output):
-        cells = raw.columns[name]
-        apart = sum(len({cell_text(cells[index]).strip() for index in places}) > 1 for places in rows)
+        texts = raw.texts(name)
+        apart = sum(len({texts[index] for index in places}) > 1 for places in rows)
         if apart:
             notes.append(f"column {name!r} differs between the rows of {apart} outputs: the first row's text is used")
     return notes

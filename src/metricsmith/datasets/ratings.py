@@ -203,10 +203,6 @@ def _normal(cell: Any) -> str:
     return " ".join(_EMOJI_FORM.sub("", cell_text(cell)).lower().split())
 
 
-def _is_word(cell: Any) -> bool:
-    return isinstance(cell, bool) or _spaced(_normal(cell)) in _POSITIVE | _NEGATIVE
-
-
 def _spaced(text: str) -> str:
     return text.replace("_", " ").replace("-", " ").strip()
 
@@ -224,7 +220,7 @@ def _number(text: str) -> float:
 
 
 def _check_mixture(raw: RawTable, column: str, cells: Sequence[Any], ratings: NDArray[np.float64]) -> None:
-    words = [_is_word(cell) for cell in cells]
+    words = [isinstance(cell, bool) or _spaced(_normal(cell)) in _POSITIVE | _NEGATIVE for cell in cells]
     odd = [index for index, number in enumerate(ratings) if not (math.isnan(number) or number in (0.0, 1.0))]
     if any(words) and odd:
         word = cell_text(cells[words.index(True)])

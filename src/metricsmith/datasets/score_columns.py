@@ -1,356 +1,171 @@
-"""Scores by system and segment as files hold them, row by row: tables, score files of mt-metrics-eval, MQM ratings."""
+"""Columns of the table that are scores already: chosen by glob patterns, read as numbers."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from glob import escape
 
 import numpy as np
+from numpy.typing import NDArray
 
-from metricsmith.datasets.cells import cell_number, cell_text, is_blank
-from metricsmith.datasets.columns import SYNONYMS
-from metricsmith.datasets.formats import table_suffix, unzip
-from metricsmith.datasets.score_files import FloatArray, read_documents, read_scores
-from metricsmith.datasets.sources import RawTable, open_source, read_bytes
-from metricsmith.datasets.wmt_mqm import COLUMNS, TARGET, read_wmt_mqm
+from metricsmith.datasets.cells import cell_number, cell_text
+from metricsmith.datasets.columns import SYNONYMS, normal_name
+from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError, nearest
-from metricsmith.mqm import MQMWeights
 
-__all__ = ["BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "ScoreColumns", "read_gold", "read_metrics", "with_documents"]
+__all__ = ["ScoreColumns", "match_columns", "read_numbers"]
 
-BY_DOCUMENT, BY_SEGMENT, BY_POSITION = "document and segment", "segment", "position"
-SUFFIX = ".seg.score"
-ROLES: Mapping[str, tuple[str, ...]] = {
-    "system": ("system", "system_id", "system_name", "model", "model_name"),
-    "segment": ("segment", "segment_id", "seg_id", "seg", "item", "item_id", "source_id", "prompt_id", "group"),
-    "document": ("doc", "document", "doc_id", "document_id"),
-    "rater": ("rater", "rater_id", "annotator", "annotator_id"),
-}
-"""Column names that stand for each label, the likeliest first, in lower case."""
+# Words in the names of columns that people wrote. What they wrote is no score column by accident.
+_PEOPLE = frozenset({"rater", "human", "annotator", "raters", "humans", "annotators"})
+_GOLD = frozenset({"gold", "golden"})
 
-GOLD = ("mqm", "gold", *SYNONYMS["target"])
-NO_METRIC = frozenset({*(name for names in ROLES.values() for name in names), "id", "row", "run", "seed", "slot"})
-JUDGED = "raw"  # the column of a judge's own numbers
-BY_JUDGE = {JUDGED, "score", "half_width", "kept"}  # columns that `metricsmith mqm` writes
+CORRECT_THE_CELL = (
+    "a metric column may hold numbers, true/false and blank cells: correct the cell, or narrow the pattern of "
+    "metric_columns (--metric-columns)"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreColumns:
-    """Scores of one or more metrics, or ratings, one row by output (and rater).
+    """The columns of a table that are scores already.
 
     Parameters
     ----------
-    name, checksum : str
-        The path as given, and 16 hex digits of the sha256 of the bytes.
-    columns : dict of str to float array, shape (r,)
-        By metric, or by the name of the rating; NaN is missing.
-    systems : tuple of str, length r
-    segments : mapping of str to tuple of str, length r
-        What the segments can be told apart by: `BY_DOCUMENT`, `BY_SEGMENT`, or `BY_POSITION` alone.
-    documents : tuple of str, length r
-        Empty texts where they are not known.
-    raters : tuple of str, length r
-        Who rated, or which of an output's raters it was; empty texts where that is not known.
-    places : tuple of str, length r
-        Where each row stands, for errors.
+    names : tuple of str
+        All of them, in the order of the table; those of `prior` are among them.
+    prior : tuple of str
+        Those that are declared to measure the target.
     notes : tuple of str
+        One line per pattern with the number of columns it matched, and which it passed over.
     """
 
-    name: str
-    checksum: str
-    columns: dict[str, FloatArray] = field(repr=False)
-    systems: tuple[str, ...] = field(repr=False)
-    segments: Mapping[str, tuple[str, ...]] = field(repr=False)
-    documents: tuple[str, ...] = field(repr=False)
-    raters: tuple[str, ...] = field(repr=False)
-    places: tuple[str, ...] = field(repr=False)
+    names: tuple[str, ...] = ()
+    prior: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def read_metrics(path: Path, names: Sequence[str] = (), *, but: Collection[str] = ()) -> ScoreColumns:
-    """Read metrics' scores.
+def match_columns(
+    raw: RawTable,
+    metric_columns: Sequence[str] = (),
+    prior_columns: Sequence[str] = (),
+    target: str | None = None,
+) -> ScoreColumns:
+    """Find the score columns that the patterns mean.
 
     Parameters
     ----------
-    path : Path
-        A table with columns of systems, segments (`ROLES`) and numbers; a ``.seg.score`` file; or a folder of these.
-    names : sequence of str
-        Which metrics; by default all. In a table these are the columns of numbers that are no labels. Of a judge's own
-        file it is ``raw``, which then has the name of the file.
-    but : collection of str
-        Columns that are no metrics.
-
-    Raises
-    ------
-    DataError
-        If something cannot be read, a label is blank, a metric's cell is text, or there is no metric.
-    OptionError
-        If there is no metric of a name.
-    """
-    if path.is_dir() or path.name.endswith(".score"):
-        return _from_score_files(path, names)
-    raw = open_source(path)
-    chosen = _metric_columns(raw, names, but)
-    stem = path.name.removesuffix(".gz").rpartition(".")[0]
-    titles = {JUDGED: stem} if chosen == [JUDGED] and not names else {name: name for name in chosen}
-    return _from_table(raw, titles, rated=False)
-
-
-def read_gold(path: Path, target: str | None = None, weights: MQMWeights | None = None) -> ScoreColumns:
-    """Read ratings.
-
-    Parameters
-    ----------
-    path : Path
-        A table as in `read_metrics`, perhaps with several rows by output; a ``.seg.score`` file; or MQM ratings as
-        `read_wmt_mqm` takes them.
+    raw : RawTable
+        The table.
+    metric_columns, prior_columns : sequence of str
+        Case-sensitive glob patterns (``*``, ``?``, ``[abc]``, ``[!abc]``) or exact names. Prior columns
+        are score columns too. A column whose name says that people wrote it (rater, human, annotator, gold) is
+        taken by its exact name only, never by a pattern.
     target : str, optional
-        A table's column of ratings; guessed from its name by default.
-    weights : MQMWeights, optional
-        For MQM ratings; default `MQMWeights.wmt`.
+        The rating column, which no pattern may match.
+
+    Raises
+    ------
+    OptionError
+        If a pattern matches no column or matches the target.
+    """
+    options = {"metric_columns": metric_columns, "prior_columns": prior_columns}
+    found: dict[str, set[str]] = {option: set() for option in options}
+    notes = []
+    for option, patterns in options.items():
+        for pattern in patterns:
+            exact = {name for name in raw.columns if pattern in (name, escape(name))}
+            fitting = [name for name in raw.columns if name in exact or fnmatchcase(name, pattern)]
+            names = [name for name in fitting if name in exact or name == target or not _by_people(name)]
+            over = [name for name in fitting if name not in names]
+            _check_match(raw, pattern, names, f"{option} (--{option.replace('_', '-')})", target, over)
+            found[option].update(names)
+            note = f"; {', '.join(map(repr, over))} passed over: people wrote it, and only its exact name takes it"
+            matched = f"{option} pattern {pattern!r} matches {len(names)} of {len(raw.columns)} columns"
+            notes.append(matched + (note if over else ""))
+    every = found["metric_columns"] | found["prior_columns"]
+    return ScoreColumns(
+        names=tuple(name for name in raw.columns if name in every),
+        prior=tuple(name for name in raw.columns if name in found["prior_columns"]),
+        notes=tuple(notes),
+    )
+
+
+def read_numbers(
+    raw: RawTable, names: Sequence[str], advice: str = CORRECT_THE_CELL, *, finite: bool = False
+) -> dict[str, NDArray[np.float64]]:
+    """The numbers of each column, shape (n rows,): NaN where the cell is blank.
+
+    Parameters
+    ----------
+    raw : RawTable
+    names : sequence of str
+        The columns.
+    advice : str
+        The end of the error for a cell that is no number: what is allowed, and what to do.
+    finite : bool
+        Refuse infinities, which are kept otherwise.
 
     Raises
     ------
     DataError
-        As in `read_metrics`; also if no column can be the rating, or if a judge's own scores would be guessed to be.
-    OptionError
-        If `target` or `weights` is given for a file to which it does not apply.
+        If a cell is neither a number nor blank; it names row and column.
     """
-    kind = _gold_kind(path)
-    if kind != "a table" and target is not None:
-        raise OptionError(f"target={target!r} (--target) names a column of a table, and {path} is {kind}: leave it out")
-    if kind != "MQM ratings" and weights is not None:
-        raise OptionError(f"weights (--weights) are for MQM ratings, and {path} is {kind}: leave them out")
-    if kind == "MQM ratings":
-        return _from_mqm(path, weights)
-    if kind == "a score file":
-        return _from_score_files(path, ())
-    raw = open_source(path)
-    column = _label(raw, "rating", GOLD) if target is None else raw.require(target, "target=... (--target)")
-    if target is None and column in BY_JUDGE and set(raw.columns) >= BY_JUDGE:
-        raise DataError(
-            f"{raw.name} holds the scores of a judge (written by `metricsmith mqm`), no ratings: give it first, as "
-            f"SCORES, and the ratings second; target={column!r} (--target) takes it for the gold side all the same"
-        )
-    found = _from_table(raw, {column: column}, rated=True)
-    guess = f"the rating is column {column!r} (name another with target=... or --target)"
-    return found if target is not None else replace(found, notes=(*found.notes, guess))
+    return {name: _numbers(raw, name, advice, finite) for name in names}
 
 
-def with_documents(path: Path, *sides: ScoreColumns) -> list[ScoreColumns]:
-    """The same scores, those of score files with the documents that a file names, a line for each segment.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, has not as many lines as there are segments, or a line is blank.
-    OptionError
-        If no side is a score file.
-    """
-    if not any(BY_POSITION in side.segments for side in sides):
-        raise OptionError(
-            f"documents={str(path)!r} (--documents) is for score files, and segments have labels here: leave it out; "
-            f"name documents in a column {ROLES['document'][0]!r} of the table"
-        )
-    found = []
-    for side in sides:
-        places = side.segments.get(BY_POSITION, ())
-        if places:
-            named = read_documents(path, len(set(places)))
-            if "" in named:
-                raise DataError(
-                    f"{path}, line {named.index('') + 1}: the document is blank; name one by line: fill it in"
-                )
-            side = replace(side, documents=tuple(named[int(place) - 1] for place in places))
-        found.append(side)
-    return found
-
-
-def _gold_kind(path: Path) -> str:
-    if path.name.endswith(".score"):
-        return "a score file"
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; the gold ratings are one file: name it")
-    content = read_bytes(path)
-    first = (unzip(path, content) if path.name.lower().endswith(".gz") else content).partition(b"\n")[0]
-    head = first.decode("utf-8", "replace").strip()
-    if table_suffix(path) in (".jsonl", ".ndjson", ".json"):
-        marked = all(f'"{column}"' in head for column in COLUMNS)
-    else:
-        marked = {"category", "severity"} <= set(head.casefold().split("\t")) and "rater" in head.casefold()
-    return "MQM ratings" if marked else "a table"
-
-
-def _from_mqm(path: Path, weights: MQMWeights | None) -> ScoreColumns:
-    table = read_wmt_mqm(path, weights=weights)
-    rows = table.rows
-    segments = {BY_DOCUMENT: tuple(str(row["group"]) for row in rows)}
-    numbers = tuple(str(row["segment"]) for row in rows)
-    if all(numbers) and _one_segment_each(numbers, segments[BY_DOCUMENT]):
-        segments[BY_SEGMENT] = numbers
-    return ScoreColumns(
-        str(path), table.checksum, {TARGET: table.ratings}, tuple(str(row["system"]) for row in rows), segments,
-        tuple(str(row["doc"]) for row in rows), tuple(str(row["rater"]) for row in rows),
-        tuple(f"{path}, rating {row['id']!r}" for row in rows), table.notes,
-    )  # fmt: skip
-
-
-def _from_score_files(path: Path, names: Sequence[str]) -> ScoreColumns:
-    files = _score_files(path, names)
-    scores: dict[str, dict[str, FloatArray]] = {}
-    digest = hashlib.sha256()
-    length: int | None = None
-    for name, file in files.items():
-        scores[name] = read_scores(file, length=length)
-        length = next(iter(scores[name].values())).size
-        digest.update(read_bytes(file))
-    systems = list(dict.fromkeys(system for found in scores.values() for system in found))
-    blank = np.full(length or 0, math.nan)
-    positions = [str(place) for place in range(1, 1 + (length or 0))]
-    rows = [(system, place) for system in systems for place in positions]
-    return ScoreColumns(
-        str(path), digest.hexdigest()[:16],
-        {name: np.concatenate([found.get(system, blank) for system in systems]) for name, found in scores.items()},
-        tuple(system for system, _ in rows), {BY_POSITION: tuple(place for _, place in rows)},
-        ("",) * len(rows), ("",) * len(rows),
-        tuple(f"{path}, score {place} of {system!r}" for system, place in rows),
-    )  # fmt: skip
-
-
-def _score_files(path: Path, names: Sequence[str]) -> dict[str, Path]:
-    """The files of the metrics wanted, by metric."""
-    if path.is_dir():
-        found = {file.name.removesuffix(SUFFIX): file for file in sorted(path.glob(f"*{SUFFIX}"))}
-        if not found:
-            seen = ", ".join(sorted(entry.name for entry in path.iterdir())[:4]) or "nothing"
-            raise DataError(
-                f"{path} has no file *{SUFFIX}, but {seen}; a folder of score files by segment is needed, such as "
-                f"metric-scores/en-de of mt-metrics-eval: name that, or one file"
-            )
-    elif not path.name.endswith(SUFFIX):
-        raise DataError(
-            f"{path}: scores by segment are needed, in a file that ends in {SUFFIX}; scores by document or system say "
-            f"too little: name the file by segment"
-        )
-    else:
-        found = {path.name.removesuffix(SUFFIX): path}
-    _check_names(names, found, str(path))
-    return {name: file for name, file in found.items() if not names or name in names}
-
-
-def _check_names(names: Sequence[str], known: Collection[str], where: str) -> None:
-    for name in names:
-        if name not in known:
-            raise OptionError(
-                f"{where}: no metric {name!r}{nearest(name, known)}; there are {', '.join(list(known)[:20])}; "
-                f"name some of these with metrics=... (--metric)"
-            )
-
-
-def _metric_columns(raw: RawTable, names: Sequence[str], but: Collection[str]) -> list[str]:
-    allowed = [name for name in raw.columns if name.casefold() not in NO_METRIC and name not in but]
-    _check_names(names, allowed, raw.name)
-    if names:
-        return list(dict.fromkeys(names))
-    found = [name for name in allowed if _holds_numbers(raw.columns[name])]
-    if JUDGED in found:
-        found = [name for name in found if name == JUDGED or name not in BY_JUDGE]
-    if not found:
-        raise DataError(
-            f"{raw.name}: no column of numbers beside the labels; the columns are {', '.join(list(raw.columns)[:20])}: "
-            f"add one with a metric's scores, or name one with metrics=... (--metric)"
-        )
-    return found
-
-
-def _holds_numbers(cells: Sequence[Any]) -> bool:
-    """Whether most of the cells that are not blank are numbers."""
-    given = [_is_number(cell) for cell in cells if not is_blank(cell)]
-    return sum(given) > len(given) / 2
-
-
-def _is_number(cell: Any) -> bool:
-    try:
-        cell_number(cell)
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
-def _from_table(raw: RawTable, titles: Mapping[str, str], *, rated: bool) -> ScoreColumns:
-    systems = _labels(raw, _label(raw, "system", ROLES["system"]), "system")
-    segment = _label(raw, "segment", ROLES["segment"])
-    numbers = _labels(raw, segment, "segment")
-    document = _optional(raw, "document", (*titles, segment))
-    rater = _optional(raw, "rater", tuple(titles)) if rated else None
-    documents = _texts(raw, document) if document else ("",) * len(raw)
-    alone = _one_segment_each(numbers, documents)
-    if document and not alone and "" in documents:
-        raise DataError(
-            f"{raw.place(documents.index(''), document)}: the document is blank, and numbers of segments begin anew in "
-            f"each document: fill it in"
-        )
-    segments = {BY_SEGMENT: numbers} if alone else {}
-    if all(documents):
-        segments[BY_DOCUMENT] = tuple(map(":".join, zip(documents, numbers, strict=True)))
-    return ScoreColumns(
-        raw.name, raw.checksum, {title: _numbers(raw, name) for name, title in titles.items()}, systems, segments,
-        documents, _texts(raw, rater) if rater else ("",) * len(raw), tuple(map(raw.place, range(len(raw)))), raw.notes,
-    )  # fmt: skip
-
-
-def _one_segment_each(numbers: Sequence[str], documents: Sequence[str]) -> bool:
-    """Whether a number is one segment everywhere."""
-    return len(set(zip(numbers, documents, strict=True))) == len(set(numbers))
-
-
-def _label(raw: RawTable, role: str, names: Sequence[str]) -> str:
-    found = _first(raw, names)
-    if found is None:
-        likely = next((hint for name in raw.columns if (hint := nearest(name.casefold(), names[:3]))), "")
-        raise DataError(
-            f"{raw.name}: no column of the {role}s; the columns are {', '.join(list(raw.columns)[:20])}{likely}; "
-            f"recognised are {', '.join(names[:8])}: rename yours"
-            + (", or name it with target=... (--target)" if role == "rating" else "")
-        )
-    return found
-
-
-def _optional(raw: RawTable, role: str, taken: Collection[str]) -> str | None:
-    return _first(raw, [name for name in ROLES[role] if name not in taken])
-
-
-def _first(raw: RawTable, names: Sequence[str]) -> str | None:
-    """The table's column that has the first of these names, in any case."""
-    folded = {name.casefold(): name for name in reversed(raw.columns)}
-    return next((folded[name] for name in names if name in folded), None)
-
-
-def _texts(raw: RawTable, column: str) -> tuple[str, ...]:
-    return tuple(cell_text(cell).strip() for cell in raw.columns[column])
-
-
-def _labels(raw: RawTable, column: str, role: str) -> tuple[str, ...]:
-    texts = _texts(raw, column)
-    if "" in texts:
-        raise DataError(f"{raw.place(texts.index(''), column)}: the {role} is blank; every row needs one: fill it in")
-    return texts
-
-
-def _numbers(raw: RawTable, column: str) -> FloatArray:
+def _numbers(raw: RawTable, column: str, advice: str, finite: bool) -> NDArray[np.float64]:
+    cells = raw.columns[column]
+    if not any(isinstance(cell, str) and "_" in cell for cell in cells):
+        try:
+            values = np.array(cells, dtype=float)
+        except (TypeError, ValueError, OverflowError):  # blank cells or words, which are read one by one
+            values = np.empty(0)
+        if values.shape == (len(raw),) and not (finite and np.isinf(values).any()):
+            return values
     values = np.empty(len(raw))
-    for index, cell in enumerate(raw.columns[column]):
+    for index, cell in enumerate(cells):
         try:
             values[index] = cell_number(cell)
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             raise DataError(
-                f"{raw.place(index, column)}: {cell_text(cell)[:60]!r} is not a number; scores are numbers, or blank "
-                f"cells: correct the cell, or choose other columns with metrics=... or target=... (--metric, --target)"
+                f"{raw.place(index, column)}: {cell_text(cell)[:60]!r} is not a number; {advice}"
             ) from error
-        if math.isinf(values[index]):
+        if finite and math.isinf(values[index]):
             raise DataError(f"{raw.place(index, column)}: an infinite score; leave the cell blank if there is none")
     return values
+
+
+def _by_people(name: str) -> bool:
+    normal = normal_name(name)
+    words = re.split(r"[_\d]+", normal)
+    # A metric may be called after the gold texts that it is given ("SUPERT-Golden"); what begins with the word, or has
+    # it beside a rating's usual names only ("score_gold"), is gold itself.
+    gold = words[0] in _GOLD or (not _GOLD.isdisjoint(words) and {*words} <= {*SYNONYMS["target"], *_GOLD, ""})
+    return normal in SYNONYMS["rater"] or not _PEOPLE.isdisjoint(words) or gold
+
+
+def _check_match(
+    raw: RawTable, pattern: str, names: Sequence[str], option: str, target: str | None, over: Sequence[str]
+) -> None:
+    if not names and over:
+        raise OptionError(
+            f"{raw.name}: the pattern {pattern!r} of {option} matches only columns that people wrote "
+            f"({', '.join(over[:12])}{', ...' if len(over) > 12 else ''}), which a pattern never takes: give the exact "
+            f"name of each that is meant as a score"
+        )
+    if not names:
+        raise OptionError(
+            f"{raw.name}: the pattern {pattern!r} of {option} matches none of the {len(raw.columns)} "
+            f"columns{nearest(pattern, raw.columns)}; patterns are case-sensitive and must fit the whole name, "
+            f"columns are {', '.join(list(raw.columns)[:12])}{', ...' if len(raw.columns) > 12 else ''}: change the "
+            f"pattern"
+        )
+    if target is not None and target in names:
+        raise OptionError(
+            f"{raw.name}: the pattern {pattern!r} of {option} matches the target column {target!r}; a rating cannot "
+            f"predict itself: narrow the pattern so that it matches scores only"
+        )

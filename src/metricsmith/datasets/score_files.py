@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from metricsmith.datasets.sources import read_bytes
 from metricsmith.errors import DataError, OptionError, nearest
 
 __all__ = [
-    "FloatArray", "by_system", "check_free", "check_name", "check_scores", "read_documents", "read_lines",
-    "read_scores", "write_scores",
+    "FloatArray", "by_system", "check_free", "check_name", "check_scores", "numbered", "pivot", "read_documents",
+    "read_lines", "read_scores", "write_scores",
 ]  # fmt: skip
 
 FloatArray = NDArray[np.float64]
@@ -58,7 +59,16 @@ def read_scores(
                 f"{path}, line {number}: {len(cells)} fields, seen {line[:40]!r}; a system and a score are needed "
                 f"(files by domain are not read): correct the line"
             )
-        columns.setdefault(cells[0], []).append(_score(path, number, cells[1]))
+        try:
+            score = math.nan if cells[1] == "None" else float(cells[1])
+        except ValueError:
+            score = math.inf
+        if not math.isfinite(score) and cells[1] != "None":
+            raise DataError(
+                f"{path}, line {number}: the score {cells[1]!r} is no finite number; allowed are numbers and None: "
+                f"correct it"
+            )
+        columns.setdefault(cells[0], []).append(score)
     if not columns:
         raise DataError(f"{path} is empty; lines of system and score are needed: check the file")
     scores = {system: np.array(values, dtype=float) for system, values in columns.items()}
@@ -106,7 +116,7 @@ def write_scores(path: str | os.PathLike[str], scores: Mapping[str, ArrayLike], 
 def by_system(
     rows: Sequence[Mapping[str, Any]], values: Sequence[float | None] | FloatArray, segments: Sequence[str]
 ) -> dict[str, FloatArray]:
-    """Numbers of rows as one array for each system: what a score file holds.
+    """Numbers of rows as one array for each system, as a score file holds them.
 
     Several numbers of one segment, such as those of several raters, become their mean.
 
@@ -131,24 +141,50 @@ def by_system(
     """
     if len(rows) != len(values):
         raise DataError(f"{len(values)} values for {len(rows)} rows: give one by row, NaN where there is none")
-    index = {segment: place for place, segment in enumerate(segments)}
-    cells: dict[str, dict[int, list[float]]] = {}
-    for row, value in zip(rows, values, strict=True):
-        group = str(row["group"])
-        if group not in index:
+    groups, names = ([str(row[label]) for row in rows] for label in ("group", "system"))
+    order = dict.fromkeys(segments)
+    for group in groups:
+        if group not in order:
             raise DataError(
-                f"the segment {group!r} is not in the test set{nearest(group, index)}: give rows of this test set, or "
+                f"the segment {group!r} is not in the test set{nearest(group, order)}: give rows of this test set, or "
                 f"its segments"
             )
-        places = cells.setdefault(str(row["system"]), {})
-        if value is not None and not math.isnan(value):
-            places.setdefault(index[group], []).append(float(value))
-    return {
-        system: np.array(
-            [math.fsum(places[place]) / len(places[place]) if place in places else math.nan for place in index.values()]
-        )
-        for system, places in cells.items()
-    }
+    systems = list(dict.fromkeys(names))
+    return dict(zip(systems, pivot(names, groups, values, systems, order), strict=True))
+
+
+def pivot(
+    systems: Sequence[str],
+    segments: Sequence[str],
+    values: Sequence[float | None] | FloatArray,
+    of_systems: Iterable[str],
+    of_segments: Iterable[str],
+) -> FloatArray:
+    """Lay a long table out as a matrix, systems by segments.
+
+    Parameters
+    ----------
+    systems, segments : sequence of str, length n
+        The place of each number.
+    values : sequence of float or None, shape (n,)
+        NaN and None are missing.
+    of_systems, of_segments : iterable of str, lengths k and m
+        The rows and columns of the matrix, in order, without repetition. Numbers of others are left out.
+
+    Returns
+    -------
+    float array, shape (k, m)
+        The mean of the numbers of each cell, NaN where there is none.
+    """
+    row_of, column_of = ({name: place for place, name in enumerate(names)} for names in (of_systems, of_segments))
+    cells: dict[tuple[int, int], list[float]] = {}
+    for system, segment, value in zip(systems, segments, values, strict=True):
+        if value is not None and not math.isnan(value) and system in row_of and segment in column_of:
+            cells.setdefault((row_of[system], column_of[segment]), []).append(float(value))
+    matrix = np.full((len(row_of), len(column_of)), math.nan)
+    for place, numbers in cells.items():
+        matrix[place] = math.fsum(numbers) / len(numbers)
+    return matrix
 
 
 def read_lines(path: Path, count: int | None = None) -> tuple[str, ...]:
@@ -184,6 +220,16 @@ def read_documents(path: Path, count: int) -> tuple[str, ...]:
     return tuple(last if len(set(last)) == len(set(whole)) else whole)
 
 
+def numbered(documents: Iterable[str]) -> list[tuple[str, int]]:
+    """The document of each segment, and the segment's number in it, from 1."""
+    seen: Counter[str] = Counter()
+    places = []
+    for document in documents:
+        seen[document] += 1
+        places.append((document, seen[document]))
+    return places
+
+
 def check_scores(
     what: str, scores: Mapping[str, FloatArray], length: int, systems: Sequence[str] | Mapping[str, Any]
 ) -> None:
@@ -202,7 +248,7 @@ def check_scores(
 
 
 def check_name(name: str) -> None:
-    """Refuse, with an `OptionError`, what cannot be the name of a system or metric."""
+    """Refuse, with an `OptionError`, a text that cannot be the name of a system or metric."""
     if not name or any(char.isspace() or char == "/" for char in name):
         raise OptionError(f"the name {name!r} cannot stand in a score file: no white space or slashes, and not empty")
 
@@ -211,17 +257,3 @@ def check_free(path: Path, overwrite: bool) -> None:
     """Refuse a path that is taken, with a `DataError`, unless it may be replaced."""
     if path.exists() and not overwrite:
         raise DataError(f"{path} exists; it may hold somebody's scores: choose another name, or pass overwrite=True")
-
-
-def _score(path: Path, number: int, cell: str) -> float:
-    if cell == "None":
-        return math.nan
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise DataError(
-            f"{path}, line {number}: the score {cell!r} is no finite number; allowed are numbers and None: correct it"
-        )
-    return value

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from metricsmith.datasets.score_columns import (
+from metricsmith.datasets.long_tables import (
     BY_DOCUMENT,
     BY_POSITION,
     BY_SEGMENT,
-    ScoreColumns,
+    LongTable,
     read_gold,
     read_metrics,
     with_documents,
 )
-from metricsmith.datasets.score_files import FloatArray
+from metricsmith.datasets.score_files import FloatArray, pivot
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.evaluation import mean_rating
 from metricsmith.mqm import MQMWeights
 
 __all__ = ["ScoreMatrices", "read_score_matrices"]
 
+WHOLE = re.compile(r"[0-9]+")
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreMatrices:
-    """What metrics and people say about the outputs of k systems on n segments; higher is better on all sides.
+    """Scores of metrics and people for the outputs of k systems on n segments; higher is better on all sides.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ class ScoreMatrices:
     sources : dict of str to str
         The name and checksum of each file, under ``scores`` and ``gold``.
     notes : tuple of str
-        What was guessed, how segments were matched, and everything that was left out.
+        Everything that was guessed or left out, and how segments were matched.
     """
 
     metrics: dict[str, FloatArray] = field(repr=False)
@@ -75,7 +77,7 @@ def read_score_matrices(
     without: Sequence[str] = (),
     documents: str | os.PathLike[str] | None = None,
 ) -> ScoreMatrices:
-    """Read both files and lay them side by side.
+    """Read scores and ratings of the same outputs, and lay them side by side as matrices.
 
     Segments are matched by document and number or by number alone, whichever has more in common. A score file has no
     labels: its i-th score of a system belongs to the i-th segment of the other side, by number if all are whole
@@ -112,63 +114,65 @@ def read_score_matrices(
     OptionError
         If a name is unknown, or `documents` is given and neither side is a score file.
     """
-    rated = read_gold(Path(gold), target, weights)
-    (rating,) = rated.columns
+    rated_table = read_gold(Path(gold), target, weights)
+    (rating,) = rated_table.columns
     same = os.path.realpath(scores) == os.path.realpath(gold)
-    scored = read_metrics(Path(scores), metrics, but=(rating,) if same else ())
-    turned = _turned(scored.columns, rating, lower_is_better)
+    scored_table = read_metrics(Path(scores), metrics, but=(rating,) if same else ())
+    turned = _turned(scored_table.columns, rating, lower_is_better)
     if documents is not None:
-        scored, rated = with_documents(Path(documents), scored, rated)
-    _check_systems({*scored.systems, *rated.systems}, without)
-    scored, rated, matching = _matched(scored, rated)
-    frame, left_out = _frame(scored, rated, rating, without)
-    _check_single(scored, frame)
-    _check_raters(rated, rated.columns[rating], frame)
-    slots = _by_slot(rated, rated.columns[rating] * turned[rating], frame)
-    ratings = mean_rating(list(slots.values()))
-    most = int(np.sum([~np.isnan(matrix) for matrix in slots.values()], axis=0).max())
+        scored_table, rated_table = with_documents(Path(documents), scored_table, rated_table)
+    _check_systems({*scored_table.systems, *rated_table.systems}, without)
+    scored, rated, matching = _matched(scored_table, rated_table)
+    given = rated_table.columns[rating]
+    systems, segments, left_out = _common(scored, rated, given, without)
+    _check_single(scored, systems)
+    _check_raters(rated, given, systems)
+    slots = _slots(rated)
+    raters = {
+        f"slot {slot}": rated.pivot(np.where(slots == slot, given * turned[rating], math.nan), systems, segments)
+        for slot in range(int(slots.max()) + 1)
+    }
+    most = int(np.sum([~np.isnan(matrix) for matrix in raters.values()], axis=0).max())
+    ratings = mean_rating(list(raters.values()))
+    matrices = {
+        name: scored.pivot(values * turned[name], systems, segments) for name, values in scored_table.columns.items()
+    }
     return ScoreMatrices(
-        metrics={name: frame.mean(scored, values * turned[name]) for name, values in scored.columns.items()},
+        metrics=matrices,
         gold=ratings,
-        raters=slots if most > 1 else {},
+        raters=raters if most > 1 else {},
         target=rating,
-        systems=tuple(frame.systems),
-        segments=tuple(frame.segments),
-        documents=_documents(scored, rated, frame),
-        sources={"scores": _source(scored), "gold": _source(rated)},
+        systems=systems,
+        segments=segments,
+        documents=_documents(scored, rated, segments),
+        sources={
+            name: f"{Path(side.name).name} sha256:{side.checksum}"
+            for name, side in (("scores", scored_table), ("gold", rated_table))
+        },
         notes=(
-            *scored.notes, *rated.notes, matching, *left_out,
+            *scored_table.notes, *rated_table.notes, matching, *left_out,
             *([f"the rating is the mean of an output's ratings, {most} at most"] if most > 1 else []),
             *(f"{name}: lower is better, so its sign is turned round" for name in dict.fromkeys(lower_is_better)),
-            *_gaps(scored, frame, ratings),
+            *_gaps(matrices, ratings),
         ),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
-    """Which system is which row of a matrix, and which segment which column."""
+class _Side:
+    """A long table with the name that each row's segment has on both sides."""
 
-    systems: Mapping[str, int]
-    segments: Mapping[str, int]
+    table: LongTable
+    segments: tuple[str, ...]
 
-    def mean(self, side: ScoreColumns, values: FloatArray, only: NDArray[np.bool_] | None = None) -> FloatArray:
-        """The mean of the numbers of each cell, NaN where there is none, shape (k, n)."""
-        cells: dict[tuple[int, int], list[float]] = {}
-        (labels,) = side.segments.values()
-        for index, (system, segment) in enumerate(zip(side.systems, labels, strict=True)):
-            if system in self.systems and segment in self.segments and (only is None or only[index]):
-                cells.setdefault((self.systems[system], self.segments[segment]), []).append(float(values[index]))
-        matrix = np.full((len(self.systems), len(self.segments)), math.nan)
-        for place, numbers in cells.items():
-            given = [number for number in numbers if not math.isnan(number)]
-            if given:
-                matrix[place] = math.fsum(given) / len(given)
-        return matrix
+    @property
+    def outputs(self) -> list[tuple[str, str]]:
+        """The system and the segment of each row."""
+        return list(zip(self.table.systems, self.segments, strict=True))
 
-
-def _source(side: ScoreColumns) -> str:
-    return f"{Path(side.name).name} sha256:{side.checksum}"
+    def pivot(self, values: FloatArray, systems: Iterable[str], segments: Iterable[str]) -> FloatArray:
+        """Numbers of the rows as a matrix, shape (k, n)."""
+        return pivot(self.table.systems, self.segments, values, systems, segments)
 
 
 def _turned(metrics: Collection[str], rating: str, lower_is_better: Sequence[str]) -> dict[str, int]:
@@ -196,84 +200,54 @@ def _check_systems(known: Collection[str], without: Sequence[str]) -> None:
             )
 
 
-def _matched(scored: ScoreColumns, rated: ScoreColumns) -> tuple[ScoreColumns, ScoreColumns, str]:
-    """Both sides with one label by segment, which mean the same, and how they were found."""
-    positional = [BY_POSITION in side.segments for side in (scored, rated)]
-    if any(positional):
-        scored, rated = (_by_position(side) for side in (scored, rated))
-        counts = [len(set(side.segments[BY_POSITION])) for side in (scored, rated)]
-        if counts[0] != counts[1]:
+def _matched(scored: LongTable, rated: LongTable) -> tuple[_Side, _Side, str]:
+    """Both sides with the same names of segments, and a note on how these were found."""
+    if BY_POSITION in scored.segments or BY_POSITION in rated.segments:
+        own, other = _positions(scored), _positions(rated)
+        if len(set(own)) != len(set(other)):
             raise DataError(
-                f"{scored.name} has {counts[0]} segments, {rated.name} has {counts[1]}; scores without labels belong "
-                f"to segments by their position, so that the numbers must be equal: give both for the same segments, "
-                f"or tables with a column of segments"
+                f"{scored.name} has {len(set(own))} segments, {rated.name} has {len(set(other))}; scores without "
+                f"labels belong to segments by their position, so that the numbers must be equal: give both for the "
+                f"same segments, or tables with a column of segments"
             )
-        return scored, rated, "segments were matched by position"
+        return _Side(scored, own), _Side(rated, other), "segments were matched by position"
     pairs = [(BY_DOCUMENT, BY_DOCUMENT), (BY_SEGMENT, BY_SEGMENT), (BY_SEGMENT, BY_DOCUMENT), (BY_DOCUMENT, BY_SEGMENT)]
     possible = [(own, other) for own, other in pairs if own in scored.segments and other in rated.segments]
     shared = [len(set(scored.segments[own]) & set(rated.segments[other])) for own, other in possible]
-    own, other = possible[shared.index(max(shared))]
     if not max(shared):
         seen = [", ".join(list(dict.fromkeys(next(iter(side.segments.values()))))[:3]) for side in (scored, rated)]
         raise DataError(
             f"{scored.name} and {rated.name} have no segment in common: the one has {seen[0]} ..., the other {seen[1]} "
             f"...; label them alike, and give the document where numbers begin anew in each"
         )
-    _check_first(scored, own, rated, other)
-    how = f"by {own}" if own == other else f"by {own} in the scores and by {other} in the gold ratings"
-    return (
-        replace(scored, segments={own: scored.segments[own]}), replace(rated, segments={other: rated.segments[other]}),
-        f"segments were matched {how}",
-    )  # fmt: skip
+    own_kind, other_kind = possible[shared.index(max(shared))]
+    sides = _Side(scored, scored.segments[own_kind]), _Side(rated, rated.segments[other_kind])
+    _check_first(*sides)
+    how = own_kind if own_kind == other_kind else f"{own_kind} in the scores and by {other_kind} in the gold ratings"
+    return *sides, f"segments were matched by {how}"
 
 
-def _check_first(scored: ScoreColumns, own: str, rated: ScoreColumns, other: str) -> None:
-    """Refuse segments that are numbered from 0 on one side and from 1 on the other, as many in each document."""
-    ends = [_ends(side.segments[kind]) for side, kind in ((scored, own), (rated, other))]
-    shared = ends[0].keys() & ends[1].keys()
-    for (low, other_low), names in (((0, 1), (scored, rated)), ((1, 0), (rated, scored))):
-        if shared and all(
-            (ends[0][name][0], ends[1][name][0]) == (low, other_low)
-            and ends[0][name][1] - low == ends[1][name][1] - other_low
-            for name in shared
-        ):
-            raise DataError(
-                f"{names[0].name} numbers segments from 0, {names[1].name} from 1, and both have as many: scores would "
-                f"be laid beside the ratings of the next segment; number both alike"
-            )
-
-
-def _ends(labels: Collection[str]) -> dict[str, tuple[int, int]]:
-    """The lowest and highest number of the segments of each document; none unless all are whole numbers."""
-    parts = [label.rpartition(":")[::2] for label in set(labels)]
-    numbers: dict[str, list[int]] = {}
-    for document, number in parts:
-        if not _is_whole(number):
-            return {}
-        numbers.setdefault(document, []).append(int(number))
-    return {document: (min(those), max(those)) for document, those in numbers.items()}
-
-
-def _is_whole(label: str) -> bool:
-    return label.isascii() and label.isdigit()
-
-
-def _by_position(side: ScoreColumns) -> ScoreColumns:
+def _positions(side: LongTable) -> tuple[str, ...]:
+    """The place of each row's segment, from 1: by number if all are whole numbers, else in the order of the file."""
     if BY_POSITION in side.segments:
-        return side
+        return side.segments[BY_POSITION]
     labels = side.segments.get(BY_SEGMENT, side.segments.get(BY_DOCUMENT, ()))
     names = list(dict.fromkeys(labels))
-    counted = all(_is_whole(name) for name in names)
-    if counted:
+    if counted := all(map(WHOLE.fullmatch, names)):
         names.sort(key=int)
-    places = {name: place for place, name in enumerate(names, 1)}
+    place_of = {name: place for place, name in enumerate(names, 1)}
+    places = [place_of[label] for label in labels]
     if not counted:
-        _check_order(side, [places[label] for label in labels])
-    return replace(side, segments={BY_POSITION: tuple(str(places[label]) for label in labels)})
+        _check_order(side, places)
+    return tuple(map(str, places))
 
 
-def _check_order(side: ScoreColumns, places: Sequence[int]) -> None:
-    """Refuse segments that stand in another order for one system, or in a second pass over them, than for another."""
+def _check_order(side: LongTable, places: Sequence[int]) -> None:
+    """Refuse rows whose segments do not stand in one order for every system and every rater.
+
+    A segment that a system has already begins the pass of the next rater. Within a pass places must rise, as scores
+    without labels can only be matched by their order.
+    """
     passes: dict[str, dict[int, None]] = {}
     for index, (system, place) in enumerate(zip(side.systems, places, strict=True)):
         own = passes.setdefault(system, {})
@@ -288,109 +262,138 @@ def _check_order(side: ScoreColumns, places: Sequence[int]) -> None:
         own[place] = None
 
 
-def _frame(
-    scored: ScoreColumns, rated: ScoreColumns, rating: str, without: Sequence[str]
-) -> tuple[_Frame, tuple[str, ...]]:
-    """Systems and segments that both sides have, in the order of the gold side, and what was left out."""
-    (own,), (labels,) = scored.segments.values(), rated.segments.values()
-    given = ~np.isnan(rated.columns[rating])
-    judged = dict.fromkeys(system for system, there in zip(rated.systems, given, strict=True) if there)
-    systems = [system for system in judged if system in set(scored.systems) and system not in without]
-    rated_only = [system for system in judged if system not in set(scored.systems)]
-    scored_only = [system for system in dict.fromkeys(scored.systems) if system not in judged]
+def _check_first(scored: _Side, rated: _Side) -> None:
+    """Refuse segments that are numbered from 0 on one side and from 1 on the other, as many in each document.
+
+    Most numbers would match, each score beside the rating of the next segment.
+    """
+    own, other = _ends(scored.segments), _ends(rated.segments)
+    shared = [(own[document], other[document]) for document in own.keys() & other.keys()]
+    if any(ends[1] - ends[0] != those[1] - those[0] for ends, those in shared):
+        return
+    first = {(ends[0], those[0]) for ends, those in shared}
+    if first in ({(0, 1)}, {(1, 0)}):
+        from_0, from_1 = (scored, rated) if first == {(0, 1)} else (rated, scored)
+        raise DataError(
+            f"{from_0.table.name} numbers segments from 0, {from_1.table.name} from 1, and both have as many: scores "
+            f"would be laid beside the ratings of the next segment; number both alike"
+        )
+
+
+def _ends(labels: Collection[str]) -> dict[str, tuple[int, int]]:
+    """The lowest and highest number of the segments of each document; none unless all are whole numbers."""
+    numbers: dict[str, list[int]] = {}
+    for label in set(labels):
+        document, _, number = label.rpartition(":")
+        if not WHOLE.fullmatch(number):
+            return {}
+        numbers.setdefault(document, []).append(int(number))
+    return {document: (min(those), max(those)) for document, those in numbers.items()}
+
+
+def _common(
+    scored: _Side, rated: _Side, ratings: FloatArray, without: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], list[str]]:
+    """Systems and segments that both sides have, in the order of the gold side, and notes on what was left out."""
+    answered = [output for output, value in zip(rated.outputs, ratings, strict=True) if not math.isnan(value)]
+    judged, known = dict.fromkeys(system for system, _ in answered), dict.fromkeys(scored.table.systems)
+    systems = tuple(system for system in judged if system in known and system not in without)
     if len(systems) < 2:
         raise DataError(
-            f"{'one system has' if systems else 'no system has'} scores in {scored.name} and ratings in {rated.name}, "
-            f"and two are needed, since systems are compared; the scores are of "
-            f"{', '.join(dict.fromkeys(scored.systems))[:200]}, the ratings of {', '.join(judged)[:200] or 'none'}: "
-            f"give the scores of another system too, and name the systems alike"
+            f"{'one system has' if systems else 'no system has'} scores in {scored.table.name} and ratings in "
+            f"{rated.table.name}, and two are needed, since systems are compared; the scores are of "
+            f"{', '.join(known)[:200]}, the ratings of {', '.join(judged)[:200] or 'none'}: give the scores of another "
+            f"system too, and name the systems alike"
         )
-    kept = set(systems)
-    known = {label for system, label in zip(scored.systems, own, strict=True) if system in kept}
-    asked = dict.fromkeys(
-        label for system, label, there in zip(rated.systems, labels, given, strict=True) if there and system in kept
+    asked, there = (
+        dict.fromkeys(segment for system, segment in outputs if system in systems)
+        for outputs in (answered, scored.outputs)
     )
-    segments = [label for label in asked if label in known]
+    segments = tuple(segment for segment in asked if segment in there)
     if not segments:
         raise DataError(
-            f"{scored.name} and {rated.name} have no segment in common for {', '.join(systems)[:200]}: label segments "
-            f"alike"
+            f"{scored.table.name} and {rated.table.name} have no segment in common for {', '.join(systems)[:200]}: "
+            f"label segments alike"
         )
-    apart = {"without scores": rated_only, "without ratings": scored_only}
-    named = {why: [name for name in names if name not in without] for why, names in apart.items()}
-    named["on request"] = list(dict.fromkeys(without))
-    notes = [f"systems left out, {why}: {', '.join(names)}" for why, names in named.items() if names]
-    for count, what in ((len(asked) - len(segments), "scores"), (len(known) - len(segments), "ratings")):
-        if count:
-            notes.append(f"segments left out, without {what}: {count}")
-    index = {name: place for place, name in enumerate(systems)}
-    return _Frame(index, {label: place for place, label in enumerate(segments)}), tuple(notes)
+    left_out = {
+        "without scores": [name for name in judged if name not in known and name not in without],
+        "without ratings": [name for name in known if name not in judged and name not in without],
+        "on request": list(dict.fromkeys(without)),
+    }
+    notes = [f"systems left out, {why}: {', '.join(names)}" for why, names in left_out.items() if names]
+    for names, what in ((asked, "scores"), (there, "ratings")):
+        if len(names) > len(segments):
+            notes.append(f"segments left out, without {what}: {len(names) - len(segments)}")
+    return systems, segments, notes
 
 
-def _check_single(scored: ScoreColumns, frame: _Frame) -> None:
+def _check_single(scored: _Side, systems: Collection[str]) -> None:
     """Refuse two rows of scores of one output."""
-    (labels,) = scored.segments.values()
-    first: dict[tuple[str, str], int] = {}
-    for index, cell in enumerate(zip(scored.systems, labels, strict=True)):
-        if cell[0] in frame.systems and first.setdefault(cell, index) != index:
-            raise DataError(
-                f"{scored.places[index]}: {cell[0]!r} has scores of segment {cell[1]!r} already "
-                f"({scored.places[first[cell]]}); one row by output is allowed: join repeated runs first, or tell "
-                f"segments apart by a column of documents"
-            )
+    again = _repeated(output if output[0] in systems else None for output in scored.outputs)
+    if again is not None:
+        (system, segment), (first, second) = scored.outputs[again[0]], (scored.table.places[place] for place in again)
+        raise DataError(
+            f"{second}: {system!r} has scores of segment {segment!r} already ({first}); one row by output is allowed: "
+            f"join repeated runs first, or tell segments apart by a column of documents"
+        )
 
 
-def _check_raters(rated: ScoreColumns, values: FloatArray, frame: _Frame) -> None:
+def _check_raters(rated: _Side, ratings: FloatArray, systems: Collection[str]) -> None:
     """Refuse two ratings of one output by one rater, if raters are known."""
-    if not all(rated.raters):
+    if not all(rated.table.raters):
         return
-    (labels,) = rated.segments.values()
-    first: dict[tuple[str, str, str], int] = {}
-    for index, key in enumerate(zip(rated.systems, labels, rated.raters, strict=True)):
-        counts = key[0] in frame.systems and not math.isnan(values[index])
-        if counts and first.setdefault(key, index) != index:
-            raise DataError(
-                f"{rated.places[index]}: {key[2]!r} rated {key[0]!r} on segment {key[1]!r} already "
-                f"({rated.places[first[key]]}); one row by output and rater is allowed: join the two, or tell segments "
-                f"apart by a column of documents"
-            )
+    keys = list(zip(rated.outputs, rated.table.raters, strict=True))
+    again = _repeated(
+        key if key[0][0] in systems and not math.isnan(value) else None
+        for key, value in zip(keys, ratings, strict=True)
+    )
+    if again is not None:
+        ((system, segment), rater), (first, second) = keys[again[0]], (rated.table.places[place] for place in again)
+        raise DataError(
+            f"{second}: {rater!r} rated {system!r} on segment {segment!r} already ({first}); one row by output and "
+            f"rater is allowed: join the two, or tell segments apart by a column of documents"
+        )
 
 
-def _slots(rated: ScoreColumns) -> NDArray[np.int64]:
-    """Which of its segment's raters made each row, from 0; of its output's rows where raters have no names."""
-    (labels,) = rated.segments.values()
-    named = all(rated.raters)
+def _repeated(keys: Iterable[Hashable]) -> tuple[int, int] | None:
+    """The places of a key and of its first repetition; None stands for a row that has no key."""
+    first: dict[Hashable, int] = {}
+    for place, key in enumerate(keys):
+        if key is not None and first.setdefault(key, place) != place:
+            return first[key], place
+    return None
+
+
+def _slots(rated: _Side) -> FloatArray:
+    """The rater of each row as a number from 0, in the order of its segment's raters.
+
+    Raters without names are counted within each output.
+    """
+    named = all(rated.table.raters)
     orders: dict[object, dict[object, int]] = {}
     slots = []
-    for index, (system, segment) in enumerate(zip(rated.systems, labels, strict=True)):
-        order = orders.setdefault(segment if named else (system, segment), {})
-        slots.append(order.setdefault(rated.raters[index] if named else index, len(order)))
-    return np.array(slots, dtype=np.int64)
+    for index, output in enumerate(rated.outputs):
+        order = orders.setdefault(output[1] if named else output, {})
+        slots.append(order.setdefault(rated.table.raters[index] if named else index, len(order)))
+    return np.array(slots, dtype=float)
 
 
-def _by_slot(rated: ScoreColumns, values: FloatArray, frame: _Frame) -> dict[str, FloatArray]:
-    """The ratings of each segment's first rater, of its second, and so on."""
-    slots = _slots(rated)
-    return {f"slot {slot}": frame.mean(rated, values, slots == slot) for slot in range(int(slots.max()) + 1)}
-
-
-def _documents(scored: ScoreColumns, rated: ScoreColumns, frame: _Frame) -> tuple[str, ...]:
+def _documents(scored: _Side, rated: _Side, segments: Sequence[str]) -> tuple[str, ...]:
     """The document of each segment, as the gold side says or else the other; empty if one is not known."""
     known: dict[str, str] = {}
     for side in (rated, scored):
-        (labels,) = side.segments.values()
-        for label, document in zip(labels, side.documents, strict=True):
+        for segment, document in zip(side.segments, side.table.documents, strict=True):
             if document:
-                known.setdefault(label, document)
-    return tuple(known[label] for label in frame.segments) if known.keys() >= frame.segments.keys() else ()
+                known.setdefault(segment, document)
+    return tuple(known[segment] for segment in segments) if known.keys() >= set(segments) else ()
 
 
-def _gaps(scored: ScoreColumns, frame: _Frame, gold: FloatArray) -> list[str]:
+def _gaps(metrics: Mapping[str, FloatArray], gold: FloatArray) -> list[str]:
     """A note for gold, and one for every metric, that lacks cells."""
     rated = ~np.isnan(gold)
     notes = [] if rated.all() else [f"outputs without a rating, which take no part: {(~rated).sum()} of {gold.size}"]
-    for name, values in scored.columns.items():
-        missing = int((rated & np.isnan(frame.mean(scored, values))).sum())
+    for name, values in metrics.items():
+        missing = int((rated & np.isnan(values)).sum())
         if missing:
             notes.append(f"{name}: no score for {missing} of {rated.sum()} rated outputs")
     return notes

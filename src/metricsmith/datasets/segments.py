@@ -14,7 +14,7 @@ import dspy
 
 from metricsmith.datasets.cells import cell_text
 from metricsmith.datasets.formats import table_suffix
-from metricsmith.datasets.score_files import read_documents, read_lines
+from metricsmith.datasets.score_files import numbered, read_documents, read_lines
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.metric import make_row
@@ -31,7 +31,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "segment": ("doc_seg_id", "segment", "segment_id", "seg_id"),
     "reference": ("reference", "references", "ref"),
 }
-"""What a table's columns stand for, and the names by which they are known; source and translation are needed."""
+"""The roles of a table's columns, and the names by which they are known; source and translation are needed."""
 
 
 @dataclass(frozen=True)
@@ -154,11 +154,7 @@ def _from_lines(source: Path, targets: Sequence[Path], documents: str | os.PathL
     of_line = [source.stem] * len(lines)
     if documents is not None:
         of_line = [name or source.stem for name in read_documents(Path(documents), len(lines))]
-    places: list[tuple[str, int]] = []
-    seen: Counter[str] = Counter()
-    for document in of_line:
-        seen[document] += 1
-        places.append((document, seen[document]))
+    places = numbered(of_line)
     sources: dict[str, dict[int, str]] = {}
     for (document, number), line in zip(places, lines, strict=True):
         sources.setdefault(document, {})[number] = line

@@ -1,4 +1,4 @@
-"""Where rows come from: a file, a data frame, a Hugging Face data set or a hub id -> one `RawTable`."""
+"""A file, a data frame, a Hugging Face data set or a hub id -> one `RawTable`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from metricsmith.datasets.cells import cell_text
 from metricsmith.datasets.formats import Parsed, frame_columns, parse_file, table_suffix
 from metricsmith.errors import DataError, ModelFailure, nearest
 from metricsmith.metric import content_hash
@@ -49,7 +50,7 @@ class RawTable:
         return len(self.numbers)
 
     def place(self, index: int, column: str | None = None) -> str:
-        """Where row `index` (from 0, after filtering) stands: ``a.csv, row 3 (line 4), column 'x'``."""
+        """The place of row `index` (from 0, after filtering): ``a.csv, row 3 (line 4), column 'x'``."""
         counted = f"(line {self.lines[index]})" if self.lines else "(counted from 1)"
         where = f"{self.name}, row {self.numbers[index]} {counted}"
         return where if column is None else f"{where}, column {column!r}"
@@ -63,6 +64,10 @@ class RawTable:
                 f"name an existing one with {option}"
             )
         return column
+
+    def texts(self, column: str) -> tuple[str, ...]:
+        """The texts of a column's cells, without white space at the ends."""
+        return tuple(cell_text(cell).strip() for cell in self.columns[column])
 
     def take(self, indices: Sequence[int]) -> RawTable:
         """The rows at `indices`, in that order."""
@@ -92,9 +97,11 @@ def open_source(source: Any) -> RawTable:
         return source
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        if isinstance(source, str) and _is_hub_id(source):
-            return load_hub(source)
-        return _from_file(path)
+        looks_like = isinstance(source, str) and re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", source)
+        if looks_like and not (path.exists() or path.parent.exists() or table_suffix(path)):
+            return load_hub(str(source))
+        content = read_bytes(path)
+        return _table(str(path), parse_file(path, content), hashlib.sha256(content).hexdigest()[:16])
     return _from_object("the data frame" if _is_frame(source) else "the data set", source)
 
 
@@ -132,12 +139,6 @@ def load_hub(name: str, load: Callable[[str], Any] | None = None) -> RawTable:
     return _from_object(name, data)
 
 
-def _is_hub_id(text: str) -> bool:
-    path = Path(text)
-    looks_like = re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", text) is not None
-    return looks_like and not path.exists() and not path.parent.exists() and not table_suffix(path)
-
-
 def _is_frame(source: Any) -> bool:
     return hasattr(source, "iloc") and hasattr(source, "columns")
 
@@ -167,14 +168,15 @@ def read_bytes(path: Path) -> bytes:
         ) from error
 
 
-def _from_file(path: Path) -> RawTable:
-    content = read_bytes(path)
-    return _table(str(path), parse_file(path, content), hashlib.sha256(content).hexdigest()[:16])
-
-
 def _from_object(name: str, source: Any) -> RawTable:
-    source, notes = _one_split(name, source)
-    frame = source if _is_frame(source) else _as_frame(name, source)
+    frame, notes = _one_split(name, source)
+    if not _is_frame(frame):
+        if not hasattr(frame, "to_pandas"):
+            raise DataError(
+                f"{name}: a {type(frame).__name__} cannot be read as a table; allowed are a path, a hub id, a "
+                f"pandas DataFrame and a datasets.Dataset: wrap rows in pandas.DataFrame(rows)"
+            )
+        frame = frame.to_pandas()
     columns = frame_columns(name, frame)
     if not len(frame) or not columns:
         raise DataError(
@@ -186,6 +188,7 @@ def _from_object(name: str, source: Any) -> RawTable:
 
 
 def _one_split(name: str, source: Any) -> tuple[Any, tuple[str, ...]]:
+    """The split ``train`` of a data set that has several, with a note on that; anything else as it is."""
     parts = list(source.values()) if isinstance(source, Mapping) else []
     if not parts or not all(hasattr(part, "to_pandas") for part in parts):
         return source, ()
@@ -198,15 +201,6 @@ def _one_split(name: str, source: Any) -> tuple[Any, tuple[str, ...]]:
             f"split you mean with datasets.load_dataset(..., split=...)"
         )
     return source["train"], (f"{name}: split 'train' of {', '.join(splits)} is read",)
-
-
-def _as_frame(name: str, source: Any) -> Any:
-    if not hasattr(source, "to_pandas"):
-        raise DataError(
-            f"{name}: a {type(source).__name__} cannot be read as a table; allowed are a path, a hub id, a "
-            f"pandas DataFrame and a datasets.Dataset: wrap rows in pandas.DataFrame(rows)"
-        )
-    return source.to_pandas()
 
 
 def _table(name: str, parsed: Parsed, checksum: str) -> RawTable:

@@ -1,19 +1,22 @@
-"""Train and test sides and cross-validation folds that never part a group."""
+"""Hold-outs and cross-validation folds that never part a group, and the rows that belong together."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.parts import connected_parts, long_output
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
 
-__all__ = ["Split", "content_order", "effective_groups", "folds", "holdout"]
+__all__ = [
+    "LONG_OUTPUT", "Split", "connected_parts", "content_order", "effective_groups", "folds", "holdout",
+    "instructions", "long_output",
+]  # fmt: skip
 
 # With two sides and a rating that few groups vary in, a handful of redraws is enough or none will do.
 _REDRAWS = 100
@@ -23,7 +26,7 @@ _ATOMS = frozenset({int, float, bool, str, type(None)})  # what `Example.toDict`
 
 @dataclass(frozen=True)
 class Split:
-    """Indices of the rows on each side, ascending, disjoint, together all rows."""
+    """Indices of the training and the held-out rows, ascending, disjoint, together all rows."""
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
@@ -33,7 +36,7 @@ def effective_groups(groups: Sequence[str], texts: Sequence[Hashable] | None = N
     """Number the groups, merging those that share a row with identical texts, or an output of eight words or more.
 
     Where each row is its own group, the same output to the same input would otherwise sit on both sides; and nobody
-    hits upon the same eight words by chance, whatever the input. Equal shorter outputs ("yes") are no leak.
+    hits upon the same eight words by chance, even to one input. Equal shorter outputs ("yes") are no leak.
 
     Parameters
     ----------
@@ -99,7 +102,7 @@ def content_order(rows: Sequence[Any], target: str = "") -> NDArray[np.intp]:
 
 
 def _plain(row: Any) -> dict[str, Any]:
-    """``row.toDict()``, without a look at each of thousands of numbers."""
+    """``row.toDict()``, but dicts of plain values are taken whole, as they may hold thousands of numbers."""
     items = row.items(include_dspy=True)
     easy = {name: own for name, own in items if isinstance(own, dict) and set(map(type, own.values())) <= _ATOMS}
     return {**type(row)({name: value for name, value in items if name not in easy}).toDict(), **easy}
@@ -159,12 +162,7 @@ def holdout(
     numbers = _numbered(groups, texts)
     sizes = np.bincount(numbers)
     _check_groups(len(sizes), 2, "a held-out test")
-    rng = np.random.default_rng(seed)
-    split = _one_holdout(numbers, sizes, fraction, rng)
-    for _ in range(_REDRAWS):
-        if _varied([split], ratings):
-            break
-        split = _one_holdout(numbers, sizes, fraction, rng)
+    (split,) = _drawn(lambda rng: (_one_holdout(numbers, sizes, fraction, rng),), seed, ratings)
     return split
 
 
@@ -208,13 +206,7 @@ def folds(
     numbers = _numbered(groups, texts)
     sizes = np.bincount(numbers)
     _check_groups(len(sizes), k, f"{k} folds")
-    rng = np.random.default_rng(seed)
-    splits = _one_folding(numbers, sizes, k, rng)
-    for _ in range(_REDRAWS):
-        if _varied(splits, ratings):
-            break
-        splits = _one_folding(numbers, sizes, k, rng)
-    return splits
+    return _drawn(lambda rng: _one_folding(numbers, sizes, k, rng), seed, ratings)
 
 
 def _numbered(groups: Sequence[str], texts: Sequence[Hashable] | None) -> NDArray[np.intp]:
@@ -263,12 +255,23 @@ def _split(test: NDArray[np.bool_]) -> Split:
     return Split(train=np.flatnonzero(~test), test=np.flatnonzero(test))
 
 
-def _varied(splits: Sequence[Split], ratings: Sequence[float] | NDArray[np.float64] | None) -> bool:
-    if ratings is None:
-        return True
-    values = np.asarray(ratings, dtype=float)
-    sides = [values[side] for split in splits for side in (split.train, split.test)]
-    return all(np.unique(side[~np.isnan(side)]).size > 1 for side in sides)
+def _drawn(
+    draw: Callable[[np.random.Generator], tuple[Split, ...]],
+    seed: int,
+    ratings: Sequence[float] | NDArray[np.float64] | None,
+) -> tuple[Split, ...]:
+    """The first of up to 101 draws in which the ratings vary among the training and the held-out rows of each split.
+
+    The last draw if they vary in none.
+    """
+    rng = np.random.default_rng(seed)
+    values = None if ratings is None else np.asarray(ratings, dtype=float)
+    for _ in range(_REDRAWS + 1):
+        splits = draw(rng)
+        parts = [] if values is None else [values[rows] for split in splits for rows in (split.train, split.test)]
+        if all(np.unique(part[~np.isnan(part)]).size > 1 for part in parts):
+            break
+    return splits
 
 
 def _check_groups(present: int, needed: int, purpose: str) -> None:
@@ -278,3 +281,63 @@ def _check_groups(present: int, needed: int, purpose: str) -> None:
             f"{needed} groups are needed, since rows of one group never sit on both sides: name a finer group column "
             f"with group=... (--group), rate rows of more sources, or ask for fewer folds"
         )
+
+
+LONG_OUTPUT = 8  # words; two systems rarely hit upon the same so many by themselves
+_MOST_OF_A_SOURCE = 1 / 3  # share of all outputs; what more of them share says what to do, not about what
+
+
+def connected_parts(*keys: Sequence[Hashable]) -> NDArray[np.intp]:
+    """Number the parts into which shared keys join n rows, over any number of steps.
+
+    Parameters
+    ----------
+    *keys : sequence of hashable, shape (n,)
+        Rows that have an entry in common, each within one sequence, belong together. None joins nothing.
+
+    Returns
+    -------
+    int array, shape (n,)
+        Part numbers from 0 in order of first appearance.
+
+    Examples
+    --------
+    >>> connected_parts(["a", "b", "c", "d"], ["x", None, "x", None]).tolist()
+    [0, 1, 0, 2]
+    """
+    parent = list(range(len(keys[0])))
+
+    def root(row: int) -> int:
+        while parent[row] != row:
+            parent[row] = parent[parent[row]]
+            row = parent[row]
+        return row
+
+    for column in keys:
+        first: dict[Hashable, int] = {}
+        for row, key in enumerate(column):
+            if key is not None:
+                parent[root(row)] = root(first.setdefault(key, row))
+    numbers: dict[int, int] = {}
+    return np.array([numbers.setdefault(root(row), len(numbers)) for row in range(len(parent))], dtype=np.intp)
+
+
+def long_output(text: str) -> str | None:
+    """The words of an output of eight words or more, which is nobody else's by chance; None for a shorter one."""
+    words = text.split()
+    return " ".join(words) if len(words) >= LONG_OUTPUT else None
+
+
+def instructions(values: Sequence[str], outputs: Sequence[Hashable]) -> dict[str, int]:
+    """The values that more than a third of the outputs share, and how many do: instructions, no sources.
+
+    Parameters
+    ----------
+    values : sequence of str, shape (n,)
+        Ids or inputs; empty ones are none.
+    outputs : sequence of hashable, shape (n,)
+        Equal for rows that rate one output, which then counts once.
+    """
+    counts = Counter(value for value, _ in set(zip(values, outputs, strict=True)))
+    most = len(set(outputs)) * _MOST_OF_A_SOURCE
+    return {value: count for value, count in counts.items() if value and count > most}

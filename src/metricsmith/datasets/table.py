@@ -13,7 +13,6 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.candidates import Candidates, match_columns, read_scores
 from metricsmith.datasets.cells import cell_text, is_blank, reference_list
 from metricsmith.datasets.columns import Columns, guess_notes, need_column, resolve_columns
 from metricsmith.datasets.conversations import render_conversations
@@ -21,6 +20,7 @@ from metricsmith.datasets.filters import filter_rows
 from metricsmith.datasets.labels import Labels, label_rows
 from metricsmith.datasets.raters import People, RaterEffects, average_raters, check_averaging
 from metricsmith.datasets.ratings import as_scale, check_rated, infer_scale, read_ratings
+from metricsmith.datasets.score_columns import ScoreColumns, match_columns, read_numbers
 from metricsmith.datasets.sources import RawTable, open_source
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
@@ -51,24 +51,24 @@ class Table:
         With ``output``, ``input``, ``references``, ``context`` where present, the labels ``id`` and
         ``group``, ``own_group`` where that was another before groups were joined (`labels.label_rows`), where the
         table has such columns ``system`` and, without ratings, ``rater`` (a text, empty where the cell is blank), the
-        rating as float under the target's name where the row has one, and the candidate columns' numbers under
+        rating as float under the target's name where the row has one, and the score columns' numbers under
         ``columns``.
     ratings : float array, shape (n,)
         NaN where a row has no rating.
     columns : Columns
-        Which column served as what, and which of them were guessed.
+        The role of each column, and the roles that were guessed.
     notes : tuple of str
         One line for everything that was guessed, refused, counted or left out.
     metric_values : dict of str to float array, shape (n,)
-        The candidate columns: NaN is missing, infinities are kept.
+        The score columns: NaN is missing, infinities are kept.
     prior : tuple of str
-        Names of the candidates declared to measure the target.
+        Names of the score columns declared to measure the target.
     checksum : str
         16 hex digits of the sha256 of the file's bytes (or the frame's content), before filtering.
     name : str
         Where the rows came from.
     people : People, optional
-        What each rater gave each output, where the table says who rated: then a row is an output, not a rating.
+        The ratings by output and rater, where the table says who rated: then a row is an output, not a rating.
     where : tuple of str
         The conditions that chose the rows among those of the file.
     """
@@ -194,7 +194,7 @@ def read_table(
         ``COL=VALUE`` or ``COL!=VALUE``; all must hold.
     metric_columns, prior_columns : str or sequence of str
         Case-sensitive glob patterns of columns that are scores already; prior columns are those that
-        are declared to measure the target, and are candidates too.
+        are declared to measure the target, and are score columns too.
     raters : str
         ``mean`` or ``median``: the average of an output's ratings.
     rater_effects : str
@@ -222,44 +222,48 @@ def read_table(
         unknown.
     """
     check_averaging(raters, rater_effects)
-    raw, notes = _open(source, _many(where))
+    conditions = _many(where)
+    whole = open_source(source)
+    raw = filter_rows(whole, conditions)
+    notes = list(raw.notes)
+    if conditions:
+        notes.append(f"{len(raw)} of {len(whole)} rows fulfil {' and '.join(conditions)}")
     if target is not None and target not in raw.columns and not require_target:
         notes.append(f"no column {target!r}: no row has a rating")
         target = None
-    candidates = match_columns(raw, _many(metric_columns), _many(prior_columns), target)
+    chosen = match_columns(raw, _many(metric_columns), _many(prior_columns), target)
     named = Columns(target, output, _many(inputs), _many(reference), context, id, group, system, rater)
-    columns = resolve_columns(raw, named, taken=candidates.names, guess_target=require_target)
-    columns, refused = _usable_output(raw, columns, candidates)
+    columns = resolve_columns(raw, named, taken=chosen.names, guess_target=require_target)
+    columns, refused = _usable_output(raw, columns, chosen)
     raw, rendered = render_conversations(raw, columns.texts())
     inputs = _joined(raw, columns.inputs)
     labels = label_rows(raw, columns, inputs)
     ratings, rating_scale, scale_notes = _ratings(raw, labels.columns, scale, require_target)
-    scores = read_scores(raw, candidates.names)
+    scores = read_numbers(raw, chosen.names)
     outputs = average_raters(
         raw, labels, inputs, ratings, scores, rating_scale, average=raters, effects=rater_effects
     )  # fmt: skip
+    rating_scale = outputs.scale
+    if higher_is_better is not None:
+        rating_scale = replace(rating_scale, higher_is_better=higher_is_better)
     guesses = guess_notes(raw, outputs.labels.columns)
     unrated = check_rated(outputs.raw, columns.target, outputs.ratings, max(min_rated, 1) if require_target else 0)
     return Table(
-        task=Task(task, columns.target or "", _directed(outputs.scale, higher_is_better)),
+        task=Task(task, columns.target or "", rating_scale),
         rows=_rows(outputs.raw, outputs.labels, outputs.ratings, outputs.scores),
         ratings=outputs.ratings,
         columns=outputs.labels.columns,
         notes=(
-            *notes, *guesses, *refused, *rendered, *outputs.labels.notes, *candidates.notes, *scale_notes,
+            *notes, *guesses, *refused, *rendered, *outputs.labels.notes, *chosen.notes, *scale_notes,
             *outputs.notes, *unrated,
         ),
         metric_values=outputs.scores,
-        prior=candidates.prior,
+        prior=chosen.prior,
         checksum=raw.checksum,
         name=raw.name,
         people=outputs.people,
-        where=_many(where),
+        where=conditions,
     )  # fmt: skip
-
-
-def _directed(scale: Scale, higher_is_better: bool | None) -> Scale:
-    return scale if higher_is_better is None else replace(scale, higher_is_better=higher_is_better)
 
 
 def _many(value: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -268,27 +272,18 @@ def _many(value: str | Sequence[str] | None) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def _open(source: Any, where: Sequence[str]) -> tuple[RawTable, list[str]]:
-    whole = open_source(source)
-    raw = filter_rows(whole, where)
-    notes = list(raw.notes)
-    if where:
-        notes.append(f"{len(raw)} of {len(whole)} rows fulfil {' and '.join(where)}")
-    return raw, notes
-
-
-def _usable_output(raw: RawTable, columns: Columns, candidates: Candidates) -> tuple[Columns, tuple[str, ...]]:
-    """Check the output texts; without candidate columns they are what there is to judge."""
+def _usable_output(raw: RawTable, columns: Columns, chosen: ScoreColumns) -> tuple[Columns, tuple[str, ...]]:
+    """Check the output texts; without score columns they are what there is to judge."""
     if columns.output is None:
-        if not candidates.names:
+        if not chosen.names:
             raise need_column(raw, "output", columns.refused)
         return columns, ("no output column: only the candidate columns are read",)
     empty = [index for index, cell in enumerate(raw.columns[columns.output]) if is_blank(cell)]
     if not empty:
         return columns, ()
-    if candidates.names and "output" in columns.guessed:
+    if chosen.names and "output" in columns.guessed:
         note = f"the guessed output column {columns.output!r} has {len(empty)} empty cells and is not used"
-        return replace(columns, output=None, guessed=columns.guessed - {"output"}), (note,)
+        return columns.without("output"), (note,)
     raise DataError(
         f"{raw.place(empty[0], columns.output)}: the output is empty ({len(empty)} such rows of "
         f"{len(raw)}); every "

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "DESCRIPTION", "ROLES", "SCALE", "read_taubench"]
 
 COLUMNS = ("id", "user_query", "messages", "reward")
-"""What a file must have: the task's id, the customer's first turn, the conversation, and its reward."""
+"""The columns that a file must have: the task's id, the customer's first turn, the conversation, and its reward."""
 
 ROLES = ("system", "user", "assistant", "tool")
 """Whose turns a conversation may have."""

@@ -37,7 +37,7 @@ TARGET = "mqm"
 """Name of the rating: the MQM score, 0 or below, higher is better."""
 
 COLUMNS = ("system", "doc", "doc_seg_id", "rater", "source", "target", "errors")
-"""What a JSON Lines file of ratings that are parsed already must have."""
+"""The columns that a JSON Lines file of parsed ratings must have."""
 
 DESCRIPTION = (
     "A system translates a segment of a document. A good translation says what the source says, no more and no less, "
@@ -56,7 +56,7 @@ class MarkedRatings:
     ratings : tuple of MarkedRating
         In the order of the file.
     counts : mapping of str to int
-        What was dropped, repaired or looks odd, by the names in `mqm_tsv.COUNTS`; what did not happen is absent.
+        The number of lines that were dropped, repaired or look odd, by the names in `mqm_tsv.COUNTS`, zeros left out.
     checksum : str
         16 hex digits of the sha256 of the file's bytes.
     """
@@ -68,12 +68,12 @@ class MarkedRatings:
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """In the order in which they first appear."""
+        """The systems, in the order in which they first appear."""
         return tuple(dict.fromkeys(rating.system for rating in self.ratings))
 
 
 def read_marked_ratings(source: str | os.PathLike[str]) -> MarkedRatings:
-    """Read a file of ratings, without scoring them.
+    """Read a file of MQM ratings, without scoring them.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def read_wmt_mqm(
     raters: Averaging | None = None,
     task: str = DESCRIPTION,
 ) -> Table:
-    """Read a file of ratings and score them.
+    """Read a file of MQM ratings and score them.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def read_wmt_mqm(
         notes=(
             *_notes(marked, weights),
             *([] if people is None else [f"{len(rows)} outputs: {people}"]),
-            *_twins(marked),
+            *_alike(marked),
         ),
         metric_values={},
         prior=(),
@@ -239,8 +239,8 @@ def _notes(marked: MarkedRatings, weights: MQMWeights) -> list[str]:
     ]
 
 
-def _twins(marked: MarkedRatings) -> list[str]:
-    """A note for every two systems that say the same wherever both were rated."""
+def _alike(marked: MarkedRatings) -> list[str]:
+    """A note for every two systems whose outputs are equal wherever both were rated."""
     outputs: dict[str, dict[str, str]] = {}
     for rating in marked.ratings:
         outputs.setdefault(rating.system, {})[rating.item] = rating.target

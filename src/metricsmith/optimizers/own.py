@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
-from metricsmith.datasets.combinations import combinations_of
-from metricsmith.datasets.target_copies import check_copies
+from metricsmith.datasets.target_copies import check_copies, combinations_of
 from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Asker, Metric
 from metricsmith.optimizers.rated import Rated

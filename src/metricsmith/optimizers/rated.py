@@ -9,7 +9,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.parts import instructions
+from metricsmith.datasets.splits import instructions
 from metricsmith.metric import content_hash
 from metricsmith.report.record import RowRecord
 

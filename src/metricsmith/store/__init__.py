@@ -1,10 +1,9 @@
-"""What makes scoring resumable: judgements in one SQLite file."""
+"""The store: judgements in one SQLite file, so that a scoring that was cut off can go on."""
 
 from metricsmith.store.database import Store
 from metricsmith.store.exporting import Exported, export
-from metricsmith.store.keys import Entry, Key
-from metricsmith.store.overview import MetricInfo, StoreInfo, info
-from metricsmith.store.pruning import prune
+from metricsmith.store.schema import Entry, Key
+from metricsmith.store.upkeep import MetricInfo, StoreInfo, info, prune
 from metricsmith.store.verifying import Damage, Verified, verify
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Who works on what, so that two processes on one store do not pay for the same judgement."""
+"""Claims: two processes on one store do not pay for the same judgement, as each claims what it works on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from metricsmith.store.keys import Key
+from metricsmith.store.schema import Key
 
 __all__ = ["LEASE", "Claims"]
 
@@ -35,7 +35,7 @@ class Claims:
     owner : str
         Machine, process, and a name that no other open store has.
     any : bool
-        Whether there may be claims of this owner.
+        False if there are surely no claims of this owner.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -44,14 +44,14 @@ class Claims:
         self.any = False
 
     def take(self, keys: Sequence[Key]) -> list[bool]:
-        """Claim keys; which of them this owner holds now."""
+        """Claim keys; returns for each whether this owner holds it now."""
         now = time.time()
         held = [self._take((key.row, key.metric, key.run), now) for key in keys]
         self.any = self.any or any(held)
         return held
 
     def give_up(self, keys: Iterable[Key]) -> None:
-        """Give up the claims on these keys, as far as they are this owner's."""
+        """Give up this owner's claims on these keys."""
         if self.any:
             self._connection.executemany(
                 "DELETE FROM claims WHERE key = ? AND metric = ? AND run = ? AND owner = ?",
@@ -59,16 +59,16 @@ class Claims:
             )
 
     def renew(self) -> None:
-        """Let the leases begin anew."""
+        """Renew the leases, which begin now."""
         self._connection.execute("UPDATE claims SET until = ? WHERE owner = ?", (time.time() + LEASE, self.owner))
 
     def release(self) -> None:
-        """Give up everything, and clear away what others left behind when they ended."""
+        """Give up all claims of this owner, and delete those of others whose leases have run out."""
         self._connection.execute("DELETE FROM claims WHERE owner = ? OR until < ?", (self.owner, time.time()))
         self.any = False
 
     def abandon(self) -> None:
-        """Give up everything when nobody is left who could hear of an error; then close the connection."""
+        """Give up all claims without an error if that fails, as the store is no longer in use; close the connection."""
         try:
             if self.any and os.getpid() == int(self.owner.split(":")[1]):
                 with suppress(sqlite3.Error):
@@ -106,7 +106,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> int:
-    """When a process started, in ticks since the machine did; -1 if it has ended, 0 if the system does not tell."""
+    """The start of a process, in ticks since that of the machine; -1 if it has ended, 0 if the system does not tell."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:  # it has ended, or this system does not tell, or not everybody
@@ -116,7 +116,7 @@ def _started(pid: int) -> int:
 
 
 def _dead(owner: str) -> bool:
-    """Whether an owner was a process of this machine that has ended."""
+    """True if an owner was a process of this machine that has ended."""
     machine, pid, started, _ = owner.split(":")
     if machine != _machine():
         return False

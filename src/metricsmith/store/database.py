@@ -1,4 +1,4 @@
-"""The store itself: reading rows, writing what is finished, and telling processes who works on what."""
+"""The store itself: reads the judgements of a row, writes finished ones, and holds the claims of its owner."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
@@ -18,11 +19,20 @@ from metricsmith.records import Judgement, Status
 from metricsmith.store import schema
 from metricsmith.store.claims import Claims
 from metricsmith.store.exporting import Exported, export
-from metricsmith.store.keys import Entry, Key
-from metricsmith.store.overview import StoreInfo, info
-from metricsmith.store.pruning import prune
-from metricsmith.store.schema import DAMAGED, begin, connect, failing_clearly
-from metricsmith.store.values import STATUSES, checksum, pack, unpack
+from metricsmith.store.schema import (
+    DAMAGED,
+    STATUSES,
+    Entry,
+    Key,
+    begin,
+    checksum,
+    connect,
+    failing_clearly,
+    pack,
+    unpack,
+    without_surrogates,
+)
+from metricsmith.store.upkeep import StoreInfo, info, prune
 from metricsmith.store.verifying import Verified, verify
 
 __all__ = ["Store"]
@@ -73,7 +83,8 @@ class Store:
             return known
         with self._transaction():
             self._connection.execute(
-                "INSERT OR IGNORE INTO metrics (fingerprint, name) VALUES (?, ?)", (fingerprint, _clean(name))
+                "INSERT OR IGNORE INTO metrics (fingerprint, name) VALUES (?, ?)",
+                (fingerprint, without_surrogates(name)),
             )
         return self.number(fingerprint)
 
@@ -83,7 +94,7 @@ class Store:
         return int(known[0][0]) if known else -1
 
     def read(self, row_key: str) -> list[tuple[int, int, Status, float | None]]:
-        """Metric, repetition, status and raw number of everything that is known of one row."""
+        """The metric, run, status and raw number of every judgement of one row."""
         found = self._select(
             "SELECT row, metric, run, status, raw, value, crc FROM judgements "
             "WHERE row = (SELECT id FROM rows WHERE key = ?)",
@@ -121,7 +132,7 @@ class Store:
             raise self._damaged(f"the judgement of row {row_key!r} by {self._name(metric)}: {problem}") from problem
 
     def exchange(self, done: Sequence[Entry], wanted: Sequence[Key] = ()) -> list[bool]:
-        """Write what is done, give up its claims, and claim what is wanted: one transaction.
+        """Write the judgements that are done, give up their claims, and claim the wanted ones: one transaction.
 
         A success is never overwritten by a failure; a failure is overwritten by whatever comes later.
 
@@ -172,11 +183,11 @@ class Store:
                 self._claims.release()
 
     def info(self) -> StoreInfo:
-        """What the store holds, in numbers: `metricsmith.store.info`."""
+        """Count what the store holds: `metricsmith.store.info`."""
         return info(self.path)
 
     def verify(self, *, limit: int = 100) -> Verified:
-        """Whether the store is whole: `metricsmith.store.verify`, which takes damaged files, too."""
+        """Check the store from end to end: `metricsmith.store.verify`, which takes damaged files, too."""
         return verify(self.path, limit=limit)
 
     def export(
@@ -197,7 +208,7 @@ class Store:
         before: datetime | None = None,
         dry_run: bool = False,
     ) -> int:
-        """Delete what meets all conditions, and how many that were: `metricsmith.store.prune`."""
+        """Delete the judgements that meet all conditions; returns their number: `metricsmith.store.prune`."""
         if not dry_run:
             self._check_writable()
         return prune(self.path, metrics=metrics, failures=failures, before=before, dry_run=dry_run)
@@ -223,8 +234,8 @@ class Store:
         return f"Store({str(self.path)!r})"
 
     def _numbers(self, entries: Sequence[Entry]) -> dict[str, int]:
-        """The numbers of the rows, which are entered if they are new."""
-        labels = {entry.key.row: _clean(entry.row_id) for entry in entries}
+        """The number of each row by its key; new rows are entered."""
+        labels = {entry.key.row: without_surrogates(entry.row_id) for entry in entries}
         numbers = {}
         for key, label in labels.items():
             known = self._connection.execute("SELECT id FROM rows WHERE key = ?", (key,)).fetchone()
@@ -242,9 +253,22 @@ class Store:
             self._names[metric] = found[0][0]
         return self._names[metric]
 
-    def _transaction(self) -> _Transaction:
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Run a block as one transaction under the store's lock; after a failure the file is as it was."""
         self._check_writable()
-        return _Transaction(self)
+        connection = self._connection
+        with self._lock, failing_clearly(self.path, "write to"):
+            if connection.in_transaction:  # an interrupt fell between two steps
+                connection.execute("ROLLBACK")
+            begin(connection, self.patience)
+            try:
+                yield
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
 
     def _check_writable(self) -> None:
         if self.read_only:
@@ -260,43 +284,3 @@ class Store:
 
     def _damaged(self, what: str) -> StoreError:
         return StoreError(f"cannot read the store {self.path}: {what}; {DAMAGED}")
-
-
-class _Transaction:
-    """All or nothing, under the store's lock; after a failure the file is as it was."""
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-
-    def __enter__(self) -> None:
-        self.store._lock.acquire()
-        try:
-            with failing_clearly(self.store.path, "write to"):
-                if self.store._connection.in_transaction:  # an interrupt fell between two steps
-                    self.store._connection.execute("ROLLBACK")
-                begin(self.store._connection, self.store.patience)
-        except BaseException:
-            self.store._lock.release()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        connection = self.store._connection
-        try:
-            with failing_clearly(self.store.path, "write to"):
-                try:
-                    if problem is not None:
-                        raise problem
-                    connection.execute("COMMIT")
-                except BaseException:
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                    raise
-        finally:
-            self.store._lock.release()
-
-
-def _clean(text: str) -> str:
-    """SQLite holds no lone surrogates."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,8 +15,8 @@ from typing import IO, Any
 
 from metricsmith.errors import OptionError, nearest
 from metricsmith.spreadsheets import write_table
-from metricsmith.store.salvage import Record, Unreadable, damage, records
-from metricsmith.store.schema import connect
+from metricsmith.store.schema import connect, without_surrogates
+from metricsmith.store.verifying import Record, records
 
 __all__ = ["COLUMNS", "FORMATS", "Exported", "export"]
 
@@ -30,7 +30,7 @@ AT_A_TIME = 10_000  # lines of a Parquet file that are held in memory together
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How much was exported.
+    """The size of an export.
 
     Parameters
     ----------
@@ -85,17 +85,24 @@ def export(
     with closing(connect(store, read_only=True, salvage=True)) as connection, _opened(target, kind, store) as stream:
         counts = {"judgements": 0, "left_out": 0, "unreadable": 0}
         connection.execute("BEGIN")
+        counts = {"judgements": 0, "left_out": 0, "unreadable": 0}
 
         def lines() -> Iterator[dict[str, Any]]:
-            counts.update(judgements=0, left_out=0, unreadable=0)  # a CSV file is looked through before it is written
-            return _lines(records(connection), counts)
+            counts.update(dict.fromkeys(counts, 0))  # a CSV file is looked through before it is written
+            for record in records(connection):
+                line = _line(record)
+                counts["judgements" if line else "unreadable" if record.lost else "left_out"] += 1
+                if line:
+                    yield line
 
         if kind == "csv":
-            write_table(stream, COLUMNS, lambda: map(_cells, lines()), raw=raw_csv, end="\r\n")
+            write_table(stream, COLUMNS, lambda: (list(_texts(line).values()) for line in lines()), raw=raw_csv,
+                        end="\r\n")  # fmt: skip
         elif kind == "jsonl":
-            _jsonl(lines(), stream)
+            for line in lines():
+                stream.write(json.dumps(_texts(line), ensure_ascii=False) + "\n")
         else:
-            _parquet(lines(), stream)
+            _write_parquet(lines(), stream)
     return Exported(**counts)
 
 
@@ -134,44 +141,29 @@ def _opened(target: Any, kind: str, store: Path) -> Iterator[Any]:
         part.unlink(missing_ok=True)
 
 
-def _lines(found: Iterable[Record | Unreadable], counts: dict[str, int]) -> Iterator[dict[str, Any]]:
-    for record in found:
-        if isinstance(record, Unreadable):
-            counts["unreadable"] += 1
-        elif damage(record):
-            counts["left_out"] += 1
-        else:
-            counts["judgements"] += 1
-            yield _line(record)
-
-
 def _line(record: Record) -> dict[str, Any]:
-    judgement = record.judgement()
+    """The cells of a judgement by column; none for what is damaged."""
+    judgement = record.judgement
+    if judgement is None:
+        return {}
     usage = judgement.usage
+    feedback, error = without_surrogates(judgement.feedback), without_surrogates(judgement.error)
     return {
-        "row_id": record.label, "row_key": record.key, "metric": record.name, "fingerprint": record.fingerprint,
-        "run": record.run, "status": judgement.status.value, "raw": judgement.raw, "score": judgement.score,
-        "feedback": _plain(judgement.feedback), "error": _plain(judgement.error), "requests": usage.requests,
-        "prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens, "cost": usage.cost,
-        "seconds": usage.seconds, "at": datetime.fromtimestamp(record.at, UTC),
+        "row_id": record.row_id, "row_key": record.row_key, "metric": judgement.metric,
+        "fingerprint": record.fingerprint, "run": judgement.run, "status": judgement.status.value,
+        "raw": judgement.raw, "score": judgement.score, "feedback": feedback, "error": error,
+        "requests": usage.requests, "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens, "cost": usage.cost, "seconds": usage.seconds,
+        "at": datetime.fromtimestamp(record.at, UTC),
     }  # fmt: skip
 
 
-def _plain(text: str) -> str:
-    """Lone surrogates, which no file holds, as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+def _texts(line: dict[str, Any]) -> dict[str, Any]:
+    """The cells of a text format, which has no type for a time."""
+    return {**line, "at": line["at"].isoformat()}
 
 
-def _cells(line: dict[str, Any]) -> list[Any]:
-    return [*(line[name] for name in COLUMNS[:-1]), line["at"].isoformat()]
-
-
-def _jsonl(lines: Iterator[dict[str, Any]], stream: IO[str]) -> None:
-    for line in lines:
-        stream.write(json.dumps({**line, "at": line["at"].isoformat()}, ensure_ascii=False) + "\n")
-
-
-def _parquet(lines: Iterator[dict[str, Any]], stream: IO[bytes]) -> None:
+def _write_parquet(lines: Iterator[dict[str, Any]], stream: IO[bytes]) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -1,19 +1,118 @@
-"""The tables of a store and how its file is opened."""
+"""The file of a store: its tables, the form of an entry in them, and how it is opened."""
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from metricsmith.errors import StoreError
+from metricsmith.records import ErrorSpan, Judgement, Status, Usage
 
-__all__ = ["SCHEMA_VERSION", "begin", "connect", "failing_clearly"]
+__all__ = [
+    "CODES", "Entry", "Key", "SCHEMA_VERSION", "STATUSES", "begin", "checksum", "connect", "failing_clearly",
+    "pack", "unpack", "without_surrogates",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The place of a judgement: the row's key, the metric's number in the store, and the run from 0.
+
+    The row's key is text that UTF-8 can hold, without lone surrogates.
+    """
+
+    row: str
+    metric: int
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A judgement to keep, and its place; `row_id` is the row's own name, for people."""
+
+    key: Key
+    row_id: str
+    judgement: Judgement
+
+
+# Written into files: never renumber, only add.
+CODES: dict[Status, int] = {
+    Status.OK: 0, Status.UNPARSABLE: 1, Status.OUT_OF_RANGE: 2, Status.REFUSED: 3, Status.TRANSPORT: 4,
+    Status.BUDGET: 5, Status.SKIPPED: 6,
+}  # fmt: skip
+STATUSES: dict[int, Status] = {code: status for status, code in CODES.items()}
+
+_encode = json.JSONEncoder(allow_nan=False, check_circular=False).encode
+
+
+def pack(judgement: Judgement) -> tuple[int, float | None, str]:
+    """Turn a judgement into the status, the raw number and the JSON text of an entry.
+
+    The text holds score, feedback, error, usage and, where there are any, spans; surrogates are escaped in it, so any
+    text survives. What is not finite has no place in JSON and is kept as null.
+    """
+    usage = judgement.usage
+    content: dict[str, Any] = {
+        "score": _number(judgement.score),
+        "feedback": judgement.feedback,
+        "error": judgement.error,
+        "usage": [
+            int(usage.requests), int(usage.prompt_tokens), int(usage.completion_tokens), _number(usage.cost),
+            _number(usage.seconds) or 0.0,
+        ],
+    }  # fmt: skip
+    if judgement.spans:
+        content["spans"] = [asdict(span) for span in judgement.spans]
+    return CODES[judgement.status], _number(judgement.raw), _encode(content)
+
+
+def unpack(name: str, run: int, status: int, raw: float | None, value: str) -> Judgement:
+    """Turn the columns and the text of an entry, as `pack` made them, into a judgement.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If the entry is damaged.
+    """
+    content: dict[str, Any] = json.loads(value)
+    requests, prompt_tokens, completion_tokens, cost, seconds = content["usage"]
+    return Judgement(
+        metric=name,
+        raw=raw,
+        score=content["score"],
+        feedback=content["feedback"],
+        status=STATUSES[status],
+        error=content["error"],
+        run=run,
+        usage=Usage(requests, prompt_tokens, completion_tokens, cost, seconds),
+        spans=tuple(ErrorSpan(**span) for span in content.get("spans", ())),
+    )
+
+
+def checksum(row: int, metric: int, run: int, status: int, raw: float | None, value: str) -> int:
+    """CRC-32 over a whole entry: SQLite itself does not notice a changed digit."""
+    return zlib.crc32(f"{row} {metric} {run} {status} {raw!r} {value}".encode())
+
+
+def without_surrogates(text: str) -> str:
+    """The text with escapes for lone surrogates, which neither SQLite nor a file holds."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _number(value: float | None) -> float | None:
+    """A plain float of any kind of number; None for what is not finite."""
+    return float(value) + 0.0 if value is not None and math.isfinite(value) else None  # SQLite knows no -0.0
+
 
 APPLICATION_ID = 0x4D534A31  # "MSJ1": what sets this kind of file apart from other SQLite files
 SCHEMA_VERSION = 1
@@ -102,7 +201,10 @@ def connect(path: Path, *, read_only: bool, salvage: bool = False) -> sqlite3.Co
     """
     _check_place(path, read_only)
     if not read_only:
-        _make_private(path)
+        # A new file is its owner's alone; SQLite gives -wal and -shm the same mode. One thread at a time, because
+        # closing a file drops the locks that this process holds on it. SQLite says what is wrong with the place.
+        with _making, suppress(OSError):
+            os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     with failing_clearly(path, "open"):
         connection = _reader(path, salvage) if read_only else _session(path, "rwc", salvage=False)
         try:
@@ -115,22 +217,13 @@ def connect(path: Path, *, read_only: bool, salvage: bool = False) -> sqlite3.Co
     return connection
 
 
-def _make_private(path: Path) -> None:
-    """Make a new file that its owner alone may read; SQLite gives -wal and -shm the same mode.
-
-    One thread at a time: closing a file drops the locks that this process holds on it, so none may be open yet.
-    """
-    with _making, suppress(OSError):  # what is wrong with the place, SQLite says
-        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-
-
 def begin(connection: sqlite3.Connection, patience: float) -> None:
     """Begin to write, waiting for another process for at most so many seconds."""
     _waiting(lambda: connection.execute("BEGIN IMMEDIATE"), patience)
 
 
 def _waiting(action: Callable[[], Any], patience: float) -> Any:
-    """The result of `action` once no other process holds the file, waited for at most so many seconds."""
+    """Return the result of `action`, repeated for at most `patience` seconds while another process holds the file."""
     until = time.monotonic() + patience
     while True:
         try:
@@ -192,7 +285,7 @@ def _reader(path: Path, salvage: bool) -> sqlite3.Connection:
 
 
 def _check(connection: sqlite3.Connection, path: Path, only_read: bool) -> None:
-    """Refuse what is no store of ours; an empty file will do for one who writes."""
+    """Refuse a file that is no store; to write, an empty file will do."""
     kind, version, tables = _waiting(lambda: _head(connection), BUSY)
     if (tables or kind) and kind != APPLICATION_ID:
         raise StoreError(f"{path} is a SQLite file of another program, not a store of judgements; name another file")
@@ -206,7 +299,7 @@ def _check(connection: sqlite3.Connection, path: Path, only_read: bool) -> None:
 
 
 def _head(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    """Kind and version of the file, and how many tables it has: one look, though another process may be making them."""
+    """The kind and version of the file and its number of tables, all of one moment: another process may make them."""
     connection.execute("BEGIN")
     try:
         (kind,) = connection.execute("PRAGMA application_id").fetchone()
@@ -219,7 +312,7 @@ def _head(connection: sqlite3.Connection) -> tuple[int, int, int]:
 
 
 def _make_ready(connection: sqlite3.Connection) -> None:
-    """Switch to WAL and make the tables; find out now, not at the first judgement, whether that can be written."""
+    """Switch to WAL and make the tables; a file that cannot be written fails here, not at the first judgement."""
     _waiting(lambda: connection.execute("PRAGMA journal_mode = WAL"), BUSY)
     connection.execute("PRAGMA synchronous = FULL")  # a committed judgement survives a loss of power too
     connection.execute("PRAGMA foreign_keys = ON")

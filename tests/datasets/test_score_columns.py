@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metricsmith.datasets.candidates import match_columns, read_scores
+from metricsmith.datasets.score_columns import match_columns, read_numbers
 from metricsmith.datasets.sources import open_source
 from metricsmith.errors import DataError, OptionError
 
@@ -95,7 +95,7 @@ def test_matching_the_target_is_an_error(patterns):
 
 
 def test_scores_are_numbers_with_missing_as_nan_and_infinities_kept():
-    scores = read_scores(RAW, ["BLEU Ξ§", "Length ¤§", "ChatGPT RE 1", "ChatGPT AVG 1"])
+    scores = read_numbers(RAW, ["BLEU Ξ§", "Length ¤§", "ChatGPT RE 1", "ChatGPT AVG 1"])
     expected = {
         "BLEU Ξ§": [0.5, math.nan],
         "Length ¤§": [3, math.nan],
@@ -109,7 +109,7 @@ def test_scores_are_numbers_with_missing_as_nan_and_infinities_kept():
 
 def test_a_cell_that_is_no_number_is_shown_with_its_place():
     with pytest.raises(DataError, match=r"row 2 \(counted from 1\), column 'odd \[x\]': 'abc' is not a number"):
-        read_scores(RAW, ["odd [x]"])
+        read_numbers(RAW, ["odd [x]"])
 
 
 @pytest.mark.parametrize("cells", [["1_0", "2"], [[1], [2]], [[1, 2], [3, 4]]])
@@ -117,4 +117,4 @@ def test_a_column_is_read_as_a_whole_only_where_each_cell_is_a_number(cells):
     """numpy takes 1_0 for ten, and lists for a table."""
     raw = open_source(pd.DataFrame({"rating": [1, 2], "odd": cells}))
     with pytest.raises(DataError, match="is not a number"):
-        read_scores(raw, ["odd"])
+        read_numbers(raw, ["odd"])
