@@ -36,7 +36,6 @@ __all__ = [
     "content_hash",
     "judged_row",
     "make_row",
-    "row_key",
     "row_text",
 ]
 
@@ -297,11 +296,6 @@ def judged_row(metric: Metric, example: Any, text: RowText, *, own: bool) -> dsp
     if _reads_whole_row(metric):
         labels = {name: value for name, value in example.items() if name not in (*TEXTS, "columns")} | labels
     return make_row(text.output, input=text.input, references=text.references, context=text.context, **labels)
-
-
-def row_key(metric: Metric, row: dspy.Example) -> str:
-    """A hash of a `judged_row` and of the metric's state: what is equal needs to be judged once."""
-    return content_hash(metric.fingerprint(), row.toDict())
 
 
 def _reads_whole_row(metric: Metric) -> bool:
