@@ -30,16 +30,22 @@ from metricsmith.scoring.plan import as_before
 from metricsmith.version import __version__
 
 __all__ = [
-    "SCHEMA_VERSION", "Saved", "Settings", "module_fingerprint", "module_state", "read_state", "other_model",
-    "state_parts", "write_state",
+    "SCHEMA_VERSION", "Saved", "Settings", "module_fingerprint", "module_state", "other_model", "prompt_version",
+    "read_state", "state_parts", "write_state",
 ]  # fmt: skip
 
 SCHEMA_VERSION = 1
+PROMPT_VERSION = 2  # raise it when the way that texts are shown changes, so that fingerprints change too
 METRIC_FILE = "metric.json"  # in a folder
 MOST_DIGITS = 400
 _log = logging.getLogger(__name__)
 _compared: set[tuple[str, str]] = set()  # models that were told apart already
 _comparing = threading.Lock()
+
+
+def prompt_version() -> int:
+    """The version in fingerprints; the one before while judgements of that time are looked for."""
+    return PROMPT_VERSION - as_before.get()
 
 
 class Settings(Parameter):  # type: ignore[misc]

@@ -168,19 +168,19 @@ class DirectAssessment(TranslationJudge):
         unreferenced = self.settings.reference and not any(reference.strip() for reference in text.references)
         return super().lacking(text) or (UNREFERENCED if unreferenced else "")
 
-    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Read the model's answer; of a class, ``feedback`` begins with its name."""
         scale = self.scale
         if self._kind.signature is ClassifyTranslation:
             name = answer.quality.root
             raw = CLASSES.index(name)
             return dspy.Prediction(score=scale.unit(raw), raw=raw, feedback=f"{name}: {answer.reasoning}")
-        verdict = super().verdict(answer, text)
-        if scale.step is not None and (verdict.raw - scale.low) % scale.step:
+        prediction = super().read(answer, text)
+        if scale.step is not None and (prediction.raw - scale.low) % scale.step:
             raise JudgementFailed(
-                f"score {verdict.raw!r} is not on the scale {scale} in steps of {scale.step:g}", Status.OUT_OF_RANGE
+                f"score {prediction.raw!r} is not on the scale {scale} in steps of {scale.step:g}", Status.OUT_OF_RANGE
             )
-        return verdict
+        return prediction
 
     def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
         """A rated row as a demo.

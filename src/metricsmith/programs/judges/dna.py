@@ -12,18 +12,16 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Metric, content_hash
-from metricsmith.programs.judges.base import LEVELS
+from metricsmith.programs.judges.base import LEVELS, MetricProgram
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.state import Saved, Settings
+from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
-from metricsmith.reward import DSPyCallable
-from metricsmith.scoring import score
 from metricsmith.signatures.dimensions import Dimension
 
 __all__ = ["DnAEval"]
 
 
-class DnAEval(DSPyCallable, Saved):
+class DnAEval(MetricProgram):
     """The weighted mean of what one judge for each dimension gives (the "DnA-Eval" baseline of AutoMetrics).
 
     Each dimension is asked in a request of its own, by a `CriterionJudge`, so that none colours another; ``raw``
@@ -60,11 +58,6 @@ class DnAEval(DSPyCallable, Saved):
         total = math.fsum(dimension.weight for dimension in dimensions)
         self.judges = [CriterionJudge(criterion=item.name, meaning=item.meaning, task=task) for item in dimensions]
         self.settings = Settings(name=name, task=task, weights=[item.weight / total for item in dimensions])
-
-    @property
-    def name(self) -> str:
-        """Column name."""
-        return str(self.settings.name)
 
     @property
     def weights(self) -> tuple[float, ...]:
@@ -104,28 +97,18 @@ class DnAEval(DSPyCallable, Saved):
             backend_license="the model provider's terms",
         )
 
-    def forward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
-        texts = {"output": output, "input": input, "references": references, "context": context}
+    def forward(self, **texts: Any) -> dspy.Prediction:
+        """Judge one row, texts as for `CriterionJudge`: a Prediction with ``score``, ``raw`` and ``feedback``."""
         return self._together([judge(**texts) for judge in self.judges])
 
-    async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
-        texts = {"output": output, "input": input, "references": references, "context": context}
+    async def aforward(self, **texts: Any) -> dspy.Prediction:
+        """Judge one row as `forward` does, asynchronously."""
         return self._together([await judge.acall(**texts) for judge in self.judges])
 
     def _together(self, answers: Sequence[dspy.Prediction]) -> dspy.Prediction:
         raw = float(self.combined(np.array([[answer.raw for answer in answers]], dtype=float))[0])
         feedback = self._feedback([(answer.raw, answer.feedback) for answer in answers])
         return dspy.Prediction(score=self.output.score(raw), raw=raw, feedback=feedback)
-
-    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
-        """One judgement per row; dimensions are asked concurrently, on the model in force."""
-        return score([self], rows, first_run=run, progress=False, max_failure_rate=1.0).column(0)
 
     def parts(self, run: int) -> list[tuple[Metric, int]]:
         """The judge of each dimension.

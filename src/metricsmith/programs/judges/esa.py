@@ -76,17 +76,17 @@ class ESAJudge(TranslationJudge):
         """Languages and error types."""
         return {**super().question(), "error_types": ERROR_TYPES}
 
-    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Check the number and locate the errors; the feedback names them after the reasons."""
-        verdict = super().verdict(answer, text)
-        verdict.spans = tuple(
+        prediction = super().read(answer, text)
+        prediction.spans = tuple(
             span
             for severity in SEVERITIES
             for span in marked(getattr(answer.errors, severity), severity, text.input, text.output)
         )
-        errors = "; ".join(map(in_words, verdict.spans))
-        verdict.feedback = f"{verdict.feedback} Errors: {errors or 'none'}."
-        return verdict
+        errors = "; ".join(map(in_words, prediction.spans))
+        prediction.feedback = f"{prediction.feedback} Errors: {errors or 'none'}."
+        return prediction
 
     def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
         """A rated row with marked errors as a demo.

@@ -15,7 +15,7 @@ from metricsmith.model_calls.calls import model_calls
 from metricsmith.model_calls.models import check_sampling
 from metricsmith.programs.judges.base import LEVELS, Judge, slug
 from metricsmith.programs.judges.levels import level_shares, levels, stated_level
-from metricsmith.programs.judges.repeated import Repeated, prediction_of
+from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Judgement, MetricCard, Scale
 from metricsmith.scoring.plan import model_of
 from metricsmith.signatures.judgement import JudgeBySteps
@@ -169,7 +169,7 @@ class GEval(Judge):
         """
         text = RowText(output, input, tuple(references), context)
         if self.settings.mode == "sampled":
-            return prediction_of(self._sample(text, [0])[0])
+            return self.prediction(self._sample(text, [0])[0])
         return super().forward(**asdict(text))
 
     async def aforward(
@@ -178,10 +178,10 @@ class GEval(Judge):
         """As `forward`, without blocking the event loop."""
         text = RowText(output, input, tuple(references), context)
         if self.settings.mode == "sampled":
-            return prediction_of((await asyncio.to_thread(self._sample, text, [0]))[0])
+            return self.prediction((await asyncio.to_thread(self._sample, text, [0]))[0])
         return await super().aforward(**asdict(text))
 
-    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Read one answer; the log-probabilities are taken off it, since DSPy would put them into demonstrations."""
         logprobs = answer.toDict().get("logprobs")
         if "logprobs" in answer:

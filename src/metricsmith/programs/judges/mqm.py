@@ -138,7 +138,7 @@ class MQMAnnotator(TranslationJudge):
         """Languages and error types."""
         return {**super().question(), "error_types": ERROR_TYPES}
 
-    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Locate the errors and add up their weights."""
         spans = tuple(
             span

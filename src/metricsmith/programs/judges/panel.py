@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any, Self
 
@@ -13,26 +13,22 @@ import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import Metric, RowText, content_hash, row_text
-from metricsmith.model_calls.adapters import messages_of, reading_exactly
 from metricsmith.model_calls.calls import Call, model_calls
-from metricsmith.programs.judges.base import LEVELS, Judge, Predictor, prompt_version, without_answer
+from metricsmith.programs.judges.base import LEVELS, Judge, MetricProgram, ModelAsker, Predictor
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criteria_text, labels, read_items
+from metricsmith.programs.judges.panel_answers import Criterion, CriterionResult, criteria_text, labels, read_items
 from metricsmith.programs.judges.rubric import RubricJudge
-from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, other_model
-from metricsmith.programs.texts import shown
+from metricsmith.programs.state import Settings, module_state
 from metricsmith.records import Judgement, MetricCard, Output, Status
-from metricsmith.reward import DSPyCallable
 from metricsmith.signatures.panel import JudgePanel
 
 __all__ = ["Panel", "PanelMember", "join_panels"]
 
 KINDS: Mapping[str, type[Judge]] = {kind.kind: kind for kind in (CriterionJudge, RubricJudge)}
 UNREAD = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
-VERSION = 1  # raise it when the way that criteria are shown or answers are read changes
 
 
-class Panel(Saved):
+class Panel(ModelAsker):
     """One model call that rates a row on all criteria of several judges.
 
     Every request carries all criteria, so that a member's number means the same whichever members are wanted.
@@ -65,6 +61,7 @@ class Panel(Saved):
     """
 
     kind = "panel"
+    versions = (1,)  # raise it when the way that criteria are shown or answers are read changes
 
     def __init__(self, judges: Sequence[CriterionJudge | RubricJudge], task: str = "") -> None:
         super().__init__()
@@ -95,20 +92,17 @@ class Panel(Saved):
         return len(self.settings.judges)
 
     def question(self) -> Mapping[str, str]:
-        """The signature's inputs that are the same for every row."""
-        other_model(self, self.judge.lm)
+        """Task and criteria."""
         return {"task": str(self.settings.task), "criteria": criteria_text(self._criteria())}
 
-    def forward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """Judge one row.
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
+        """Check every criterion of the answer.
 
         Returns
         -------
         dspy.Prediction
             ``score`` in [0, 1] is the mean over the criteria that have a number, ``raw`` maps each member's
-            name to its number from 1 to 5 or None, ``verdicts`` to its `Verdict`, and ``feedback`` is one
+            name to its number from 1 to 5 or None, ``verdicts`` to its `CriterionResult`, and ``feedback`` is one
             line for each.
 
         Raises
@@ -116,19 +110,18 @@ class Panel(Saved):
         JudgementFailed
             If no criterion has a number.
         """
-        text = RowText(output, input, tuple(references), context)
-        with reading_exactly():
-            answer = self.judge(**self._arguments(text))
-        return self._read(answer)
-
-    async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
-        text = RowText(output, input, tuple(references), context)
-        with reading_exactly():
-            answer = await self.judge.acall(**self._arguments(text))
-        return self._read(answer)
+        wanted = [criterion.label for criterion in self._criteria()]
+        results = dict(zip(self.names, read_items(answer.ratings, wanted, LEVELS), strict=True))
+        valid = [result.raw for result in results.values() if result.raw is not None]
+        if not valid:
+            first = next(iter(results.values()))
+            raise JudgementFailed(f"none of the {len(wanted)} criteria has a number: {first.error}", first.status)
+        return dspy.Prediction(
+            score=sum(map(LEVELS.unit, valid)) / len(valid),
+            raw={name: result.raw for name, result in results.items()},
+            feedback="\n".join(_line(name, result) for name, result in results.items()),
+            verdicts=results,
+        )
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
         """Judge one row by some of the members, once for each of `runs`.
@@ -137,18 +130,9 @@ class Panel(Saved):
         stands in the judgement of the first of `metrics`. What asking a criterion again alone costs stands in
         that criterion's own judgement.
         """
-        text = row_text(row)
-        inputs: dict[str, Any] = {
-            "output": text.output, "input": text.input, "references": text.references, "context": text.context,
-        }  # fmt: skip
-        calls = model_calls(self, runs, **inputs)
+        calls = model_calls(self, runs, **asdict(row_text(row)))
         by_run = [self._judgements(metrics, call, row, run) for call, run in zip(calls, runs, strict=True)]
         return [list(judgements) for judgements in zip(*by_run, strict=True)]
-
-    def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
-        """The chat messages that `ask` sends for `row`."""
-        inputs = self._arguments(row_text(row))
-        return messages_of(self.judge.signature, inputs.pop("demos", self.judge.demos), inputs)
 
     def single(self, name: str) -> Judge:
         """The judge that the member called `name` comes from; not to be changed, since others hold it too.
@@ -167,25 +151,10 @@ class Panel(Saved):
             "the panel's members(), or use metricsmith.load on a file that holds them"
         )
 
-    def fingerprint(self) -> str:
-        """A hash of the instruction, the demonstrations, the task and all judges."""
-        return module_fingerprint(self, self.kind, prompt_version(), VERSION)
-
-    def to_state(self) -> dict[str, Any]:
-        """JSON-ready state from which `from_state` builds an equal panel; holds no model and no key."""
-        return {"kind": self.kind, "state": module_state(self), **self.provenance()}
-
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Build a panel from `to_state`'s result."""
-        settings = state["state"]["settings"]
-        panel = cls([_build(judge) for judge in settings["judges"]], settings["task"])
-        panel.load_state(dict(state["state"]))
-        panel.made_with = state.get("made_with", {})
-        return panel
-
-    def _arguments(self, text: RowText) -> dict[str, Any]:
-        return without_answer(self.judge, {**self.question(), **shown(text)}, Judge.judged)
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Build a panel of these judges, before its state is loaded."""
+        return cls([_build(judge) for judge in settings["judges"]], settings["task"])
 
     def _criteria(self) -> list[Criterion]:
         values = [_values(state) for state in self.settings.judges]
@@ -195,53 +164,38 @@ class Panel(Saved):
             for label, value in zip(names, values, strict=True)
         ]
 
-    def _read(self, answer: Any) -> dspy.Prediction:
-        """Check every criterion of the answer; `JudgementFailed` if none has a number."""
-        wanted = [criterion.label for criterion in self._criteria()]
-        verdicts = dict(zip(self.names, read_items(answer.ratings, wanted, LEVELS), strict=True))
-        valid = [verdict.raw for verdict in verdicts.values() if verdict.raw is not None]
-        if not valid:
-            first = next(iter(verdicts.values()))
-            raise JudgementFailed(f"none of the {len(wanted)} criteria has a number: {first.error}", first.status)
-        return dspy.Prediction(
-            score=sum(map(LEVELS.unit, valid)) / len(valid),
-            raw={name: verdict.raw for name, verdict in verdicts.items()},
-            feedback="\n".join(_line(name, verdict) for name, verdict in verdicts.items()),
-            verdicts=verdicts,
-        )
-
     def _judgements(self, metrics: Sequence[Metric], call: Call, row: dspy.Example, run: int) -> list[Judgement]:
-        """One judgement for each of `metrics` out of one call; what cannot be read is asked again alone."""
+        """One judgement for each of `metrics` out of one call; a criterion that cannot be read is asked again alone."""
         judgements = []
-        unread = Verdict(status=call.status, error=call.error)
+        unread = CriterionResult(status=call.status, error=call.error)
         for metric in metrics:
-            verdict = unread if call.prediction is None else call.prediction.verdicts[metric.name]
-            if verdict.status in UNREAD:
-                judgement = self._alone(metric.name, verdict, row, run)
-            elif verdict.raw is None:
-                judgement = Judgement(metric.name, status=verdict.status, error=verdict.error, run=run)
+            result = unread if call.prediction is None else call.prediction.verdicts[metric.name]
+            if result.status in UNREAD:
+                judgement = self._alone(metric.name, result, row, run)
+            elif result.raw is None:
+                judgement = Judgement(metric.name, status=result.status, error=result.error, run=run)
             else:
-                score = LEVELS.unit(verdict.raw)
-                judgement = Judgement(metric.name, float(verdict.raw), score, verdict.reason, run=run)
+                score = LEVELS.unit(result.raw)
+                judgement = Judgement(metric.name, float(result.raw), score, result.reason, run=run)
             judgements.append(judgement)
         if judgements:
             judgements[0] = replace(judgements[0], usage=call.usage + judgements[0].usage)
         return judgements
 
-    def _alone(self, name: str, verdict: Verdict, row: dspy.Example, run: int) -> Judgement:
+    def _alone(self, name: str, result: CriterionResult, row: dspy.Example, run: int) -> Judgement:
         """Put one criterion to its own judge, on the panel's model."""
         judge = self.single(name)
         with dspy.context(lm=self.judge.lm) if self.judge.lm is not None else nullcontext():
             judgement = judge.ask([judge], row, [run])[0][0]
         if judgement.ok:
             return judgement
-        return replace(judgement, error=f"{verdict.error}; asked again alone: {judgement.error}")
+        return replace(judgement, error=f"{result.error}; asked again alone: {judgement.error}")
 
     def __repr__(self) -> str:
         return f"Panel({', '.join(self.names)})"
 
 
-class PanelMember(DSPyCallable, Saved):
+class PanelMember(MetricProgram):
     """One criterion of a panel as a metric; made by `Panel.members`.
 
     Parameters
@@ -266,11 +220,6 @@ class PanelMember(DSPyCallable, Saved):
         panel.single(name)
 
     @property
-    def name(self) -> str:
-        """The single judge's name."""
-        return str(self.settings.name)
-
-    @property
     def output(self) -> Output:
         """Whole numbers from 1 to 5, higher is better."""
         return self.asker.single(self.name).output
@@ -291,23 +240,19 @@ class PanelMember(DSPyCallable, Saved):
             related=(*own.related, *(name for name in self.asker.names if name != self.name)),
         )
 
-    def forward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
-        return self._own(self.asker(output=output, input=input, references=references, context=context))
+    def forward(self, **texts: Any) -> dspy.Prediction:
+        """Judge one row, texts as for `Panel`: a Prediction with ``score``, ``raw`` and ``feedback``."""
+        return self._own(self.asker(**texts))
 
-    async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
-        return self._own(await self.asker.acall(output=output, input=input, references=references, context=context))
+    async def aforward(self, **texts: Any) -> dspy.Prediction:
+        """Judge one row as `forward` does, asynchronously."""
+        return self._own(await self.asker.acall(**texts))
 
     def _own(self, answer: dspy.Prediction) -> dspy.Prediction:
-        verdict = answer.verdicts[self.name]
-        if verdict.raw is None:
-            raise JudgementFailed(verdict.error, verdict.status)
-        return dspy.Prediction(score=LEVELS.unit(verdict.raw), raw=verdict.raw, feedback=verdict.reason)
+        result = answer.verdicts[self.name]
+        if result.raw is None:
+            raise JudgementFailed(result.error, result.status)
+        return dspy.Prediction(score=LEVELS.unit(result.raw), raw=result.raw, feedback=result.reason)
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """Judge rows one after the other; `scoring.score` asks for all members of a panel together."""
@@ -377,7 +322,7 @@ def _shared(state: str) -> Judge:
     return _build(json.loads(state))
 
 
-def _line(name: str, verdict: Verdict) -> str:
-    if verdict.raw is None:
-        return f"{name}: no value ({verdict.error})"
-    return f"{name} = {verdict.raw}: {verdict.reason}" if verdict.reason else f"{name} = {verdict.raw}"
+def _line(name: str, result: CriterionResult) -> str:
+    if result.raw is None:
+        return f"{name}: no value ({result.error})"
+    return f"{name} = {result.raw}: {result.reason}" if result.reason else f"{name} = {result.raw}"

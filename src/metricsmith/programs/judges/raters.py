@@ -53,13 +53,10 @@ class RatersJudge(Judge):
         )
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Build a judge from `to_state`'s result; one saved without ``asked`` is asked on its raters' scale."""
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Build a judge with these settings; one saved without ``asked`` is asked on its raters' scale."""
         derived = ("meaning", "asked", "points", "map")
-        judge = cls(**{name: value for name, value in state["state"]["settings"].items() if name not in derived})
-        judge.load_state(dict(state["state"]))
-        judge.made_with = state.get("made_with", {})
-        return judge
+        return cls(**{name: value for name, value in settings.items() if name not in derived})
 
     @property
     def rating_scale(self) -> Scale:

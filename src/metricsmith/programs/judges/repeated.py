@@ -12,12 +12,12 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.errors import JudgementFailed, OptionError, StateError
+from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Metric, content_hash, make_row
-from metricsmith.programs.state import Saved, Settings
+from metricsmith.programs.judges.base import MetricProgram
+from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
-from metricsmith.reward import DSPyCallable
-from metricsmith.scoring import ascore, score
+from metricsmith.scoring import ascore
 from metricsmith.stats.aggregation import (
     AGGREGATES,
     TWO_SIGMA,
@@ -29,10 +29,10 @@ from metricsmith.stats.aggregation import (
     rrwa,
 )
 
-__all__ = ["Repeated", "numbers_of", "prediction_of"]
+__all__ = ["Repeated", "numbers_of"]
 
 
-class Repeated(DSPyCallable, Saved):
+class Repeated(MetricProgram):
     """A judge's runs on one row, combined (GEMBA-MQM V2, section 4 and appendix A.2).
 
     ``raw`` stays on the judge's own scale and ``score`` follows from it as the judge's does. The feedback says
@@ -123,11 +123,6 @@ class Repeated(DSPyCallable, Saved):
         return cls(judge, runs, aggregate, name, **options)
 
     @property
-    def name(self) -> str:
-        """Column name."""
-        return str(self.settings.name)
-
-    @property
     def runs(self) -> int:
         """How many runs one judgement takes; with `stop_when`, at most."""
         return int(self.settings.runs)
@@ -193,14 +188,6 @@ class Repeated(DSPyCallable, Saved):
         row = make_row(output, input=input, references=references, context=context)
         table = await ascore([self], [row], progress=False, max_failure_rate=1.0)
         return self.prediction(table.judgement(0, 0))
-
-    def prediction(self, judgement: Judgement) -> dspy.Prediction:
-        """A judgement as `forward` gives it, or `JudgementFailed`."""
-        return prediction_of(judgement)
-
-    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
-        """One judgement per row; the judge's runs are asked concurrently, on the model in force."""
-        return score([self], rows, first_run=run, progress=False, max_failure_rate=1.0).column(0)
 
     def parts(self, run: int) -> list[tuple[Metric, int]]:
         """The judge in its repetitions ``run * runs`` to ``run * runs + runs - 1``.
@@ -381,10 +368,3 @@ def _check_sides(aggregate: str, output: Output) -> None:
 def numbers_of(parts: Sequence[Judgement]) -> NDArray[np.float64]:
     """The runs' numbers, shape (1, runs); NaN where there is none."""
     return np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
-
-
-def prediction_of(judgement: Judgement) -> dspy.Prediction:
-    """The judgement as a judge's `forward` gives it, or `JudgementFailed`."""
-    if not judgement.ok:
-        raise JudgementFailed(judgement.error, judgement.status, judgement.usage)
-    return dspy.Prediction(score=judgement.score, raw=judgement.raw, feedback=judgement.feedback)
