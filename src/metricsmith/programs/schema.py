@@ -13,14 +13,18 @@ import pydantic
 
 from metricsmith.errors import OptionError, StateError, nearest
 from metricsmith.programs.texts import MARKER
+from metricsmith.records import Scale
 
 __all__ = [
-    "ITEMS", "LARGEST", "NAME", "Check", "at", "chosen", "entries", "inside", "keys", "list_of", "made", "maybe",
-    "number", "one_of", "predictor", "refuse", "same_length", "text",
+    "FLAG", "ITEMS", "LARGEST", "NAME", "NUMBERS", "RUNS", "SCALE", "SHARE", "Check", "Checks", "at",
+    "by_value", "entries", "inside", "keys", "list_of", "made", "maybe", "number", "one_of", "predictor", "refuse",
+    "same_length", "text",
 ]  # fmt: skip
 
 NAME, TEXT = 2_000, 1_000_000  # characters
 ITEMS = 1_000  # components, demonstrations, steps
+NUMBERS = 1_000_000  # training scores of a column, knots of a map
+RUNS = 2_000  # judgements behind one number of the metric that a file holds
 LARGEST = 1e100  # of numbers: sums and products of a few stay finite
 WAYS = (
     "a file chooses neither a model nor how it is asked. Name the model where the metric is used (lm=..., --lm), and "
@@ -29,6 +33,7 @@ WAYS = (
 )
 
 Check = Callable[[Any, str], None]
+Checks = Mapping[str, Check]  # of an object's keys
 
 
 def refuse(path: str, why: str) -> NoReturn:
@@ -106,7 +111,7 @@ def list_of(item: Check, most: int = ITEMS, least: int = 0) -> Check:
     return check
 
 
-def keys(_optional: Mapping[str, Check] | None = None, /, **needed: Check) -> Check:
+def keys(_optional: Checks | None = None, /, **needed: Check) -> Check:
     """An object with exactly these keys; those of the first argument may lack."""
     known = {**needed, **(_optional or {})}
 
@@ -171,7 +176,7 @@ def same_length(known: Check, first: str, second: str) -> Check:
     return check
 
 
-def chosen(place: str, rows: Mapping[str, Check]) -> Check:
+def by_value(place: str, rows: Checks) -> Check:
     """A value that passes the row named by the text at a place."""
 
     def check(value: Any, path: str) -> None:
@@ -189,23 +194,22 @@ def predictor(signature: type[dspy.Signature]) -> Check:
         for name, field in signature.fields.items()
     }
     fields = list_of(keys(prefix=text(NAME), description=text()), len(cells), len(cells))
+
+    def empty(value: Any, path: str) -> None:
+        if value != []:
+            refuse(path, "not allowed; an empty list is")
+
+    def no_model(value: Any, path: str) -> None:
+        if value is not None:
+            refuse(path, f"not allowed: {WAYS}")
+
     return keys(
-        traces=_empty,
-        train=_empty,
+        traces=empty,
+        train=empty,
         demos=list_of(keys({**cells, "augmented": one_of(True)})),
         signature=keys(instructions=text(), fields=fields),
-        lm=_no_model,
+        lm=no_model,
     )
-
-
-def _empty(value: Any, path: str) -> None:
-    if value != []:
-        refuse(path, "not allowed; an empty list is")
-
-
-def _no_model(value: Any, path: str) -> None:
-    if value is not None:
-        refuse(path, f"not allowed: {WAYS}")
 
 
 def _cell(value: Any, path: str) -> None:
@@ -241,3 +245,10 @@ def _object(annotation: Any) -> Check:
             refuse(path, f"{value!r:.60} is not allowed: {why}")
 
     return check
+
+
+FLAG, SHARE = one_of(True, False), number(0, 1)
+SCALE = made(
+    keys({"step": maybe(number()), "higher_is_better": FLAG}, low=number(), high=number()),
+    lambda value: Scale(**value),
+)

@@ -12,7 +12,9 @@ from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.model_calls.adapters import messages_of, reading_exactly
 from metricsmith.model_calls.calls import Call, model_calls
+from metricsmith.programs.kinds import asker_state
 from metricsmith.programs.learned import mark_learned
+from metricsmith.programs.schema import Check, Checks
 from metricsmith.programs.state import (
     Saved,
     Settings,
@@ -75,6 +77,9 @@ class ModelAsker(Saved):
     """
 
     kind: ClassVar[str]
+    signature: type[dspy.Signature]
+    saves: ClassVar[Checks]  # the settings in a file, and what each may be
+    may_save: ClassVar[Checks] = {}  # those that not every file has
     judged: ClassVar[tuple[str, ...]] = ("input", "output")  # the signature's inputs by which a row is known again
     versions: ClassVar[tuple[int, ...]] = ()  # in the fingerprint, besides that of the prompts
     settings: Settings
@@ -152,6 +157,11 @@ class ModelAsker(Saved):
         return {"kind": self.kind, "state": module_state(self), **self.provenance()}
 
     @classmethod
+    def saved(cls) -> Check:
+        """The check of `to_state`'s result, its kind aside."""
+        return asker_state(cls.signature, cls.may_save, **cls.saves)
+
+    @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Build an object from `to_state`'s result."""
         made = cls.from_settings(state["state"]["settings"])
@@ -173,8 +183,6 @@ class Judge(MetricProgram, ModelAsker):
     [0, 1], ``raw`` on the scale and ``feedback``; it raises `JudgementFailed` where the model gave no such
     number.
     """
-
-    signature: type[dspy.Signature]
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()

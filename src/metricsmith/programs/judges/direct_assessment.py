@@ -12,7 +12,9 @@ import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import RowText
+from metricsmith.programs import schema
 from metricsmith.programs.judges.translation import Context, TranslationJudge
+from metricsmith.programs.kinds import asker_state
 from metricsmith.programs.texts import NOTHING, shown
 from metricsmith.records import MetricCard, Scale, Status
 from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation, QualityName
@@ -109,6 +111,17 @@ class DirectAssessment(TranslationJudge):
     """
 
     kind = "direct_assessment"
+
+    @classmethod
+    def saved(cls) -> schema.Check:
+        """The check of `to_state`'s result; the scale says which answer there is."""
+        return schema.by_value(
+            "state.settings.scale",
+            {
+                name: asker_state(one.signature, **cls.saves, scale=schema.one_of(name), reference=schema.FLAG)
+                for name, one in KINDS.items()
+            },
+        )
 
     def __init__(
         self,

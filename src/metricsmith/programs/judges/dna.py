@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Metric, content_hash
+from metricsmith.programs import schema
 from metricsmith.programs.judges.base import LEVELS, MetricProgram
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.kinds import nested
 from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
 from metricsmith.signatures.dimensions import Dimension
@@ -51,6 +53,14 @@ class DnAEval(MetricProgram):
     """
 
     kind = "dna_eval"
+
+    @classmethod
+    def saved(cls) -> schema.Check:
+        """The check of `to_state`'s result, its kind aside."""
+        weights = schema.list_of(schema.SHARE, schema.ITEMS, 1)
+        settings = schema.keys(name=schema.text(schema.NAME, 1), task=schema.text(), weights=weights)
+        known = schema.keys(settings=settings, judges=schema.list_of(nested("criterion_judge")))
+        return schema.same_length(known, "settings.weights", "judges")
 
     def __init__(self, dimensions: Sequence[Dimension], *, task: str, name: str = "dna_eval") -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import dspy
 
@@ -13,7 +13,9 @@ from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.model_calls.calls import model_calls
 from metricsmith.model_calls.models import check_sampling
+from metricsmith.programs import schema
 from metricsmith.programs.judges.base import LEVELS, Judge, slug
+from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.levels import level_shares, levels, stated_level
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Judgement, MetricCard, Scale
@@ -86,6 +88,11 @@ class GEval(Judge):
 
     kind = "geval_judge"
     signature = JudgeBySteps
+    saves: ClassVar[schema.Checks] = {
+        **CriterionJudge.saves, "steps": schema.list_of(schema.text(least=1), schema.ITEMS, 1), "scale": schema.SCALE,
+        "mode": schema.one_of(*MODES), "n": schema.maybe(schema.number(2, schema.RUNS, whole=True)),
+        "top_logprobs": schema.number(1, MOST_ALTERNATIVES, whole=True), "min_mass": schema.SHARE,
+    }  # fmt: skip
 
     def __init__(
         self,

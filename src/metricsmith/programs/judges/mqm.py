@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import dspy
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.mqm import MQMWeights, SharedError, mqm_score, severity_name, shared_errors, span_weight
+from metricsmith.programs import schema
 from metricsmith.programs.judges.error_spans import ERROR_TYPES, in_words, marked, quoted
 from metricsmith.programs.judges.repeated import Repeated, numbers_of
 from metricsmith.programs.judges.translation import Context, TranslationJudge
@@ -53,6 +54,18 @@ WORKED_ERRORS = ErrorsBySeverity(
     minor=[TranslationError(span=" ,", type="fluency/punctuation", description="Space before the comma.")],
 )
 
+WEIGHTS = schema.made(
+    schema.keys(
+        **dict.fromkeys(("critical", "major", "minor", "neutral"), schema.number(0)),
+        **dict.fromkeys(("non_translation", "cap"), schema.maybe(schema.number(0))),
+        rules=schema.list_of(
+            schema.keys(severity=schema.text(schema.NAME), category=schema.text(schema.NAME), weight=schema.number(0))
+        ),
+        max_errors=schema.maybe(schema.number(1, schema.NUMBERS, whole=True)),
+    ),
+    MQMWeights.from_dict,
+)
+
 
 class MQMAnnotator(TranslationJudge):
     """One run of MQM: a model marks errors by severity, and their weights make the number (GEMBA-MQM V2, section 3).
@@ -84,6 +97,10 @@ class MQMAnnotator(TranslationJudge):
 
     kind = "mqm_annotator"
     signature = AnnotateErrors
+    saves: ClassVar[schema.Checks] = {
+        **TranslationJudge.saves, "weights": WEIGHTS, "temperature": schema.maybe(schema.number(0, 2)),
+        "worked_example": schema.FLAG,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -234,6 +251,7 @@ class MQMJudge(Repeated):
     """
 
     kind = "mqm_judge"
+    repeats = ("mqm_annotator",)
     judge: MQMAnnotator
 
     def __init__(

@@ -7,17 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import Metric, RowText, content_hash, row_text
 from metricsmith.model_calls.calls import Call, model_calls
+from metricsmith.programs import schema
 from metricsmith.programs.judges.base import LEVELS, Judge, MetricProgram, ModelAsker, Predictor
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel_answers import Criterion, CriterionResult, criteria_text, labels, read_items
 from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.programs.kinds import nested
 from metricsmith.programs.state import Settings, module_state
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.signatures.panel import JudgePanel
@@ -61,6 +63,10 @@ class Panel(ModelAsker):
     """
 
     kind = "panel"
+    signature = JudgePanel
+    saves: ClassVar[schema.Checks] = {
+        "task": schema.text(), "judges": schema.list_of(nested("criterion_judge", "rubric_judge"), schema.ITEMS, 1),
+    }  # fmt: skip
     versions = (1,)  # raise it when the way that criteria are shown or answers are read changes
 
     def __init__(self, judges: Sequence[CriterionJudge | RubricJudge], task: str = "") -> None:
@@ -68,7 +74,7 @@ class Panel(ModelAsker):
         _check(judges)
         states = [{"kind": judge.kind, "state": module_state(judge)} for judge in judges]
         self.settings = Settings(task=task or _common_task(judges), judges=states)
-        self.judge = Predictor(JudgePanel)
+        self.judge = Predictor(self.signature)
         if learned := sorted({row for judge in judges for row in judge.made_with.get("learned_from", ())}):
             self.made_with = {"learned_from": learned}
 
@@ -212,6 +218,11 @@ class PanelMember(MetricProgram):
     """
 
     kind = "panel_member"
+
+    @classmethod
+    def saved(cls) -> schema.Check:
+        """The check of `to_state`'s result, its kind aside."""
+        return schema.keys(name=schema.text(schema.NAME), panel=nested("panel"))
 
     def __init__(self, panel: Panel, name: str) -> None:
         super().__init__()

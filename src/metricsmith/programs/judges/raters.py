@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import dspy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError
+from metricsmith.programs import schema
 from metricsmith.programs.asked_scale import Asked, asked_scale, nearest_points, rating_map
 from metricsmith.programs.judges.base import Judge
 from metricsmith.records import MetricCard, Scale
@@ -39,6 +40,23 @@ class RatersJudge(Judge):
     OptionError
         If `scale` is none.
     """
+
+    saves: ClassVar[schema.Checks] = {
+        "name": schema.text(schema.NAME, 1), "task": schema.text(), "measure": schema.text(), "meaning": schema.text(),
+        "scale": schema.SCALE,
+    }  # fmt: skip
+    may_save: ClassVar[schema.Checks] = {  # where the scale that is asked is not the raters'
+        "asked": schema.SCALE,
+        "points": schema.list_of(schema.text(schema.NAME), 11),
+        "map": schema.same_length(
+            schema.keys(
+                knots=schema.list_of(schema.number(), schema.NUMBERS, 1),
+                values=schema.list_of(schema.number(), schema.NUMBERS),
+            ),
+            "knots",
+            "values",
+        ),
+    }
 
     def __init__(
         self, *, name: str, measure: str, task: str, scale: Scale | Mapping[str, Any], **settings: Any

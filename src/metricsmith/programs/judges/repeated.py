@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Metric, content_hash, make_row
+from metricsmith.programs import schema
 from metricsmith.programs.judges.base import MetricProgram
+from metricsmith.programs.kinds import nested
 from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
 from metricsmith.scoring import ascore
@@ -80,6 +82,24 @@ class Repeated(MetricProgram):
     """
 
     kind: ClassVar[str] = "repeated"
+    repeats: ClassVar[tuple[str, ...]] = ()  # the kinds that a file of this one may repeat; any if none is named
+
+    @classmethod
+    def saved(cls) -> schema.Check:
+        """The check of `to_state`'s result, its kind aside."""
+        rule = schema.keys(
+            k=schema.number(), sided=schema.text(schema.NAME), ddof=schema.number(0, 1, whole=True)
+        )  # fmt: skip
+        settings = schema.keys(
+            {"stop_when": schema.maybe(schema.number(0))},  # which files of versions that asked all runs do not have
+            name=schema.text(schema.NAME, 1),
+            judge=schema.text(schema.NAME),
+            runs=schema.number(1, schema.RUNS, whole=True),
+            min_runs=schema.number(1, schema.RUNS, whole=True),
+            aggregate=schema.one_of(*AGGREGATES),
+            outliers=schema.maybe(schema.made(rule, lambda value: OutlierRule(**value))),
+        )
+        return schema.keys(settings=settings, judge=nested(*cls.repeats))
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import RowText, content_hash
+from metricsmith.programs import schema
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.texts import NOTHING, fence
 from metricsmith.records import MetricCard
@@ -41,6 +42,11 @@ class TranslationJudge(Judge):
     """
 
     judged: ClassVar[tuple[str, ...]] = ("source", "translation")
+    saves: ClassVar[schema.Checks] = {
+        **dict.fromkeys(("name", "source_language", "target_language"), schema.text(schema.NAME, 1)),
+        "context": schema.one_of("document", "none"),
+        "meaning": schema.text(),
+    }
 
     def __init__(
         self, *, name: str, source_language: str, target_language: str, context: Context, **settings: Any
