@@ -75,13 +75,13 @@ class Metric(Protocol):
 
 @runtime_checkable
 class Composite(Protocol):
-    """A metric that asks nothing itself: its number follows from those of its parts.
+    """A metric that sends no requests itself: its number follows from those of its parts.
 
     The scoring engine judges the parts, each once, however many metrics share it, and puts them together.
     """
 
     def parts(self, run: int) -> Sequence[tuple[Metric, int]]:
-        """The p metrics that repetition `run` rests on, each with the repetition of its own to take."""
+        """The p metrics that run `run` rests on, each with the number of its own run."""
 
     def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Raw numbers from those of the parts, shape (n, p) -> (n,); NaN in for a missing part, NaN out for none."""
@@ -92,18 +92,18 @@ class Composite(Protocol):
 
 @runtime_checkable
 class Sequential(Composite, Protocol):
-    """A composite that may do without some of its parts: which to ask next follows from those that are known.
+    """A composite that may do without some of its parts: those that are known decide which to ask next.
 
-    What is never wanted counts nowhere, also where it is known for another metric's sake.
+    A part that is never wanted counts nowhere, even if it is known because another metric wanted it.
     """
 
     def wanted(self, values: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which parts to ask, of shape (n, p) as both arguments; what is wanted stays so, whatever becomes `known`."""
+        """The parts to ask, shape (n, p) as both arguments; a part once wanted stays wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one component adds to one prediction.
+    """The contribution of one component to one prediction.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class Explanation:
 
 @runtime_checkable
 class Asker(Protocol):
-    """Who sends the request that answers for one metric, or for several at once.
+    """The sender of requests, each of which answers for one metric or for several at once.
 
     A metric that costs model calls names its asker in the attribute ``asker``: a judge names itself, the
     members of a panel name their panel.
@@ -177,7 +177,7 @@ class Asker(Protocol):
 
     @property
     def numbers(self) -> int:
-        """How many numbers one answer holds, whatever part of them is wanted: the number of criteria asked for."""
+        """The count of numbers that one answer holds, wanted or not: one for each criterion that is asked for."""
 
     def fingerprint(self) -> str:
         """A hash of everything that changes the answer, the language model aside."""
@@ -331,5 +331,5 @@ def content_hash(*parts: Any) -> str:
 
 
 def _whole(value: Any) -> Any:
-    """What JSON does not know: arrays in full (as text they are cut short), everything else as text."""
+    """A value that JSON does not know: an array in full (as text it is cut short), everything else as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

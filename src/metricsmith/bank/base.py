@@ -1,4 +1,4 @@
-"""What a bank metric is: a card, and a function from a batch of texts to arrays.
+"""Bank metrics: a card each, and a function from a batch of texts to arrays.
 
 A family (one file, one card) may yield several named outputs; each output is a metric of its own.
 Families that need statistics of a corpus (CIDEr) compute them with `Family.statistics` and carry them
@@ -126,13 +126,9 @@ class BankMetric(DSPyCallable):
 
 
 def missing_needs(card: MetricCard, text: RowText) -> list[str]:
-    """Which of the card's text needs the row does not meet."""
-    missing = []
-    if "input" in card.needs and not text.input:
-        missing.append("input")
-    if "references" in card.needs and not any(text.references):
-        missing.append("references")
-    return missing
+    """The card's text needs that the row does not meet."""
+    there = {"input": bool(text.input), "references": any(text.references)}
+    return [name for name, given in there.items() if name in card.needs and not given]
 
 
 def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *, run: int = 0) -> list[list[Judgement]]:
@@ -154,17 +150,17 @@ def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *,
     results = []
     for metric in metrics:
         numbers = iter(np.asarray(values[metric.name], dtype=float).tolist())
-        results.append([_judgement(metric, gaps, numbers, run) for gaps in missing])
+        judgements = []
+        for gaps in missing:
+            raw = math.nan if gaps else next(numbers)
+            error = f"row has no {' and no '.join(gaps)}" if gaps else "undefined for this text"
+            judgements.append(
+                Judgement(metric.name, raw=raw, score=metric.output.score(raw), run=run)
+                if math.isfinite(raw)
+                else Judgement(metric.name, status=Status.SKIPPED, error=error, run=run)
+            )
+        results.append(judgements)
     return results
-
-
-def _judgement(metric: BankMetric, gaps: list[str], numbers: Any, run: int) -> Judgement:
-    if gaps:
-        return Judgement(metric.name, status=Status.SKIPPED, error=f"row has no {' and no '.join(gaps)}", run=run)
-    raw = next(numbers)
-    if not math.isfinite(raw):
-        return Judgement(metric.name, status=Status.SKIPPED, error="undefined for this text", run=run)
-    return Judgement(metric.name, raw=raw, score=metric.output.score(raw), run=run)
 
 
 def best_reference(batch: TextBatch, pair: Callable[[str, str], float], *, highest: bool = True) -> FloatArray:

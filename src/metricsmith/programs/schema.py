@@ -1,4 +1,4 @@
-"""The words in which `metricsmith.programs.kinds` says what a saved file may hold: one function for each sort of value.
+"""The vocabulary of the checks in `metricsmith.programs.kinds`: one function for each sort of value in a saved file.
 
 Each returns a `Check`, which takes a value and its path in the file and raises `StateError` for what is not allowed.
 """

@@ -12,7 +12,7 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -92,7 +92,7 @@ def module_state(module: dspy.Module) -> dict[str, Any]:
 def module_fingerprint(module: dspy.Module, *parts: Any) -> str:
     """A hash of all that changes what a module of ours asks: state, predictors' settings, and a class of the user's.
 
-    The language model is not in it: who asks puts it beside.
+    The language model is not in it: the scoring engine puts it beside.
     """
     state: Any = module_state(module)
     settings = {name: predictor.config for name, predictor in module.named_predictors() if predictor.config}
@@ -212,9 +212,9 @@ def other_model(metric: Saved, own: Any = None) -> str:
         if (made, used) in _compared:
             return ""
         _compared.add((made, used))
-    said = f"the metric was made with the model {made} and is used with {used}: its numbers may differ"
-    _log.warning("%s", said)
-    return said
+    note = f"the metric was made with the model {made} and is used with {used}: its numbers may differ"
+    _log.warning("%s", note)
+    return note
 
 
 def write_state(state: Mapping[str, Any], path: str | PathLike[str]) -> None:
@@ -280,7 +280,11 @@ def _parsed(source: Path) -> tuple[dict[str, Any], int]:
             raw.decode("utf-8"), parse_int=_whole, parse_float=_real, parse_constant=_real, object_pairs_hook=_unique
         )
         level, depth = [content], 0
-        while level := [part for one in level for part in _members(one)]:
+        while level := [
+            part
+            for one in level
+            for part in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+        ]:
             depth += 1
             if depth > DEEPEST:
                 raise RecursionError
@@ -292,10 +296,6 @@ def _parsed(source: Path) -> tuple[dict[str, Any], int]:
     if not isinstance(content, dict):
         raise StateError(f"{source} is not a metric file: it has no 'kind'; `metricsmith induce` writes one")
     return content, len(raw)
-
-
-def _members(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _whole(digits: str) -> int:

@@ -21,7 +21,7 @@ class QualityClass(pydantic.RootModel[QualityName]):
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def plain(cls, value: Any) -> Any:
+    def normalised(cls, value: Any) -> Any:
         """Case does not count, nor do white space and quotation marks around the name; anything else does."""
         return value.strip().strip("\"'`“”‘’").strip().lower() if isinstance(value, str) else value
 

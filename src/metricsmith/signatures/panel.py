@@ -13,10 +13,10 @@ __all__ = ["JudgePanel", "PanelItem"]
 
 
 class PanelItem(pydantic.BaseModel):
-    """What the model says about one criterion.
+    """One criterion of a model's answer.
 
-    Every field takes whatever comes, because DSPy turns down the whole list for one malformed item; what an
-    item is worth is decided by `metricsmith.programs.judges.panel_answers`.
+    Every field takes any value, because DSPy turns down the whole list for one malformed item;
+    `metricsmith.programs.judges.panel_answers` decides what an item is worth.
     """
 
     criterion: str = ""
@@ -25,7 +25,7 @@ class PanelItem(pydantic.BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: Any, handler: pydantic.GetJsonSchemaHandler) -> dict[str, Any]:
-        """What the model is shown: the form that is wanted, not the many that are borne."""
+        """The form that is wanted, and that the model is shown; many others are borne."""
         return {
             "type": "object",
             "properties": {
@@ -42,22 +42,13 @@ class PanelItem(pydantic.BaseModel):
         """Keep what can be used of anything at all."""
         if not isinstance(value, dict):
             return value if isinstance(value, cls) else {}
-        return {
-            "criterion": _text(value.get("criterion")),
-            "reason": _text(value.get("reason")),
-            "score": _number_or_text(value.get("score")),
-        }
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _number_or_text(value: Any) -> Any:
-    """Numbers as they are, anything else as text; Python cannot even print a whole number of 5,000 digits."""
-    if type(value) is int and value.bit_length() > 64:
-        return "a number of many digits"
-    return value if value is None or type(value) in (int, float) else str(value)
+        score = value.get("score")
+        if type(score) is int and score.bit_length() > 64:  # Python cannot even print one of 5,000 digits
+            score = "a number of many digits"
+        elif score is not None and type(score) not in (int, float):
+            score = str(score)
+        texts = {name: value.get(name) for name in ("criterion", "reason")}
+        return {name: "" if text is None else str(text) for name, text in texts.items()} | {"score": score}
 
 
 class JudgePanel(ReviewedWork):

@@ -28,7 +28,7 @@ UNREFERENCED = "the row has no reference: give it references, or take a judge wi
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One way to ask: which numbers there are, what the model reads of them, and what it has to fill in."""
+    """One way to ask: the numbers that there are, their description for the model, and the signature to fill in."""
 
     title: str
     scale: Scale
@@ -148,7 +148,7 @@ class DirectAssessment(TranslationJudge):
 
     @property
     def scale(self) -> Scale:
-        """Which numbers there are; of the classes their places, from 0."""
+        """The numbers that there are; of the classes their places, from 0."""
         return self._kind.scale
 
     @property
@@ -177,7 +177,7 @@ class DirectAssessment(TranslationJudge):
         return {**super().texts(text), "references": references}
 
     def lacking(self, text: RowText) -> str:
-        """As for every judge of translations; where references are to be shown, one that is not blank besides."""
+        """The text that a row lacks: a source, and where references are to be shown one that is not blank."""
         unreferenced = self.settings.reference and not any(reference.strip() for reference in text.references)
         return super().lacking(text) or (UNREFERENCED if unreferenced else "")
 

@@ -64,14 +64,21 @@ class DnAEval(MetricProgram):
 
     def __init__(self, dimensions: Sequence[Dimension], *, task: str, name: str = "dna_eval") -> None:
         super().__init__()
-        _check(dimensions)
+        if not dimensions:
+            raise OptionError("DnAEval needs at least one dimension: have a DimensionsGenerator propose some")
+        names = [dimension.name for dimension in dimensions]
+        for item in dimensions:
+            if names.count(item.name) > 1:
+                raise OptionError(f"{names.count(item.name)} dimensions are called {item.name!r}; merge them")
+            if not (math.isfinite(item.weight) and item.weight > 0):
+                raise OptionError(f"the weight of {item.name!r} is {item.weight:g}; it must be above 0")
         total = math.fsum(dimension.weight for dimension in dimensions)
         self.judges = [CriterionJudge(criterion=item.name, meaning=item.meaning, task=task) for item in dimensions]
         self.settings = Settings(name=name, task=task, weights=[item.weight / total for item in dimensions])
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """What each dimension counts; they add up to 1."""
+        """The share of each dimension in the number; they add up to 1."""
         return tuple(self.settings.weights)
 
     @property
@@ -116,9 +123,17 @@ class DnAEval(MetricProgram):
         return self._together([await judge.acall(**texts) for judge in self.judges])
 
     def _together(self, answers: Sequence[dspy.Prediction]) -> dspy.Prediction:
-        raw = float(self.combined(np.array([[answer.raw for answer in answers]], dtype=float))[0])
-        feedback = self._feedback([(answer.raw, answer.feedback) for answer in answers])
+        raw, feedback = self._mean([(answer.raw, answer.feedback) for answer in answers])
         return dspy.Prediction(score=self.output.score(raw), raw=raw, feedback=feedback)
+
+    def _mean(self, parts: Sequence[tuple[Any, str]]) -> tuple[float, str]:
+        """The weighted mean of numbers with reasons, and one line for each dimension, the heaviest loss first."""
+        raw = float(self.combined(np.array([[number for number, _ in parts]], dtype=float))[0])
+        lines = [
+            (weight * (LEVELS.high - number), f"{judge.settings.criterion} ({weight:.0%}) = {number:g}: {reason}")
+            for weight, judge, (number, reason) in zip(self.weights, self.judges, parts, strict=True)
+        ]
+        return raw, "\n".join(line for _, line in sorted(lines, key=lambda item: -item[0]))
 
     def parts(self, run: int) -> list[tuple[Metric, int]]:
         """The judge of each dimension.
@@ -151,17 +166,8 @@ class DnAEval(MetricProgram):
         if failed is not None:
             error = f"{failed.metric} has no number, so that there is no weighted mean: {failed.error}"
             return Judgement(self.name, status=failed.status, error=error, run=run, usage=usage)
-        raw = float(self.combined(np.array([[part.raw for part in parts]], dtype=float))[0])
-        feedback = self._feedback([(part.raw, part.feedback) for part in parts])
+        raw, feedback = self._mean([(part.raw, part.feedback) for part in parts])
         return Judgement(self.name, raw, self.output.score(raw), feedback, run=run, usage=usage)
-
-    def _feedback(self, parts: Sequence[tuple[float | None, str]]) -> str:
-        """One line for each dimension, the heaviest loss first."""
-        lines = [
-            (weight * (LEVELS.high - (raw or 0.0)), f"{judge.settings.criterion} ({weight:.0%}) = {raw:g}: {reason}")
-            for weight, judge, (raw, reason) in zip(self.weights, self.judges, parts, strict=True)
-        ]
-        return "\n".join(line for _, line in sorted(lines, key=lambda item: -item[0]))
 
     def fingerprint(self) -> str:
         """A hash of the dimensions' judges and the weights."""
@@ -190,14 +196,3 @@ class DnAEval(MetricProgram):
 
     def __repr__(self) -> str:
         return f"DnAEval({', '.join(judge.name for judge in self.judges)})"
-
-
-def _check(dimensions: Sequence[Dimension]) -> None:
-    if not dimensions:
-        raise OptionError("DnAEval needs at least one dimension: have a DimensionsGenerator propose some")
-    names = [dimension.name for dimension in dimensions]
-    for dimension in dimensions:
-        if names.count(dimension.name) > 1:
-            raise OptionError(f"{names.count(dimension.name)} dimensions are called {dimension.name!r}; merge them")
-        if not (math.isfinite(dimension.weight) and dimension.weight > 0):
-            raise OptionError(f"the weight of {dimension.name!r} is {dimension.weight:g}; it must be above 0")

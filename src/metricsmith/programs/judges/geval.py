@@ -126,12 +126,12 @@ class GEval(Judge):
 
     @property
     def scale(self) -> Scale:
-        """Whose whole numbers the model may give."""
+        """The scale whose whole numbers the model may give."""
         return Scale(**self.settings.scale)
 
     @property
     def samples(self) -> int:
-        """How many answers one judgement takes."""
+        """The number of answers that one judgement takes."""
         return int(self.settings.n) if self.settings.mode == "sampled" else 1
 
     @property
@@ -141,9 +141,10 @@ class GEval(Judge):
 
     @property
     def request(self) -> Mapping[str, Any]:
-        """With mode ``logprob``, the wish for log-probabilities."""
-        wish = {"logprobs": True, "top_logprobs": int(self.settings.top_logprobs)}
-        return wish if self.settings.mode == "logprob" else {}
+        """With mode ``logprob``, the setting that asks for log-probabilities."""
+        if self.settings.mode != "logprob":
+            return {}
+        return {"logprobs": True, "top_logprobs": int(self.settings.top_logprobs)}
 
     def question(self) -> Mapping[str, str]:
         """Task, criterion, numbered steps and scale."""
@@ -179,14 +180,11 @@ class GEval(Judge):
             return self.prediction(self._sample(text, [0])[0])
         return super().forward(**asdict(text))
 
-    async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """As `forward`, without blocking the event loop."""
-        text = RowText(output, input, tuple(references), context)
+    async def aforward(self, **texts: Any) -> dspy.Prediction:
+        """Judge one row as `forward` does, without blocking the event loop."""
         if self.settings.mode == "sampled":
-            return self.prediction((await asyncio.to_thread(self._sample, text, [0]))[0])
-        return await super().aforward(**asdict(text))
+            return await asyncio.to_thread(self.forward, **texts)
+        return await super().aforward(**texts)
 
     def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Read one answer; the log-probabilities are taken off it, since DSPy would put them into demonstrations."""

@@ -1,4 +1,4 @@
-"""The level that an answer states, and how the model's probability is spread over all levels at that place."""
+"""The level that an answer states, and the spread of the model's probability over all levels at that place."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def stated_level(text: Any, scale: Scale) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LevelShares:
-    """How the probability at the score's place is spread.
+    """The spread of the probability at the score's place.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def level_shares(logprobs: Any, stated: int, scale: Scale, min_mass: float) -> L
 def _score_place(texts: list[str], stated: int, scale: Scale) -> int | None:
     """The place of the token in which the score's value begins."""
     whole = "".join(texts)
-    headers = next((found for pattern in HEADERS if (found := [*pattern.finditer(whole)])), [])
+    headers = next(filter(None, ([*pattern.finditer(whole)] for pattern in HEADERS)), [])
     value = WORD.search(whole, headers[-1].end()) if headers else None  # an earlier one is a draft's
     if value is None or number_in(value[0], scale) != stated:
         return None

@@ -71,9 +71,24 @@ class Panel(ModelAsker):
 
     def __init__(self, judges: Sequence[CriterionJudge | RubricJudge], task: str = "") -> None:
         super().__init__()
-        _check(judges)
+        if not judges:
+            raise OptionError("a panel needs at least one judge: give CriterionJudge or RubricJudge objects")
+        for judge in judges:
+            if type(judge) not in KINDS.values():
+                raise OptionError(f"{judge!r} cannot sit on a panel; CriterionJudge and RubricJudge objects can")
+        names = [judge.name for judge in judges]
+        for name in names:
+            if names.count(name) > 1:
+                raise OptionError(
+                    f"{names.count(name)} judges of the panel are called {name!r}; give one another name="
+                )
+        tasks = list(dict.fromkeys(str(judge.settings.task) for judge in judges))
+        if not task and len(tasks) > 1:
+            raise OptionError(
+                f"the panel's judges were made for {len(tasks)} tasks, the first two: {tasks[:2]}; pass task="
+            )
         states = [{"kind": judge.kind, "state": module_state(judge)} for judge in judges]
-        self.settings = Settings(task=task or _common_task(judges), judges=states)
+        self.settings = Settings(task=task or tasks[0], judges=states)
         self.judge = Predictor(self.signature)
         if learned := sorted({row for judge in judges for row in judge.made_with.get("learned_from", ())}):
             self.made_with = {"learned_from": learned}
@@ -293,27 +308,6 @@ def join_panels(metrics: Iterable[Metric]) -> None:
         modules = metric.named_sub_modules(PanelMember) if isinstance(metric, dspy.Module) else ()
         for _, member in modules:
             member.asker = first.setdefault(member.asker.fingerprint(), member.asker)
-
-
-def _check(judges: Sequence[Any]) -> None:
-    if not judges:
-        raise OptionError("a panel needs at least one judge: give CriterionJudge or RubricJudge objects")
-    for judge in judges:
-        if type(judge) not in KINDS.values():
-            raise OptionError(f"{judge!r} cannot sit on a panel; CriterionJudge and RubricJudge objects can")
-    names = [judge.name for judge in judges]
-    for name in names:
-        if names.count(name) > 1:
-            raise OptionError(f"{names.count(name)} judges of the panel are called {name!r}; give one another name=")
-
-
-def _common_task(judges: Sequence[Any]) -> str:
-    tasks = list(dict.fromkeys(str(judge.settings.task) for judge in judges))
-    if len(tasks) > 1:
-        raise OptionError(
-            f"the panel's judges were made for {len(tasks)} tasks, the first two: {tasks[:2]}; pass task="
-        )
-    return tasks[0]
 
 
 def _values(state: Mapping[str, Any]) -> Mapping[str, Any]:

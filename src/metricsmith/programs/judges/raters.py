@@ -97,8 +97,8 @@ class RatersJudge(Judge):
         asked, raters = self.asked, self.rating_scale
         if asked.points:
             low = asked.scale.low
-            words = "; ".join(f"{low + place:g}: {point}" for place, point in enumerate(asked.points))
-            numbers = f", told by rank in place of the raters' numbers: a whole number from {asked.scale}. {words}"
+            points = "; ".join(f"{low + place:g}: {point}" for place, point in enumerate(asked.points))
+            numbers = f", told by rank in place of the raters' numbers: a whole number from {asked.scale}. {points}"
         else:
             best = raters.high if raters.higher_is_better else raters.low
             steps = "" if raters.step is None else f" in steps of {asked.scale.step:g}"
@@ -175,11 +175,11 @@ class RatersJudge(Judge):
     def card(self) -> MetricCard:
         """The generated card, with the scale that is asked where it is not the raters' and the map to theirs."""
         asked, known = self.asked, self.settings.values.get("map", {"knots": [], "values": []})
-        words = f"{asked.scale}, by fifths in place of the raters' own numbers" if asked.points else ""
-        if not words and asked.scale != self.rating_scale:
-            words = f"{asked.scale} in steps of {asked.scale.step:g}: the raters' points, without their averages"
+        told = f"{asked.scale}, by fifths in place of the raters' own numbers" if asked.points else ""
+        if not told and asked.scale != self.rating_scale:
+            told = f"{asked.scale} in steps of {asked.scale.step:g}: the raters' points, without their averages"
         pairs = tuple(zip(known["knots"], known["values"], strict=True))
-        return replace(super().card, asked=words, rating_map=pairs)
+        return replace(super().card, asked=told, rating_map=pairs)
 
     def fingerprint(self) -> str:
         """A hash as for every judge, without the map to the raters' numbers, which changes no request."""

@@ -82,6 +82,7 @@ class Repeated(MetricProgram):
     """
 
     kind: ClassVar[str] = "repeated"
+    tells_nearest: ClassVar[bool] = True  # the feedback gives the reasons of the run nearest to the aggregate
     repeats: ClassVar[tuple[str, ...]] = ()  # the kinds that a file of this one may repeat; any if none is named
 
     @classmethod
@@ -144,12 +145,12 @@ class Repeated(MetricProgram):
 
     @property
     def runs(self) -> int:
-        """How many runs one judgement takes; with `stop_when`, at most."""
+        """The number of runs that one judgement takes; with `stop_when`, at most."""
         return int(self.settings.runs)
 
     @property
     def min_runs(self) -> int:
-        """How many of them must have a number."""
+        """The least number of runs that must have a number."""
         return int(self.settings.min_runs)
 
     @property
@@ -160,7 +161,7 @@ class Repeated(MetricProgram):
 
     @property
     def outliers(self) -> OutlierRule | None:
-        """Which runs are left out."""
+        """The rule by which runs are left out."""
         return None if self.settings.outliers is None else OutlierRule(**self.settings.outliers)
 
     @property
@@ -204,7 +205,7 @@ class Repeated(MetricProgram):
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
-        """As `forward`, without blocking the event loop."""
+        """Judge one row as `forward` does, without blocking the event loop."""
         row = make_row(output, input=input, references=references, context=context)
         table = await ascore([self], [row], progress=False, max_failure_rate=1.0)
         return self.prediction(table.judgement(0, 0))
@@ -230,7 +231,7 @@ class Repeated(MetricProgram):
         return [(self.judge, run * self.runs + place) for place in range(self.runs)]
 
     def wanted(self, values: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which runs to ask, (n, runs) and (n, runs) -> (n, runs): the next that may be needed, in their order.
+        """The runs to ask, (n, runs) and (n, runs) -> (n, runs): the next that may be needed, in their order.
 
         Until `min_runs` numbers are there, as many at once as are lacking; then one by one. A run that failed is
         made up for by a later one.
@@ -247,7 +248,11 @@ class Repeated(MetricProgram):
         return np.asarray(np.arange(width) < until[:, None])
 
     def _enough(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
-        """After how many runs each row had enough, shape (n, runs) -> (n,); 0 where it never had."""
+        """The number of runs after which each row had enough, shape (n, runs) -> (n,); 0 where it never had.
+
+        A row has enough at its first run with a number from which on the half-width is within the bound. One pass over
+        the runs asks this of all rows at once that are still open: the bootstrap is the dear part.
+        """
         enough = np.zeros(len(values), dtype=np.intp)
         bound, aggregate, sign = self.stop_when, AGGREGATES[self.settings.aggregate], self._sign
         if bound is None:
@@ -263,7 +268,7 @@ class Repeated(MetricProgram):
     def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Aggregates of the runs, shape (n, runs) -> (n,); NaN where fewer than `min_runs` have a number.
 
-        With `stop_when`, of those up to the one that was enough, whatever is known of later ones.
+        With `stop_when` only the runs up to the one that was enough count; later ones do not, even if known.
         """
         values = np.asarray(values, dtype=float)
         enough = self._enough(values)[:, None]
@@ -314,14 +319,10 @@ class Repeated(MetricProgram):
         absent += [f"{spared} more {'was' if spared == 1 else 'were'} not needed"] * bool(spared)
         rests = f"{raw:.4g} is the {self.settings.aggregate} of {count} of {len(parts)} runs"
         rests += f" ({', '.join(absent)})" if absent else ""
-        reasons = self._reasons(parts, kept, raw, run)
-        return f"{rests}; {reasons}" if reasons else f"{rests}."
-
-    def _reasons(self, parts: Sequence[Judgement], kept: NDArray[np.float64], raw: float, run: int) -> str:
-        """The words of the run nearest to the aggregate; empty if it has none."""
-        place = int(np.nanargmin(np.abs(kept - raw)))
-        number, said = run * self.runs + place, parts[place].feedback
-        return f"run {number}, the nearest, gave {kept[place]:.4g}: {said}" if said else ""
+        nearest = int(np.nanargmin(np.abs(kept - raw)))
+        reasons = parts[nearest].feedback if self.tells_nearest else ""
+        gave = f"; run {run * self.runs + nearest}, the nearest, gave {kept[nearest]:.4g}: {reasons}"
+        return f"{rests}{gave}" if reasons else f"{rests}."
 
     def fingerprint(self) -> str:
         """A hash of the judge and of everything that changes how its runs are combined."""
