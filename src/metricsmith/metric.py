@@ -1,4 +1,4 @@
-"""The common ground of all metrics: the protocol, the texts of a row, and the memory of what was judged.
+"""The common ground of all metrics: the protocol, the texts of a row, and the memory of judgements.
 
 Bank metrics, judges and induced metrics are interchangeable because they share this contract
 and nothing else; there is no base class.
@@ -191,8 +191,8 @@ class Asker(Protocol):
         Returns
         -------
         list of list of Judgement
-            ``result[j][r]`` is metric j in ``runs[r]``; failures are judgements too, never exceptions. What a
-            request cost stands in exactly one of the judgements that it answered.
+            ``result[j][r]`` is metric j in ``runs[r]``; failures are judgements too, never exceptions. The
+            cost of a request stands in exactly one of the judgements that it answered.
         """
 
     def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
@@ -236,7 +236,7 @@ def make_row(
 
 
 def row_text(row: Any, fields: Mapping[str, FieldNames] | None = None, pred: Any = None) -> RowText:
-    """Read the texts of `row`, the output from `pred` if one is given; what is no text goes by `render_output`.
+    """Read the texts of `row`, the output from `pred` if one is given; a value that is no text goes by `render_output`.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def _text(value: Any) -> str:
 
 
 def judged_row(metric: Metric, example: Any, text: RowText, *, own: bool) -> dspy.Example:
-    """The row that a metric gets to judge: these texts, and what else it needs.
+    """The row that a metric gets to judge: these texts, and the fields that it needs besides.
 
     The columns of `example` belong to its `own` output only. A metric that holds a function of the caller's sees
     every other field of the example as well.
@@ -312,7 +312,7 @@ class Memo(Generic[T]):
         self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def get(self, key: str, compute: Callable[[], T], keep: Callable[[T], bool]) -> T:
-        """The value that is known, or a new one; it is remembered if `keep` says so."""
+        """The known value, or a new one; a new one is remembered if `keep` is true of it."""
         with self._lock:
             asking = self._asking[key]
         with asking:

@@ -169,11 +169,11 @@ class Judgement:
     status : Status
         How the judgement ended.
     error : str
-        What went wrong; empty when `status` is ``ok``.
+        The cause of the failure; empty when `status` is ``ok``.
     run : int
         The number of this run, from 0.
     usage : Usage
-        What this judgement cost.
+        The cost of this judgement.
     spans : tuple of ErrorSpan
         The errors that the number rests on, for metrics that mark errors; empty where there are none, and for all
         other metrics.
@@ -282,7 +282,7 @@ class MetricCard:
     backend, backend_license : str
         Which library computes it and under which licence.
     instruction_before, instruction : str
-        What a judge's instruction was before it was tuned, and what it is now; empty where it is the family's own.
+        A judge's instruction before it was tuned, and the present one; empty where it is the family's own.
     asked : str
         The scale that a judge in the raters' place is asked on, in words; empty where it is the raters' own.
     rating_map : tuple of (float, float)

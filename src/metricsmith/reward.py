@@ -1,4 +1,4 @@
-"""A metric in the shape that DSPy calls: a score in [0, 1], and in words what the output lacks."""
+"""A metric in the shape that DSPy calls: a score in [0, 1], and the faults of the output in words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from metricsmith.rendering import bounded, render_output
 __all__ = ["DSPyCallable", "DSPyMetric", "Reward", "RewardOptions"]
 
 SHORTEST = 100  # characters of feedback below which not even the score and a reason fit
-TURN_SHARE = 4  # at most this part of the feedback shows what the predictor gave: the reasons matter more
+TURN_SHARE = 4  # at most this part of the feedback shows the predictor's output: the reasons matter more
 FIRST_WARNINGS = 10  # failed rows that are named one by one in the log; from there on every tenfold number
 ROUNDING = 1e-9  # a share that is exactly the least one passes, however its weights were added up
 OWN: Any = object()  # no prediction was passed: the example's own output; a program that crashed passes None
@@ -118,7 +118,7 @@ class Reward(DSPyMetric):
     GEPA makes to get feedback for one predictor (`pred_name` given) never sends a request.
 
     An induced metric is taken apart: components without a value are left out, the weights of the others scaled
-    up to the same total (`Explanation.renormalised`), and the feedback names what was left out and then the
+    up to the same total (`Explanation.renormalised`), and the feedback names those left out and then the
     components that cost the output rating points, the costliest first, with the judges' reasons. Any other
     metric's own feedback is passed on.
 
@@ -141,7 +141,7 @@ class Reward(DSPyMetric):
     least_weight : float
         The share of an induced metric's absolute weight, in (0, 1], that must have a value for a reward.
     lm : dspy.LM, optional
-        Who judges; the model in force by default, which in an optimiser is the program's own.
+        The model that judges; by default the one in force, which in an optimiser is the program's own.
 
     Raises
     ------
@@ -207,7 +207,7 @@ class Reward(DSPyMetric):
         return result.score, bounded("\n".join([head, *lines]), self.feedback_chars)
 
     def text(self, example: Any, pred: Any = OWN) -> RowText:
-        """The texts to judge: `pred` or the example's own output, and what the example says besides."""
+        """The texts to judge: `pred` or the example's own output, and the example's other texts."""
         reading, fields = getattr(self.metric, "reading", {}), dict(self.fields)
         for ours, option in COLUMNS.items():
             source = example if ours != "output" or pred is OWN else pred
@@ -232,9 +232,9 @@ class Reward(DSPyMetric):
         return "\n".join([lines[0] + (", which DSPy booked as 0:" if failures else ""), *map("  {}".format, failures)])
 
     def check(self, program: Any, rows: Sequence[dspy.Example], *, num_threads: int | None = None) -> RewardCheck:
-        """Run `program` on rows and reward it, failures apart: what `dspy.Evaluate` mixes into its mean as 0.
+        """Run `program` on rows and reward it, failures apart, which `dspy.Evaluate` counts as 0 in its mean.
 
-        Do this with every compiled program. What the optimiser had judged before is not judged again. A program
+        Do this with every compiled program. An output that the optimiser had judged is not judged again. A program
         with failures is logged as a warning.
 
         Parameters
@@ -330,7 +330,7 @@ class Reward(DSPyMetric):
         return _Result(judgement.score, (_head(judgement.score), *reasons), usage=judgement.usage)
 
     def _weighed(self, explanation: Explanation) -> _Result:
-        """The renormalised score, what was left out of it, and what cost the output most."""
+        """The renormalised score, the components left out of it, and those that cost the output most."""
         raw, missing, prediction = explanation.renormalised, explanation.missing, explanation.prediction
         absent = [part for part in explanation.parts if not part.judgement.ok]
         if math.isnan(raw) or 1 - missing < self.least_weight - ROUNDING:

@@ -31,7 +31,7 @@ Statistics = Mapping[str, Any]
 class TextBatch:
     """n rows of text. `references[i]` holds the references of row i, in the order given.
 
-    `statistics` is what `Family.statistics` returned for the corpus in force, None if none was given.
+    `statistics` is the result of `Family.statistics` for the corpus in force, None if none was given.
     """
 
     outputs: Sequence[str]
@@ -66,7 +66,7 @@ class Family:
         The document; its outputs and needs are the contract.
     compute : callable
         ``compute(batch, outputs) -> {output name: float array (n,)}`` for at least the outputs asked for.
-        Sees only rows that have what the card needs. NaN where the number is undefined.
+        Sees only rows that meet the card's needs. NaN where the number is undefined.
     statistics : callable, optional
         ``statistics(batch) -> JSON-ready mapping`` for families that need a corpus.
     """
@@ -117,7 +117,7 @@ class BankMetric(DSPyCallable):
         return math.nan if raw is None else raw
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
-        """Score rows; rows that lack what the card needs are ``skipped``, with the reason."""
+        """Score rows; rows that do not meet the card's needs are ``skipped``, with the reason."""
         return judge_family([self], rows, run=run)[0]
 
     def to_state(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class MetricBank:
     Parameters
     ----------
     families : tuple of Family
-        Output names and card names must be unique in the bank, whatever their case.
+        Output names and card names must be unique in the bank; case does not count.
 
     Raises
     ------
@@ -122,7 +122,7 @@ class MetricBank:
         rows : sequence of dspy.Example
             The rows to be scored. No rows: everything is usable.
         coverage : float
-            Share of rows, in [0, 1], that must have what a metric needs. Rows that lack it are skipped when
+            Share of rows, in [0, 1], that must meet a metric's needs. Rows that lack it are skipped when
             scoring, with a reason.
 
         Returns

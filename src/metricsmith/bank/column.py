@@ -1,7 +1,7 @@
 """A metric that somebody else computed, read from a score column of the table.
 
 People arrive with the scores of their own evaluators. A row built by the table reader carries them under
-``columns``, so that such a score can stand beside bank metrics and judges as a candidate.
+``columns``, so that such a score can stand beside bank metrics and judges among the candidates.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ColumnMetric(DSPyCallable):
 
     @property
     def card(self) -> MetricCard:
-        """A card that says what is known: the name."""
+        """A card with all that is known: the name."""
         return MetricCard(
             name=self.name,
             kind="column",

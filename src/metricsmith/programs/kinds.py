@@ -160,7 +160,7 @@ LARGEST_FILE = max(kind.megabytes for kind in KINDS.values()) * 1_000_000
 
 
 def check_state(state: Any) -> None:
-    """Make sure that a state holds what its kind's row allows, and nothing else.
+    """Make sure that a state holds nothing but what its kind's row allows.
 
     Raises
     ------

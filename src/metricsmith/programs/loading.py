@@ -85,7 +85,7 @@ def from_state(state: Mapping[str, Any], functions: Functions = NONE) -> Metric:
 
 
 def _built(state: Mapping[str, Any], path: str, functions: Functions) -> Any:
-    """Build what has been checked; what only a constructor knows to be wrong is an error of the same kind."""
+    """Build a checked state; a fault that only a constructor finds is an error of the same kind."""
     kind = state["kind"]
     if kind not in (*METRICS, "panel"):  # a panel is no metric itself, but what asks for several
         raise StateError(f"a {kind!r} is no metric; known are {', '.join(dict.fromkeys([*_READERS, *METRICS]))}")

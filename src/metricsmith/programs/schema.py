@@ -1,6 +1,6 @@
 """The vocabulary of the checks in `metricsmith.programs.kinds`: one function for each sort of value in a saved file.
 
-Each returns a `Check`, which takes a value and its path in the file and raises `StateError` for what is not allowed.
+Each returns a `Check`, which takes a value and its path in the file and raises `StateError` if it is not allowed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def refuse(path: str, why: str) -> NoReturn:
 
 
 def at(path: str, *places: str) -> str:
-    """The path of what stands inside the value at `path`."""
+    """The path of a place inside the value at `path`."""
     for place in places:
         short = place[:60]
         path += f".{short}" if short.replace(".", "").isidentifier() else f"[{short!r}]"
@@ -88,7 +88,7 @@ def one_of(*allowed: Any) -> Check:
 
 
 def maybe(known: Check) -> Check:
-    """Null, or what passes `known`."""
+    """Null, or a value that passes `known`."""
 
     def check(value: Any, path: str) -> None:
         if value is not None:
@@ -132,7 +132,7 @@ def keys(_optional: Checks | None = None, /, **needed: Check) -> Check:
 
 
 def entries(item: Check, most: int, name: Check) -> Check:
-    """An object with at most so many entries, of which the file gives the names."""
+    """An object with at most so many entries, whose names the file chooses."""
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, dict) or len(value) > most:
@@ -145,7 +145,7 @@ def entries(item: Check, most: int, name: Check) -> Check:
 
 
 def made(known: Check, make: Callable[[Any], Any]) -> Check:
-    """A value that passes `known`, and of which `make` makes an object without complaint."""
+    """A value that passes `known`, and from which `make` builds an object without an error."""
 
     def check(value: Any, path: str) -> None:
         known(value, path)
@@ -177,7 +177,7 @@ def same_length(known: Check, first: str, second: str) -> Check:
 
 
 def by_value(place: str, rows: Checks) -> Check:
-    """A value that passes the row named by the text at a place."""
+    """A value that passes the check of `rows` that the text at a place names."""
 
     def check(value: Any, path: str) -> None:
         name = inside(value, place)
@@ -213,7 +213,7 @@ def predictor(signature: type[dspy.Signature]) -> Check:
 
 
 def _cell(value: Any, path: str) -> None:
-    """A field of a demonstration: what a table's cell may be."""
+    """A field of a demonstration: a value that a table's cell may have."""
     if isinstance(value, list | tuple):
         list_of(text())(value, path)
     elif isinstance(value, str):
@@ -233,7 +233,7 @@ def _plain(value: Any, path: str) -> None:
 
 
 def _object(annotation: Any) -> Check:
-    """A demonstration's field that is no cell: what pydantic reads as `annotation`."""
+    """A demonstration's field that is no cell: a value that pydantic reads as `annotation`."""
     adapter = pydantic.TypeAdapter(annotation)
 
     def check(value: Any, path: str) -> None:

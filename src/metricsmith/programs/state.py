@@ -2,7 +2,7 @@
 
 `dspy.Module.save` keeps only what `named_parameters` finds, so a module's configuration is lost and a
 loaded judge would keep the loader's criterion. Holding the configuration in a parameter mends that,
-also for a judge deep inside somebody else's program.
+also for a judge deep inside another program.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def module_state(module: dspy.Module) -> dict[str, Any]:
 
 
 def module_fingerprint(module: dspy.Module, *parts: Any) -> str:
-    """A hash of all that changes what a module of ours asks: state, predictors' settings, and a class of the user's.
+    """A hash of all that changes a module's requests: state, predictors' settings, and the class if it is the user's.
 
     The language model is not in it: the scoring engine puts it beside.
     """
@@ -234,7 +234,7 @@ def read_state(path: str | PathLike[str], kind: str = "", called: str = "") -> d
     ----------
     path : path
     kind, called : str
-        The only kind that is wanted, and what it is called in the error about another; by default any is.
+        The only kind that is wanted, and its name in the error about another; by default any is.
 
     Raises
     ------

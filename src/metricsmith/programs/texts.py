@@ -16,7 +16,7 @@ FENCED = re.compile(r"«begin ([0-9a-f]{16}|[0-9a-f]{8})»\n(.*?)\n«end \1»", 
 
 
 def fence(text: str) -> str:
-    """Put `text` between marks that it cannot close itself: their code is a hash of what stands between them.
+    """Put `text` between marks that it cannot close itself: their code is a hash of the text between them.
 
     DSPy's own markers are taken apart, so that a text cannot pose as another field, nor have a picture fetched.
     Empty text becomes a plain «(none)», which an actual text never shows without marks.

@@ -39,7 +39,7 @@ class PanelItem(pydantic.BaseModel):
     @pydantic.model_validator(mode="before")
     @classmethod
     def _lenient(cls, value: Any) -> Any:
-        """Keep what can be used of anything at all."""
+        """Keep the usable parts of any value."""
         if not isinstance(value, dict):
             return value if isinstance(value, cls) else {}
         score = value.get("score")

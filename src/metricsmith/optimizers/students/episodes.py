@@ -1,7 +1,7 @@
 """Rated tables -> examples on which recommenders and generators can be tuned like any other DSPy program.
 
-An example's fields are exactly what the program is asked in an induction; its label is what the answer is measured
-by (`metricsmith.optimizers.students.metrics`). Rows that stand behind an input never measure the answer to it.
+An example's fields are exactly the program's inputs in an induction; its label measures the
+answer (`metricsmith.optimizers.students.metrics`). Rows that stand behind an input never measure the answer to it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Originals:
     Parameters
     ----------
     sources : tuple of Source
-        None of them was shown to who proposes strategies.
+        None of them was shown to the proposer of strategies.
     task : str
     axis : Axis
         The quality to damage or to preserve.

@@ -52,7 +52,7 @@ class PerturberMetric(ModelMeasured[tuple[float, str]]):
     ----------
     metric : Metric
         Or a panel's member, or a function as DSPy's Evaluate takes it. One that people agree with: a student learns
-        to fool whatever stands here.
+        to fool the metric that stands here.
     worsen : Worsen, optional
         Applies strategies; a tuned one, say.
     lm : dspy.LM, optional

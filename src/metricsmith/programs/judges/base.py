@@ -73,12 +73,12 @@ class MetricProgram(DSPyCallable, Saved):
 class ModelAsker(Saved):
     """An asker with one predictor, `judge`, and its settings: the base of judges and panels.
 
-    Subclasses name their `kind`, say in `question` what is asked, and in `read` what an answer is worth.
+    Subclasses name their `kind`, give the question in `question`, and check an answer in `read`.
     """
 
     kind: ClassVar[str]
     signature: type[dspy.Signature]
-    saves: ClassVar[Checks]  # the settings in a file, and what each may be
+    saves: ClassVar[Checks]  # the settings in a file, each with its check
     may_save: ClassVar[Checks] = {}  # those that not every file has
     judged: ClassVar[tuple[str, ...]] = ("input", "output")  # the signature's inputs by which a row is known again
     versions: ClassVar[tuple[int, ...]] = ()  # in the fingerprint, besides that of the prompts
@@ -103,7 +103,7 @@ class ModelAsker(Saved):
         return ""
 
     def read(self, answer: Any, text: RowText) -> dspy.Prediction:
-        """Check the model's answer about a row and return what `forward` gives, or raise `JudgementFailed`."""
+        """Check the model's answer about a row; returns the prediction of `forward`, or raises `JudgementFailed`."""
         raise NotImplementedError
 
     def forward(
@@ -178,8 +178,8 @@ class ModelAsker(Saved):
 class Judge(MetricProgram, ModelAsker):
     """One model call that gives a number on a scale, from 1 to 5 unless the subclass has another, and its reasons.
 
-    Subclasses name their `kind` and `signature`, describe themselves in `card` and say in `question` what
-    is asked. `forward` takes the texts of a row by keyword and returns a `dspy.Prediction` with ``score`` in
+    Subclasses name their `kind` and `signature`, describe themselves in `card` and give the question in
+    `question`. `forward` takes the texts of a row by keyword and returns a `dspy.Prediction` with ``score`` in
     [0, 1], ``raw`` on the scale and ``feedback``; it raises `JudgementFailed` where the model gave no such
     number.
     """
@@ -206,7 +206,7 @@ class Judge(MetricProgram, ModelAsker):
         raise NotImplementedError
 
     def card_with(self, **own: Any) -> MetricCard:
-        """A card with what is true of every judge; `own` are the other fields of `MetricCard`."""
+        """A card with the fields that are equal for every judge; `own` are the other fields of `MetricCard`."""
         given = {
             "kind": self.kind,
             "outputs": (self.output,),
@@ -305,7 +305,7 @@ class Judge(MetricProgram, ModelAsker):
         return 1
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
-        """Judge one row once for each of `runs`, or say what it lacks; `metrics` holds this judge alone."""
+        """Judge one row once for each of `runs`, or name the text that it lacks; `metrics` holds this judge alone."""
         text = row_text(row)
         lacking = self.lacking(text)
         if lacking:

@@ -85,7 +85,7 @@ class DirectAssessment(TranslationJudge):
     Parameters
     ----------
     source_language, target_language : str
-        In plain words, say ``English`` and ``German``.
+        The languages in plain words, say ``English`` and ``German``.
     scale : "da", "sqm", "stars" or "classes"
         ``da``: 0 to 100, the ends described. ``sqm``: 0 to 100, four points described. ``stars``: 1 to 5, whole ones.
         ``classes``: five described classes, whose ``raw`` is 0 for the worst to 4 for the best.
@@ -96,7 +96,7 @@ class DirectAssessment(TranslationJudge):
     name : str, optional
         Column name; by default the scale, with ``_ref`` where references are shown.
     meaning : str, optional
-        What the number is, in a sentence; by default made from the scale.
+        The meaning of the number, in a sentence; by default made from the scale.
 
     Raises
     ------
@@ -114,7 +114,7 @@ class DirectAssessment(TranslationJudge):
 
     @classmethod
     def saved(cls) -> schema.Check:
-        """The check of `to_state`'s result; the scale says which answer there is."""
+        """The check of `to_state`'s result; the answer's fields follow from the scale."""
         return schema.by_value(
             "state.settings.scale",
             {

@@ -1,4 +1,4 @@
-"""Decompose and aggregate: a few weighted dimensions, each judged by itself."""
+"""Decompose and aggregate: a few weighted dimensions, each judged on its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["DnAEval"]
 
 
 class DnAEval(MetricProgram):
-    """The weighted mean of what one judge for each dimension gives (the "DnA-Eval" baseline of AutoMetrics).
+    """The weighted mean of one judge's number for each dimension (the "DnA-Eval" baseline of AutoMetrics).
 
     Each dimension is asked in a request of its own, by a `CriterionJudge`, so that none colours another; ``raw``
     is the weighted mean, from 1 to 5. A dimension without a number fails the whole judgement: leaving it out
@@ -153,14 +153,14 @@ class DnAEval(MetricProgram):
     def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weighted means, shape (n, dimensions) -> (n,); NaN where a dimension has no number.
 
-        Rounded to twelve decimals, so that means that are equal tie, whatever the order of the terms.
+        Rounded to twelve decimals, so that equal means tie in any order of the terms.
         """
         values = np.asarray(values, dtype=float)
         terms = np.where(np.isfinite(values), values, np.nan) * np.array(self.weights)
         return np.asarray(terms.sum(axis=1).round(12))
 
     def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
-        """One row's judgement from those of its dimensions; the first that failed says why there is none."""
+        """One row's judgement from those of its dimensions; the first failure is the reason for having none."""
         usage = sum((part.usage for part in parts), Usage())
         failed = next((part for part in parts if not part.ok), None)
         if failed is not None:

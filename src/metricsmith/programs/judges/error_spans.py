@@ -26,8 +26,8 @@ QUOTATION_MARKS = frozenset("\"'`´„“”‟‚‘’‛«»‹›「」『�
 def located_errors(errors: Sequence[TranslationError], severity: str, source: str, translation: str) -> list[ErrorSpan]:
     """The errors of one severity as spans, in the order given.
 
-    A quotation is looked for letter by letter, case included. Where it does not occur like that, what a model puts
-    around a quotation is taken off, layer by layer: the marks of a fenced text, white space, quotation marks.
+    A quotation is looked for letter by letter, case included. Where it does not occur like that, the marks around it
+    are taken off, layer by layer: those of a fenced text, white space, quotation marks.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def located_errors(errors: Sequence[TranslationError], severity: str, source: st
     Returns
     -------
     list of ErrorSpan
-        Of the same length. A span that was found has offsets, and its text is what stands there. One that was not
-        found, or is empty, has none and keeps its text as quoted.
+        Of the same length. A span that was found has offsets, and its text is the one that stands there. One that was
+        not found, or is empty, has none and keeps its text as quoted.
     """
     spans = []
     for error in errors:
@@ -94,7 +94,7 @@ def listed_errors(
 
 
 def quoted(span: ErrorSpan, text: RowText) -> TranslationError:
-    """A marked error as a model would have to list it; an error that nobody described has its category instead."""
+    """A marked error as a model would have to list it; an error without a description has its category instead."""
     whole = text.input if span.side == "source" else text.output
     return TranslationError(
         span=span.text,
@@ -106,7 +106,7 @@ def quoted(span: ErrorSpan, text: RowText) -> TranslationError:
 
 
 def in_words(span: ErrorSpan) -> str:
-    """An error in one line: severity, category, the words marked, what is wrong."""
+    """An error in one line: severity, category, the words marked, the description."""
     where = f" «{span.text}»" if span.text else ""
     wrong = f": {span.description.strip().rstrip('.')}" if span.description.strip() else ""
     return f"{span.severity} {span.category}{where}{' in the source' if span.side == 'source' else ''}{wrong}"

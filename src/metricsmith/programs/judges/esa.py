@@ -27,13 +27,13 @@ class ESAJudge(TranslationJudge):
     Parameters
     ----------
     source_language, target_language : str
-        In plain words, say ``English`` and ``German``.
+        The languages in plain words, say ``English`` and ``German``.
     context : "document" or "none"
         Whether the model is shown the row's context.
     name : str
         Column name.
     meaning : str
-        What the number is, in a sentence.
+        The meaning of the number, in a sentence.
 
     Raises
     ------

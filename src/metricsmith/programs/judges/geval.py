@@ -27,14 +27,14 @@ __all__ = ["GEval", "Mode"]
 Mode = Literal["logprob", "sampled", "stated"]
 MODES: tuple[str, ...] = get_args(Mode)
 MOST_ALTERNATIVES = 20  # that OpenAI, Gemini and vLLM's default list at most; some servers list 5
-MIN_MASS = 0.9  # what stands elsewhere can then move the mean of levels 1 to 5 by .4, less than rounding does
+MIN_MASS = 0.9  # the rest can then move the mean of levels 1 to 5 by .4, less than rounding does
 MOST_LEVELS = 101
 
 
 class GEval(Judge):
     """Rates one criterion by evaluation steps, reasons first (G-Eval; AutoMetrics, section 3.1 and appendix).
 
-    What the number is depends on `mode`, and no mode ever stands in for another:
+    The meaning of the number depends on `mode`, and no mode ever stands in for another:
 
     ``logprob``
         The expected level, ``sum of p(k) k``, with p from the log-probabilities of the token that opens the
@@ -65,7 +65,7 @@ class GEval(Judge):
     top_logprobs : int
         How many alternatives to ask for, from 1 to 20, with ``logprob``.
     min_mass : float
-        In (0, 1], with ``logprob``. What is not covered can move the mean by at most
+        In (0, 1], with ``logprob``. The rest of the probability can move the mean by at most
         ``(1 - min_mass) * (high - low)``: .4 levels by default.
 
     Raises
@@ -75,7 +75,7 @@ class GEval(Judge):
 
     Notes
     -----
-    Whether a server's log-probabilities already contain the temperature is its own affair; leave the temperature
+    Some servers' log-probabilities already contain the temperature, those of others do not; leave the temperature
     at 1, or compare no numbers across servers. An answer that was repaired has the probabilities of the repair.
 
     Examples
@@ -166,7 +166,7 @@ class GEval(Judge):
         -------
         dspy.Prediction
             ``score``, ``raw`` and ``feedback`` as every judge's; ``stated`` is the level that was written, and
-            with mode ``logprob`` ``shares`` are those of the levels and ``covered`` what stands on them.
+            with mode ``logprob`` ``shares`` are those of the levels and ``covered`` their sum before renormalising.
 
         Raises
         ------

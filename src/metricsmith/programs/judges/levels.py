@@ -69,7 +69,7 @@ class LevelShares:
     Parameters
     ----------
     shares : mapping of int to float
-        For every level its share of what stands on levels; they add up to 1.
+        For every level its share of the probability on levels; they add up to 1.
     covered : float
         In (0, 1]: the probability that stands on levels. The rest is on other tokens, or beyond those listed.
     """
@@ -90,7 +90,7 @@ def level_shares(logprobs: Any, stated: int, scale: Scale, min_mass: float) -> L
     """Read the spread off the token that opens the value of the field ``score``.
 
     Candidates that say the same level (``4``, `` 4``, ``four``, ``4/``) are added up; a level that is not
-    among the candidates has probability 0, so that `min_mass` bounds what was overlooked.
+    among the candidates has probability 0, so that `min_mass` bounds the probability that was overlooked.
 
     Parameters
     ----------

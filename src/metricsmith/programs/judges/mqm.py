@@ -77,9 +77,9 @@ class MQMAnnotator(TranslationJudge):
     Parameters
     ----------
     source_language, target_language : str
-        In plain words, say ``English`` and ``German``.
+        The languages in plain words, say ``English`` and ``German``.
     weights : MQMWeights
-        What each error costs.
+        The cost of each error.
     context : "document" or "none"
         Whether the model is shown the row's context, which is to be the whole source document.
     temperature : float, optional

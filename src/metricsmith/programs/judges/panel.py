@@ -33,7 +33,7 @@ UNREAD = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
 class Panel(ModelAsker):
     """One model call that rates a row on all criteria of several judges.
 
-    Every request carries all criteria, so that a member's number means the same whichever members are wanted.
+    Every request carries all criteria, so that a member's number means the same for any choice of members.
     A criterion that the answer leaves out, names twice or gives no number on the scale fails alone and is put
     once more to the judge that it comes from (`ask`; a plain call of the panel leaves it out). So are all criteria
     where nothing of the answer can be used, after the repair that every model call gets.
@@ -47,7 +47,7 @@ class Panel(ModelAsker):
     judges : sequence of CriterionJudge or RubricJudge
         At least one, with distinct names. They are copied, without a language model of their own.
     task : str
-        What the outputs are made for; by default what all judges say.
+        What the outputs are made for; by default the task that all judges have.
 
     Raises
     ------
@@ -148,7 +148,7 @@ class Panel(ModelAsker):
         """Judge one row by some of the members, once for each of `runs`.
 
         One request answers for all members (and for all of `runs`, where the provider takes ``n``); its cost
-        stands in the judgement of the first of `metrics`. What asking a criterion again alone costs stands in
+        stands in the judgement of the first of `metrics`. The cost of asking a criterion again alone stands in
         that criterion's own judgement.
         """
         calls = model_calls(self, runs, **asdict(row_text(row)))
@@ -222,7 +222,7 @@ class PanelMember(MetricProgram):
     Parameters
     ----------
     panel : Panel
-        Who asks; it stands in the attribute ``asker``.
+        The asker; it stands in the attribute ``asker``.
     name : str
         Of the judge among the panel's.
 
@@ -252,7 +252,7 @@ class PanelMember(MetricProgram):
 
     @property
     def card(self) -> MetricCard:
-        """The single judge's card, with what it means to be asked together with others."""
+        """The single judge's card, with the limits of being asked together with others."""
         own, others = self.asker.single(self.name).card, len(self.asker.names) - 1
         return replace(
             own,
@@ -285,7 +285,7 @@ class PanelMember(MetricProgram):
         return [self.asker.ask([self], row, [run])[0][0] for row in rows]
 
     def fingerprint(self) -> str:
-        """A hash of the whole panel and of which member this is."""
+        """A hash of the whole panel and of this member's name."""
         return content_hash(self.kind, self.asker.fingerprint(), self.name)
 
     def to_state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A panel's answer read criterion by criterion, without a model: what is missing or wrong fails alone."""
+"""A panel's answer read criterion by criterion, without a model: a criterion that is missing or wrong fails alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = 60  # characters of a model's own words that an error repeats
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One criterion as the model reads it: its label, unique within the panel, what it means, its levels if any."""
+    """One criterion as the model reads it: its label, unique within the panel, its meaning, its levels if any."""
 
     label: str
     meaning: str

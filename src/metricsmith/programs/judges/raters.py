@@ -1,4 +1,4 @@
-"""The base of judges in the raters' place: they answer in the raters' numbers, or in fifths where nobody could."""
+"""The base of judges in the raters' place: they answer in the raters' numbers, or in fifths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RatersJudge(Judge):
     scale : Scale or mapping
         The raters' scale. Answers off the scale that is asked are failures.
     **settings
-        What the subclass has besides.
+        The settings of the subclass.
 
     Raises
     ------
@@ -61,7 +61,7 @@ class RatersJudge(Judge):
     def __init__(
         self, *, name: str, measure: str, task: str, scale: Scale | Mapping[str, Any], **settings: Any
     ) -> None:
-        raters = scale if isinstance(scale, Scale) else Scale(**scale)  # refuses what is none
+        raters = scale if isinstance(scale, Scale) else Scale(**scale)  # refuses a mapping that is no scale
         meaning = f"{measure} as its raters see it"
         asked = asked_scale(raters)
         other = {"asked": asdict(asked.scale)} if asked.scale != raters else {}
@@ -146,7 +146,7 @@ class RatersJudge(Judge):
         Parameters
         ----------
         numbers, ratings : array_like, shape (n,)
-            What this judge gave to rated rows, as ``raw``, and what the raters did; NaN rows are left out.
+            This judge's numbers for rated rows, as ``raw``, and the raters' own; NaN rows are left out.
         """
         judge: Self = self.deepcopy()
         falling = self.scale.higher_is_better != self.rating_scale.higher_is_better

@@ -45,7 +45,7 @@ class Repeated(MetricProgram):
     Parameters
     ----------
     judge : Metric
-        Who judges each run: a judge, a panel's member, an induced metric. Model judges need a temperature
+        The judge of each run: a judge, a panel's member, an induced metric. Model judges need a temperature
         above .15. A metric without a model gives the same number in every run.
     runs : int
         How many times, at least 1.
@@ -55,7 +55,7 @@ class Repeated(MetricProgram):
     name : str, optional
         Column name; by default made of the judge's name, the aggregate and `runs`.
     outliers : OutlierRule or None
-        Which runs to leave out; its ``low`` side is always the worse one. None keeps all.
+        The rule by which runs are left out; its ``low`` side is always the worse one. None keeps all.
     min_runs : int, optional
         How many runs must have a number, outliers included; from 1 to `runs`, by default half of them, rounded
         up. With `stop_when` at least 2.
@@ -63,7 +63,7 @@ class Repeated(MetricProgram):
         Ask no further run of a row once half the width of the aggregate's 95 % bootstrap interval
         (`metricsmith.stats.aggregation.half_width`) is at most this, in the units of the judge's number, and `min_runs`
         runs have one; `runs` is then the most that is asked. 0 stops at equal runs alone. **Equal first runs stop
-        at once**, whatever the bound: they have no spread that a bootstrap could see. A judge that finds an error
+        at once**, at any bound: they have no spread that a bootstrap could see. A judge that finds an error
         in every third run agrees with itself on the first three in a third of the cases; docs/aggregation.md
         measures the price. None asks all runs.
 
@@ -172,7 +172,7 @@ class Repeated(MetricProgram):
 
     @property
     def card(self) -> MetricCard:
-        """The judge's card with what repeating changes; costs are those of one run."""
+        """The judge's card with the changes that repeating makes; costs are those of one run."""
         own = self.judge.card
         rule, times = self.outliers, str(self.runs) if self.stop_when is None else f"{self.min_runs} to {self.runs}"
         left_out = "no run is left out" if rule is None else f"without runs beyond {rule.k:g} sd ({rule.sided} sided)"

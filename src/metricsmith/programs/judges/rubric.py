@@ -23,7 +23,7 @@ class RubricJudge(Judge):
     criterion, meaning, task, name
         As for `CriterionJudge`; the default name ends in ``_rubric``.
     levels : sequence of five str
-        What levels 1 to 5 look like, worst first.
+        The descriptions of levels 1 to 5, worst first.
 
     Raises
     ------

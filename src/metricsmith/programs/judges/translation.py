@@ -29,11 +29,11 @@ class TranslationJudge(Judge):
     name : str
         Column name.
     source_language, target_language : str
-        In plain words, say ``English`` and ``German``.
+        The languages in plain words, say ``English`` and ``German``.
     context : "document" or "none"
         Whether the model is shown the row's context.
     **settings
-        What the subclass has besides; ``meaning`` says in a sentence what its number is.
+        The settings of the subclass; ``meaning`` gives the meaning of its number in a sentence.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class TranslationJudge(Judge):
         return content_hash(super().fingerprint(), dict(self.question()))
 
     def card_with(self, **own: Any) -> MetricCard:
-        """A card with what is true of every judge of translations."""
+        """A card with the fields that are equal for every judge of translations."""
         given = {"needs": ("input", "model"), "tasks": (f"translation, {self.languages}",), "multi_reference": ""}
         return super().card_with(**(given | own))
 
