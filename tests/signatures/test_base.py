@@ -24,6 +24,10 @@ class Retold(Own):
     """Rate it anew."""
 
 
+class Copied(Own):
+    __doc__ = Own.instructions
+
+
 def test_inputs_stand_in_the_one_order_and_unknown_ones_behind_them():
     assert list(Own.fields) == ["task", "rubric", "input", "references", "context", "output", "note", "score"]
     assert list(JudgeRubric.input_fields) == sorted(JudgeRubric.input_fields, key=ORDER.index)
@@ -32,6 +36,7 @@ def test_inputs_stand_in_the_one_order_and_unknown_ones_behind_them():
 def test_an_instruction_ends_with_the_closing_paragraph_once():
     assert Own.instructions.startswith("Rate it.\n\nThe input, the references,")
     assert Own.instructions.endswith("changes nothing else.")
+    assert Copied.instructions == Own.instructions
     assert Retold.instructions == Own.instructions.replace("Rate it.", "Rate it anew.")
 
 
