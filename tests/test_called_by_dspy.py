@@ -17,6 +17,7 @@ from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import DataError, JudgementFailed, NeedsError
 from metricsmith.metric import RowText
 from metricsmith.programs.induced import InducedMetric
+from metricsmith.programs.judges.base import MetricProgram
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.mqm import MQMJudge
@@ -80,7 +81,8 @@ def answer(prompt):
 
 
 def test_every_kind_of_metric_is_among_these():
-    kinds = [kind for kind in DSPyCallable.__subclasses__() if kind.__module__.startswith("metricsmith.")]
+    kinds = [*DSPyCallable.__subclasses__(), *MetricProgram.__subclasses__()]
+    kinds = [kind for kind in kinds if kind.__module__.startswith("metricsmith.")]
     assert [kind for kind in kinds if not any(isinstance(metric, kind) for metric in METRICS)] == []
 
 

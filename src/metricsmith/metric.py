@@ -1,4 +1,4 @@
-"""The common ground of all metrics: the protocol, the texts of a row, and the memory of what was judged.
+"""The common ground of all metrics: the protocol, the texts of a row, and the memory of judgements.
 
 Bank metrics, judges and induced metrics are interchangeable because they share this contract
 and nothing else; there is no base class.
@@ -36,7 +36,6 @@ __all__ = [
     "content_hash",
     "judged_row",
     "make_row",
-    "row_key",
     "row_text",
 ]
 
@@ -76,13 +75,13 @@ class Metric(Protocol):
 
 @runtime_checkable
 class Composite(Protocol):
-    """A metric that asks nothing itself: its number follows from those of its parts.
+    """A metric that sends no requests itself: its number follows from those of its parts.
 
     The scoring engine judges the parts, each once, however many metrics share it, and puts them together.
     """
 
     def parts(self, run: int) -> Sequence[tuple[Metric, int]]:
-        """The p metrics that repetition `run` rests on, each with the repetition of its own to take."""
+        """The p metrics that run `run` rests on, each with the number of its own run."""
 
     def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Raw numbers from those of the parts, shape (n, p) -> (n,); NaN in for a missing part, NaN out for none."""
@@ -93,18 +92,18 @@ class Composite(Protocol):
 
 @runtime_checkable
 class Sequential(Composite, Protocol):
-    """A composite that may do without some of its parts: which to ask next follows from those that are known.
+    """A composite that may do without some of its parts: those that are known decide which to ask next.
 
-    What is never wanted counts nowhere, also where it is known for another metric's sake.
+    A part that is never wanted counts nowhere, even if it is known because another metric wanted it.
     """
 
     def wanted(self, values: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which parts to ask, of shape (n, p) as both arguments; what is wanted stays so, whatever becomes `known`."""
+        """The parts to ask, shape (n, p) as both arguments; a part once wanted stays wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one component adds to one prediction.
+    """The contribution of one component to one prediction.
 
     Parameters
     ----------
@@ -170,7 +169,7 @@ class Explanation:
 
 @runtime_checkable
 class Asker(Protocol):
-    """Who sends the request that answers for one metric, or for several at once.
+    """The sender of requests, each of which answers for one metric or for several at once.
 
     A metric that costs model calls names its asker in the attribute ``asker``: a judge names itself, the
     members of a panel name their panel.
@@ -178,7 +177,7 @@ class Asker(Protocol):
 
     @property
     def numbers(self) -> int:
-        """How many numbers one answer holds, whatever part of them is wanted: the number of criteria asked for."""
+        """The count of numbers that one answer holds, wanted or not: one for each criterion that is asked for."""
 
     def fingerprint(self) -> str:
         """A hash of everything that changes the answer, the language model aside."""
@@ -192,8 +191,8 @@ class Asker(Protocol):
         Returns
         -------
         list of list of Judgement
-            ``result[j][r]`` is metric j in ``runs[r]``; failures are judgements too, never exceptions. What a
-            request cost stands in exactly one of the judgements that it answered.
+            ``result[j][r]`` is metric j in ``runs[r]``; failures are judgements too, never exceptions. The
+            cost of a request stands in exactly one of the judgements that it answered.
         """
 
     def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
@@ -237,7 +236,7 @@ def make_row(
 
 
 def row_text(row: Any, fields: Mapping[str, FieldNames] | None = None, pred: Any = None) -> RowText:
-    """Read the texts of `row`, the output from `pred` if one is given; what is no text goes by `render_output`.
+    """Read the texts of `row`, the output from `pred` if one is given; a value that is no text goes by `render_output`.
 
     Parameters
     ----------
@@ -288,7 +287,7 @@ def _text(value: Any) -> str:
 
 
 def judged_row(metric: Metric, example: Any, text: RowText, *, own: bool) -> dspy.Example:
-    """The row that a metric gets to judge: these texts, and what else it needs.
+    """The row that a metric gets to judge: these texts, and the fields that it needs besides.
 
     The columns of `example` belong to its `own` output only. A metric that holds a function of the caller's sees
     every other field of the example as well.
@@ -297,11 +296,6 @@ def judged_row(metric: Metric, example: Any, text: RowText, *, own: bool) -> dsp
     if _reads_whole_row(metric):
         labels = {name: value for name, value in example.items() if name not in (*TEXTS, "columns")} | labels
     return make_row(text.output, input=text.input, references=text.references, context=text.context, **labels)
-
-
-def row_key(metric: Metric, row: dspy.Example) -> str:
-    """A hash of a `judged_row` and of the metric's state: what is equal needs to be judged once."""
-    return content_hash(metric.fingerprint(), row.toDict())
 
 
 def _reads_whole_row(metric: Metric) -> bool:
@@ -318,7 +312,7 @@ class Memo(Generic[T]):
         self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def get(self, key: str, compute: Callable[[], T], keep: Callable[[T], bool]) -> T:
-        """The value that is known, or a new one; it is remembered if `keep` says so."""
+        """The known value, or a new one; a new one is remembered if `keep` is true of it."""
         with self._lock:
             asking = self._asking[key]
         with asking:
@@ -337,5 +331,5 @@ def content_hash(*parts: Any) -> str:
 
 
 def _whole(value: Any) -> Any:
-    """What JSON does not know: arrays in full (as text they are cut short), everything else as text."""
+    """A value that JSON does not know: an array in full (as text it is cut short), everything else as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -23,7 +23,7 @@ class FailedRow:
     ----------
     row : dspy.Example
     output : str
-        What was to be judged, as the metric reads it; empty if the program gave nothing that can be read.
+        The output to be judged, as the metric reads it; empty if the program gave nothing that can be read.
     status : str
         One of `metricsmith.records.Status`, or the class of the error that came before any judgement.
     error : str
@@ -88,10 +88,10 @@ class RewardCheck:
 
     def __str__(self) -> str:
         judged = len(self.outcomes) - len(self.failures)
-        said = f"mean reward {self.score:.3f} over {judged} of {len(self.outcomes)} rows"
+        head = f"mean reward {self.score:.3f} over {judged} of {len(self.outcomes)} rows"
         if self.failures:
-            said += f"; {len(self.failures)} without a reward, which DSPy would book as 0:"
-        return "\n".join([said, *(f"  {_row_name(outcome.row)}: {outcome.error}" for outcome in self.failures)])
+            head += f"; {len(self.failures)} without a reward, which DSPy would book as 0:"
+        return "\n".join([head, *(f"  {_row_name(outcome.row)}: {outcome.error}" for outcome in self.failures)])
 
 
 def _row_name(row: Any) -> str:

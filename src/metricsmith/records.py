@@ -19,7 +19,7 @@ __all__ = [
 
 
 class Status(StrEnum):
-    """How one judgement ended. Only ``ok`` carries a number."""
+    """The end of one judgement. Only ``ok`` carries a number."""
 
     OK = "ok"
     UNPARSABLE = "unparsable"
@@ -69,7 +69,7 @@ class Scale:
         return self.high - self.low
 
     def contains(self, value: float) -> bool:
-        """Whether `value` is inside the scale, ends included; False for NaN."""
+        """True if `value` is inside the scale, ends included; False for NaN."""
         return self.low <= value <= self.high
 
     def unit(self, raw: float) -> float:
@@ -80,7 +80,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What the rows are about.
+    """The task that rows were made for.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class ErrorSpan:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a piece of work cost. ``cost`` is US dollars, None where the price is unknown."""
+    """The cost of a piece of work. ``cost`` is US dollars, None where the price is unknown."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -169,11 +169,11 @@ class Judgement:
     status : Status
         How the judgement ended.
     error : str
-        What went wrong; empty when `status` is ``ok``.
+        The cause of the failure; empty when `status` is ``ok``.
     run : int
-        Which repetition this is, from 0.
+        The number of this run, from 0.
     usage : Usage
-        What this judgement cost.
+        The cost of this judgement.
     spans : tuple of ErrorSpan
         The errors that the number rests on, for metrics that mark errors; empty where there are none, and for all
         other metrics.
@@ -196,7 +196,7 @@ class Judgement:
 
     @property
     def ok(self) -> bool:
-        """Whether there is a number."""
+        """True if there is a number."""
         return self.status is Status.OK
 
 
@@ -255,7 +255,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class MetricCard:
-    """What a metric measures, for whom, and where it fails: the document that retrieval reads.
+    """The document on a metric that retrieval reads: what it measures, for whom, and where it fails.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ class MetricCard:
     backend, backend_license : str
         Which library computes it and under which licence.
     instruction_before, instruction : str
-        What a judge's instruction was before it was tuned, and what it is now; empty where it is the family's own.
+        A judge's instruction before it was tuned, and the present one; empty where it is the family's own.
     asked : str
         The scale that a judge in the raters' place is asked on, in words; empty where it is the raters' own.
     rating_map : tuple of (float, float)
@@ -359,7 +359,7 @@ class MetricCard:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How well predictions agree with ratings, with what to think of it.
+    """The agreement of predictions with ratings, with its interval and its test.
 
     All statistics are NaN where undefined (fewer than two rows, a constant side).
 

@@ -1,6 +1,6 @@
-"""How a program's output becomes the text that a metric reads: values, messages, trajectories.
+"""Program outputs as the text that a metric reads: values, messages, trajectories.
 
-Pure functions. In every template what a text says is indented below its head, or stands on the head's line:
+Pure functions. In every template a text is indented below its head, or stands on the head's line:
 a text cannot pose as another field, another turn or a tool's answer.
 """
 
@@ -134,13 +134,15 @@ def _lines(value: Any) -> list[str]:
         return list(_message_lines(value))
     mapping = _mapping(value)
     if mapping is not None:
-        if _is_trajectory(mapping):
+        steps = [_step(name) for name in mapping]
+        if None not in steps and any(step is not None and step[0] == "tool_name" for step in steps):
             return list(_trajectory_lines(mapping))
         return [line for name, inner in mapping.items() for line in _entry(f"{_one_line(name)}:", inner)] or [EMPTY]
     items = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(items, (list, tuple, set, frozenset)):
         ordered = sorted(items, key=str) if isinstance(items, (set, frozenset)) else items
-        return [line for item in ordered for line in _item(item)] or [EMPTY]
+        listed = [(first, rest) for first, *rest in map(_lines, ordered)]
+        return [line for first, rest in listed for line in (f"- {first}", *(INDENT + line for line in rest))] or [EMPTY]
     return str(items).splitlines() or [EMPTY]
 
 
@@ -153,13 +155,8 @@ def _entry(head: str, value: Any) -> list[str]:
     return [head, *(INDENT + line for line in lines)]
 
 
-def _item(value: Any) -> list[str]:
-    first, *rest = _lines(value)
-    return [f"- {first}", *(INDENT + line for line in rest)]
-
-
 def _mapping(value: Any) -> dict[str, Any] | None:
-    """What has named parts, as a dictionary; None for everything else."""
+    """A value with named parts as a dictionary; None for everything else."""
     if isinstance(value, Mapping):
         return {str(name): inner for name, inner in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
@@ -177,11 +174,6 @@ def _is_list(value: Any) -> bool:
 
 def _are_messages(value: Any) -> bool:
     return _is_list(value) and all(isinstance(item, Mapping) and isinstance(item.get("role"), str) for item in value)
-
-
-def _is_trajectory(mapping: Mapping[str, Any]) -> bool:
-    steps = [_step(name) for name in mapping]
-    return None not in steps and any(step is not None and step[0] == "tool_name" for step in steps)
 
 
 def _step(name: str) -> tuple[str, int] | None:
@@ -219,7 +211,10 @@ def _message_lines(messages: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if text or not calls:
             yield from _entry(f"{who}:", text)
         for call in calls:
-            yield _call(role, *_name_and_arguments(call))
+            parts = _mapping(call) or {}
+            parts = _mapping(parts.get("function")) or parts
+            arguments = next((parts[key] for key in ("arguments", "args", "input") if key in parts), None)
+            yield _call(role, parts.get("name", "?"), arguments)
 
 
 def _content(content: Any) -> tuple[str, list[Any]]:
@@ -240,12 +235,6 @@ def _content(content: Any) -> tuple[str, list[Any]]:
         else:
             texts.append(str(block["text"]) if "text" in block else f"[{_one_line(kind)}]")
     return "\n".join(texts), calls
-
-
-def _name_and_arguments(call: Any) -> tuple[Any, Any]:
-    parts = _mapping(call) or {}
-    parts = _mapping(parts.get("function")) or parts
-    return parts.get("name", "?"), next((parts[key] for key in ("arguments", "args", "input") if key in parts), None)
 
 
 def _call(who: str, name: Any, arguments: Any) -> str:

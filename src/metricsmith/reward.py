@@ -1,4 +1,4 @@
-"""A metric in the shape that DSPy calls: a score in [0, 1], and in words what the output lacks."""
+"""A metric in the shape that DSPy calls: a score in [0, 1], and the faults of the output in words."""
 
 from __future__ import annotations
 
@@ -13,26 +13,15 @@ from typing import Any, Protocol, TypedDict, Unpack, cast, runtime_checkable
 import dspy
 
 from metricsmith.errors import DataError, JudgementFailed, MetricsmithError, NeedsError, OptionError
-from metricsmith.metric import (
-    Explanation,
-    FieldNames,
-    Memo,
-    Metric,
-    Part,
-    RowText,
-    content_hash,
-    judged_row,
-    row_key,
-    row_text,
-)
+from metricsmith.metric import Explanation, FieldNames, Memo, Metric, RowText, content_hash, judged_row, row_text
 from metricsmith.outcomes import FailedRow, Outcome, RewardCheck
 from metricsmith.records import Status, Usage
 from metricsmith.rendering import bounded, render_output
 
-__all__ = ["DSPyCallable", "Reward", "RewardOptions"]
+__all__ = ["DSPyCallable", "DSPyMetric", "Reward", "RewardOptions"]
 
 SHORTEST = 100  # characters of feedback below which not even the score and a reason fit
-TURN_SHARE = 4  # at most this part of the feedback shows what the predictor gave: the reasons matter more
+TURN_SHARE = 4  # at most this part of the feedback shows the predictor's output: the reasons matter more
 FIRST_WARNINGS = 10  # failed rows that are named one by one in the log; from there on every tenfold number
 ROUNDING = 1e-9  # a share that is exactly the least one passes, however its weights were added up
 OWN: Any = object()  # no prediction was passed: the example's own output; a program that crashed passes None
@@ -42,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class RewardOptions(TypedDict, total=False):
-    """What `Reward` takes beside the metric."""
+    """The options of `Reward` beside the metric."""
 
     input: FieldNames
     output: FieldNames
@@ -54,9 +43,37 @@ class RewardOptions(TypedDict, total=False):
     lm: Any
 
 
+class DSPyMetric:
+    """Base of the metrics that DSPy's Evaluate and optimisers call with five arguments.
+
+    A subclass measures; this class gives the number the form that its caller needs. A `dspy.Prediction` with
+    ``score`` and ``feedback`` is the rule. While DSPy bootstraps demonstrations (`trace` given, `pred_name` not) it is
+    the bool ``score >= success_at``, because a Prediction is always truthy; to BestOfN and Refine, which pass the
+    program's inputs as a dict, it is the score as a float.
+    """
+
+    success_at: float
+
+    def measured(self, example: Any, pred: Any, pred_name: Any, pred_trace: Any) -> tuple[float | None, str]:
+        """Returns score and feedback for one answer; a score of None is allowed where `pred_name` is given."""
+        raise NotImplementedError
+
+    def __call__(
+        self, example: Any, pred: Any = OWN, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
+    ) -> Any:
+        """Measure `pred`, the answer of a program to `example`; with `pred_name`, for this predictor of it."""
+        score, feedback = self.measured(example, pred, pred_name, pred_trace)
+        if pred_name is None and score is not None:
+            if trace is not None:
+                return score >= self.success_at
+            if isinstance(example, Mapping):  # Refine shows the number to a model, and cannot show a Prediction
+                return score
+        return dspy.Prediction(score=score, feedback=feedback)
+
+
 @dataclass(frozen=True, slots=True)
-class _Verdict:
-    """What is known of one output. `score` is None where there is no reward."""
+class _Result:
+    """The reward of one output with its reasons, or the failure; `score` is None where there is no reward."""
 
     score: float | None
     lines: tuple[str, ...] = ()
@@ -73,14 +90,14 @@ class _Explains(Protocol):
 
 
 class _Ledger:
-    """What a reward remembers, shared with its copies: DSPy may copy a metric, and nothing must get lost in them."""
+    """The memory of a reward, shared with its copies: DSPy may copy a metric, and nothing must get lost in them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.memo: Memo[_Verdict] = Memo()
+        self.memo: Memo[_Result] = Memo()
         self.calls = self.judged = 0
         self.failed: dict[str, FailedRow] = {}
-        self.failing: dict[str, _Verdict] = {}
+        self.failing: dict[str, _Result] = {}
         self.told: set[str] = set()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Ledger:
@@ -90,7 +107,7 @@ class _Ledger:
         return _Ledger, ()  # a pickled metric begins anew
 
 
-class Reward:
+class Reward(DSPyMetric):
     """A metric in the shape that Evaluate, GEPA, MIPROv2, SIMBA, BootstrapFewShot, BestOfN and Refine call.
 
     Called with an example and a prediction it returns a `dspy.Prediction` with ``score`` in [0, 1] and
@@ -101,7 +118,7 @@ class Reward:
     GEPA makes to get feedback for one predictor (`pred_name` given) never sends a request.
 
     An induced metric is taken apart: components without a value are left out, the weights of the others scaled
-    up to the same total (`Explanation.renormalised`), and the feedback names what was left out and then the
+    up to the same total (`Explanation.renormalised`), and the feedback names those left out and then the
     components that cost the output rating points, the costliest first, with the judges' reasons. Any other
     metric's own feedback is passed on.
 
@@ -124,7 +141,7 @@ class Reward:
     least_weight : float
         The share of an induced metric's absolute weight, in (0, 1], that must have a value for a reward.
     lm : dspy.LM, optional
-        Who judges; the model in force by default, which in an optimiser is the program's own.
+        The model that judges; by default the one in force, which in an optimiser is the program's own.
 
     Raises
     ------
@@ -170,30 +187,27 @@ class Reward:
         twin.metric = copy.deepcopy(self.metric, memo)
         return twin
 
-    def __call__(
-        self, example: Any, pred: Any = OWN, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
-    ) -> Any:
-        """Judge `pred`, what a program gave for `example`; with `pred_name`, say it for this predictor."""
+    def measured(self, example: Any, pred: Any, pred_name: Any, pred_trace: Any) -> tuple[float | None, str]:
+        """Judge `pred` for `example`; errors as for the class."""
         inputs = isinstance(example, Mapping)
         if not inputs and not isinstance(example, dspy.Example):
             raise DataError(
                 f"{self.metric.name} was called with {example!r:.80}, which is no example: give a dspy.Example or dict "
                 "of inputs, then the prediction; a judge takes texts by keyword, as in judge(output=...)"
             )
-        verdict = self._verdict(dspy.Example(dict(example)) if inputs else example, pred, pred_name is None, inputs)
+        result = self._result(dspy.Example(dict(example)) if inputs else example, pred, pred_name is None, inputs)
+        head, *lines = result.lines
         if pred_name is not None:
-            turn = _turn(pred_name, pred_trace, self.feedback_chars // TURN_SHARE)
-            return dspy.Prediction(score=verdict.score, feedback=self._feedback(verdict, turn))
-        if verdict.score is None:
-            raise JudgementFailed(verdict.error, verdict.status, verdict.usage)
-        if trace is not None:
-            return verdict.score >= self.success_at
-        if inputs:  # Refine shows the number to a model, and cannot show a Prediction
-            return verdict.score
-        return dspy.Prediction(score=verdict.score, feedback=self._feedback(verdict))
+            turn = f"This is about the step {pred_name!r} of the program"
+            given = pred_trace[-1][2] if pred_trace else None  # an entry is (predictor, inputs, output)
+            shown = "" if given is None else bounded(render_output(given), self.feedback_chars // TURN_SHARE)
+            lines = [f"{turn}." if given is None else f"{turn}, which gave:\n{shown}", *lines]
+        elif result.score is None:
+            raise JudgementFailed(result.error, result.status, result.usage)
+        return result.score, bounded("\n".join([head, *lines]), self.feedback_chars)
 
     def text(self, example: Any, pred: Any = OWN) -> RowText:
-        """The texts to judge: `pred` or the example's own output, and what the example says besides."""
+        """The texts to judge: `pred` or the example's own output, and the example's other texts."""
         reading, fields = getattr(self.metric, "reading", {}), dict(self.fields)
         for ours, option in COLUMNS.items():
             source = example if ours != "output" or pred is OWN else pred
@@ -212,15 +226,15 @@ class Reward:
             return tuple(self._ledger.failed.values())
 
     def report(self) -> str:
-        """How often the reward was asked, how much memory spared, and which rows got none."""
+        """The numbers of calls and judgements, and the rows that got no reward, in words."""
         failures, ledger = self.failures, self._ledger
         lines = [f"{ledger.calls} calls, {ledger.judged} judged, {len(failures)} outputs without a reward"]
         return "\n".join([lines[0] + (", which DSPy booked as 0:" if failures else ""), *map("  {}".format, failures)])
 
     def check(self, program: Any, rows: Sequence[dspy.Example], *, num_threads: int | None = None) -> RewardCheck:
-        """Run `program` on rows and reward it, failures apart: what `dspy.Evaluate` mixes into its mean as 0.
+        """Run `program` on rows and reward it, failures apart, which `dspy.Evaluate` counts as 0 in its mean.
 
-        Do this with every compiled program. What the optimiser had judged before is not judged again. A program
+        Do this with every compiled program. An output that the optimiser had judged is not judged again. A program
         with failures is logged as a warning.
 
         Parameters
@@ -252,8 +266,8 @@ class Reward:
         except MetricsmithError as problem:
             return Outcome(row, prediction, math.nan, str(problem))
 
-    def _verdict(self, example: Any, pred: Any, again: bool, inputs: bool) -> _Verdict:
-        """What is known of this output; a failed judgement is made `again` only if that is asked for."""
+    def _result(self, example: Any, pred: Any, again: bool, inputs: bool) -> _Result:
+        """The result for this output, remembered or new; a failed judgement is made anew only with `again`."""
         ledger = self._ledger
         with ledger.lock:
             ledger.calls += 1
@@ -263,20 +277,20 @@ class Reward:
                 raise JudgementFailed("the program gave no output", Status.SKIPPED)
             text = self.text(example, pred)
             row = judged_row(self.metric, example, text, own=pred is OWN)
-            key, output = content_hash(row_key(self.metric, row), self._models()), text.output
+            key, output = content_hash(self.metric.fingerprint(), row.toDict(), self._models()), text.output
             if inputs and not any(text.references):
                 self._without_references(example)
             failing = None if again else ledger.failing.get(key)
-            verdict = failing or ledger.memo.get(key, lambda: self._judge(row), lambda new: new.score is not None)
+            result = failing or ledger.memo.get(key, lambda: self._judge(row), lambda new: new.score is not None)
         except Exception as problem:  # raised again: DSPy books a row for whatever is raised here, so it is listed
             self._book(key, example, output, str(getattr(problem, "status", type(problem).__name__)), str(problem))
             raise
-        if verdict.score is not None:
+        if result.score is not None:
             ledger.failing.pop(key, None)
         elif again:
-            ledger.failing[key] = verdict
-            self._book(key, example, output, verdict.status, verdict.error)
-        return verdict
+            ledger.failing[key] = result
+            self._book(key, example, output, result.status, result.error)
+        return result
 
     def _models(self) -> list[Any]:
         """The models that may judge, with their settings: another one is asked anew."""
@@ -288,21 +302,21 @@ class Reward:
         ]
 
     def _without_references(self, inputs: dspy.Example) -> None:
-        """Say so where the metric needs references: a dict of a program's inputs rarely has them."""
+        """Refuse or warn where the metric needs references: a dict of a program's inputs rarely has them."""
         if "references" not in self.metric.card.needs:
             return
-        said = (
+        problem = (
             f"{self.metric.name} needs references, and the inputs {sorted(inputs.keys())}, as dspy.BestOfN and "
             "dspy.Refine pass them, have none: make them an input of the program and name it with references=..., or "
             "take a metric that needs none"
         )
         if not isinstance(self.metric, _Explains):
-            raise NeedsError(said)
-        if said not in self._ledger.told:
-            self._ledger.told.add(said)
-            _log.warning("%s; until then the components that need them are left out", said)
+            raise NeedsError(problem)
+        if problem not in self._ledger.told:
+            self._ledger.told.add(problem)
+            _log.warning("%s; until then the components that need them are left out", problem)
 
-    def _judge(self, row: dspy.Example) -> _Verdict:
+    def _judge(self, row: dspy.Example) -> _Result:
         with self._ledger.lock:
             self._ledger.judged += 1
         own = {"lm": self.lm} if self.lm else {}
@@ -312,29 +326,28 @@ class Reward:
             judgement = self.metric.judge_batch([row])[0]
         if judgement.score is None:
             return self._failed(judgement.error, judgement.status, judgement.usage)
-        return _Verdict(judgement.score, _said(judgement.score, judgement.feedback), usage=judgement.usage)
+        reasons = [judgement.feedback] if judgement.feedback else []
+        return _Result(judgement.score, (_head(judgement.score), *reasons), usage=judgement.usage)
 
-    def _weighed(self, explanation: Explanation) -> _Verdict:
-        """The renormalised score, what was left out of it, and what cost the output most."""
+    def _weighed(self, explanation: Explanation) -> _Result:
+        """The renormalised score, the components left out of it, and those that cost the output most."""
         raw, missing, prediction = explanation.renormalised, explanation.missing, explanation.prediction
         absent = [part for part in explanation.parts if not part.judgement.ok]
         if math.isnan(raw) or 1 - missing < self.least_weight - ROUNDING:
-            said = f"only {1 - missing:.0%} of the weight has a value, {self.least_weight:.0%} is needed: "
-            return self._failed(said + "; ".join(map(str, absent)), _status(absent), prediction.usage)
+            lacking = f"only {1 - missing:.0%} of the weight has a value, {self.least_weight:.0%} is needed: "
+            statuses = [part.judgement.status for part in absent]  # a model's failure comes before a mere lack
+            status = next((status for status in statuses if status is not Status.SKIPPED), statuses[0])
+            return self._failed(lacking + "; ".join(map(str, absent)), status, prediction.usage)
         costly = sorted((part for part in explanation.parts if part.cost >= 0.005), key=lambda part: -part.cost)
         lines = [f"Left out of the score, the other weights scaled up: {part}" for part in absent]
         score = prediction.score if not missing and prediction.score is not None else self.metric.output.score(raw)
         reasons = [str(part) for part in costly] or ["No component sees a loss."]
-        return _Verdict(score, (*_said(score), *lines, *reasons), usage=prediction.usage)
+        return _Result(score, (_head(score), *lines, *reasons), usage=prediction.usage)
 
-    def _failed(self, error: str, status: Status, usage: Usage) -> _Verdict:
+    def _failed(self, error: str, status: Status, usage: Usage) -> _Result:
         error = f"{self.metric.name}: {error}"
         lines = (f"This output could not be judged, so nothing is known of its quality. {error}",)
-        return _Verdict(None, lines, status, error, usage)
-
-    def _feedback(self, verdict: _Verdict, turn: str = "") -> str:
-        head, *reasons = verdict.lines
-        return bounded("\n".join([head, *([turn] if turn else []), *reasons]), self.feedback_chars)
+        return _Result(None, lines, status, error, usage)
 
     def _book(self, key: str, row: Any, output: str, status: str, error: str) -> None:
         ledger = self._ledger
@@ -369,18 +382,5 @@ class DSPyCallable:
     as_reward = as_metric
 
 
-def _said(score: float, feedback: str = "") -> tuple[str, ...]:
-    return (f"Score {score:.2f} on a scale from 0 (worst) to 1 (best).", *([feedback] if feedback else []))
-
-
-def _status(absent: Sequence[Part]) -> Status:
-    """Why there is no reward: a model's failure comes before a row that merely lacks something."""
-    statuses = [part.judgement.status for part in absent]
-    return next((status for status in statuses if status is not Status.SKIPPED), statuses[0])
-
-
-def _turn(name: Any, trace: Any, limit: int) -> str:
-    """Whose turn it was and what it gave: the last entry (predictor, inputs, output) of its trace."""
-    head = f"This is about the step {name!r} of the program"
-    given = trace[-1][2] if trace else None
-    return f"{head}, which gave:\n{bounded(render_output(given), limit)}" if given is not None else f"{head}."
+def _head(score: float) -> str:
+    return f"Score {score:.2f} on a scale from 0 (worst) to 1 (best)."

@@ -19,7 +19,7 @@ from metricsmith.optimizers.tuning.student import JudgementTable, Student
 from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
 from metricsmith.programs.induced import InducedMetric
-from metricsmith.programs.judges.base import Judge, Predictor
+from metricsmith.programs.judges.base import Judge, MetricProgram, ModelAsker, Predictor
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
 from metricsmith.programs.judges.dna import DnAEval
@@ -46,7 +46,7 @@ from metricsmith.signatures.dimensions import Dimension
 from metricsmith.signatures.perturbation import Strategy
 from metricsmith.stats.regression import LinearCombination, ZScore
 
-ABSTRACT = {Judge, TranslationJudge, RatersJudge, FirstStage, Saved, Predictor}
+ABSTRACT = {Judge, MetricProgram, ModelAsker, TranslationJudge, RatersJudge, FirstStage, Saved, Predictor}
 ROW = {"output": "some words", "input": "q"}
 LANGUAGES = {"source_language": "English", "target_language": "German"}
 RATED = {"measure": "Brevity", "task": "Write.", "scale": Scale(1, 5, 1)}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from metricsmith.metric import RowText
 from metricsmith.mqm import TAXONOMY
-from metricsmith.programs.judges.error_spans import ERROR_TYPES, QUOTATION_MARKS, in_words, marked, quoted
+from metricsmith.programs.judges.error_spans import ERROR_TYPES, QUOTATION_MARKS, in_words, located_errors, quoted
 from metricsmith.programs.texts import fence
 from metricsmith.records import ErrorSpan
 from metricsmith.signatures.mqm import TranslationError
@@ -23,20 +23,20 @@ def error(span="", **given):
 
 
 def place(span, text=TRANSLATION, **given):
-    (found,) = marked([error(span, **given)], "major", SOURCE, text)
+    (found,) = located_errors([error(span, **given)], "major", SOURCE, text)
     return found.start, found.end, found.text
 
 
 def test_every_part_of_an_error_is_kept():
-    assert marked([error("Rome", type="accuracy/addition", description="Another town.")], "minor", "", TRANSLATION) == [
-        ErrorSpan("minor", "accuracy/addition", 19, 23, "Rome", "target", "Another town.")
-    ]
+    assert located_errors(
+        [error("Rome", type="accuracy/addition", description="Another town.")], "minor", "", TRANSLATION
+    ) == [ErrorSpan("minor", "accuracy/addition", 19, 23, "Rome", "target", "Another town.")]
 
 
 def test_spans_come_in_the_order_of_the_errors():
-    found = marked([error("Bonn"), error("absent"), error("train")], "major", SOURCE, TRANSLATION)
+    found = located_errors([error("Bonn"), error("absent"), error("train")], "major", SOURCE, TRANSLATION)
     assert [(span.text, span.start) for span in found] == [("Bonn", 31), ("absent", None), ("train", 4)]
-    assert marked([], "major", SOURCE, TRANSLATION) == []
+    assert located_errors([], "major", SOURCE, TRANSLATION) == []
 
 
 # "in" stands at 7 (tra-in), 16, 28 and 37.
@@ -46,9 +46,9 @@ def test_the_occurrence_counts_from_one_and_stays_among_those_there_are(occurren
 
 
 def test_a_span_of_the_source_is_looked_for_there():
-    (found,) = marked([error("in", occurrence=2, in_source=True)], "major", SOURCE, TRANSLATION)
+    (found,) = located_errors([error("in", occurrence=2, in_source=True)], "major", SOURCE, TRANSLATION)
     assert (found.side, found.start, found.end) == ("source", 24, 26)
-    (absent,) = marked([error("Rome", in_source=True)], "major", SOURCE, TRANSLATION)
+    (absent,) = located_errors([error("Rome", in_source=True)], "major", SOURCE, TRANSLATION)
     assert (absent.side, absent.start) == ("source", None)
 
 
@@ -90,7 +90,7 @@ def test_a_copied_span_is_found_and_counted_as_copied(text, start, length, occur
     part = text[start : start + length]
     assume(part)
     places = [at for at in range(len(text)) if text.startswith(part, at)]
-    (found,) = marked([error(part, occurrence=occurrence)], "major", "", text)
+    (found,) = located_errors([error(part, occurrence=occurrence)], "major", "", text)
     assert found.start == places[sorted((0, occurrence - 1, len(places) - 1))[1]]
     assert text[found.start : found.end] == part == found.text
 
@@ -98,7 +98,7 @@ def test_a_copied_span_is_found_and_counted_as_copied(text, start, length, occur
 @settings(deadline=None)
 @given(TEXTS, TEXTS, st.integers())
 def test_whatever_is_quoted_offsets_and_text_agree(quoted, text, occurrence):
-    (found,) = marked([error(quoted, occurrence=occurrence)], "major", "", text)
+    (found,) = located_errors([error(quoted, occurrence=occurrence)], "major", "", text)
     if found.start is None:
         assert (found.end, found.text) == (None, quoted)
         assert not quoted or quoted not in text
@@ -112,8 +112,8 @@ def test_layers_of_marks_change_nothing(part, mark, layers):
     part = part.strip()
     assume(part)
     text = f"xy {part} ab"
-    (bare,) = marked([error(part)], "major", "", text)
-    (wrapped,) = marked([error(mark * layers + part + mark * layers)], "major", "", text)
+    (bare,) = located_errors([error(part)], "major", "", text)
+    (wrapped,) = located_errors([error(mark * layers + part + mark * layers)], "major", "", text)
     assert wrapped == bare
 
 
@@ -124,7 +124,7 @@ def test_what_people_marked_is_listed_so_that_it_is_found_again(source, translat
     part = whole[start : start + length]
     assume(part)
     span = ErrorSpan("major", "style/awkward", start, start + len(part), part, side, "Odd.")
-    assert marked([quoted(span, RowText(translation, source))], "major", source, translation) == [span]
+    assert located_errors([quoted(span, RowText(translation, source))], "major", source, translation) == [span]
 
 
 def test_an_error_without_description_or_place_is_listed_with_what_is_known():
@@ -162,5 +162,5 @@ def test_every_error_type_is_named_with_its_kinds():
     ],
 )
 def test_a_known_type_is_known_whatever_divides_it(said, category):
-    (span,) = marked([TranslationError(span="a", type=said, description="d")], "minor", "a", "a")
+    (span,) = located_errors([TranslationError(span="a", type=said, description="d")], "minor", "a", "a")
     assert span.category == category

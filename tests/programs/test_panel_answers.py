@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import TypeAdapter
 
-from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criteria_text, labels, read_items
+from metricsmith.programs.judges.panel_answers import Criterion, CriterionResult, criteria_text, labels, read_items
 from metricsmith.records import Scale, Status
 from metricsmith.signatures.panel import PanelItem
 from panels import item
@@ -20,7 +20,7 @@ def read(answer, wanted=("Brevity", "Plain words")):
 
 def test_each_criterion_gets_its_own_number_whatever_the_order():
     answer = [item("Plain words", 2, "b"), item("Brevity", 5, "a")]
-    assert read(answer) == [Verdict(5, "a"), Verdict(2, "b")]
+    assert read(answer) == [CriterionResult(5, "a"), CriterionResult(2, "b")]
 
 
 @pytest.mark.parametrize("name", ["plain words", " Plain  Words\n", "PLAINWORDS"])

@@ -251,7 +251,7 @@ def test_without_intervals_nothing_is_said():
 
 
 def test_every_kind_of_metric_has_a_name_in_words():
-    from metricsmith.programs.loading import _READERS
+    from metricsmith.programs.kinds import METRICS
     from metricsmith.report.sentences import KINDS
 
-    assert set(_READERS) - {"repeated"} <= set(KINDS)  # repeated runs keep the kind of what they repeat
+    assert set(METRICS) - {"repeated"} <= set(KINDS)  # repeated runs keep the kind of what they repeat

@@ -1,4 +1,4 @@
-"""What a bank metric is: a card, and a function from a batch of texts to arrays.
+"""Bank metrics: a card each, and a function from a batch of texts to arrays.
 
 A family (one file, one card) may yield several named outputs; each output is a metric of its own.
 Families that need statistics of a corpus (CIDEr) compute them with `Family.statistics` and carry them
@@ -31,7 +31,7 @@ Statistics = Mapping[str, Any]
 class TextBatch:
     """n rows of text. `references[i]` holds the references of row i, in the order given.
 
-    `statistics` is what `Family.statistics` returned for the corpus in force, None if none was given.
+    `statistics` is the result of `Family.statistics` for the corpus in force, None if none was given.
     """
 
     outputs: Sequence[str]
@@ -66,7 +66,7 @@ class Family:
         The document; its outputs and needs are the contract.
     compute : callable
         ``compute(batch, outputs) -> {output name: float array (n,)}`` for at least the outputs asked for.
-        Sees only rows that have what the card needs. NaN where the number is undefined.
+        Sees only rows that meet the card's needs. NaN where the number is undefined.
     statistics : callable, optional
         ``statistics(batch) -> JSON-ready mapping`` for families that need a corpus.
     """
@@ -117,7 +117,7 @@ class BankMetric(DSPyCallable):
         return math.nan if raw is None else raw
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
-        """Score rows; rows that lack what the card needs are ``skipped``, with the reason."""
+        """Score rows; rows that do not meet the card's needs are ``skipped``, with the reason."""
         return judge_family([self], rows, run=run)[0]
 
     def to_state(self) -> dict[str, Any]:
@@ -126,13 +126,9 @@ class BankMetric(DSPyCallable):
 
 
 def missing_needs(card: MetricCard, text: RowText) -> list[str]:
-    """Which of the card's text needs the row does not meet."""
-    missing = []
-    if "input" in card.needs and not text.input:
-        missing.append("input")
-    if "references" in card.needs and not any(text.references):
-        missing.append("references")
-    return missing
+    """The card's text needs that the row does not meet."""
+    there = {"input": bool(text.input), "references": any(text.references)}
+    return [name for name, given in there.items() if name in card.needs and not given]
 
 
 def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *, run: int = 0) -> list[list[Judgement]]:
@@ -154,17 +150,17 @@ def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *,
     results = []
     for metric in metrics:
         numbers = iter(np.asarray(values[metric.name], dtype=float).tolist())
-        results.append([_judgement(metric, gaps, numbers, run) for gaps in missing])
+        judgements = []
+        for gaps in missing:
+            raw = math.nan if gaps else next(numbers)
+            error = f"row has no {' and no '.join(gaps)}" if gaps else "undefined for this text"
+            judgements.append(
+                Judgement(metric.name, raw=raw, score=metric.output.score(raw), run=run)
+                if math.isfinite(raw)
+                else Judgement(metric.name, status=Status.SKIPPED, error=error, run=run)
+            )
+        results.append(judgements)
     return results
-
-
-def _judgement(metric: BankMetric, gaps: list[str], numbers: Any, run: int) -> Judgement:
-    if gaps:
-        return Judgement(metric.name, status=Status.SKIPPED, error=f"row has no {' and no '.join(gaps)}", run=run)
-    raw = next(numbers)
-    if not math.isfinite(raw):
-        return Judgement(metric.name, status=Status.SKIPPED, error="undefined for this text", run=run)
-    return Judgement(metric.name, raw=raw, score=metric.output.score(raw), run=run)
 
 
 def best_reference(batch: TextBatch, pair: Callable[[str, str], float], *, highest: bool = True) -> FloatArray:

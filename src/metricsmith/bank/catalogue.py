@@ -1,4 +1,4 @@
-"""The bank's table of contents: which families there are, and how to find one.
+"""The bank's table of contents, and the search for a family or an output by its name.
 
 A new family is a file like its neighbours, with a `FAMILY`, and one line in `MODULES`. Importing this
 module, or any family, loads no backend; those load when something is scored.
@@ -47,7 +47,7 @@ class MetricBank:
     Parameters
     ----------
     families : tuple of Family
-        Output names and card names must be unique in the bank, whatever their case.
+        Output names and card names must be unique in the bank; case does not count.
 
     Raises
     ------
@@ -112,8 +112,7 @@ class MetricBank:
         OptionError
             If there is none, with the nearest name.
         """
-        found = self._find(name)
-        return found.card
+        return self._find(name).card
 
     def usable(self, rows: Sequence[dspy.Example], *, coverage: float = 0.5) -> tuple[list[BankMetric], list[Unusable]]:
         """Split the metrics into those that `rows` can feed and those that lack texts they need.
@@ -123,7 +122,7 @@ class MetricBank:
         rows : sequence of dspy.Example
             The rows to be scored. No rows: everything is usable.
         coverage : float
-            Share of rows, in [0, 1], that must have what a metric needs. Rows that lack it are skipped when
+            Share of rows, in [0, 1], that must meet a metric's needs. Rows that lack it are skipped when
             scoring, with a reason.
 
         Returns
@@ -176,7 +175,7 @@ def _plain(name: str) -> str:
     return "".join(character for character in name.casefold().replace("+", "p") if character.isalnum())
 
 
-def load(modules: Iterable[str]) -> MetricBank:
+def bank_of(modules: Iterable[str]) -> MetricBank:
     """The bank of the families in `metricsmith.bank` that have these module names."""
     return MetricBank(tuple(import_module(f"metricsmith.bank.{module}").FAMILY for module in modules))
 
@@ -184,4 +183,4 @@ def load(modules: Iterable[str]) -> MetricBank:
 @lru_cache(maxsize=1)
 def default_bank() -> MetricBank:
     """The families that need neither model nor download, always the same object."""
-    return load(MODULES)
+    return bank_of(MODULES)

@@ -1,7 +1,7 @@
-"""A metric that somebody else computed: it reads a number that the row brings along.
+"""A metric that somebody else computed, read from a score column of the table.
 
 People arrive with the scores of their own evaluators. A row built by the table reader carries them under
-``columns``, so that such a score can stand beside bank metrics and judges as a candidate.
+``columns``, so that such a score can stand beside bank metrics and judges among the candidates.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ColumnMetric(DSPyCallable):
 
     @property
     def card(self) -> MetricCard:
-        """A card that says what is known: the name."""
+        """A card with all that is known: the name."""
         return MetricCard(
             name=self.name,
             kind="column",
@@ -66,13 +66,15 @@ class ColumnMetric(DSPyCallable):
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """Read the column; a row without a finite number is ``skipped``."""
-        return [self._read(row, run) for row in rows]
-
-    def _read(self, row: dspy.Example, run: int) -> Judgement:
-        value = _number((row.get("columns") or {}).get(self.name))
-        if math.isnan(value):
-            return Judgement(self.name, status=Status.SKIPPED, error=f"no number in column {self.name!r}", run=run)
-        return Judgement(self.name, value, self.output.score(value), run=run)
+        judgements = []
+        for row in rows:
+            cell = (row.get("columns") or {}).get(self.name)
+            if isinstance(cell, int | float) and math.isfinite(cell):
+                judgements.append(Judgement(self.name, float(cell), self.output.score(float(cell)), run=run))
+            else:
+                error = f"no number in column {self.name!r}"
+                judgements.append(Judgement(self.name, status=Status.SKIPPED, error=error, run=run))
+        return judgements
 
 
 def column_numbers(cells: Sequence[Mapping[str, Any]], names: Sequence[str]) -> NDArray[np.float64]:
@@ -81,8 +83,3 @@ def column_numbers(cells: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
     if not set().union(*(map(type, row) for row in table)) <= _NUMBERS:
         table = [[cell if isinstance(cell, int | float) else None for cell in row] for row in table]
     return np.array(table, dtype=float).reshape(len(cells), len(names)).T
-
-
-def _number(cell: Any) -> float:
-    """The finite number in a cell, or NaN."""
-    return float(cell) if isinstance(cell, int | float) and math.isfinite(cell) else math.nan

@@ -25,8 +25,8 @@ _KEPT: ContextVar[dict[tuple[int, str], tuple[Any, dict[str, dict[Row, float]]]]
 def numbers_kept() -> Iterator[None]:
     """Compute each bank metric once for every text that occurs inside, also in threads that copy the context.
 
-    A row has the same number alone and in a batch: what a family needs of other rows are statistics, and with others
-    it is computed anew. All is forgotten at the end.
+    A row has the same number alone and in a batch, since a family sees other rows only through its statistics; other
+    statistics are another number. All is forgotten at the end.
     """
     token = _KEPT.set({})
     try:

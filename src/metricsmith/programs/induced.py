@@ -14,13 +14,13 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.errors import JudgementFailed, StateError
+from metricsmith.errors import StateError
 from metricsmith.metric import Explanation, Metric, Part, content_hash
 from metricsmith.model_calls.adapters import adapter_name
-from metricsmith.programs.state import Saved, Settings, other_model, state_parts
+from metricsmith.programs.judges.base import MetricProgram
+from metricsmith.programs.state import Settings, other_model, state_parts
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
 from metricsmith.report.record import RunRecord
-from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import ScoreTable, score
 from metricsmith.stats.regression import LinearCombination
 
@@ -32,7 +32,7 @@ notes = logging.getLogger("metricsmith.notes")  # shown on the terminal, each on
 MOST_MISSING = 0.5  # share of the absolute weight that may be missing before a prediction has no value
 
 
-class InducedMetric(DSPyCallable, Saved):
+class InducedMetric(MetricProgram):
     """A weighted set of metrics that agrees with the raters.
 
     ``raw`` is the unclipped prediction on the rating scale; ``score`` is that mapped to [0, 1], higher is
@@ -147,10 +147,7 @@ class InducedMetric(DSPyCallable, Saved):
         return await asyncio.to_thread(self._verdict, row)
 
     def _verdict(self, row: dspy.Example) -> dspy.Prediction:
-        judgement = self.judge_batch([row])[0]
-        if not judgement.ok:
-            raise JudgementFailed(judgement.error, judgement.status, judgement.usage)
-        return dspy.Prediction(score=judgement.score, raw=judgement.raw, feedback=judgement.feedback)
+        return self.prediction(self.judge_batch([row])[0])
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """One judgement per row; equal to judging the rows one by one."""

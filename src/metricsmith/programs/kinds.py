@@ -1,13 +1,15 @@
 """The contents that a saved file may have: for each kind its keys, their types, ranges and limits, in one table.
 
-A file is checked as a whole before anything is built from it, and nothing in it is followed. To add a key, add a line
-to its kind's row; to add a kind, add a row to `KINDS`, with a limit of its own where its files are larger.
+A file is checked as a whole before anything is built from it, and nothing in it is followed. A judge says what it
+`saves` in its own file, and stands in `metricsmith.programs.judges.catalogue`; everything else stands here, with a
+limit of its own where its files are larger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import dspy
@@ -15,14 +17,19 @@ import dspy
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import OptionError, StateError
 from metricsmith.model_calls.adapters import ADAPTER_NAMES
-from metricsmith.mqm import MQMWeights
+from metricsmith.programs.judges.catalogue import JUDGES, judge_class
 from metricsmith.programs.schema import (
+    FLAG,
     ITEMS,
     LARGEST,
     NAME,
+    NUMBERS,
+    RUNS,
+    SCALE,
     Check,
+    Checks,
     at,
-    chosen,
+    by_value,
     entries,
     inside,
     keys,
@@ -36,29 +43,18 @@ from metricsmith.programs.schema import (
     same_length,
     text,
 )  # fmt: skip
-from metricsmith.records import Scale
-from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation, MarkAndAssess
-from metricsmith.signatures.judgement import (
-    JudgeByExamples,
-    JudgeByGuideline,
-    JudgeBySteps,
-    JudgeCriterion,
-    JudgeRubric,
-)  # fmt: skip
-from metricsmith.signatures.mqm import AnnotateErrors
-from metricsmith.signatures.panel import JudgePanel
-from metricsmith.stats.aggregation import AGGREGATES, OutlierRule
 from metricsmith.stats.regression import LinearCombination
 
-__all__ = ["DEEPEST", "KINDS", "LARGEST_FILE", "OWN_KEYS", "check_file", "check_state"]
+__all__ = [
+    "DEEPEST", "KINDS", "LARGEST_FILE", "METRICS", "OWN_KEYS", "asker_state", "check_file", "check_state", "nested",
+]  # fmt: skip
 
 OWN_KEYS = ("schema_version", "versions", "hash")  # of a file, besides those of its state
 DEEPEST = 150  # lists and objects inside one another
-NUMBERS, ENTRIES = 1_000_000, 5_000_000  # training scores of a column; counted n-grams
-RUNS = 2_000  # judgements behind one number of the metric that the file holds
+ENTRIES = 5_000_000  # counted n-grams
 
 
-def _nested(*kinds: str) -> Check:
+def nested(*kinds: str) -> Check:
     """The state of a metric of one of these kinds or, if none is named, of any."""
 
     def check(value: Any, path: str) -> None:
@@ -96,41 +92,12 @@ def _output(value: Mapping[str, Any]) -> None:
         raise OptionError(f"a range from {low:g} to {high:g} is not allowed; low must be below high")
 
 
-FLAG, SHARE = one_of(True, False), number(0, 1)
 LEARNED = list_of(text(NAME), NUMBERS)
 MADE_WITH = keys({"model": text(NAME), "learned_from": LEARNED})  # provenance: it is compared, and changes no score
 END = maybe(number())
 FUNCTION = keys(  # the name of code that the file does not hold
     name=text(NAME, 1), hidden=list_of(text(NAME)),
     output=made(keys(low=END, high=END, half=maybe(number(0)), higher_is_better=FLAG), _output),
-)  # fmt: skip
-SCALE = made(
-    keys({"step": maybe(number()), "higher_is_better": FLAG}, low=number(), high=number()),
-    lambda value: Scale(**value),
-)
-NAMED = {"name": text(NAME, 1), "task": text()}
-CRITERION = {**NAMED, "criterion": text(), "meaning": text()}
-RATERS = {**NAMED, "measure": text(), "meaning": text(), "scale": SCALE}
-ASKED = {  # where that is not the raters' scale
-    "asked": SCALE, "points": list_of(text(NAME), 11),
-    "map": same_length(keys(knots=list_of(number(), NUMBERS, 1), values=list_of(number(), NUMBERS)), "knots", "values"),
-}  # fmt: skip
-LANGUAGE = text(NAME, 1)
-TRANSLATION = {
-    "name": text(NAME, 1), "source_language": LANGUAGE, "target_language": LANGUAGE,
-    "context": one_of("document", "none"), "meaning": text(),
-}  # fmt: skip
-WEIGHT = number(0)
-WEIGHTS = made(
-    keys(
-        critical=WEIGHT, major=WEIGHT, minor=WEIGHT, neutral=WEIGHT, non_translation=maybe(WEIGHT), cap=maybe(WEIGHT),
-        rules=list_of(keys(severity=text(NAME), category=text(NAME), weight=WEIGHT)),
-        max_errors=maybe(number(1, NUMBERS, whole=True)),
-    ),
-    MQMWeights.from_dict,
-)  # fmt: skip
-OUTLIERS = made(
-    keys(k=number(), sided=text(NAME), ddof=number(0, 1, whole=True)), lambda value: OutlierRule(**value)
 )  # fmt: skip
 COLUMN, COLUMNS = maybe(text(NAME)), list_of(text(NAME))
 READING = {
@@ -142,35 +109,32 @@ TRANSFORMS = {
     "normal_score": keys(kind=text(), values=list_of(number(), NUMBERS), centre=number(), scale=_spread),
 }
 COMBINED = keys(
-    name=text(NAME), index=number(0, NUMBERS, whole=True), weight=number(), transform=chosen("kind", TRANSFORMS)
+    name=text(NAME), index=number(0, NUMBERS, whole=True), weight=number(), transform=by_value("kind", TRANSFORMS)
 )
 INDUCED = keys(
     {"made_with": MADE_WITH, "adapter": one_of(*ADAPTER_NAMES)},
     task=keys(description=text(), target=text(NAME), scale=SCALE),
     combination=made(keys(intercept=number(), columns=list_of(COMBINED)), LinearCombination.from_dict),
-    best=list_of(number()), signature=text(), reading=keys(READING), components=list_of(_nested()),
+    best=list_of(number()), signature=text(), reading=keys(READING), components=list_of(nested()),
 )  # fmt: skip
-DIMENSIONS = keys(settings=keys(**NAMED, weights=list_of(SHARE, ITEMS, 1)), judges=list_of(_nested("criterion_judge")))
 PERTURBED = {name: text(NAME) for name in ("strategy", "strength", "dimension", "origin")}
 RATED_ITEM = keys(PERTURBED, row=number(0, NUMBERS, whole=True), hash=text(NAME), effect=text(NAME))
 
 
-def _judge(_signature: type[dspy.Signature], _optional: Mapping[str, Check] | None = None, /, **needed: Check) -> Check:
+def asker_state(_signature: type[dspy.Signature], _optional: Checks | None = None, /, **needed: Check) -> Check:
+    """The state of a judge or panel: its predictor by this signature, and these settings."""
     return keys({"made_with": MADE_WITH}, state=keys(settings=keys(_optional, **needed), judge=predictor(_signature)))
 
 
-def _assessment(scale: str) -> Check:
-    signature = ClassifyTranslation if scale == "classes" else AssessTranslation
-    return _judge(signature, **TRANSLATION, scale=one_of(scale), reference=FLAG)
+@lru_cache
+def _judge(kind: str) -> Check:
+    check: Check = judge_class(kind).saved()
+    return check
 
 
-def _repeated(*kinds: str) -> Check:
-    settings = keys(
-        {"stop_when": maybe(number(0))},  # which files of versions that asked all runs do not have
-        name=text(NAME, 1), judge=text(NAME), runs=number(1, RUNS, whole=True), min_runs=number(1, RUNS, whole=True),
-        aggregate=one_of(*AGGREGATES), outliers=maybe(OUTLIERS),
-    )  # fmt: skip
-    return keys(settings=settings, judge=_nested(*kinds))
+def _by_class(kind: str) -> Check:
+    """The check that a judge's class has, which is imported when a file of this kind is met."""
+    return lambda value, path: _judge(kind)(value, path)
 
 
 @dataclass(frozen=True)
@@ -186,33 +150,7 @@ KINDS: Mapping[str, Kind] = {
     "bank": Kind(_bank, 50),
     "callable": Kind(FUNCTION),
     "column": Kind(keys(name=text(NAME))),
-    "criterion_judge": Kind(_judge(JudgeCriterion, **CRITERION)),
-    "direct_assessment": Kind(
-        chosen("state.settings.scale", {scale: _assessment(scale) for scale in ("da", "sqm", "stars", "classes")})
-    ),
-    "dna_eval": Kind(same_length(DIMENSIONS, "settings.weights", "judges")),
-    "esa_judge": Kind(_judge(MarkAndAssess, **TRANSLATION)),
-    "example_judge": Kind(_judge(JudgeByExamples, ASKED, **RATERS)),
-    "geval_judge": Kind(
-        _judge(
-            JudgeBySteps, **CRITERION, steps=list_of(text(least=1), ITEMS, 1), scale=SCALE,
-            mode=one_of("logprob", "sampled", "stated"), n=maybe(number(2, RUNS, whole=True)),
-            top_logprobs=number(1, 20, whole=True), min_mass=SHARE,
-        )
-    ),
-    "guideline_judge": Kind(_judge(JudgeByGuideline, ASKED, **RATERS, guideline=text(least=1))),
-    "mqm_annotator": Kind(
-        _judge(
-            AnnotateErrors, **TRANSLATION, weights=WEIGHTS, temperature=maybe(number(0, 2)), worked_example=FLAG
-        )
-    ),
-    "mqm_judge": Kind(_repeated("mqm_annotator")),
-    "panel": Kind(
-        _judge(JudgePanel, task=text(), judges=list_of(_nested("criterion_judge", "rubric_judge"), ITEMS, 1))
-    ),
-    "panel_member": Kind(keys(name=text(NAME), panel=_nested("panel"))),
-    "repeated": Kind(_repeated()),
-    "rubric_judge": Kind(_judge(JudgeRubric, **CRITERION, levels=list_of(text(least=1), 5, 5))),
+    **{kind: Kind(_by_class(kind)) for kind in JUDGES},
     "rating_sheet_key": Kind(
         keys(criterion=text(), seed=number(whole=True), items=entries(RATED_ITEM, NUMBERS, text(NAME))), 50
     ),
@@ -222,14 +160,14 @@ LARGEST_FILE = max(kind.megabytes for kind in KINDS.values()) * 1_000_000
 
 
 def check_state(state: Any) -> None:
-    """Make sure that a state holds what its kind's row allows, and nothing else.
+    """Make sure that a state holds nothing but what its kind's row allows.
 
     Raises
     ------
     StateError
         With the path of the first value that is not allowed.
     """
-    _nested(*KINDS)(state, "")
+    nested(*KINDS)(state, "")
     runs = _runs(state)
     if runs > RUNS:
         refuse("runs", f"{runs:,} judgements for one number are not allowed; {RUNS:,} are: repeat less often")

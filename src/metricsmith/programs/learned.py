@@ -1,6 +1,6 @@
 """Rated rows that a metric has learned from: hashes that travel with it and change no score.
 
-Whoever weighs a metric by ratings must not do it by those that it was made of. Examples in a prompt, an instruction
+A metric must not be weighed by the ratings that it was made of. Examples in a prompt, an instruction
 that was searched for and a map to the raters' numbers all come from rated rows, and agree with these better than with
 any other.
 """
@@ -33,7 +33,7 @@ def row_hash(row: dspy.Example) -> str:
 
 
 def mark_learned(metric: Saved, rows: Iterable[dspy.Example]) -> None:
-    """Add rows to those that `metric` says it has learned from."""
+    """Add rows to those that `metric` is known to have learned from."""
     known = {*metric.made_with.get("learned_from", ()), *map(row_hash, rows)} - {""}
     metric.made_with = {**metric.made_with, "learned_from": sorted(known)}
 
@@ -45,15 +45,16 @@ def mark_tuned(module: dspy.Module, rows: Iterable[dspy.Example]) -> None:
 
 
 def learned_from(metric: Metric) -> frozenset[str]:
-    """Hashes of the rows that a metric or any part of it says it has learned from."""
+    """Hashes of the rows that a metric or any part of it is known to have learned from."""
     stated = (part.get("made_with", {}).get("learned_from", ()) for _, part in state_parts(metric.to_state()))
     return frozenset(row for rows in stated for row in rows)
 
 
 def has_learned(metric: Metric) -> bool:
-    """True if a metric shows that it learned from rated rows, whatever it says of them.
+    """True if a metric shows that it learned from rated rows, named in its state or not.
 
-    So do examples in its prompt, another instruction than its family's, a map to ratings, and an induced metric.
+    Examples in its prompt, another instruction than its family's, and a map to ratings show it, and so does every
+    induced metric.
     """
     states = [part for _, part in state_parts(metric.to_state())]
     modules = [part["state"] for part in states if "state" in part]

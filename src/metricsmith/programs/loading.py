@@ -15,18 +15,9 @@ from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
-from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.judges.direct_assessment import DirectAssessment
-from metricsmith.programs.judges.dna import DnAEval
-from metricsmith.programs.judges.esa import ESAJudge
-from metricsmith.programs.judges.examples import ExampleJudge
-from metricsmith.programs.judges.geval import GEval
-from metricsmith.programs.judges.guideline import GuidelineJudge
-from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
-from metricsmith.programs.judges.panel import Panel, PanelMember, join_panels
-from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.judges.rubric import RubricJudge
-from metricsmith.programs.kinds import check_state
+from metricsmith.programs.judges.catalogue import judge_class
+from metricsmith.programs.judges.panel import join_panels
+from metricsmith.programs.kinds import METRICS, check_state
 from metricsmith.programs.state import read_state, state_parts
 from metricsmith.records import Scale, Task
 from metricsmith.scoring.callables import CallableMetric
@@ -94,13 +85,14 @@ def from_state(state: Mapping[str, Any], functions: Functions = NONE) -> Metric:
 
 
 def _built(state: Mapping[str, Any], path: str, functions: Functions) -> Any:
-    """Build what has been checked; what only a constructor knows to be wrong is an error of the same kind."""
+    """Build a checked state; a fault that only a constructor finds is an error of the same kind."""
     kind = state["kind"]
-    if kind not in (*_READERS, Panel.kind):
-        raise StateError(f"a {kind!r} is no metric; known are {', '.join(_READERS)}")
+    if kind not in (*METRICS, "panel"):  # a panel is no metric itself, but what asks for several
+        raise StateError(f"a {kind!r} is no metric; known are {', '.join(dict.fromkeys([*_READERS, *METRICS]))}")
     try:
-        # a panel is no metric itself, but what asks for several
-        return Panel.from_state(state) if kind == Panel.kind else _READERS[kind](state, path, functions)
+        if kind in _READERS:
+            return _READERS[kind](state, path, functions)
+        return judge_class(kind).from_state(state)
     except OptionError as problem:
         raise StateError(f"{path or kind}: {problem}") from problem
 
@@ -126,12 +118,9 @@ def _induced(state: Mapping[str, Any], path: str, functions: Functions) -> Metri
     return metric
 
 
-def _plain(state: Mapping[str, Any], *_: Any) -> Any:
-    return _PLAIN[state["kind"]].from_state(state)
-
-
-def _inner(state: Mapping[str, Any], path: str, functions: Functions) -> Any:
-    return _built(state["judge"], f"{path}.judge".lstrip("."), functions)
+def _repeated(state: Mapping[str, Any], path: str, functions: Functions) -> Any:
+    judge = _built(state["judge"], f"{path}.judge".lstrip("."), functions)
+    return judge_class(state["kind"]).from_state(state, judge)
 
 
 def _function(state: Mapping[str, Any], _: str, functions: Functions) -> Metric:
@@ -143,16 +132,11 @@ def _function(state: Mapping[str, Any], _: str, functions: Functions) -> Metric:
     return CallableMetric.from_state(state, functions[name])
 
 
-_PLAIN: dict[str, Any] = {kind.kind: kind for kind in (
-    CriterionJudge, DirectAssessment, DnAEval, ESAJudge, ExampleJudge, GEval, GuidelineJudge, MQMAnnotator,
-    PanelMember, RubricJudge,
-)}  # fmt: skip
 _READERS: dict[str, Callable[[Mapping[str, Any], str, Functions], Any]] = {
     "induced": _induced,
     "bank": lambda state, *_: replace(default_bank().get(state["name"]), statistics=state.get("statistics")),
     "callable": _function,
     "column": lambda state, *_: ColumnMetric(state["name"]),
-    "mqm_judge": lambda state, *inner: MQMJudge.from_state(state, _inner(state, *inner)),
-    "repeated": lambda state, *inner: Repeated.from_state(state, _inner(state, *inner)),
-    **dict.fromkeys(_PLAIN, _plain),
-}  # fmt: skip
+    "mqm_judge": _repeated,
+    "repeated": _repeated,
+}

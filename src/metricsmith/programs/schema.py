@@ -1,6 +1,6 @@
-"""The words in which `metricsmith.programs.kinds` says what a saved file may hold: one function for each sort of value.
+"""The vocabulary of the checks in `metricsmith.programs.kinds`: one function for each sort of value in a saved file.
 
-Each returns a `Check`, which takes a value and its path in the file and raises `StateError` for what is not allowed.
+Each returns a `Check`, which takes a value and its path in the file and raises `StateError` if it is not allowed.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ import pydantic
 
 from metricsmith.errors import OptionError, StateError, nearest
 from metricsmith.programs.texts import MARKER
+from metricsmith.records import Scale
 
 __all__ = [
-    "ITEMS", "LARGEST", "NAME", "Check", "at", "chosen", "entries", "inside", "keys", "list_of", "made", "maybe",
-    "number", "one_of", "predictor", "refuse", "same_length", "text",
+    "FLAG", "ITEMS", "LARGEST", "NAME", "NUMBERS", "RUNS", "SCALE", "SHARE", "Check", "Checks", "at",
+    "by_value", "entries", "inside", "keys", "list_of", "made", "maybe", "number", "one_of", "predictor", "refuse",
+    "same_length", "text",
 ]  # fmt: skip
 
 NAME, TEXT = 2_000, 1_000_000  # characters
 ITEMS = 1_000  # components, demonstrations, steps
+NUMBERS = 1_000_000  # training scores of a column, knots of a map
+RUNS = 2_000  # judgements behind one number of the metric that a file holds
 LARGEST = 1e100  # of numbers: sums and products of a few stay finite
 WAYS = (
     "a file chooses neither a model nor how it is asked. Name the model where the metric is used (lm=..., --lm), and "
@@ -29,6 +33,7 @@ WAYS = (
 )
 
 Check = Callable[[Any, str], None]
+Checks = Mapping[str, Check]  # of an object's keys
 
 
 def refuse(path: str, why: str) -> NoReturn:
@@ -37,7 +42,7 @@ def refuse(path: str, why: str) -> NoReturn:
 
 
 def at(path: str, *places: str) -> str:
-    """The path of what stands inside the value at `path`."""
+    """The path of a place inside the value at `path`."""
     for place in places:
         short = place[:60]
         path += f".{short}" if short.replace(".", "").isidentifier() else f"[{short!r}]"
@@ -83,7 +88,7 @@ def one_of(*allowed: Any) -> Check:
 
 
 def maybe(known: Check) -> Check:
-    """Null, or what passes `known`."""
+    """Null, or a value that passes `known`."""
 
     def check(value: Any, path: str) -> None:
         if value is not None:
@@ -106,7 +111,7 @@ def list_of(item: Check, most: int = ITEMS, least: int = 0) -> Check:
     return check
 
 
-def keys(_optional: Mapping[str, Check] | None = None, /, **needed: Check) -> Check:
+def keys(_optional: Checks | None = None, /, **needed: Check) -> Check:
     """An object with exactly these keys; those of the first argument may lack."""
     known = {**needed, **(_optional or {})}
 
@@ -127,7 +132,7 @@ def keys(_optional: Mapping[str, Check] | None = None, /, **needed: Check) -> Ch
 
 
 def entries(item: Check, most: int, name: Check) -> Check:
-    """An object with at most so many entries, of which the file gives the names."""
+    """An object with at most so many entries, whose names the file chooses."""
 
     def check(value: Any, path: str) -> None:
         if not isinstance(value, dict) or len(value) > most:
@@ -140,7 +145,7 @@ def entries(item: Check, most: int, name: Check) -> Check:
 
 
 def made(known: Check, make: Callable[[Any], Any]) -> Check:
-    """A value that passes `known`, and of which `make` makes an object without complaint."""
+    """A value that passes `known`, and from which `make` builds an object without an error."""
 
     def check(value: Any, path: str) -> None:
         known(value, path)
@@ -171,8 +176,8 @@ def same_length(known: Check, first: str, second: str) -> Check:
     return check
 
 
-def chosen(place: str, rows: Mapping[str, Check]) -> Check:
-    """A value that passes the row named by the text at a place."""
+def by_value(place: str, rows: Checks) -> Check:
+    """A value that passes the check of `rows` that the text at a place names."""
 
     def check(value: Any, path: str) -> None:
         name = inside(value, place)
@@ -189,27 +194,26 @@ def predictor(signature: type[dspy.Signature]) -> Check:
         for name, field in signature.fields.items()
     }
     fields = list_of(keys(prefix=text(NAME), description=text()), len(cells), len(cells))
+
+    def empty(value: Any, path: str) -> None:
+        if value != []:
+            refuse(path, "not allowed; an empty list is")
+
+    def no_model(value: Any, path: str) -> None:
+        if value is not None:
+            refuse(path, f"not allowed: {WAYS}")
+
     return keys(
-        traces=_empty,
-        train=_empty,
+        traces=empty,
+        train=empty,
         demos=list_of(keys({**cells, "augmented": one_of(True)})),
         signature=keys(instructions=text(), fields=fields),
-        lm=_no_model,
+        lm=no_model,
     )
 
 
-def _empty(value: Any, path: str) -> None:
-    if value != []:
-        refuse(path, "not allowed; an empty list is")
-
-
-def _no_model(value: Any, path: str) -> None:
-    if value is not None:
-        refuse(path, f"not allowed: {WAYS}")
-
-
 def _cell(value: Any, path: str) -> None:
-    """A field of a demonstration: what a table's cell may be."""
+    """A field of a demonstration: a value that a table's cell may have."""
     if isinstance(value, list | tuple):
         list_of(text())(value, path)
     elif isinstance(value, str):
@@ -229,7 +233,7 @@ def _plain(value: Any, path: str) -> None:
 
 
 def _object(annotation: Any) -> Check:
-    """A demonstration's field that is no cell: what pydantic reads as `annotation`."""
+    """A demonstration's field that is no cell: a value that pydantic reads as `annotation`."""
     adapter = pydantic.TypeAdapter(annotation)
 
     def check(value: Any, path: str) -> None:
@@ -241,3 +245,10 @@ def _object(annotation: Any) -> Check:
             refuse(path, f"{value!r:.60} is not allowed: {why}")
 
     return check
+
+
+FLAG, SHARE = one_of(True, False), number(0, 1)
+SCALE = made(
+    keys({"step": maybe(number()), "higher_is_better": FLAG}, low=number(), high=number()),
+    lambda value: Scale(**value),
+)

@@ -2,7 +2,7 @@
 
 `dspy.Module.save` keeps only what `named_parameters` finds, so a module's configuration is lost and a
 loaded judge would keep the loader's criterion. Holding the configuration in a parameter mends that,
-also for a judge deep inside somebody else's program.
+also for a judge deep inside another program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import logging
 import math
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -30,16 +30,22 @@ from metricsmith.scoring.plan import as_before
 from metricsmith.version import __version__
 
 __all__ = [
-    "SCHEMA_VERSION", "Saved", "Settings", "module_fingerprint", "module_state", "read_state", "other_model",
-    "state_parts", "write_state",
+    "SCHEMA_VERSION", "Saved", "Settings", "module_fingerprint", "module_state", "other_model", "prompt_version",
+    "read_state", "state_parts", "write_state",
 ]  # fmt: skip
 
 SCHEMA_VERSION = 1
+PROMPT_VERSION = 2  # raise it when the way that texts are shown changes, so that fingerprints change too
 METRIC_FILE = "metric.json"  # in a folder
 MOST_DIGITS = 400
 _log = logging.getLogger(__name__)
 _compared: set[tuple[str, str]] = set()  # models that were told apart already
 _comparing = threading.Lock()
+
+
+def prompt_version() -> int:
+    """The version in fingerprints; the one before while judgements of that time are looked for."""
+    return PROMPT_VERSION - as_before.get()
 
 
 class Settings(Parameter):  # type: ignore[misc]
@@ -84,9 +90,9 @@ def module_state(module: dspy.Module) -> dict[str, Any]:
 
 
 def module_fingerprint(module: dspy.Module, *parts: Any) -> str:
-    """A hash of all that changes what a module of ours asks: state, predictors' settings, and a class of the user's.
+    """A hash of all that changes a module's requests: state, predictors' settings, and the class if it is the user's.
 
-    The language model is not in it: who asks puts it beside.
+    The language model is not in it: the scoring engine puts it beside.
     """
     state: Any = module_state(module)
     settings = {name: predictor.config for name, predictor in module.named_predictors() if predictor.config}
@@ -206,9 +212,9 @@ def other_model(metric: Saved, own: Any = None) -> str:
         if (made, used) in _compared:
             return ""
         _compared.add((made, used))
-    said = f"the metric was made with the model {made} and is used with {used}: its numbers may differ"
-    _log.warning("%s", said)
-    return said
+    note = f"the metric was made with the model {made} and is used with {used}: its numbers may differ"
+    _log.warning("%s", note)
+    return note
 
 
 def write_state(state: Mapping[str, Any], path: str | PathLike[str]) -> None:
@@ -228,7 +234,7 @@ def read_state(path: str | PathLike[str], kind: str = "", called: str = "") -> d
     ----------
     path : path
     kind, called : str
-        The only kind that is wanted, and what it is called in the error about another; by default any is.
+        The only kind that is wanted, and its name in the error about another; by default any is.
 
     Raises
     ------
@@ -274,7 +280,11 @@ def _parsed(source: Path) -> tuple[dict[str, Any], int]:
             raw.decode("utf-8"), parse_int=_whole, parse_float=_real, parse_constant=_real, object_pairs_hook=_unique
         )
         level, depth = [content], 0
-        while level := [part for one in level for part in _members(one)]:
+        while level := [
+            part
+            for one in level
+            for part in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+        ]:
             depth += 1
             if depth > DEEPEST:
                 raise RecursionError
@@ -286,10 +296,6 @@ def _parsed(source: Path) -> tuple[dict[str, Any], int]:
     if not isinstance(content, dict):
         raise StateError(f"{source} is not a metric file: it has no 'kind'; `metricsmith induce` writes one")
     return content, len(raw)
-
-
-def _members(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _whole(digits: str) -> int:

@@ -1,9 +1,9 @@
-"""How texts are shown to a model: fenced, so that what they say is data and never instruction."""
+"""Texts as a model is shown them: between marks, so that their content is data and never instruction."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from metricsmith.metric import RowText, content_hash
@@ -16,7 +16,7 @@ FENCED = re.compile(r"«begin ([0-9a-f]{16}|[0-9a-f]{8})»\n(.*?)\n«end \1»", 
 
 
 def fence(text: str) -> str:
-    """Put `text` between marks that it cannot close itself: their code is a hash of what stands between them.
+    """Put `text` between marks that it cannot close itself: their code is a hash of the text between them.
 
     DSPy's own markers are taken apart, so that a text cannot pose as another field, nor have a picture fetched.
     Empty text becomes a plain «(none)», which an actual text never shows without marks.
@@ -25,7 +25,7 @@ def fence(text: str) -> str:
 
 
 def unfenced(text: str) -> str:
-    """What a model wrote after a fenced text, without the marks if it wrote these too."""
+    """A model's copy of a fenced text, without the marks if it copied these too."""
     found = FENCED.fullmatch(text.strip())
     return (found[2] if found else text).replace("[ [##", "[[ ##").replace(f"< {MARKER[1:]}", MARKER)
 
@@ -47,19 +47,14 @@ def marked_anew(value: Any, *, as_before: bool = False) -> Any:
         texts.append(found[2])
         end = found.end()
         if end == len(value):
-            return "\n".join(map(_marked_before if as_before else _marked, texts))
+            return "\n".join(_marked(text, as_before=as_before) for text in texts)
         if value[end] != "\n":
             break
     return value
 
 
-def _marked(body: str) -> str:
-    code = content_hash("fence", body)
-    return f"«begin {code}»\n{body}\n«end {code}»"
-
-
-def _marked_before(body: str) -> str:
-    code = content_hash("fence", body.replace("[ [##", "[[ ##"))[:8]
+def _marked(body: str, *, as_before: bool = False) -> str:
+    code = content_hash("fence", body.replace("[ [##", "[[ ##"))[:8] if as_before else content_hash("fence", body)
     return f"«begin {code}»\n{body}\n«end {code}»"
 
 
@@ -67,11 +62,7 @@ def shown(text: RowText) -> Mapping[str, str]:
     """The four text fields of a judge's signature, all references in the order given."""
     return {
         "input": fence(text.input),
-        "references": _fence_all(text.references),
+        "references": "\n".join(map(fence, text.references)) if text.references else NOTHING,
         "context": fence(text.context),
         "output": fence(text.output) if text.output else "(the output is empty)",
     }
-
-
-def _fence_all(references: Sequence[str]) -> str:
-    return "\n".join(fence(reference) for reference in references) if references else NOTHING

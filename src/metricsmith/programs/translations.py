@@ -64,7 +64,7 @@ def judge_translations(
     OptionError
         If `judge` is none, or another option has no meaning.
     NeedsError, StoreError, ModelFailure, Interrupted
-        As `metricsmith.score`; ``table`` holds what was done, which `recorded` makes a record of.
+        As `metricsmith.score`; ``table`` holds the judgements that were made, and `recorded` makes a record of it.
     """
     if not isinstance(judge, MQMJudge):
         raise OptionError(f"{judge!r} is no MQMJudge; make one with MQMJudge(source_language=..., target_language=...)")

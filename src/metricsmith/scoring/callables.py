@@ -65,8 +65,8 @@ class CallableMetric(DSPyCallable):
     ) -> None:
         _check_signature(function)
         self.function = function
-        self._name = name or str(getattr(function, "__name__", type(function).__name__))
-        self._output = output or Output(self._name, low=None, high=None, half=1.0)
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self.output = output or Output(self.name, low=None, high=None, half=1.0)
         self.version = version
         self.hidden = tuple(sorted(hidden))
         self.storable = version is not None
@@ -78,28 +78,18 @@ class CallableMetric(DSPyCallable):
 
     def among(self, name: str, hidden: Collection[str]) -> CallableMetric:
         """The same function under this name, without sight of these fields."""
-        output = replace(self._output, name=name)
+        output = replace(self.output, name=name)
         return CallableMetric(self.function, name=name, output=output, version=self.version, hidden=hidden)
 
     @property
-    def name(self) -> str:
-        """Column name."""
-        return self._name
-
-    @property
-    def output(self) -> Output:
-        """Range and direction."""
-        return self._output
-
-    @property
     def card(self) -> MetricCard:
-        """A card that says what is known: the name."""
+        """A card with all that is known: the name."""
         return MetricCard(
-            name=self._name,
+            name=self.name,
             kind="callable",
-            summary=f"The number that the function {self._name} returns.",
+            summary=f"The number that the function {self.name} returns.",
             formula="Whatever the function computes.",
-            outputs=(self._output,),
+            outputs=(self.output,),
             cost="model",
             backend="the caller",
             backend_license="unknown",
@@ -108,7 +98,7 @@ class CallableMetric(DSPyCallable):
     def fingerprint(self) -> str:
         """A hash of name and version; without a version, of this very object."""
         blind = [list(self.hidden)] if self.hidden else []
-        return content_hash("callable", self._name, self.version or f"unversioned {id(self.function)}", *blind)
+        return content_hash("callable", self.name, self.version or f"unversioned {id(self.function)}", *blind)
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """Call the function on rows, one after the other."""
@@ -128,7 +118,7 @@ class CallableMetric(DSPyCallable):
         except DSPyError as problem:
             return self._failed(Status.TRANSPORT, _one_line(problem), run)
         except Exception as problem:  # the caller's own code, of which one bad row must not cost all the others
-            said = f"the function {self._name} raised {type(problem).__name__}: {_one_line(problem)}"
+            said = f"the function {self.name} raised {type(problem).__name__}: {_one_line(problem)}"
             unseen = f"; hidden from it: {', '.join(blind)}" if blind else ""
             return self._failed(Status.UNPARSABLE, said + unseen, run)
         return self._judgement(answer, run, time.perf_counter() - started)
@@ -138,27 +128,25 @@ class CallableMetric(DSPyCallable):
         number = answer.get("score") if isinstance(answer, dspy.Prediction) else answer
         usage = Usage(seconds=seconds)
         if isinstance(answer, dspy.Prediction) and "score" not in answer:
-            return self._failed(Status.UNPARSABLE, f"{self._name} returned a Prediction without score", run, usage)
+            return self._failed(Status.UNPARSABLE, f"{self.name} returned a Prediction without score", run, usage)
         raw = _number(number)
         if raw is None:
-            return self._failed(
-                Status.UNPARSABLE, f"{self._name} returned {str(number)[:100]!r}, no number", run, usage
-            )
-        low, high = self._output.low, self._output.high
+            return self._failed(Status.UNPARSABLE, f"{self.name} returned {str(number)[:100]!r}, no number", run, usage)
+        low, high = self.output.low, self.output.high
         if not math.isfinite(raw):
-            return self._failed(Status.UNPARSABLE, f"{self._name} returned {raw}", run, usage)
+            return self._failed(Status.UNPARSABLE, f"{self.name} returned {raw}", run, usage)
         if (low is not None and raw < low) or (high is not None and raw > high):
-            return self._failed(Status.OUT_OF_RANGE, f"{self._name} returned {raw:g}, outside its range", run, usage)
-        return Judgement(self._name, raw, self._output.score(raw), feedback, run=run, usage=usage)
+            return self._failed(Status.OUT_OF_RANGE, f"{self.name} returned {raw:g}, outside its range", run, usage)
+        return Judgement(self.name, raw, self.output.score(raw), feedback, run=run, usage=usage)
 
     def _failed(self, status: Status, error: str, run: int, usage: Usage | None = None) -> Judgement:
-        return Judgement(self._name, status=status, error=error, run=run, usage=usage or Usage())
+        return Judgement(self.name, status=status, error=error, run=run, usage=usage or Usage())
 
     def to_state(self) -> dict[str, Any]:
         """Name, hidden fields and range; no code."""
-        own = self._output
+        own = self.output
         span = {"low": own.low, "high": own.high, "half": own.half, "higher_is_better": own.higher_is_better}
-        return {"kind": "callable", "name": self._name, "hidden": list(self.hidden), "output": span}
+        return {"kind": "callable", "name": self.name, "hidden": list(self.hidden), "output": span}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], function: Callable[..., Any]) -> CallableMetric:
@@ -169,7 +157,7 @@ class CallableMetric(DSPyCallable):
 
 
 def _check_signature(function: Any) -> None:
-    """Refuse what cannot be called with an example and a prediction; builtins that keep their parameters pass."""
+    """Refuse a value that cannot be called with an example and a prediction; builtins without a signature pass."""
     name = getattr(function, "__name__", None) or repr(function)
     wanted = "give a function of (example, pred) that returns a number; further parameters need defaults"
     if not callable(function):

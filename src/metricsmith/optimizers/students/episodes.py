@@ -1,7 +1,7 @@
 """Rated tables -> examples on which recommenders and generators can be tuned like any other DSPy program.
 
-An example's fields are exactly what the program is asked in an induction; its label is what the answer is measured
-by (`metricsmith.optimizers.students.metrics`). Rows that stand behind an input never measure the answer to it.
+An example's fields are exactly the program's inputs in an induction; its label measures the
+answer (`metricsmith.optimizers.students.metrics`). Rows that stand behind an input never measure the answer to it.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class Episode(dspy.Example):  # type: ignore[misc]
 
     @property
     def label(self) -> Label | None:
-        """What an answer is measured by; None in what `inputs` returns."""
+        """The data that an answer is measured by; None in a copy by `inputs`."""
         return self._label
 
 
 @dataclass(frozen=True)
 class Gains:
-    """What the cards of a pool are worth.
+    """The worth of the cards of a pool.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Originals:
     Parameters
     ----------
     sources : tuple of Source
-        None of them was shown to who proposes strategies.
+        None of them was shown to the proposer of strategies.
     task : str
     axis : Axis
         The quality to damage or to preserve.
@@ -295,9 +295,6 @@ def _gains(pool: Sequence[Metric], train: Table, scoring: dict[str, Any]) -> dic
     gains: dict[str, float] = {}
     for metric, column in zip(pool, values.T, strict=True):
         key, tau = card_key(metric), abs(kendall_tau_b(column, train.ratings))
-        gains[key] = _larger(gains.get(key, math.nan), tau)
+        known = gains.get(key, math.nan)
+        gains[key] = max(known, tau) if known == known and tau == tau else tau if math.isnan(known) else known
     return gains
-
-
-def _larger(one: float, other: float) -> float:
-    return other if math.isnan(one) else one if math.isnan(other) else max(one, other)

@@ -1,8 +1,7 @@
 """Metrics for DSPy's Evaluate and optimisers whose student is a recommender or a generator.
 
-Each takes the five arguments that DSPy passes, and returns a `dspy.Prediction` with ``score`` in [0, 1] and
-``feedback`` in words; while DSPy bootstraps demonstrations (``trace`` given, ``pred_name`` not) it returns the bool
-``score >= success_at``, because a Prediction is always truthy.
+Each takes the five arguments that DSPy passes and answers as `metricsmith.reward.DSPyMetric` says: a `dspy.Prediction`
+with ``score`` in [0, 1] and ``feedback`` in words, or a bool while DSPy bootstraps demonstrations.
 """
 
 from __future__ import annotations
@@ -10,26 +9,94 @@ from __future__ import annotations
 import copy
 import math
 import threading
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
-
-import dspy
+from typing import Any, Generic, Literal, Self, TypeVar
 
 from metricsmith.errors import DataError, JudgementFailed, ModelFailure, OptionError
-from metricsmith.metric import content_hash
+from metricsmith.metric import Memo, content_hash
+from metricsmith.model_calls.models import using
 from metricsmith.optimizers.students.episodes import Gains
 from metricsmith.optimizers.students.ranking_quality import ndcg_at_k, recall_at_k
-from metricsmith.optimizers.students.yields import JudgeYield, Yield, held_out_of, judges_of, yield_of
+from metricsmith.optimizers.students.yields import Yield, held_out_of, judges_of, yield_of
 from metricsmith.records import Usage
+from metricsmith.reward import DSPyMetric
 
-__all__ = ["RankingMetric", "YieldMetric"]
+__all__ = ["ModelMeasured", "RankingMetric", "YieldMetric"]
+
+T = TypeVar("T")
 
 NOTABLE = 0.1  # an absolute tau below this is described as saying nothing
 MEASURES = {"ndcg": ndcg_at_k, "recall": recall_at_k}
 
 
-class RankingMetric:
+class ModelMeasured(DSPyMetric, Generic[T]):
+    """Base of metrics whose measurements ask models: each is made once, paid for, and counted where it fails.
+
+    Parameters
+    ----------
+    lm : dspy.LM or None
+        The model to ask; None takes the one in force.
+    success_at : float
+        The bar for a bootstrapped demonstration.
+    scoring : mapping
+        Options of `scoring.score`.
+
+    Attributes
+    ----------
+    failures : int
+        The number of calls without a value: DSPy books those as 0.
+    usage : Usage
+        The cost of all measurements.
+    """
+
+    def __init__(self, lm: Any, success_at: float, scoring: Mapping[str, Any]) -> None:
+        self.lm = lm
+        self.success_at = success_at
+        self.scoring = dict(scoring)
+        self._start()
+
+    def _start(self) -> None:
+        self.failures = 0
+        self.usage = Usage()
+        self._lock = threading.Lock()
+        self._memo: Memo[T] = Memo()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = copy.copy(self)
+        twin.scoring = dict(self.scoring)
+        twin._start()
+        return twin
+
+    def key(self, example: Any, pred: Any) -> str:
+        """A hash of everything that a measurement depends on, the model aside."""
+        raise NotImplementedError
+
+    def measure(self, example: Any, pred: Any) -> T:
+        """The measurement of one answer, on the model in force."""
+        raise NotImplementedError
+
+    def graded(self, found: T) -> tuple[float, str]:
+        """Score and feedback for a measurement; `JudgementFailed` if it has no value."""
+        raise NotImplementedError
+
+    def measured(self, example: Any, pred: Any, pred_name: Any, pred_trace: Any) -> tuple[float, str]:
+        """Measure one answer; equal answers to one example are measured once, also by several threads."""
+        try:
+            with using(self.lm):
+                key = self.key(example, pred)
+                return self.graded(self._memo.get(key, lambda: self.measure(example, pred), lambda _: True))
+        except (JudgementFailed, ModelFailure):
+            with self._lock:
+                self.failures += 1
+            raise
+
+    def pay(self, usage: Usage) -> None:
+        """Add the cost of requests to `usage`."""
+        with self._lock:
+            self.usage += usage
+
+
+class RankingMetric(DSPyMetric):
     """Measures a recommender's order of names on the episodes of `recommendation_episodes`.
 
     Parameters
@@ -44,6 +111,8 @@ class RankingMetric:
     ------
     OptionError
         For another measure.
+    DataError
+        When called: if the example has no gains, or none is positive.
     """
 
     def __init__(self, measure: Literal["ndcg", "recall"] = "ndcg", *, success_at: float = 0.5) -> None:
@@ -53,19 +122,11 @@ class RankingMetric:
         self.success_at = success_at
 
     def requests(self, example: Any) -> int:
-        """How many requests one measurement takes at most, retries aside: none."""
+        """The most requests that one measurement takes, retries aside: none."""
         return 0
 
-    def __call__(
-        self, example: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
-    ) -> Any:
-        """Measure ``pred.names`` by the episode's gains.
-
-        Raises
-        ------
-        DataError
-            If the example has no gains, or none is positive.
-        """
+    def measured(self, example: Any, pred: Any, pred_name: Any, pred_trace: Any) -> tuple[float, str]:
+        """Measure ``pred.names`` by the episode's gains; errors as for the class."""
         label = getattr(example, "label", None)
         if not isinstance(label, Gains):
             raise DataError("the example has no gains: make episodes with recommendation_episodes")
@@ -73,12 +134,10 @@ class RankingMetric:
         score = MEASURES[self.measure](pred.names, gains, k)
         if math.isnan(score):
             raise DataError("no metric of the pool follows the rating, so that no order is better than another")
-        if trace is not None and pred_name is None:
-            return score >= self.success_at
-        return dspy.Prediction(score=score, feedback=_ranking_feedback(pred, gains, k))
+        return score, _ranking_feedback(pred, gains, k)
 
 
-class YieldMetric:
+class YieldMetric(ModelMeasured[Yield]):
     """Measures a generator's answer on the episodes of `axes_episodes` and `rubric_episodes`.
 
     The score is ``(1 + tau) / 2`` for the yield's tau: 1 is perfect agreement with the held-out ratings, .5 none.
@@ -97,72 +156,47 @@ class YieldMetric:
     Attributes
     ----------
     failures : int
-        How many calls had no value.
+        The number of calls without a value.
     usage : Usage
-        What all measurements have cost.
+        The cost of all measurements.
+
+    Raises
+    ------
+    JudgementFailed
+        When called: if fewer than half of the judges that were asked for have a tau.
+    DataError, NeedsError, ModelFailure
+        When called: as `yield_of`.
     """
 
     def __init__(self, lm: Any = None, *, success_at: float = 0.6, **scoring: Any) -> None:
-        self.lm = lm
-        self.success_at = success_at
-        self.scoring = scoring
-        self.failures = 0
-        self.usage = Usage()
-        self._known: dict[str, Yield] = {}
-        self._lock = threading.Lock()
-        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> YieldMetric:
-        return YieldMetric(self.lm, success_at=self.success_at, **copy.copy(self.scoring))
+        super().__init__(lm, success_at, scoring)
 
     def requests(self, example: Any) -> int:
-        """How many requests one measurement takes at most, retries aside: every judge on every held-out row."""
+        """The most requests that one measurement takes, retries aside: every judge on every held-out row."""
         held_out = held_out_of(example)
         return held_out.wanted * len(held_out.rows)
 
-    def __call__(
-        self, example: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
-    ) -> Any:
-        """Measure the judges made of `pred`.
-
-        Raises
-        ------
-        JudgementFailed
-            If fewer than half of the judges that were asked for have a tau.
-        DataError, NeedsError, ModelFailure
-            As `yield_of`.
-        """
-        try:
-            found = self._yield(example, pred)
-            if math.isnan(found.tau):
-                raise JudgementFailed(f"{_counted(found)}; there is no mean to go by")
-        except (JudgementFailed, ModelFailure):
-            with self._lock:
-                self.failures += 1
-            raise
-        score = (1 + found.tau) / 2
-        if trace is not None and pred_name is None:
-            return score >= self.success_at
-        return dspy.Prediction(score=score, feedback=_yield_feedback(found))
-
-    def _yield(self, example: Any, pred: Any) -> Yield:
-        """Judge once per answer and episode, also when several threads ask at the same time."""
+    def key(self, example: Any, pred: Any) -> str:
+        """A hash of the judges made of `pred` and of the held-out rows."""
         held_out = held_out_of(example)
         made = [judge.fingerprint() for judge in judges_of(pred, held_out)]
-        key = content_hash(made, [row.toDict() for row in held_out.rows], held_out.wanted)
-        with self._lock:
-            asking = self._asking[key]
-        with asking:
-            known = self._known.get(key)
-            if known is None:
-                known = self._known[key] = yield_of(pred, example, lm=self.lm, **self.scoring)
-                with self._lock:
-                    self.usage += known.usage
-        return known
+        return content_hash(made, [row.toDict() for row in held_out.rows], held_out.wanted)
+
+    def measure(self, example: Any, pred: Any) -> Yield:
+        """The yield of the judges made of `pred`."""
+        found = yield_of(pred, example, **self.scoring)
+        self.pay(found.usage)
+        return found
+
+    def graded(self, found: Yield) -> tuple[float, str]:
+        """The mean tau as a score, and each judge's in words; errors as for the class."""
+        if math.isnan(found.tau):
+            raise JudgementFailed(f"{_counted(found)}; there is no mean to go by")
+        return (1 + found.tau) / 2, _yield_feedback(found)
 
 
 def _ranking_feedback(pred: Any, gains: Mapping[str, float], k: int) -> str:
-    """Which good ones were named, which were missed, and what stands in their place."""
+    """The good names that were given and missed, and those that stand in their place, in words."""
     worth = {name: gain for name, gain in gains.items() if not math.isnan(gain)}
     best = sorted((name for name in worth if worth[name] > 0), key=lambda name: -worth[name])[:k]
     named = list(pred.names[:k])
@@ -191,7 +225,7 @@ def _valued(names: Sequence[str], gains: Mapping[str, float]) -> str:
 
 
 def _yield_feedback(found: Yield) -> str:
-    """Which criteria agree with the raters, which do not, with numbers."""
+    """The criteria that agree with the raters and those that do not, with numbers."""
     known = sorted((judge for judge in found.judges if not math.isnan(judge.tau)), key=lambda judge: -judge.tau)
     groups = {
         "Agree with the raters": [judge for judge in known if judge.tau >= NOTABLE],
@@ -199,15 +233,13 @@ def _yield_feedback(found: Yield) -> str:
         "Point against the raters": [judge for judge in known if judge.tau <= -NOTABLE],
     }
     lines = [f"{_counted(found)}, with a mean Kendall tau-b of {found.tau:+.2f} on outputs that were not shown."]
-    lines += [f"{head}: {_judged(judges)}." for head, judges in groups.items() if judges]
+    for head, judges in groups.items():
+        listed = ", ".join(f"{judge.criterion!r} ({judge.tau:+.2f}, {judge.n} outputs)" for judge in judges)
+        lines += [f"{head}: {listed}."] if judges else []
     flat = [judge.criterion for judge in found.judges if math.isnan(judge.tau)]
     if flat:
         lines.append(f"Tell outputs apart too little to be compared with the raters: {', '.join(map(repr, flat))}.")
     return " ".join(lines)
-
-
-def _judged(judges: Sequence[JudgeYield]) -> str:
-    return ", ".join(f"{judge.criterion!r} ({judge.tau:+.2f}, {judge.n} outputs)" for judge in judges)
 
 
 def _counted(found: Yield) -> str:

@@ -1,4 +1,4 @@
-"""How good a ranking is, given what each ranked thing turned out to be worth: recall@k and NDCG@k."""
+"""The quality of a ranking, given the worth of each ranked thing: recall@k and NDCG@k."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a generator's answer is worth: how well the judges made from it agree with raters it has not seen."""
+"""The yield of a generator's answer: the agreement of the judges made from it with raters whom it has not seen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["JudgeYield", "Yield", "held_out_of", "judges_of", "yield_of"]
 
 @dataclass(frozen=True, slots=True)
 class JudgeYield:
-    """How one judge did on the held-out rows.
+    """The result of one judge on the held-out rows.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class JudgeYield:
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """What a generator's answer is worth.
+    """The worth of a generator's answer.
 
     Parameters
     ----------

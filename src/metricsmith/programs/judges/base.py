@@ -1,4 +1,4 @@
-"""What every judge shares: it is a student for DSPy's optimisers and a metric for everybody else."""
+"""The bases of judges: one predictor and its settings, the texts of a row in, a number with its reasons out."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.model_calls.adapters import messages_of, reading_exactly
 from metricsmith.model_calls.calls import Call, model_calls
+from metricsmith.programs.kinds import asker_state
 from metricsmith.programs.learned import mark_learned
-from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, other_model
+from metricsmith.programs.schema import Check, Checks
+from metricsmith.programs.state import (
+    Saved,
+    Settings,
+    module_fingerprint,
+    module_state,
+    other_model,
+    prompt_version,
+)  # fmt: skip
 from metricsmith.programs.texts import marked_anew, shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import DSPyCallable
-from metricsmith.scoring.plan import as_before
+from metricsmith.scoring import score
 
-__all__ = ["LEVELS", "Judge", "Predictor", "prompt_version", "slug", "without_answer"]
+__all__ = ["LEVELS", "Judge", "MetricProgram", "ModelAsker", "Predictor", "slug"]
 
 LEVELS = Scale(1, 5, 1)
-PROMPT_VERSION = 2  # raise it when the way that texts are shown changes, so that fingerprints change too
-
-
-def prompt_version() -> int:
-    """The version in fingerprints; the one before while judgements of that time are looked for."""
-    return PROMPT_VERSION - as_before.get()
 
 
 class Predictor(dspy.Predict):  # type: ignore[misc]
@@ -42,18 +45,144 @@ class Predictor(dspy.Predict):  # type: ignore[misc]
         return self
 
 
-class Judge(DSPyCallable, Saved):
-    """One model call that gives a number on a scale, from 1 to 5 unless the subclass has another, and its reasons.
+class MetricProgram(DSPyCallable, Saved):
+    """A metric that is a module: a student of DSPy's optimisers, a metric for everybody else, and one file.
 
-    Subclasses name their `kind` and `signature`, describe themselves in `card` and say in `question` what
-    is asked. `forward` takes the texts of a row by keyword and returns a `dspy.Prediction` with ``score`` in
-    [0, 1], ``raw`` on the scale and ``feedback``; it raises `JudgementFailed` where the model gave no such
-    number.
+    Its settings have its `name`. `judge_batch` is that of a `metricsmith.metric.Composite`, whose parts the scoring
+    engine asks.
+    """
+
+    settings: Settings
+
+    @property
+    def name(self) -> str:
+        """Unique among the metrics of a run; also the name of its column of scores."""
+        return str(self.settings.name)
+
+    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
+        """One judgement per row; the parts are asked concurrently, on the model in force."""
+        return score([self], rows, first_run=run, progress=False, max_failure_rate=1.0).column(0)
+
+    def prediction(self, judgement: Judgement) -> dspy.Prediction:
+        """A judgement as `forward` gives it, or `JudgementFailed`."""
+        if not judgement.ok:
+            raise JudgementFailed(judgement.error, judgement.status, judgement.usage)
+        return dspy.Prediction(score=judgement.score, raw=judgement.raw, feedback=judgement.feedback)
+
+
+class ModelAsker(Saved):
+    """An asker with one predictor, `judge`, and its settings: the base of judges and panels.
+
+    Subclasses name their `kind`, give the question in `question`, and check an answer in `read`.
     """
 
     kind: ClassVar[str]
     signature: type[dspy.Signature]
+    saves: ClassVar[Checks]  # the settings in a file, each with its check
+    may_save: ClassVar[Checks] = {}  # those that not every file has
     judged: ClassVar[tuple[str, ...]] = ("input", "output")  # the signature's inputs by which a row is known again
+    versions: ClassVar[tuple[int, ...]] = ()  # in the fingerprint, besides that of the prompts
+    settings: Settings
+    judge: Predictor
+
+    def question(self) -> Mapping[str, str]:
+        """The signature's inputs that are the same for every row."""
+        raise NotImplementedError
+
+    def texts(self, text: RowText) -> Mapping[str, str]:
+        """The signature's inputs that a row's texts are shown in."""
+        return shown(text)
+
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """Settings that each request carries besides those of the model."""
+        return {}
+
+    def lacking(self, text: RowText) -> str:
+        """The reason why a row cannot be judged; empty if it can."""
+        return ""
+
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
+        """Check the model's answer about a row; returns the prediction of `forward`, or raises `JudgementFailed`."""
+        raise NotImplementedError
+
+    def forward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """Judge one row."""
+        text = RowText(output, input, tuple(references), context)
+        self._check(text)
+        with reading_exactly():
+            answer = self.judge(**self._arguments(text))
+        return self.read(answer, text)
+
+    async def aforward(
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+    ) -> dspy.Prediction:
+        """Judge one row, asynchronously."""
+        text = RowText(output, input, tuple(references), context)
+        self._check(text)
+        with reading_exactly():
+            answer = await self.judge.acall(**self._arguments(text))
+        return self.read(answer, text)
+
+    def _check(self, text: RowText) -> None:
+        lacking = self.lacking(text)
+        if lacking:
+            raise JudgementFailed(lacking, Status.SKIPPED)
+
+    def _arguments(self, text: RowText) -> dict[str, Any]:
+        """The predictor's arguments; a row that stands among its demonstrations is judged without the answer to it."""
+        other_model(self, self.judge.lm)
+        inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
+        others = [
+            demo
+            for demo in self.judge.demos
+            if not all(marked_anew(demo.get(name)) == inputs[name] for name in self.judged)
+        ]
+        return inputs if len(others) == len(self.judge.demos) else {**inputs, "demos": others}
+
+    def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
+        """The chat messages that `ask` sends for `row`."""
+        inputs = self._arguments(row_text(row))
+        inputs.pop("config")
+        return messages_of(self.judge.signature, inputs.pop("demos", self.judge.demos), inputs)
+
+    def fingerprint(self) -> str:
+        """A hash of the instruction, the demonstrations and the settings."""
+        return module_fingerprint(self, self.kind, prompt_version(), *self.versions)
+
+    def to_state(self) -> dict[str, Any]:
+        """JSON-ready state from which `from_state` builds an equal object; holds no model and no key."""
+        return {"kind": self.kind, "state": module_state(self), **self.provenance()}
+
+    @classmethod
+    def saved(cls) -> Check:
+        """The check of `to_state`'s result, its kind aside."""
+        return asker_state(cls.signature, cls.may_save, **cls.saves)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Build an object from `to_state`'s result."""
+        made = cls.from_settings(state["state"]["settings"])
+        made.load_state(dict(state["state"]))
+        made.made_with = state.get("made_with", {})
+        return made
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Build an object with these settings, before its state is loaded."""
+        return cls(**settings)
+
+
+class Judge(MetricProgram, ModelAsker):
+    """One model call that gives a number on a scale, from 1 to 5 unless the subclass has another, and its reasons.
+
+    Subclasses name their `kind` and `signature`, describe themselves in `card` and give the question in
+    `question`. `forward` takes the texts of a row by keyword and returns a `dspy.Prediction` with ``score`` in
+    [0, 1], ``raw`` on the scale and ``feedback``; it raises `JudgementFailed` where the model gave no such
+    number.
+    """
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()
@@ -61,13 +190,8 @@ class Judge(DSPyCallable, Saved):
         self.judge = Predictor(self.signature)
 
     @property
-    def name(self) -> str:
-        """Unique among the metrics of a run; also the name of its column of scores."""
-        return str(self.settings.name)
-
-    @property
     def scale(self) -> Scale:
-        """Which numbers the model may give."""
+        """The numbers that the model may give."""
         return LEVELS
 
     @property
@@ -82,7 +206,7 @@ class Judge(DSPyCallable, Saved):
         raise NotImplementedError
 
     def card_with(self, **own: Any) -> MetricCard:
-        """A card with what is true of every judge; `own` are the other fields of `MetricCard`."""
+        """A card with the fields that are equal for every judge; `own` are the other fields of `MetricCard`."""
         given = {
             "kind": self.kind,
             "outputs": (self.output,),
@@ -116,10 +240,6 @@ class Judge(DSPyCallable, Saved):
     def examples(self) -> list[Mapping[str, Any]]:
         """The rated examples in the prompt, in order, as DSPy's demos."""
         return list(self.judge.demos)
-
-    def texts(self, text: RowText) -> Mapping[str, str]:
-        """The signature's inputs that a row's texts are shown in."""
-        return shown(text)
 
     def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
         """A rated row as a demo.
@@ -155,45 +275,16 @@ class Judge(DSPyCallable, Saved):
         DataError
             If lengths differ or a rating is not on the scale.
         """
-        words = [""] * len(rows) if reasons is None else list(reasons)
-        if not len(rows) == len(ratings) == len(words):
-            raise DataError(f"{len(rows)} rows, {len(ratings)} ratings and {len(words)} reasons: give as many of each")
+        why = [""] * len(rows) if reasons is None else reasons
+        if not len(rows) == len(ratings) == len(why):
+            raise DataError(f"{len(rows)} rows, {len(ratings)} ratings and {len(why)} reasons: give as many of each")
         judge: Self = self.deepcopy()
-        judge.judge.demos = [self.example(*parts) for parts in zip(rows, ratings, words, strict=True)]
+        judge.judge.demos = [self.example(*parts) for parts in zip(rows, ratings, why, strict=True)]
         mark_learned(judge, rows)
         return judge
 
-    @property
-    def request(self) -> Mapping[str, Any]:
-        """Settings that each request of this judge carries besides those of the model."""
-        return {}
-
-    def forward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """Judge one row."""
-        text = RowText(output, input, tuple(references), context)
-        with reading_exactly():
-            answer = self.judge(**self._arguments(text))
-        return self.verdict(answer, text)
-
-    async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """Judge one row, asynchronously."""
-        text = RowText(output, input, tuple(references), context)
-        with reading_exactly():
-            answer = await self.judge.acall(**self._arguments(text))
-        return self.verdict(answer, text)
-
-    def _arguments(self, text: RowText) -> dict[str, Any]:
-        """The predictor's arguments for one row."""
-        other_model(self, self.judge.lm)
-        inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
-        return without_answer(self.judge, inputs, self.judged)
-
-    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
-        """Read the model's answer about a row: DSPy enforces neither bounds nor finiteness."""
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
+        """The score of an answer about a row, on the scale: DSPy enforces neither bounds nor finiteness."""
         scale = self.scale
         if not scale.contains(answer.score):
             raise JudgementFailed(f"score {answer.score!r} is not on the scale {scale}", Status.OUT_OF_RANGE)
@@ -214,59 +305,24 @@ class Judge(DSPyCallable, Saved):
         return 1
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
-        """Judge one row once for each of `runs`; `metrics` holds this judge alone."""
-        calls = model_calls(self, runs, **asdict(row_text(row)))
-        judgements = [self._judgement(call, run) for call, run in zip(calls, runs, strict=True)]
+        """Judge one row once for each of `runs`, or name the text that it lacks; `metrics` holds this judge alone."""
+        text = row_text(row)
+        lacking = self.lacking(text)
+        if lacking:
+            judgements = [Judgement(self.name, status=Status.SKIPPED, error=lacking, run=run) for run in runs]
+        else:
+            calls = model_calls(self, runs, **asdict(text))
+            judgements = [self._judgement(call, run) for call, run in zip(calls, runs, strict=True)]
         return [judgements for _ in metrics]
-
-    def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
-        """The chat messages that `ask` sends for `row`."""
-        inputs = self._arguments(row_text(row))
-        inputs.pop("config")
-        demos = inputs.pop("demos", self.judge.demos)
-        return messages_of(self.judge.signature, demos, inputs)
 
     def _judgement(self, call: Call, run: int) -> Judgement:
         if call.prediction is None:
             return Judgement(self.name, status=call.status, error=call.error, run=run, usage=call.usage)
-        verdict = call.prediction
-        spans = tuple(verdict.get("spans", ()))
+        answer = call.prediction
+        spans = tuple(answer.get("spans", ()))
         return Judgement(
-            self.name, float(verdict.raw), verdict.score, verdict.feedback, run=run, usage=call.usage, spans=spans
+            self.name, float(answer.raw), answer.score, answer.feedback, run=run, usage=call.usage, spans=spans
         )
-
-    def fingerprint(self) -> str:
-        """A hash of the instruction, the demonstrations and the settings."""
-        return module_fingerprint(self, self.kind, prompt_version())
-
-    def to_state(self) -> dict[str, Any]:
-        """JSON-ready state from which `from_state` builds an equal judge; holds no model and no key."""
-        return {"kind": self.kind, "state": module_state(self), **self.provenance()}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Build a judge from `to_state`'s result."""
-        judge = cls(**state["state"]["settings"])
-        judge.load_state(dict(state["state"]))
-        judge.made_with = state.get("made_with", {})
-        return judge
-
-
-def without_answer(predictor: dspy.Predict, inputs: dict[str, Any], judged: Sequence[str]) -> dict[str, Any]:
-    """A predictor's arguments; a row that stands among its demonstrations is judged without the answer to it.
-
-    Parameters
-    ----------
-    predictor : dspy.Predict
-    inputs : dict
-        Its arguments so far.
-    judged : sequence of str
-        The inputs that a row and a demonstration of it have in common.
-    """
-    same = [all(marked_anew(demo.get(name)) == inputs[name] for name in judged) for demo in predictor.demos]
-    if not any(same):
-        return inputs
-    return {**inputs, "demos": [demo for demo, out in zip(predictor.demos, same, strict=True) if not out]}
 
 
 def slug(text: str) -> str:

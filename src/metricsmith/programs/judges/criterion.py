@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from metricsmith.programs import schema
 from metricsmith.programs.judges.base import Judge, slug
 from metricsmith.records import MetricCard
 from metricsmith.signatures.judgement import JudgeCriterion
@@ -31,6 +34,9 @@ class CriterionJudge(Judge):
 
     kind = "criterion_judge"
     signature = JudgeCriterion
+    saves: ClassVar[schema.Checks] = dict.fromkeys(("name", "task", "criterion", "meaning"), schema.text()) | {
+        "name": schema.text(schema.NAME, 1)
+    }
 
     def __init__(self, *, criterion: str, meaning: str, task: str, name: str = "") -> None:
         super().__init__(name=name or slug(criterion), criterion=criterion, meaning=meaning, task=task)

@@ -12,7 +12,9 @@ import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import RowText
+from metricsmith.programs import schema
 from metricsmith.programs.judges.translation import Context, TranslationJudge
+from metricsmith.programs.kinds import asker_state
 from metricsmith.programs.texts import NOTHING, shown
 from metricsmith.records import MetricCard, Scale, Status
 from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation, QualityName
@@ -26,7 +28,7 @@ UNREFERENCED = "the row has no reference: give it references, or take a judge wi
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """One way to ask: which numbers there are, what the model reads of them, and what it has to fill in."""
+    """One way to ask: the numbers that there are, their description for the model, and the signature to fill in."""
 
     title: str
     scale: Scale
@@ -83,7 +85,7 @@ class DirectAssessment(TranslationJudge):
     Parameters
     ----------
     source_language, target_language : str
-        In plain words, say ``English`` and ``German``.
+        The languages in plain words, say ``English`` and ``German``.
     scale : "da", "sqm", "stars" or "classes"
         ``da``: 0 to 100, the ends described. ``sqm``: 0 to 100, four points described. ``stars``: 1 to 5, whole ones.
         ``classes``: five described classes, whose ``raw`` is 0 for the worst to 4 for the best.
@@ -94,7 +96,7 @@ class DirectAssessment(TranslationJudge):
     name : str, optional
         Column name; by default the scale, with ``_ref`` where references are shown.
     meaning : str, optional
-        What the number is, in a sentence; by default made from the scale.
+        The meaning of the number, in a sentence; by default made from the scale.
 
     Raises
     ------
@@ -109,6 +111,17 @@ class DirectAssessment(TranslationJudge):
     """
 
     kind = "direct_assessment"
+
+    @classmethod
+    def saved(cls) -> schema.Check:
+        """The check of `to_state`'s result; the answer's fields follow from the scale."""
+        return schema.by_value(
+            "state.settings.scale",
+            {
+                name: asker_state(one.signature, **cls.saves, scale=schema.one_of(name), reference=schema.FLAG)
+                for name, one in KINDS.items()
+            },
+        )
 
     def __init__(
         self,
@@ -135,7 +148,7 @@ class DirectAssessment(TranslationJudge):
 
     @property
     def scale(self) -> Scale:
-        """Which numbers there are; of the classes their places, from 0."""
+        """The numbers that there are; of the classes their places, from 0."""
         return self._kind.scale
 
     @property
@@ -164,23 +177,23 @@ class DirectAssessment(TranslationJudge):
         return {**super().texts(text), "references": references}
 
     def lacking(self, text: RowText) -> str:
-        """As for every judge of translations; where references are to be shown, one that is not blank besides."""
+        """The text that a row lacks: a source, and where references are to be shown one that is not blank."""
         unreferenced = self.settings.reference and not any(reference.strip() for reference in text.references)
         return super().lacking(text) or (UNREFERENCED if unreferenced else "")
 
-    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Read the model's answer; of a class, ``feedback`` begins with its name."""
         scale = self.scale
         if self._kind.signature is ClassifyTranslation:
             name = answer.quality.root
             raw = CLASSES.index(name)
             return dspy.Prediction(score=scale.unit(raw), raw=raw, feedback=f"{name}: {answer.reasoning}")
-        verdict = super().verdict(answer, text)
-        if scale.step is not None and (verdict.raw - scale.low) % scale.step:
+        prediction = super().read(answer, text)
+        if scale.step is not None and (prediction.raw - scale.low) % scale.step:
             raise JudgementFailed(
-                f"score {verdict.raw!r} is not on the scale {scale} in steps of {scale.step:g}", Status.OUT_OF_RANGE
+                f"score {prediction.raw!r} is not on the scale {scale} in steps of {scale.step:g}", Status.OUT_OF_RANGE
             )
-        return verdict
+        return prediction
 
     def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
         """A rated row as a demo.

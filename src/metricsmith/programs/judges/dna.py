@@ -1,4 +1,4 @@
-"""Decompose and aggregate: a few weighted dimensions, each judged by itself."""
+"""Decompose and aggregate: a few weighted dimensions, each judged on its own."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Metric, content_hash
-from metricsmith.programs.judges.base import LEVELS
+from metricsmith.programs import schema
+from metricsmith.programs.judges.base import LEVELS, MetricProgram
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.state import Saved, Settings
+from metricsmith.programs.kinds import nested
+from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
-from metricsmith.reward import DSPyCallable
-from metricsmith.scoring import score
 from metricsmith.signatures.dimensions import Dimension
 
 __all__ = ["DnAEval"]
 
 
-class DnAEval(DSPyCallable, Saved):
-    """The weighted mean of what one judge for each dimension gives (the "DnA-Eval" baseline of AutoMetrics).
+class DnAEval(MetricProgram):
+    """The weighted mean of one judge's number for each dimension (the "DnA-Eval" baseline of AutoMetrics).
 
     Each dimension is asked in a request of its own, by a `CriterionJudge`, so that none colours another; ``raw``
     is the weighted mean, from 1 to 5. A dimension without a number fails the whole judgement: leaving it out
@@ -54,21 +54,31 @@ class DnAEval(DSPyCallable, Saved):
 
     kind = "dna_eval"
 
+    @classmethod
+    def saved(cls) -> schema.Check:
+        """The check of `to_state`'s result, its kind aside."""
+        weights = schema.list_of(schema.SHARE, schema.ITEMS, 1)
+        settings = schema.keys(name=schema.text(schema.NAME, 1), task=schema.text(), weights=weights)
+        known = schema.keys(settings=settings, judges=schema.list_of(nested("criterion_judge")))
+        return schema.same_length(known, "settings.weights", "judges")
+
     def __init__(self, dimensions: Sequence[Dimension], *, task: str, name: str = "dna_eval") -> None:
         super().__init__()
-        _check(dimensions)
+        if not dimensions:
+            raise OptionError("DnAEval needs at least one dimension: have a DimensionsGenerator propose some")
+        names = [dimension.name for dimension in dimensions]
+        for item in dimensions:
+            if names.count(item.name) > 1:
+                raise OptionError(f"{names.count(item.name)} dimensions are called {item.name!r}; merge them")
+            if not (math.isfinite(item.weight) and item.weight > 0):
+                raise OptionError(f"the weight of {item.name!r} is {item.weight:g}; it must be above 0")
         total = math.fsum(dimension.weight for dimension in dimensions)
         self.judges = [CriterionJudge(criterion=item.name, meaning=item.meaning, task=task) for item in dimensions]
         self.settings = Settings(name=name, task=task, weights=[item.weight / total for item in dimensions])
 
     @property
-    def name(self) -> str:
-        """Column name."""
-        return str(self.settings.name)
-
-    @property
     def weights(self) -> tuple[float, ...]:
-        """What each dimension counts; they add up to 1."""
+        """The share of each dimension in the number; they add up to 1."""
         return tuple(self.settings.weights)
 
     @property
@@ -104,28 +114,26 @@ class DnAEval(DSPyCallable, Saved):
             backend_license="the model provider's terms",
         )
 
-    def forward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
-        texts = {"output": output, "input": input, "references": references, "context": context}
+    def forward(self, **texts: Any) -> dspy.Prediction:
+        """Judge one row, texts as for `CriterionJudge`: a Prediction with ``score``, ``raw`` and ``feedback``."""
         return self._together([judge(**texts) for judge in self.judges])
 
-    async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
-        texts = {"output": output, "input": input, "references": references, "context": context}
+    async def aforward(self, **texts: Any) -> dspy.Prediction:
+        """Judge one row as `forward` does, asynchronously."""
         return self._together([await judge.acall(**texts) for judge in self.judges])
 
     def _together(self, answers: Sequence[dspy.Prediction]) -> dspy.Prediction:
-        raw = float(self.combined(np.array([[answer.raw for answer in answers]], dtype=float))[0])
-        feedback = self._feedback([(answer.raw, answer.feedback) for answer in answers])
+        raw, feedback = self._mean([(answer.raw, answer.feedback) for answer in answers])
         return dspy.Prediction(score=self.output.score(raw), raw=raw, feedback=feedback)
 
-    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
-        """One judgement per row; dimensions are asked concurrently, on the model in force."""
-        return score([self], rows, first_run=run, progress=False, max_failure_rate=1.0).column(0)
+    def _mean(self, parts: Sequence[tuple[Any, str]]) -> tuple[float, str]:
+        """The weighted mean of numbers with reasons, and one line for each dimension, the heaviest loss first."""
+        raw = float(self.combined(np.array([[number for number, _ in parts]], dtype=float))[0])
+        lines = [
+            (weight * (LEVELS.high - number), f"{judge.settings.criterion} ({weight:.0%}) = {number:g}: {reason}")
+            for weight, judge, (number, reason) in zip(self.weights, self.judges, parts, strict=True)
+        ]
+        return raw, "\n".join(line for _, line in sorted(lines, key=lambda item: -item[0]))
 
     def parts(self, run: int) -> list[tuple[Metric, int]]:
         """The judge of each dimension.
@@ -145,30 +153,21 @@ class DnAEval(DSPyCallable, Saved):
     def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weighted means, shape (n, dimensions) -> (n,); NaN where a dimension has no number.
 
-        Rounded to twelve decimals, so that means that are equal tie, whatever the order of the terms.
+        Rounded to twelve decimals, so that equal means tie in any order of the terms.
         """
         values = np.asarray(values, dtype=float)
         terms = np.where(np.isfinite(values), values, np.nan) * np.array(self.weights)
         return np.asarray(terms.sum(axis=1).round(12))
 
     def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
-        """One row's judgement from those of its dimensions; the first that failed says why there is none."""
+        """One row's judgement from those of its dimensions; the first failure is the reason for having none."""
         usage = sum((part.usage for part in parts), Usage())
         failed = next((part for part in parts if not part.ok), None)
         if failed is not None:
             error = f"{failed.metric} has no number, so that there is no weighted mean: {failed.error}"
             return Judgement(self.name, status=failed.status, error=error, run=run, usage=usage)
-        raw = float(self.combined(np.array([[part.raw for part in parts]], dtype=float))[0])
-        feedback = self._feedback([(part.raw, part.feedback) for part in parts])
+        raw, feedback = self._mean([(part.raw, part.feedback) for part in parts])
         return Judgement(self.name, raw, self.output.score(raw), feedback, run=run, usage=usage)
-
-    def _feedback(self, parts: Sequence[tuple[float | None, str]]) -> str:
-        """One line for each dimension, the heaviest loss first."""
-        lines = [
-            (weight * (LEVELS.high - (raw or 0.0)), f"{judge.settings.criterion} ({weight:.0%}) = {raw:g}: {reason}")
-            for weight, judge, (raw, reason) in zip(self.weights, self.judges, parts, strict=True)
-        ]
-        return "\n".join(line for _, line in sorted(lines, key=lambda item: -item[0]))
 
     def fingerprint(self) -> str:
         """A hash of the dimensions' judges and the weights."""
@@ -197,14 +196,3 @@ class DnAEval(DSPyCallable, Saved):
 
     def __repr__(self) -> str:
         return f"DnAEval({', '.join(judge.name for judge in self.judges)})"
-
-
-def _check(dimensions: Sequence[Dimension]) -> None:
-    if not dimensions:
-        raise OptionError("DnAEval needs at least one dimension: have a DimensionsGenerator propose some")
-    names = [dimension.name for dimension in dimensions]
-    for dimension in dimensions:
-        if names.count(dimension.name) > 1:
-            raise OptionError(f"{names.count(dimension.name)} dimensions are called {dimension.name!r}; merge them")
-        if not (math.isfinite(dimension.weight) and dimension.weight > 0):
-            raise OptionError(f"the weight of {dimension.name!r} is {dimension.weight:g}; it must be above 0")

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+
+import pydantic
 
 from metricsmith.meta_evaluation.spans import locate_spans, occurrence_of
 from metricsmith.metric import RowText
-from metricsmith.mqm import TAXONOMY
+from metricsmith.mqm import TAXONOMY, severity_name
 from metricsmith.programs.texts import unfenced
 from metricsmith.records import ErrorSpan
 from metricsmith.signatures.mqm import TranslationError
 
-__all__ = ["ERROR_TYPES", "in_words", "marked", "quoted"]
+__all__ = ["ERROR_TYPES", "in_words", "listed_errors", "located_errors", "quoted", "spans_of"]
 
 ERROR_TYPES = "\n".join(f"{name}: {', '.join(kinds)}" if kinds else name for name, kinds in TAXONOMY.items())
+NONE: Mapping[str, str] = MappingProxyType({})
 QUOTATION_MARKS = frozenset("\"'`´„“”‟‚‘’‛«»‹›「」『』")
 
 
-def marked(errors: Sequence[TranslationError], severity: str, source: str, translation: str) -> list[ErrorSpan]:
+def located_errors(errors: Sequence[TranslationError], severity: str, source: str, translation: str) -> list[ErrorSpan]:
     """The errors of one severity as spans, in the order given.
 
-    A quotation is looked for letter by letter, case included. Where it does not occur like that, what a model puts
-    around a quotation is taken off, layer by layer: the marks of a fenced text, white space, quotation marks.
+    A quotation is looked for letter by letter, case included. Where it does not occur like that, the marks around it
+    are taken off, layer by layer: those of a fenced text, white space, quotation marks.
 
     Parameters
     ----------
@@ -38,24 +42,59 @@ def marked(errors: Sequence[TranslationError], severity: str, source: str, trans
     Returns
     -------
     list of ErrorSpan
-        Of the same length. A span that was found has offsets, and its text is what stands there. One that was not
-        found, or is empty, has none and keeps its text as quoted.
+        Of the same length. A span that was found has offsets, and its text is the one that stands there. One that was
+        not found, or is empty, has none and keeps its text as quoted.
     """
-    return [
-        _located(
-            ErrorSpan(
-                severity, _category(error.type), text=error.span, side="source" if error.in_source else "target",
-                description=error.description,
-            ),
-            source if error.in_source else translation,
-            error.occurrence,
-        )
-        for error in errors
-    ]  # fmt: skip
+    spans = []
+    for error in errors:
+        side, whole = ("source", source) if error.in_source else ("target", translation)
+        parts = [part.strip().lower() for part in re.split(r"[/,:;>]", error.type)]
+        known = len(parts) == 2 and parts[1] in TAXONOMY.get(parts[0], ())  # with another mark than a slash between
+        category = "/".join(parts) if known and "/" not in error.type else error.type
+        span = ErrorSpan(severity, category, text=error.span, side=side, description=error.description)
+        for reading in _readings(span.text):
+            found = locate_spans([replace(span, text=reading, side="target")], whole, policy="all").spans
+            if found:
+                span = replace(found[min(max(error.occurrence, 1), len(found)) - 1], side=side)
+                break
+        spans.append(span)
+    return spans
+
+
+def spans_of(errors: pydantic.BaseModel, text: RowText) -> tuple[ErrorSpan, ...]:
+    """The errors of an answer that has a list of them for each severity, in the order of its lists."""
+    return tuple(
+        span
+        for severity in type(errors).model_fields
+        for span in located_errors(getattr(errors, severity), severity, text.input, text.output)
+    )
+
+
+def listed_errors(
+    spans: Sequence[ErrorSpan], text: RowText, lists: type[pydantic.BaseModel], instead: Mapping[str, str] = NONE
+) -> dict[str, list[TranslationError]]:
+    """Marked errors as a model would have to list them, by severity.
+
+    Parameters
+    ----------
+    spans : sequence of ErrorSpan
+    text : RowText
+    lists : pydantic model
+        Its fields are the severities; errors of others are left out.
+    instead : mapping of str to str
+        The severity under which those of another one are listed.
+    """
+    errors: dict[str, list[TranslationError]] = {severity: [] for severity in lists.model_fields}
+    for span in spans:
+        severity = severity_name(span.severity)
+        listed = errors.get(instead.get(severity, severity))
+        if listed is not None:
+            listed.append(quoted(span, text))
+    return errors
 
 
 def quoted(span: ErrorSpan, text: RowText) -> TranslationError:
-    """A marked error as a model would have to list it; an error that nobody described has its category instead."""
+    """A marked error as a model would have to list it; an error without a description has its category instead."""
     whole = text.input if span.side == "source" else text.output
     return TranslationError(
         span=span.text,
@@ -67,29 +106,14 @@ def quoted(span: ErrorSpan, text: RowText) -> TranslationError:
 
 
 def in_words(span: ErrorSpan) -> str:
-    """An error in one line: severity, category, the words marked, what is wrong."""
+    """An error in one line: severity, category, the words marked, the description."""
     where = f" «{span.text}»" if span.text else ""
-    said = f": {span.description.strip().rstrip('.')}" if span.description.strip() else ""
-    return f"{span.severity} {span.category}{where}{' in the source' if span.side == 'source' else ''}{said}"
-
-
-def _category(kind: str) -> str:
-    """A type with a slash between category and sub-category, whatever a model has put there, if both are known."""
-    parts = [part.strip().lower() for part in re.split(r"[/,:;>]", kind)]
-    known = len(parts) == 2 and parts[1] in TAXONOMY.get(parts[0], ())
-    return "/".join(parts) if known and "/" not in kind else kind
-
-
-def _located(span: ErrorSpan, text: str, occurrence: int) -> ErrorSpan:
-    for reading in _readings(span.text):
-        found = locate_spans([replace(span, text=reading, side="target")], text, policy="all").spans
-        if found:
-            return replace(found[min(max(occurrence, 1), len(found)) - 1], side=span.side)
-    return span
+    wrong = f": {span.description.strip().rstrip('.')}" if span.description.strip() else ""
+    return f"{span.severity} {span.category}{where}{' in the source' if span.side == 'source' else ''}{wrong}"
 
 
 def _readings(quotation: str) -> Iterator[str]:
-    """What a quotation may mean: itself, then with one layer after the other taken off."""
+    """The readings of a quotation: itself, then with one layer after the other taken off."""
     yield quotation
     text = unfenced(quotation)
     while text:

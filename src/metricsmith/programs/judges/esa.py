@@ -9,35 +9,31 @@ import dspy
 
 from metricsmith.errors import DataError
 from metricsmith.metric import RowText, row_text
-from metricsmith.mqm import severity_name
-from metricsmith.programs.judges.error_spans import ERROR_TYPES, in_words, marked, quoted
+from metricsmith.programs.judges.error_spans import ERROR_TYPES, in_words, listed_errors, spans_of
 from metricsmith.programs.judges.translation import Context, TranslationJudge
 from metricsmith.records import MetricCard, Scale
 from metricsmith.signatures.direct_assessment import MajorAndMinor, MarkAndAssess
 
 __all__ = ["ESAJudge"]
 
-SEVERITIES: tuple[str, ...] = tuple(MajorAndMinor.model_fields)
-SEVERITY = {"critical": "major"}  # ESA knows two severities
-
 
 class ESAJudge(TranslationJudge):
     """Errors first, then a number from 0 to 100, in one answer (ESA; Kocmi et al., 2024).
 
     ``spans`` holds the errors, major ones first, with offsets where the words that the model quotes stand in the
-    text; see `metricsmith.programs.judges.error_spans.marked`. The number is the model's own and does not follow from
-    the errors. An answer without its two lists is a failure, never a text without errors.
+    text; see `metricsmith.programs.judges.error_spans.located_errors`. The number is the model's own and does not
+    follow from the errors. An answer without its two lists is a failure, never a text without errors.
 
     Parameters
     ----------
     source_language, target_language : str
-        In plain words, say ``English`` and ``German``.
+        The languages in plain words, say ``English`` and ``German``.
     context : "document" or "none"
         Whether the model is shown the row's context.
     name : str
         Column name.
     meaning : str
-        What the number is, in a sentence.
+        The meaning of the number, in a sentence.
 
     Raises
     ------
@@ -76,17 +72,13 @@ class ESAJudge(TranslationJudge):
         """Languages and error types."""
         return {**super().question(), "error_types": ERROR_TYPES}
 
-    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Check the number and locate the errors; the feedback names them after the reasons."""
-        verdict = super().verdict(answer, text)
-        verdict.spans = tuple(
-            span
-            for severity in SEVERITIES
-            for span in marked(getattr(answer.errors, severity), severity, text.input, text.output)
-        )
-        errors = "; ".join(map(in_words, verdict.spans))
-        verdict.feedback = f"{verdict.feedback} Errors: {errors or 'none'}."
-        return verdict
+        prediction = super().read(answer, text)
+        prediction.spans = spans_of(answer.errors, text)
+        errors = "; ".join(map(in_words, prediction.spans))
+        prediction.feedback = f"{prediction.feedback} Errors: {errors or 'none'}."
+        return prediction
 
     def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
         """A rated row with marked errors as a demo.
@@ -111,13 +103,8 @@ class ESAJudge(TranslationJudge):
                 f"row {row.get('id', '')!r} has no marked errors under 'spans', and an example without them would say "
                 "that there are none: give ErrorSpans, or take DirectAssessment, which needs no errors"
             )
-        text = row_text(row)
-        errors: dict[str, list[dict[str, Any]]] = {severity: [] for severity in SEVERITIES}
-        for span in spans:
-            severity = severity_name(span.severity)
-            listed = errors.get(SEVERITY.get(severity, severity))
-            if listed is not None:
-                listed.append(quoted(span, text).model_dump())
+        listed = listed_errors(spans, row_text(row), MajorAndMinor, {"critical": "major"})  # ESA knows two severities
+        errors = {severity: [error.model_dump() for error in own] for severity, own in listed.items()}
         return dspy.Example(**demo, errors=errors)  # type: ignore[no-any-return]
 
     @property

@@ -1,4 +1,4 @@
-"""The judge that learns from rated examples: what people gave to similar works, in the prompt."""
+"""The judge that learns from rated examples: the prompt shows similar works with their ratings."""
 
 from __future__ import annotations
 

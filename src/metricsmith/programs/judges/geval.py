@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import dspy
 
@@ -13,9 +13,11 @@ from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.model_calls.calls import model_calls
 from metricsmith.model_calls.models import check_sampling
+from metricsmith.programs import schema
 from metricsmith.programs.judges.base import LEVELS, Judge, slug
+from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.levels import level_shares, levels, stated_level
-from metricsmith.programs.judges.repeated import Repeated, prediction_of
+from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Judgement, MetricCard, Scale
 from metricsmith.scoring.plan import model_of
 from metricsmith.signatures.judgement import JudgeBySteps
@@ -25,14 +27,14 @@ __all__ = ["GEval", "Mode"]
 Mode = Literal["logprob", "sampled", "stated"]
 MODES: tuple[str, ...] = get_args(Mode)
 MOST_ALTERNATIVES = 20  # that OpenAI, Gemini and vLLM's default list at most; some servers list 5
-MIN_MASS = 0.9  # what stands elsewhere can then move the mean of levels 1 to 5 by .4, less than rounding does
+MIN_MASS = 0.9  # the rest can then move the mean of levels 1 to 5 by .4, less than rounding does
 MOST_LEVELS = 101
 
 
 class GEval(Judge):
     """Rates one criterion by evaluation steps, reasons first (G-Eval; AutoMetrics, section 3.1 and appendix).
 
-    What the number is depends on `mode`, and no mode ever stands in for another:
+    The meaning of the number depends on `mode`, and no mode ever stands in for another:
 
     ``logprob``
         The expected level, ``sum of p(k) k``, with p from the log-probabilities of the token that opens the
@@ -63,7 +65,7 @@ class GEval(Judge):
     top_logprobs : int
         How many alternatives to ask for, from 1 to 20, with ``logprob``.
     min_mass : float
-        In (0, 1], with ``logprob``. What is not covered can move the mean by at most
+        In (0, 1], with ``logprob``. The rest of the probability can move the mean by at most
         ``(1 - min_mass) * (high - low)``: .4 levels by default.
 
     Raises
@@ -73,7 +75,7 @@ class GEval(Judge):
 
     Notes
     -----
-    Whether a server's log-probabilities already contain the temperature is its own affair; leave the temperature
+    Some servers' log-probabilities already contain the temperature, those of others do not; leave the temperature
     at 1, or compare no numbers across servers. An answer that was repaired has the probabilities of the repair.
 
     Examples
@@ -86,6 +88,11 @@ class GEval(Judge):
 
     kind = "geval_judge"
     signature = JudgeBySteps
+    saves: ClassVar[schema.Checks] = {
+        **CriterionJudge.saves, "steps": schema.list_of(schema.text(least=1), schema.ITEMS, 1), "scale": schema.SCALE,
+        "mode": schema.one_of(*MODES), "n": schema.maybe(schema.number(2, schema.RUNS, whole=True)),
+        "top_logprobs": schema.number(1, MOST_ALTERNATIVES, whole=True), "min_mass": schema.SHARE,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -119,12 +126,12 @@ class GEval(Judge):
 
     @property
     def scale(self) -> Scale:
-        """Whose whole numbers the model may give."""
+        """The scale whose whole numbers the model may give."""
         return Scale(**self.settings.scale)
 
     @property
     def samples(self) -> int:
-        """How many answers one judgement takes."""
+        """The number of answers that one judgement takes."""
         return int(self.settings.n) if self.settings.mode == "sampled" else 1
 
     @property
@@ -134,9 +141,10 @@ class GEval(Judge):
 
     @property
     def request(self) -> Mapping[str, Any]:
-        """With mode ``logprob``, the wish for log-probabilities."""
-        wish = {"logprobs": True, "top_logprobs": int(self.settings.top_logprobs)}
-        return wish if self.settings.mode == "logprob" else {}
+        """With mode ``logprob``, the setting that asks for log-probabilities."""
+        if self.settings.mode != "logprob":
+            return {}
+        return {"logprobs": True, "top_logprobs": int(self.settings.top_logprobs)}
 
     def question(self) -> Mapping[str, str]:
         """Task, criterion, numbered steps and scale."""
@@ -158,7 +166,7 @@ class GEval(Judge):
         -------
         dspy.Prediction
             ``score``, ``raw`` and ``feedback`` as every judge's; ``stated`` is the level that was written, and
-            with mode ``logprob`` ``shares`` are those of the levels and ``covered`` what stands on them.
+            with mode ``logprob`` ``shares`` are those of the levels and ``covered`` their sum before renormalising.
 
         Raises
         ------
@@ -169,19 +177,16 @@ class GEval(Judge):
         """
         text = RowText(output, input, tuple(references), context)
         if self.settings.mode == "sampled":
-            return prediction_of(self._sample(text, [0])[0])
+            return self.prediction(self._sample(text, [0])[0])
         return super().forward(**asdict(text))
 
-    async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """As `forward`, without blocking the event loop."""
-        text = RowText(output, input, tuple(references), context)
+    async def aforward(self, **texts: Any) -> dspy.Prediction:
+        """Judge one row as `forward` does, without blocking the event loop."""
         if self.settings.mode == "sampled":
-            return prediction_of((await asyncio.to_thread(self._sample, text, [0]))[0])
-        return await super().aforward(**asdict(text))
+            return await asyncio.to_thread(self.forward, **texts)
+        return await super().aforward(**texts)
 
-    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Read one answer; the log-probabilities are taken off it, since DSPy would put them into demonstrations."""
         logprobs = answer.toDict().get("logprobs")
         if "logprobs" in answer:

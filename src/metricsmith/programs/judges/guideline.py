@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from metricsmith.errors import OptionError
+from metricsmith.programs import schema
 from metricsmith.programs.judges.base import slug
 from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.records import MetricCard, Scale
@@ -44,6 +45,7 @@ class GuidelineJudge(RatersJudge):
 
     kind = "guideline_judge"
     signature = JudgeByGuideline
+    saves: ClassVar[schema.Checks] = {**RatersJudge.saves, "guideline": schema.text(least=1)}
 
     def __init__(
         self, *, measure: str, guideline: str, task: str, scale: Scale | Mapping[str, Any], name: str = ""

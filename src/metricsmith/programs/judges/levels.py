@@ -1,4 +1,4 @@
-"""The level that an answer states, and how the model's probability is spread over all levels at that place."""
+"""The level that an answer states, and the spread of the model's probability over all levels at that place."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def stated_level(text: Any, scale: Scale) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LevelShares:
-    """How the probability at the score's place is spread.
+    """The spread of the probability at the score's place.
 
     Parameters
     ----------
     shares : mapping of int to float
-        For every level its share of what stands on levels; they add up to 1.
+        For every level its share of the probability on levels; they add up to 1.
     covered : float
         In (0, 1]: the probability that stands on levels. The rest is on other tokens, or beyond those listed.
     """
@@ -90,7 +90,7 @@ def level_shares(logprobs: Any, stated: int, scale: Scale, min_mass: float) -> L
     """Read the spread off the token that opens the value of the field ``score``.
 
     Candidates that say the same level (``4``, `` 4``, ``four``, ``4/``) are added up; a level that is not
-    among the candidates has probability 0, so that `min_mass` bounds what was overlooked.
+    among the candidates has probability 0, so that `min_mass` bounds the probability that was overlooked.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def level_shares(logprobs: Any, stated: int, scale: Scale, min_mass: float) -> L
 def _score_place(texts: list[str], stated: int, scale: Scale) -> int | None:
     """The place of the token in which the score's value begins."""
     whole = "".join(texts)
-    headers = next((found for pattern in HEADERS if (found := [*pattern.finditer(whole)])), [])
+    headers = next(filter(None, ([*pattern.finditer(whole)] for pattern in HEADERS)), [])
     value = WORD.search(whole, headers[-1].end()) if headers else None  # an earlier one is a draft's
     if value is None or number_in(value[0], scale) != stated:
         return None

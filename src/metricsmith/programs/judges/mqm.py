@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import dspy
 import numpy as np
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric, RowText, row_text
-from metricsmith.mqm import MQMWeights, SharedError, mqm_score, severity_name, shared_errors, span_weight
-from metricsmith.programs.judges.error_spans import ERROR_TYPES, in_words, marked, quoted
+from metricsmith.mqm import MQMWeights, SharedError, mqm_score, shared_errors, span_weight
+from metricsmith.programs import schema
+from metricsmith.programs.judges.error_spans import ERROR_TYPES, in_words, listed_errors, spans_of
 from metricsmith.programs.judges.repeated import Repeated, numbers_of
 from metricsmith.programs.judges.translation import Context, TranslationJudge
 from metricsmith.records import Judgement, MetricCard, Output, Scale
@@ -53,6 +54,18 @@ WORKED_ERRORS = ErrorsBySeverity(
     minor=[TranslationError(span=" ,", type="fluency/punctuation", description="Space before the comma.")],
 )
 
+WEIGHTS = schema.made(
+    schema.keys(
+        **dict.fromkeys(("critical", "major", "minor", "neutral"), schema.number(0)),
+        **dict.fromkeys(("non_translation", "cap"), schema.maybe(schema.number(0))),
+        rules=schema.list_of(
+            schema.keys(severity=schema.text(schema.NAME), category=schema.text(schema.NAME), weight=schema.number(0))
+        ),
+        max_errors=schema.maybe(schema.number(1, schema.NUMBERS, whole=True)),
+    ),
+    MQMWeights.from_dict,
+)
+
 
 class MQMAnnotator(TranslationJudge):
     """One run of MQM: a model marks errors by severity, and their weights make the number (GEMBA-MQM V2, section 3).
@@ -64,9 +77,9 @@ class MQMAnnotator(TranslationJudge):
     Parameters
     ----------
     source_language, target_language : str
-        In plain words, say ``English`` and ``German``.
+        The languages in plain words, say ``English`` and ``German``.
     weights : MQMWeights
-        What each error costs.
+        The cost of each error.
     context : "document" or "none"
         Whether the model is shown the row's context, which is to be the whole source document.
     temperature : float, optional
@@ -84,6 +97,10 @@ class MQMAnnotator(TranslationJudge):
 
     kind = "mqm_annotator"
     signature = AnnotateErrors
+    saves: ClassVar[schema.Checks] = {
+        **TranslationJudge.saves, "weights": WEIGHTS, "temperature": schema.maybe(schema.number(0, 2)),
+        "worked_example": schema.FLAG,
+    }  # fmt: skip
 
     def __init__(
         self,
@@ -97,14 +114,14 @@ class MQMAnnotator(TranslationJudge):
         name: str = "mqm_run",
         meaning: str = "errors in the translation, weighed by how much harm they do",
     ) -> None:
-        chosen = MQMWeights.from_dict(weights) if isinstance(weights, Mapping) else weights
-        if chosen is not None and not isinstance(chosen, MQMWeights):
+        costs = MQMWeights.from_dict(weights) if isinstance(weights, Mapping) else weights
+        if costs is not None and not isinstance(costs, MQMWeights):
             raise OptionError(f"weights={weights!r} are no MQMWeights; say MQMWeights.gemba() or MQMWeights.wmt()")
         if temperature is not None and not 0 <= temperature <= 2:
             raise OptionError(f"temperature={temperature!r} must lie between 0 and 2, or be None for the model's own")
         super().__init__(
             name=name, source_language=source_language, target_language=target_language, context=context,
-            weights=(chosen or MQMWeights.gemba()).to_dict(), temperature=temperature, worked_example=worked_example,
+            weights=(costs or MQMWeights.gemba()).to_dict(), temperature=temperature, worked_example=worked_example,
             meaning=meaning,
         )  # fmt: skip
         if worked_example:
@@ -113,7 +130,7 @@ class MQMAnnotator(TranslationJudge):
 
     @property
     def weights(self) -> MQMWeights:
-        """What each error costs."""
+        """The cost of each error."""
         return MQMWeights.from_dict(self.settings.weights)
 
     @property
@@ -138,13 +155,9 @@ class MQMAnnotator(TranslationJudge):
         """Languages and error types."""
         return {**super().question(), "error_types": ERROR_TYPES}
 
-    def verdict(self, answer: Any, text: RowText) -> dspy.Prediction:
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Locate the errors and add up their weights."""
-        spans = tuple(
-            span
-            for severity in ErrorsBySeverity.model_fields
-            for span in marked(getattr(answer.errors, severity), severity, text.input, text.output)
-        )
+        spans = spans_of(answer.errors, text)
         raw = mqm_score(spans, self.weights)
         feedback = "; ".join(map(in_words, spans)) or "No error was found."
         return dspy.Prediction(score=self.output.score(raw), raw=raw, feedback=feedback, spans=spans)
@@ -172,12 +185,7 @@ class MQMAnnotator(TranslationJudge):
                 "with ErrorSpans, or tune another kind of judge"
             )
         text = row_text(row)
-        lists: dict[str, list[TranslationError]] = {severity: [] for severity in ErrorsBySeverity.model_fields}
-        for span in spans:
-            severity = severity_name(span.severity)
-            if severity in lists:
-                lists[severity].append(quoted(span, text))
-        errors = ErrorsBySeverity(**lists)
+        errors = ErrorsBySeverity(**listed_errors(spans, text, ErrorsBySeverity))
         return dspy.Example(**self.question(), **self.texts(text), errors=errors)  # type: ignore[no-any-return]
 
     @property
@@ -234,6 +242,8 @@ class MQMJudge(Repeated):
     """
 
     kind = "mqm_judge"
+    repeats = ("mqm_annotator",)
+    tells_nearest = False  # the errors that several runs share are told instead
     judge: MQMAnnotator
 
     def __init__(
@@ -281,20 +291,23 @@ class MQMJudge(Repeated):
 
     @property
     def card(self) -> MetricCard:
-        """That of the annotator, with what repeating changes."""
+        """The annotator's card, with the changes that repeating makes."""
         return replace(super().card, kind=self.kind, name=f"MQM ({self.judge.languages}, {self._manner})")
 
     def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
-        """As `Repeated`, with the errors that the kept runs share as its spans and reasons."""
+        """The judgement as of `Repeated`, with the errors that the kept runs share as its spans and reasons."""
         judgement = super().verdict(parts, run)
         if not judgement.ok:
             return judgement
-        shared = self.shared(parts)
-        feedback = f"{judgement.feedback.removesuffix('.')}; {_told(shared, int(self.kept(parts).sum()))}"
+        shared, runs = self.shared(parts), int(self.kept(parts).sum())
+        told = "; ".join(f"{in_words(error.span)} ({error.found} of {runs} runs)" for error in shared[:MOST_TOLD])
+        told += f"; {len(shared) - MOST_TOLD} more" if len(shared) > MOST_TOLD else ""
+        found = f"at least half of them found: {told}" if shared else "at least half of them share no error"
+        feedback = f"{judgement.feedback.removesuffix('.')}; {found}"
         return replace(judgement, feedback=feedback, spans=tuple(error.span for error in shared))
 
     def kept(self, parts: Sequence[Judgement]) -> NDArray[np.bool_]:
-        """Which of the needed runs the aggregate rests on: those with a number that are no outliers."""
+        """True for the needed runs that the aggregate rests on: those with a number that are no outliers."""
         return np.asarray(np.isfinite(self._kept(numbers_of(self.needed(parts)))[0]))
 
     def shared(self, parts: Sequence[Judgement]) -> tuple[SharedError, ...]:
@@ -303,20 +316,8 @@ class MQMJudge(Repeated):
         found = shared_errors(runs, share=SHARE)
         return tuple(sorted(found, key=lambda error: -span_weight(error.span, self.judge.weights)))
 
-    def _reasons(self, parts: Sequence[Judgement], kept: NDArray[np.float64], raw: float, run: int) -> str:
-        """None of a single run: the errors that several share are told instead."""
-        return ""
-
     def prediction(self, judgement: Judgement) -> dspy.Prediction:
-        """As `Repeated`, with the errors as ``spans``."""
+        """The prediction as of `Repeated`, with the errors as ``spans``."""
         prediction = super().prediction(judgement)
         prediction.spans = judgement.spans
         return prediction
-
-
-def _told(shared: Sequence[SharedError], runs: int) -> str:
-    if not shared:
-        return "at least half of them share no error"
-    told = [f"{in_words(error.span)} ({error.found} of {runs} runs)" for error in shared[:MOST_TOLD]]
-    more = f"; {len(shared) - MOST_TOLD} more" if len(shared) > MOST_TOLD else ""
-    return f"at least half of them found: {'; '.join(told)}{more}"

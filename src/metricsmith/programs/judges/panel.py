@@ -5,37 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import Metric, RowText, content_hash, row_text
-from metricsmith.model_calls.adapters import messages_of, reading_exactly
 from metricsmith.model_calls.calls import Call, model_calls
-from metricsmith.programs.judges.base import LEVELS, Judge, Predictor, prompt_version, without_answer
+from metricsmith.programs import schema
+from metricsmith.programs.judges.base import LEVELS, Judge, MetricProgram, ModelAsker, Predictor
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.judges.panel_answers import Criterion, Verdict, criteria_text, labels, read_items
+from metricsmith.programs.judges.panel_answers import Criterion, CriterionResult, criteria_text, labels, read_items
 from metricsmith.programs.judges.rubric import RubricJudge
-from metricsmith.programs.state import Saved, Settings, module_fingerprint, module_state, other_model
-from metricsmith.programs.texts import shown
+from metricsmith.programs.kinds import nested
+from metricsmith.programs.state import Settings, module_state
 from metricsmith.records import Judgement, MetricCard, Output, Status
-from metricsmith.reward import DSPyCallable
 from metricsmith.signatures.panel import JudgePanel
 
 __all__ = ["Panel", "PanelMember", "join_panels"]
 
 KINDS: Mapping[str, type[Judge]] = {kind.kind: kind for kind in (CriterionJudge, RubricJudge)}
 UNREAD = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
-VERSION = 1  # raise it when the way that criteria are shown or answers are read changes
 
 
-class Panel(Saved):
+class Panel(ModelAsker):
     """One model call that rates a row on all criteria of several judges.
 
-    Every request carries all criteria, so that a member's number means the same whichever members are wanted.
+    Every request carries all criteria, so that a member's number means the same for any choice of members.
     A criterion that the answer leaves out, names twice or gives no number on the scale fails alone and is put
     once more to the judge that it comes from (`ask`; a plain call of the panel leaves it out). So are all criteria
     where nothing of the answer can be used, after the repair that every model call gets.
@@ -49,7 +47,7 @@ class Panel(Saved):
     judges : sequence of CriterionJudge or RubricJudge
         At least one, with distinct names. They are copied, without a language model of their own.
     task : str
-        What the outputs are made for; by default what all judges say.
+        What the outputs are made for; by default the task that all judges have.
 
     Raises
     ------
@@ -65,13 +63,33 @@ class Panel(Saved):
     """
 
     kind = "panel"
+    signature = JudgePanel
+    saves: ClassVar[schema.Checks] = {
+        "task": schema.text(), "judges": schema.list_of(nested("criterion_judge", "rubric_judge"), schema.ITEMS, 1),
+    }  # fmt: skip
+    versions = (1,)  # raise it when the way that criteria are shown or answers are read changes
 
     def __init__(self, judges: Sequence[CriterionJudge | RubricJudge], task: str = "") -> None:
         super().__init__()
-        _check(judges)
+        if not judges:
+            raise OptionError("a panel needs at least one judge: give CriterionJudge or RubricJudge objects")
+        for judge in judges:
+            if type(judge) not in KINDS.values():
+                raise OptionError(f"{judge!r} cannot sit on a panel; CriterionJudge and RubricJudge objects can")
+        names = [judge.name for judge in judges]
+        for name in names:
+            if names.count(name) > 1:
+                raise OptionError(
+                    f"{names.count(name)} judges of the panel are called {name!r}; give one another name="
+                )
+        tasks = list(dict.fromkeys(str(judge.settings.task) for judge in judges))
+        if not task and len(tasks) > 1:
+            raise OptionError(
+                f"the panel's judges were made for {len(tasks)} tasks, the first two: {tasks[:2]}; pass task="
+            )
         states = [{"kind": judge.kind, "state": module_state(judge)} for judge in judges]
-        self.settings = Settings(task=task or _common_task(judges), judges=states)
-        self.judge = Predictor(JudgePanel)
+        self.settings = Settings(task=task or tasks[0], judges=states)
+        self.judge = Predictor(self.signature)
         if learned := sorted({row for judge in judges for row in judge.made_with.get("learned_from", ())}):
             self.made_with = {"learned_from": learned}
 
@@ -95,20 +113,17 @@ class Panel(Saved):
         return len(self.settings.judges)
 
     def question(self) -> Mapping[str, str]:
-        """The signature's inputs that are the same for every row."""
-        other_model(self, self.judge.lm)
+        """Task and criteria."""
         return {"task": str(self.settings.task), "criteria": criteria_text(self._criteria())}
 
-    def forward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """Judge one row.
+    def read(self, answer: Any, text: RowText) -> dspy.Prediction:
+        """Check every criterion of the answer.
 
         Returns
         -------
         dspy.Prediction
             ``score`` in [0, 1] is the mean over the criteria that have a number, ``raw`` maps each member's
-            name to its number from 1 to 5 or None, ``verdicts`` to its `Verdict`, and ``feedback`` is one
+            name to its number from 1 to 5 or None, ``verdicts`` to its `CriterionResult`, and ``feedback`` is one
             line for each.
 
         Raises
@@ -116,39 +131,29 @@ class Panel(Saved):
         JudgementFailed
             If no criterion has a number.
         """
-        text = RowText(output, input, tuple(references), context)
-        with reading_exactly():
-            answer = self.judge(**self._arguments(text))
-        return self._read(answer)
-
-    async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
-        text = RowText(output, input, tuple(references), context)
-        with reading_exactly():
-            answer = await self.judge.acall(**self._arguments(text))
-        return self._read(answer)
+        wanted = [criterion.label for criterion in self._criteria()]
+        results = dict(zip(self.names, read_items(answer.ratings, wanted, LEVELS), strict=True))
+        valid = [result.raw for result in results.values() if result.raw is not None]
+        if not valid:
+            first = next(iter(results.values()))
+            raise JudgementFailed(f"none of the {len(wanted)} criteria has a number: {first.error}", first.status)
+        return dspy.Prediction(
+            score=sum(map(LEVELS.unit, valid)) / len(valid),
+            raw={name: result.raw for name, result in results.items()},
+            feedback="\n".join(_line(name, result) for name, result in results.items()),
+            verdicts=results,
+        )
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
         """Judge one row by some of the members, once for each of `runs`.
 
         One request answers for all members (and for all of `runs`, where the provider takes ``n``); its cost
-        stands in the judgement of the first of `metrics`. What asking a criterion again alone costs stands in
+        stands in the judgement of the first of `metrics`. The cost of asking a criterion again alone stands in
         that criterion's own judgement.
         """
-        text = row_text(row)
-        inputs: dict[str, Any] = {
-            "output": text.output, "input": text.input, "references": text.references, "context": text.context,
-        }  # fmt: skip
-        calls = model_calls(self, runs, **inputs)
+        calls = model_calls(self, runs, **asdict(row_text(row)))
         by_run = [self._judgements(metrics, call, row, run) for call, run in zip(calls, runs, strict=True)]
         return [list(judgements) for judgements in zip(*by_run, strict=True)]
-
-    def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
-        """The chat messages that `ask` sends for `row`."""
-        inputs = self._arguments(row_text(row))
-        return messages_of(self.judge.signature, inputs.pop("demos", self.judge.demos), inputs)
 
     def single(self, name: str) -> Judge:
         """The judge that the member called `name` comes from; not to be changed, since others hold it too.
@@ -167,25 +172,10 @@ class Panel(Saved):
             "the panel's members(), or use metricsmith.load on a file that holds them"
         )
 
-    def fingerprint(self) -> str:
-        """A hash of the instruction, the demonstrations, the task and all judges."""
-        return module_fingerprint(self, self.kind, prompt_version(), VERSION)
-
-    def to_state(self) -> dict[str, Any]:
-        """JSON-ready state from which `from_state` builds an equal panel; holds no model and no key."""
-        return {"kind": self.kind, "state": module_state(self), **self.provenance()}
-
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Build a panel from `to_state`'s result."""
-        settings = state["state"]["settings"]
-        panel = cls([_build(judge) for judge in settings["judges"]], settings["task"])
-        panel.load_state(dict(state["state"]))
-        panel.made_with = state.get("made_with", {})
-        return panel
-
-    def _arguments(self, text: RowText) -> dict[str, Any]:
-        return without_answer(self.judge, {**self.question(), **shown(text)}, Judge.judged)
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Build a panel of these judges, before its state is loaded."""
+        return cls([_build(judge) for judge in settings["judges"]], settings["task"])
 
     def _criteria(self) -> list[Criterion]:
         values = [_values(state) for state in self.settings.judges]
@@ -195,59 +185,44 @@ class Panel(Saved):
             for label, value in zip(names, values, strict=True)
         ]
 
-    def _read(self, answer: Any) -> dspy.Prediction:
-        """Check every criterion of the answer; `JudgementFailed` if none has a number."""
-        wanted = [criterion.label for criterion in self._criteria()]
-        verdicts = dict(zip(self.names, read_items(answer.ratings, wanted, LEVELS), strict=True))
-        valid = [verdict.raw for verdict in verdicts.values() if verdict.raw is not None]
-        if not valid:
-            first = next(iter(verdicts.values()))
-            raise JudgementFailed(f"none of the {len(wanted)} criteria has a number: {first.error}", first.status)
-        return dspy.Prediction(
-            score=sum(map(LEVELS.unit, valid)) / len(valid),
-            raw={name: verdict.raw for name, verdict in verdicts.items()},
-            feedback="\n".join(_line(name, verdict) for name, verdict in verdicts.items()),
-            verdicts=verdicts,
-        )
-
     def _judgements(self, metrics: Sequence[Metric], call: Call, row: dspy.Example, run: int) -> list[Judgement]:
-        """One judgement for each of `metrics` out of one call; what cannot be read is asked again alone."""
+        """One judgement for each of `metrics` out of one call; a criterion that cannot be read is asked again alone."""
         judgements = []
-        unread = Verdict(status=call.status, error=call.error)
+        unread = CriterionResult(status=call.status, error=call.error)
         for metric in metrics:
-            verdict = unread if call.prediction is None else call.prediction.verdicts[metric.name]
-            if verdict.status in UNREAD:
-                judgement = self._alone(metric.name, verdict, row, run)
-            elif verdict.raw is None:
-                judgement = Judgement(metric.name, status=verdict.status, error=verdict.error, run=run)
+            result = unread if call.prediction is None else call.prediction.verdicts[metric.name]
+            if result.status in UNREAD:
+                judgement = self._alone(metric.name, result, row, run)
+            elif result.raw is None:
+                judgement = Judgement(metric.name, status=result.status, error=result.error, run=run)
             else:
-                score = LEVELS.unit(verdict.raw)
-                judgement = Judgement(metric.name, float(verdict.raw), score, verdict.reason, run=run)
+                score = LEVELS.unit(result.raw)
+                judgement = Judgement(metric.name, float(result.raw), score, result.reason, run=run)
             judgements.append(judgement)
         if judgements:
             judgements[0] = replace(judgements[0], usage=call.usage + judgements[0].usage)
         return judgements
 
-    def _alone(self, name: str, verdict: Verdict, row: dspy.Example, run: int) -> Judgement:
+    def _alone(self, name: str, result: CriterionResult, row: dspy.Example, run: int) -> Judgement:
         """Put one criterion to its own judge, on the panel's model."""
         judge = self.single(name)
         with dspy.context(lm=self.judge.lm) if self.judge.lm is not None else nullcontext():
             judgement = judge.ask([judge], row, [run])[0][0]
         if judgement.ok:
             return judgement
-        return replace(judgement, error=f"{verdict.error}; asked again alone: {judgement.error}")
+        return replace(judgement, error=f"{result.error}; asked again alone: {judgement.error}")
 
     def __repr__(self) -> str:
         return f"Panel({', '.join(self.names)})"
 
 
-class PanelMember(DSPyCallable, Saved):
+class PanelMember(MetricProgram):
     """One criterion of a panel as a metric; made by `Panel.members`.
 
     Parameters
     ----------
     panel : Panel
-        Who asks; it stands in the attribute ``asker``.
+        The asker; it stands in the attribute ``asker``.
     name : str
         Of the judge among the panel's.
 
@@ -259,16 +234,16 @@ class PanelMember(DSPyCallable, Saved):
 
     kind = "panel_member"
 
+    @classmethod
+    def saved(cls) -> schema.Check:
+        """The check of `to_state`'s result, its kind aside."""
+        return schema.keys(name=schema.text(schema.NAME), panel=nested("panel"))
+
     def __init__(self, panel: Panel, name: str) -> None:
         super().__init__()
         self.asker = panel
         self.settings = Settings(name=name)
         panel.single(name)
-
-    @property
-    def name(self) -> str:
-        """The single judge's name."""
-        return str(self.settings.name)
 
     @property
     def output(self) -> Output:
@@ -277,7 +252,7 @@ class PanelMember(DSPyCallable, Saved):
 
     @property
     def card(self) -> MetricCard:
-        """The single judge's card, with what it means to be asked together with others."""
+        """The single judge's card, with the limits of being asked together with others."""
         own, others = self.asker.single(self.name).card, len(self.asker.names) - 1
         return replace(
             own,
@@ -291,30 +266,26 @@ class PanelMember(DSPyCallable, Saved):
             related=(*own.related, *(name for name in self.asker.names if name != self.name)),
         )
 
-    def forward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
-        return self._own(self.asker(output=output, input=input, references=references, context=context))
+    def forward(self, **texts: Any) -> dspy.Prediction:
+        """Judge one row, texts as for `Panel`: a Prediction with ``score``, ``raw`` and ``feedback``."""
+        return self._own(self.asker(**texts))
 
-    async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """As `forward`, asynchronously."""
-        return self._own(await self.asker.acall(output=output, input=input, references=references, context=context))
+    async def aforward(self, **texts: Any) -> dspy.Prediction:
+        """Judge one row as `forward` does, asynchronously."""
+        return self._own(await self.asker.acall(**texts))
 
     def _own(self, answer: dspy.Prediction) -> dspy.Prediction:
-        verdict = answer.verdicts[self.name]
-        if verdict.raw is None:
-            raise JudgementFailed(verdict.error, verdict.status)
-        return dspy.Prediction(score=LEVELS.unit(verdict.raw), raw=verdict.raw, feedback=verdict.reason)
+        result = answer.verdicts[self.name]
+        if result.raw is None:
+            raise JudgementFailed(result.error, result.status)
+        return dspy.Prediction(score=LEVELS.unit(result.raw), raw=result.raw, feedback=result.reason)
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """Judge rows one after the other; `scoring.score` asks for all members of a panel together."""
         return [self.asker.ask([self], row, [run])[0][0] for row in rows]
 
     def fingerprint(self) -> str:
-        """A hash of the whole panel and of which member this is."""
+        """A hash of the whole panel and of this member's name."""
         return content_hash(self.kind, self.asker.fingerprint(), self.name)
 
     def to_state(self) -> dict[str, Any]:
@@ -339,27 +310,6 @@ def join_panels(metrics: Iterable[Metric]) -> None:
             member.asker = first.setdefault(member.asker.fingerprint(), member.asker)
 
 
-def _check(judges: Sequence[Any]) -> None:
-    if not judges:
-        raise OptionError("a panel needs at least one judge: give CriterionJudge or RubricJudge objects")
-    for judge in judges:
-        if type(judge) not in KINDS.values():
-            raise OptionError(f"{judge!r} cannot sit on a panel; CriterionJudge and RubricJudge objects can")
-    names = [judge.name for judge in judges]
-    for name in names:
-        if names.count(name) > 1:
-            raise OptionError(f"{names.count(name)} judges of the panel are called {name!r}; give one another name=")
-
-
-def _common_task(judges: Sequence[Any]) -> str:
-    tasks = list(dict.fromkeys(str(judge.settings.task) for judge in judges))
-    if len(tasks) > 1:
-        raise OptionError(
-            f"the panel's judges were made for {len(tasks)} tasks, the first two: {tasks[:2]}; pass task="
-        )
-    return tasks[0]
-
-
 def _values(state: Mapping[str, Any]) -> Mapping[str, Any]:
     """The settings inside a single judge's state."""
     values: Mapping[str, Any] = state["state"]["settings"]
@@ -377,7 +327,7 @@ def _shared(state: str) -> Judge:
     return _build(json.loads(state))
 
 
-def _line(name: str, verdict: Verdict) -> str:
-    if verdict.raw is None:
-        return f"{name}: no value ({verdict.error})"
-    return f"{name} = {verdict.raw}: {verdict.reason}" if verdict.reason else f"{name} = {verdict.raw}"
+def _line(name: str, result: CriterionResult) -> str:
+    if result.raw is None:
+        return f"{name}: no value ({result.error})"
+    return f"{name} = {result.raw}: {result.reason}" if result.reason else f"{name} = {result.raw}"

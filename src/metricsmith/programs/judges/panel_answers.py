@@ -1,4 +1,4 @@
-"""A panel's answer read criterion by criterion, without a model: what is missing or wrong fails alone."""
+"""A panel's answer read criterion by criterion, without a model: a criterion that is missing or wrong fails alone."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from metricsmith.records import Scale, Status
 from metricsmith.signatures.panel import PanelItem
 
-__all__ = ["Criterion", "Verdict", "criteria_text", "labels", "read_items"]
+__all__ = ["Criterion", "CriterionResult", "criteria_text", "labels", "read_items"]
 
 SHOWN = 60  # characters of a model's own words that an error repeats
 
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """One criterion as the model reads it: its label, unique within the panel, what it means, its levels if any."""
+    """One criterion as the model reads it: its label, unique within the panel, its meaning, its levels if any."""
 
     label: str
     meaning: str
@@ -24,8 +24,8 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What came of one criterion: `raw` on the scale with its `reason`, or None with `status` and `error`."""
+class CriterionResult:
+    """The result for one criterion: `raw` on the scale with its `reason`, or None with `status` and `error`."""
 
     raw: int | None = None
     reason: str = ""
@@ -65,7 +65,7 @@ def criteria_text(criteria: Sequence[Criterion]) -> str:
     )
 
 
-def read_items(items: Iterable[PanelItem], wanted: Sequence[str], scale: Scale) -> list[Verdict]:
+def read_items(items: Iterable[PanelItem], wanted: Sequence[str], scale: Scale) -> list[CriterionResult]:
     """Find each criterion's item and check its number.
 
     Names are compared without regard to case and white space. Items that name no criterion of the panel are
@@ -82,7 +82,7 @@ def read_items(items: Iterable[PanelItem], wanted: Sequence[str], scale: Scale) 
 
     Returns
     -------
-    list of Verdict
+    list of CriterionResult
         One for each label. A criterion that is absent or stands there twice, and a score that is no whole
         number, is ``unparsable``; a whole number beyond the scale is ``out_of_range``.
     """
@@ -90,22 +90,22 @@ def read_items(items: Iterable[PanelItem], wanted: Sequence[str], scale: Scale) 
     for item in items:
         found.setdefault(_key(item.criterion), []).append(item)
     named = [_excerpt(group[0].criterion) for key, group in found.items() if key]
-    return [_verdict(found.get(_key(label), []), label, named, scale) for label in wanted]
+    return [_result(found.get(_key(label), []), label, named, scale) for label in wanted]
 
 
-def _verdict(matches: Sequence[PanelItem], label: str, named: Sequence[str], scale: Scale) -> Verdict:
+def _result(matches: Sequence[PanelItem], label: str, named: Sequence[str], scale: Scale) -> CriterionResult:
     if len(matches) != 1:
         seen = f"{len(matches)} times" if matches else f"not at all (named are: {', '.join(named[:20]) or 'none'})"
-        return Verdict(status=Status.UNPARSABLE, error=f"the answer names {label!r} {seen}; it must do so once")
+        return CriterionResult(status=Status.UNPARSABLE, error=f"the answer names {label!r} {seen}; it must do so once")
     item = matches[0]
     number = _whole_number(item.score)
     if number is None:
         score = _excerpt(str(item.score))
-        return Verdict(status=Status.UNPARSABLE, error=f"the score {score!r} of {label!r} is no whole number")
+        return CriterionResult(status=Status.UNPARSABLE, error=f"the score {score!r} of {label!r} is no whole number")
     if not scale.contains(number):
         error = f"the score {_excerpt(str(number))} of {label!r} is not on the scale {scale}"
-        return Verdict(status=Status.OUT_OF_RANGE, error=error)
-    return Verdict(number, item.reason)
+        return CriterionResult(status=Status.OUT_OF_RANGE, error=error)
+    return CriterionResult(number, item.reason)
 
 
 def _whole_number(score: int | float | str | None) -> int | None:

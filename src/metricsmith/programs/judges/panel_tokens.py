@@ -1,4 +1,4 @@
-"""What a panel saves: its prompt beside those of its judges one by one."""
+"""The tokens that a panel saves: its prompt beside those of its judges one by one."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def tokens_per_row(panel: Panel, rows: Sequence[dspy.Example]) -> PanelTokens:
     rows : sequence of dspy.Example
         n rows; of more than 50, 50 spread evenly stand for all. With none, both figures are NaN.
     """
-    chosen = [rows[place * len(rows) // SAMPLE] for place in range(SAMPLE)] if len(rows) > SAMPLE else rows
+    sample = [rows[place * len(rows) // SAMPLE] for place in range(SAMPLE)] if len(rows) > SAMPLE else rows
     judges = panel.judges
-    return PanelTokens(len(judges), prompt_tokens([panel], chosen), prompt_tokens(judges, chosen))
+    return PanelTokens(len(judges), prompt_tokens([panel], sample), prompt_tokens(judges, sample))
 
 
 def prompt_tokens(askers: Sequence[Asker], rows: Sequence[dspy.Example]) -> float:

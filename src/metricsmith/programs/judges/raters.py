@@ -1,16 +1,17 @@
-"""The base of judges in the raters' place: they answer in the raters' numbers, or in fifths where nobody could."""
+"""The base of judges in the raters' place: they answer in the raters' numbers, or in fifths."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import dspy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError
+from metricsmith.programs import schema
 from metricsmith.programs.asked_scale import Asked, asked_scale, nearest_points, rating_map
 from metricsmith.programs.judges.base import Judge
 from metricsmith.records import MetricCard, Scale
@@ -32,7 +33,7 @@ class RatersJudge(Judge):
     scale : Scale or mapping
         The raters' scale. Answers off the scale that is asked are failures.
     **settings
-        What the subclass has besides.
+        The settings of the subclass.
 
     Raises
     ------
@@ -40,10 +41,27 @@ class RatersJudge(Judge):
         If `scale` is none.
     """
 
+    saves: ClassVar[schema.Checks] = {
+        "name": schema.text(schema.NAME, 1), "task": schema.text(), "measure": schema.text(), "meaning": schema.text(),
+        "scale": schema.SCALE,
+    }  # fmt: skip
+    may_save: ClassVar[schema.Checks] = {  # where the scale that is asked is not the raters'
+        "asked": schema.SCALE,
+        "points": schema.list_of(schema.text(schema.NAME), 11),
+        "map": schema.same_length(
+            schema.keys(
+                knots=schema.list_of(schema.number(), schema.NUMBERS, 1),
+                values=schema.list_of(schema.number(), schema.NUMBERS),
+            ),
+            "knots",
+            "values",
+        ),
+    }
+
     def __init__(
         self, *, name: str, measure: str, task: str, scale: Scale | Mapping[str, Any], **settings: Any
     ) -> None:
-        raters = scale if isinstance(scale, Scale) else Scale(**scale)  # refuses what is none
+        raters = scale if isinstance(scale, Scale) else Scale(**scale)  # refuses a mapping that is no scale
         meaning = f"{measure} as its raters see it"
         asked = asked_scale(raters)
         other = {"asked": asdict(asked.scale)} if asked.scale != raters else {}
@@ -53,13 +71,10 @@ class RatersJudge(Judge):
         )
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Build a judge from `to_state`'s result; one saved without ``asked`` is asked on its raters' scale."""
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """Build a judge with these settings; one saved without ``asked`` is asked on its raters' scale."""
         derived = ("meaning", "asked", "points", "map")
-        judge = cls(**{name: value for name, value in state["state"]["settings"].items() if name not in derived})
-        judge.load_state(dict(state["state"]))
-        judge.made_with = state.get("made_with", {})
-        return judge
+        return cls(**{name: value for name, value in settings.items() if name not in derived})
 
     @property
     def rating_scale(self) -> Scale:
@@ -82,8 +97,8 @@ class RatersJudge(Judge):
         asked, raters = self.asked, self.rating_scale
         if asked.points:
             low = asked.scale.low
-            words = "; ".join(f"{low + place:g}: {point}" for place, point in enumerate(asked.points))
-            numbers = f", told by rank in place of the raters' numbers: a whole number from {asked.scale}. {words}"
+            points = "; ".join(f"{low + place:g}: {point}" for place, point in enumerate(asked.points))
+            numbers = f", told by rank in place of the raters' numbers: a whole number from {asked.scale}. {points}"
         else:
             best = raters.high if raters.higher_is_better else raters.low
             steps = "" if raters.step is None else f" in steps of {asked.scale.step:g}"
@@ -131,7 +146,7 @@ class RatersJudge(Judge):
         Parameters
         ----------
         numbers, ratings : array_like, shape (n,)
-            What this judge gave to rated rows, as ``raw``, and what the raters did; NaN rows are left out.
+            This judge's numbers for rated rows, as ``raw``, and the raters' own; NaN rows are left out.
         """
         judge: Self = self.deepcopy()
         falling = self.scale.higher_is_better != self.rating_scale.higher_is_better
@@ -160,11 +175,11 @@ class RatersJudge(Judge):
     def card(self) -> MetricCard:
         """The generated card, with the scale that is asked where it is not the raters' and the map to theirs."""
         asked, known = self.asked, self.settings.values.get("map", {"knots": [], "values": []})
-        words = f"{asked.scale}, by fifths in place of the raters' own numbers" if asked.points else ""
-        if not words and asked.scale != self.rating_scale:
-            words = f"{asked.scale} in steps of {asked.scale.step:g}: the raters' points, without their averages"
+        told = f"{asked.scale}, by fifths in place of the raters' own numbers" if asked.points else ""
+        if not told and asked.scale != self.rating_scale:
+            told = f"{asked.scale} in steps of {asked.scale.step:g}: the raters' points, without their averages"
         pairs = tuple(zip(known["knots"], known["values"], strict=True))
-        return replace(super().card, asked=words, rating_map=pairs)
+        return replace(super().card, asked=told, rating_map=pairs)
 
     def fingerprint(self) -> str:
         """A hash as for every judge, without the map to the raters' numbers, which changes no request."""

@@ -12,12 +12,14 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.errors import JudgementFailed, OptionError, StateError
+from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Metric, content_hash, make_row
-from metricsmith.programs.state import Saved, Settings
+from metricsmith.programs import schema
+from metricsmith.programs.judges.base import MetricProgram
+from metricsmith.programs.kinds import nested
+from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
-from metricsmith.reward import DSPyCallable
-from metricsmith.scoring import ascore, score
+from metricsmith.scoring import ascore
 from metricsmith.stats.aggregation import (
     AGGREGATES,
     TWO_SIGMA,
@@ -29,10 +31,10 @@ from metricsmith.stats.aggregation import (
     rrwa,
 )
 
-__all__ = ["Repeated", "numbers_of", "prediction_of"]
+__all__ = ["Repeated", "numbers_of"]
 
 
-class Repeated(DSPyCallable, Saved):
+class Repeated(MetricProgram):
     """A judge's runs on one row, combined (GEMBA-MQM V2, section 4 and appendix A.2).
 
     ``raw`` stays on the judge's own scale and ``score`` follows from it as the judge's does. The feedback says
@@ -43,7 +45,7 @@ class Repeated(DSPyCallable, Saved):
     Parameters
     ----------
     judge : Metric
-        Who judges each run: a judge, a panel's member, an induced metric. Model judges need a temperature
+        The judge of each run: a judge, a panel's member, an induced metric. Model judges need a temperature
         above .15. A metric without a model gives the same number in every run.
     runs : int
         How many times, at least 1.
@@ -53,7 +55,7 @@ class Repeated(DSPyCallable, Saved):
     name : str, optional
         Column name; by default made of the judge's name, the aggregate and `runs`.
     outliers : OutlierRule or None
-        Which runs to leave out; its ``low`` side is always the worse one. None keeps all.
+        The rule by which runs are left out; its ``low`` side is always the worse one. None keeps all.
     min_runs : int, optional
         How many runs must have a number, outliers included; from 1 to `runs`, by default half of them, rounded
         up. With `stop_when` at least 2.
@@ -61,7 +63,7 @@ class Repeated(DSPyCallable, Saved):
         Ask no further run of a row once half the width of the aggregate's 95 % bootstrap interval
         (`metricsmith.stats.aggregation.half_width`) is at most this, in the units of the judge's number, and `min_runs`
         runs have one; `runs` is then the most that is asked. 0 stops at equal runs alone. **Equal first runs stop
-        at once**, whatever the bound: they have no spread that a bootstrap could see. A judge that finds an error
+        at once**, at any bound: they have no spread that a bootstrap could see. A judge that finds an error
         in every third run agrees with itself on the first three in a third of the cases; docs/aggregation.md
         measures the price. None asks all runs.
 
@@ -80,6 +82,25 @@ class Repeated(DSPyCallable, Saved):
     """
 
     kind: ClassVar[str] = "repeated"
+    tells_nearest: ClassVar[bool] = True  # the feedback gives the reasons of the run nearest to the aggregate
+    repeats: ClassVar[tuple[str, ...]] = ()  # the kinds that a file of this one may repeat; any if none is named
+
+    @classmethod
+    def saved(cls) -> schema.Check:
+        """The check of `to_state`'s result, its kind aside."""
+        rule = schema.keys(
+            k=schema.number(), sided=schema.text(schema.NAME), ddof=schema.number(0, 1, whole=True)
+        )  # fmt: skip
+        settings = schema.keys(
+            {"stop_when": schema.maybe(schema.number(0))},  # which files of versions that asked all runs do not have
+            name=schema.text(schema.NAME, 1),
+            judge=schema.text(schema.NAME),
+            runs=schema.number(1, schema.RUNS, whole=True),
+            min_runs=schema.number(1, schema.RUNS, whole=True),
+            aggregate=schema.one_of(*AGGREGATES),
+            outliers=schema.maybe(schema.made(rule, lambda value: OutlierRule(**value))),
+        )
+        return schema.keys(settings=settings, judge=nested(*cls.repeats))
 
     def __init__(
         self,
@@ -123,18 +144,13 @@ class Repeated(DSPyCallable, Saved):
         return cls(judge, runs, aggregate, name, **options)
 
     @property
-    def name(self) -> str:
-        """Column name."""
-        return str(self.settings.name)
-
-    @property
     def runs(self) -> int:
-        """How many runs one judgement takes; with `stop_when`, at most."""
+        """The number of runs that one judgement takes; with `stop_when`, at most."""
         return int(self.settings.runs)
 
     @property
     def min_runs(self) -> int:
-        """How many of them must have a number."""
+        """The least number of runs that must have a number."""
         return int(self.settings.min_runs)
 
     @property
@@ -145,7 +161,7 @@ class Repeated(DSPyCallable, Saved):
 
     @property
     def outliers(self) -> OutlierRule | None:
-        """Which runs are left out."""
+        """The rule by which runs are left out."""
         return None if self.settings.outliers is None else OutlierRule(**self.settings.outliers)
 
     @property
@@ -156,7 +172,7 @@ class Repeated(DSPyCallable, Saved):
 
     @property
     def card(self) -> MetricCard:
-        """The judge's card with what repeating changes; costs are those of one run."""
+        """The judge's card with the changes that repeating makes; costs are those of one run."""
         own = self.judge.card
         rule, times = self.outliers, str(self.runs) if self.stop_when is None else f"{self.min_runs} to {self.runs}"
         left_out = "no run is left out" if rule is None else f"without runs beyond {rule.k:g} sd ({rule.sided} sided)"
@@ -189,18 +205,10 @@ class Repeated(DSPyCallable, Saved):
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
-        """As `forward`, without blocking the event loop."""
+        """Judge one row as `forward` does, without blocking the event loop."""
         row = make_row(output, input=input, references=references, context=context)
         table = await ascore([self], [row], progress=False, max_failure_rate=1.0)
         return self.prediction(table.judgement(0, 0))
-
-    def prediction(self, judgement: Judgement) -> dspy.Prediction:
-        """A judgement as `forward` gives it, or `JudgementFailed`."""
-        return prediction_of(judgement)
-
-    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
-        """One judgement per row; the judge's runs are asked concurrently, on the model in force."""
-        return score([self], rows, first_run=run, progress=False, max_failure_rate=1.0).column(0)
 
     def parts(self, run: int) -> list[tuple[Metric, int]]:
         """The judge in its repetitions ``run * runs`` to ``run * runs + runs - 1``.
@@ -223,7 +231,7 @@ class Repeated(DSPyCallable, Saved):
         return [(self.judge, run * self.runs + place) for place in range(self.runs)]
 
     def wanted(self, values: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which runs to ask, (n, runs) and (n, runs) -> (n, runs): the next that may be needed, in their order.
+        """The runs to ask, (n, runs) and (n, runs) -> (n, runs): the next that may be needed, in their order.
 
         Until `min_runs` numbers are there, as many at once as are lacking; then one by one. A run that failed is
         made up for by a later one.
@@ -240,7 +248,11 @@ class Repeated(DSPyCallable, Saved):
         return np.asarray(np.arange(width) < until[:, None])
 
     def _enough(self, values: NDArray[np.float64]) -> NDArray[np.intp]:
-        """After how many runs each row had enough, shape (n, runs) -> (n,); 0 where it never had."""
+        """The number of runs after which each row had enough, shape (n, runs) -> (n,); 0 where it never had.
+
+        A row has enough at its first run with a number from which on the half-width is within the bound. One pass over
+        the runs asks this of all rows at once that are still open: the bootstrap is the dear part.
+        """
         enough = np.zeros(len(values), dtype=np.intp)
         bound, aggregate, sign = self.stop_when, AGGREGATES[self.settings.aggregate], self._sign
         if bound is None:
@@ -256,7 +268,7 @@ class Repeated(DSPyCallable, Saved):
     def combined(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Aggregates of the runs, shape (n, runs) -> (n,); NaN where fewer than `min_runs` have a number.
 
-        With `stop_when`, of those up to the one that was enough, whatever is known of later ones.
+        With `stop_when` only the runs up to the one that was enough count; later ones do not, even if known.
         """
         values = np.asarray(values, dtype=float)
         enough = self._enough(values)[:, None]
@@ -307,14 +319,10 @@ class Repeated(DSPyCallable, Saved):
         absent += [f"{spared} more {'was' if spared == 1 else 'were'} not needed"] * bool(spared)
         rests = f"{raw:.4g} is the {self.settings.aggregate} of {count} of {len(parts)} runs"
         rests += f" ({', '.join(absent)})" if absent else ""
-        reasons = self._reasons(parts, kept, raw, run)
-        return f"{rests}; {reasons}" if reasons else f"{rests}."
-
-    def _reasons(self, parts: Sequence[Judgement], kept: NDArray[np.float64], raw: float, run: int) -> str:
-        """The words of the run nearest to the aggregate; empty if it has none."""
-        place = int(np.nanargmin(np.abs(kept - raw)))
-        number, said = run * self.runs + place, parts[place].feedback
-        return f"run {number}, the nearest, gave {kept[place]:.4g}: {said}" if said else ""
+        nearest = int(np.nanargmin(np.abs(kept - raw)))
+        reasons = parts[nearest].feedback if self.tells_nearest else ""
+        gave = f"; run {run * self.runs + nearest}, the nearest, gave {kept[nearest]:.4g}: {reasons}"
+        return f"{rests}{gave}" if reasons else f"{rests}."
 
     def fingerprint(self) -> str:
         """A hash of the judge and of everything that changes how its runs are combined."""
@@ -381,10 +389,3 @@ def _check_sides(aggregate: str, output: Output) -> None:
 def numbers_of(parts: Sequence[Judgement]) -> NDArray[np.float64]:
     """The runs' numbers, shape (1, runs); NaN where there is none."""
     return np.array([[np.nan if part.raw is None else part.raw for part in parts]], dtype=float)
-
-
-def prediction_of(judgement: Judgement) -> dspy.Prediction:
-    """The judgement as a judge's `forward` gives it, or `JudgementFailed`."""
-    if not judgement.ok:
-        raise JudgementFailed(judgement.error, judgement.status, judgement.usage)
-    return dspy.Prediction(score=judgement.score, raw=judgement.raw, feedback=judgement.feedback)

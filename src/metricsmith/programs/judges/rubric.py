@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from metricsmith.errors import OptionError
+from metricsmith.programs import schema
 from metricsmith.programs.judges.base import Judge, slug
+from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import MetricCard
 from metricsmith.signatures.judgement import JudgeRubric
 
@@ -20,7 +23,7 @@ class RubricJudge(Judge):
     criterion, meaning, task, name
         As for `CriterionJudge`; the default name ends in ``_rubric``.
     levels : sequence of five str
-        What levels 1 to 5 look like, worst first.
+        The descriptions of levels 1 to 5, worst first.
 
     Raises
     ------
@@ -30,6 +33,7 @@ class RubricJudge(Judge):
 
     kind = "rubric_judge"
     signature = JudgeRubric
+    saves: ClassVar[schema.Checks] = {**CriterionJudge.saves, "levels": schema.list_of(schema.text(least=1), 5, 5)}
 
     def __init__(self, *, criterion: str, meaning: str, levels: Sequence[str], task: str, name: str = "") -> None:
         if len(levels) != 5 or not all(level.strip() for level in levels):

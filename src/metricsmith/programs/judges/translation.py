@@ -1,17 +1,16 @@
-"""What judges of translations share: languages, and the texts of a row under a translator's names."""
+"""The base of judges of translations: languages, and the texts of a row under a translator's names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, get_args
 
-import dspy
-
-from metricsmith.errors import JudgementFailed, OptionError, nearest
-from metricsmith.metric import Metric, RowText, content_hash, row_text
+from metricsmith.errors import OptionError, nearest
+from metricsmith.metric import RowText, content_hash
+from metricsmith.programs import schema
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.texts import NOTHING, fence
-from metricsmith.records import Judgement, MetricCard, Status
+from metricsmith.records import MetricCard
 
 __all__ = ["Context", "TranslationJudge"]
 
@@ -30,11 +29,11 @@ class TranslationJudge(Judge):
     name : str
         Column name.
     source_language, target_language : str
-        In plain words, say ``English`` and ``German``.
+        The languages in plain words, say ``English`` and ``German``.
     context : "document" or "none"
         Whether the model is shown the row's context.
     **settings
-        What the subclass has besides; ``meaning`` says in a sentence what its number is.
+        The settings of the subclass; ``meaning`` gives the meaning of its number in a sentence.
 
     Raises
     ------
@@ -43,6 +42,11 @@ class TranslationJudge(Judge):
     """
 
     judged: ClassVar[tuple[str, ...]] = ("source", "translation")
+    saves: ClassVar[schema.Checks] = {
+        **dict.fromkeys(("name", "source_language", "target_language"), schema.text(schema.NAME, 1)),
+        "context": schema.one_of("document", "none"),
+        "meaning": schema.text(),
+    }
 
     def __init__(
         self, *, name: str, source_language: str, target_language: str, context: Context, **settings: Any
@@ -79,41 +83,14 @@ class TranslationJudge(Judge):
         }
 
     def fingerprint(self) -> str:
-        """As for every judge; what stands in the question by the settings' names alone, such as a scale, is in it."""
+        """A hash as for every judge, with the texts that settings stand for by name alone, such as a scale's."""
         return content_hash(super().fingerprint(), dict(self.question()))
 
     def card_with(self, **own: Any) -> MetricCard:
-        """A card with what is true of every judge of translations."""
+        """A card with the fields that are equal for every judge of translations."""
         given = {"needs": ("input", "model"), "tasks": (f"translation, {self.languages}",), "multi_reference": ""}
         return super().card_with(**(given | own))
 
-    def forward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """Judge one translation."""
-        self._check(RowText(output, input, tuple(references), context))
-        return super().forward(output=output, input=input, references=references, context=context)
-
-    async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
-    ) -> dspy.Prediction:
-        """Judge one translation, asynchronously."""
-        self._check(RowText(output, input, tuple(references), context))
-        return await super().aforward(output=output, input=input, references=references, context=context)
-
-    def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
-        """Judge one row once for each of `runs`, or say what it lacks."""
-        lacking = self.lacking(row_text(row))
-        if not lacking:
-            return super().ask(metrics, row, runs)
-        judgements = [Judgement(self.name, status=Status.SKIPPED, error=lacking, run=run) for run in runs]
-        return [judgements for _ in metrics]
-
     def lacking(self, text: RowText) -> str:
-        """What a row lacks to be judged, in words; empty if it has everything."""
+        """The text that a row lacks to be judged; empty if it has all."""
         return "" if text.input.strip() else UNSOURCED
-
-    def _check(self, text: RowText) -> None:
-        lacking = self.lacking(text)
-        if lacking:
-            raise JudgementFailed(lacking, Status.SKIPPED)

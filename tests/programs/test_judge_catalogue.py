@@ -1,0 +1,25 @@
+"""One line in the table is all that a judge needs to be loaded, checked and found under its name."""
+
+from __future__ import annotations
+
+import pytest
+
+import metricsmith
+from metricsmith.programs.judges.catalogue import JUDGES, judge_class
+from metricsmith.programs.kinds import KINDS
+from saved import every_kind
+
+
+@pytest.mark.parametrize("kind", JUDGES)
+def test_a_line_names_the_class_of_its_kind(kind):
+    assert judge_class(kind).kind == kind
+    assert kind in KINDS
+
+
+@pytest.mark.parametrize("kind", [kind for kind in JUDGES if kind != "panel_member"])
+def test_every_judge_but_a_panels_member_stands_on_the_root(kind):
+    assert getattr(metricsmith, JUDGES[kind][1]) is judge_class(kind)
+
+
+def test_every_line_is_tried_by_the_tests_of_saved_states():
+    assert {name.split()[0] for name in every_kind()} >= set(JUDGES)
