@@ -15,7 +15,7 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.state import write_state
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.induction.markdown import render_markdown
 from metricsmith.report.page import render_html
 from metricsmith.studies.probing.run import Prober
 from planted import TASK, planted_rows

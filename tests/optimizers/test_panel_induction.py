@@ -24,7 +24,7 @@ from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.recommenders.base import Recommendation, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.induction.markdown import render_markdown
 from metricsmith.report.page import render_html
 from metricsmith.report.record import PanelTokens
 from panels import asked_for, is_joint, panelled

@@ -10,7 +10,7 @@ import pytest
 
 from metricsmith.records import Agreement
 from metricsmith.report.digest import reliability_bins
-from metricsmith.report.markdown import escape, render_markdown
+from metricsmith.report.induction.markdown import escape, render_markdown
 from metricsmith.report.sentences import reliability
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from meta_evaluations import FULL
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.induction.markdown import render_markdown
 from metricsmith.report.meta_evaluation.markdown import render_meta_evaluation_markdown
 from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
 from metricsmith.report.page import render_html

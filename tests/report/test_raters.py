@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.induction.markdown import render_markdown
 from metricsmith.report.page import render_html
 from metricsmith.report.raters import ceiling_lines, run_ceiling
 from metricsmith.stats.ceiling import RaterCeiling

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from metricsmith.records import Agreement, Difference
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.induction.markdown import render_markdown
 from metricsmith.report.rivals import comparison, few_groups_apart, not_beaten, outdone
 from metricsmith.stats.resampling.coverage import MEASURED
 

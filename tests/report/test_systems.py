@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from metricsmith.cli.summary import summary
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.induction.markdown import render_markdown
 from metricsmith.report.page import render_html
 from metricsmith.report.sentences import GLOSSARY, verdict
 from metricsmith.report.systems import NewSystems, systems_caution, systems_lines, systems_plot

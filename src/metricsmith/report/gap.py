@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metricsmith.report.assets import render_page
 from metricsmith.report.formats import interval, raw, statistic
+from metricsmith.report.markup import Markup
+from metricsmith.report.old_pages import render_page
 from metricsmith.report.plots.gap import GapPoint, gap_plot
-from metricsmith.report.plots.svg import Svg
 
 __all__ = ["Gap", "gap_verdict", "plot_gaps", "render_gap_page"]
 
@@ -72,7 +72,7 @@ def gap_verdict(gaps: Sequence[Gap]) -> str:
     )
 
 
-def plot_gaps(gaps: Sequence[Gap]) -> Svg:
+def plot_gaps(gaps: Sequence[Gap]) -> Markup:
     """The plot of the steps; its colours come from the style sheet of the page that it stands in."""
     points = [GapPoint(gap.at, gap.reward_change, gap.gap, gap.low, gap.high) for gap in gaps]
     return gap_plot("gap", points)

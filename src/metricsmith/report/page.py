@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from metricsmith.records import Agreement
 from metricsmith.report import digest, formats, sentences
-from metricsmith.report.assets import render_page
+from metricsmith.report.markup import Markup
+from metricsmith.report.old_pages import render_page
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.plots.learning import learning_curve
 from metricsmith.report.plots.reliability import reliability
 from metricsmith.report.plots.scatter import MOST_POINTS, Point, beyond, scatter, thin
-from metricsmith.report.plots.svg import Svg
 from metricsmith.report.plots.weights import MOST_BARS, weights
 from metricsmith.report.probe.page import view
 from metricsmith.report.raters import run_ceiling
@@ -69,7 +69,7 @@ def render_html(record: RunRecord) -> str:
     )
 
 
-def _plots(record: RunRecord) -> dict[str, Svg]:
+def _plots(record: RunRecord) -> dict[str, Markup]:
     seen = "unseen" if record.tested else "training"
     name = "Induced metric" if record.tested else "Induced metric (training rows)"
     own = Estimate(name, *_estimate(record.headline), main=True)

@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.induction.markdown import render_markdown
 from metricsmith.report.page import render_html
 from metricsmith.report.record import RunRecord
 from metricsmith.report.tables import render_json, render_scores

@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metricsmith.report.markup import Markup, element
 from metricsmith.report.plots import svg
-from metricsmith.report.plots.svg import Axis, Svg, element, label, picture, tick_label, ticks
+from metricsmith.report.plots.svg import Axis, label, picture, tick_label, ticks
 
 
 def test_text_is_escaped_and_svg_is_not():
     inner = element("g", "<script>")
     assert inner == "<g>&lt;script&gt;</g>"
     assert element("g", inner) == "<g><g>&lt;script&gt;</g></g>"
-    assert isinstance(inner, Svg)
+    assert isinstance(inner, Markup)
     assert inner.__html__() == inner
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metricsmith.report.comparison import words
 from metricsmith.report.comparison.record import Comparison
-from metricsmith.report.markup import escape, table
+from metricsmith.report.old_markdown import escape, table
 
 __all__ = ["render_comparison_markdown"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from metricsmith.report.assets import render_page
 from metricsmith.report.comparison import words
 from metricsmith.report.comparison.record import Comparison
+from metricsmith.report.markup import Markup
+from metricsmith.report.old_pages import render_page
 from metricsmith.report.plots.forest import Estimate, forest
-from metricsmith.report.plots.svg import Svg
 
 __all__ = ["render_comparison_html"]
 
@@ -23,7 +23,7 @@ def render_comparison_html(record: Comparison) -> str:
     )
 
 
-def _plot(record: Comparison) -> Svg:
+def _plot(record: Comparison) -> Markup:
     estimates = [
         Estimate(line.label, line.tau, line.over_both.low, line.over_both.high, main=line.key == record.reference)
         for line in record.run

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metricsmith.report.markup import escape, table
 from metricsmith.report.meta_evaluation import words
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
+from metricsmith.report.old_markdown import escape, table
 
 __all__ = ["render_meta_evaluation_markdown"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from metricsmith.meta_evaluation.evaluation import TaskResult
-from metricsmith.report.assets import render_page
+from metricsmith.report.markup import Markup
 from metricsmith.report.meta_evaluation import words
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
+from metricsmith.report.old_pages import render_page
 from metricsmith.report.plots.forest import Estimate, forest
-from metricsmith.report.plots.svg import Svg
 
 __all__ = ["render_meta_evaluation_html"]
 
@@ -23,7 +23,7 @@ def render_meta_evaluation_html(record: MetaEvaluation) -> str:
     )
 
 
-def _plot(task: TaskResult, place: int) -> Svg:
+def _plot(task: TaskResult, place: int) -> Markup:
     estimates = [
         Estimate(
             words.label(line, task), line.value, line.interval.low, line.interval.high, main=line.rank == 1,

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metricsmith.report.formats import fit, interval, statistic
-from metricsmith.report.plots.svg import WIDTH, Axis, Svg, dot, element, label, picture, tick_label, ticks
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import WIDTH, Axis, dot, label, picture, tick_label, ticks
 
 __all__ = ["Estimate", "forest"]
 
@@ -40,7 +41,7 @@ def forest(
     to_one: bool = False,
     measure: str = "Kendall tau-b",
     from_zero: bool = True,
-) -> Svg:
+) -> Markup:
     """Draw the estimates in the order given; empty if not one of them is a number.
 
     Parameters
@@ -65,7 +66,7 @@ def forest(
         if math.isfinite(number)
     ]
     if not numbers:
-        return Svg("")
+        return Markup("")
     highest = 1.0 if to_one else min(1.0, max(0.3, *numbers) + 0.05)
     lowest = max(-1.0, min(numbers + [0.0] * from_zero) - 0.05)
     axis = Axis(lowest, highest, MARGIN, WIDTH - MARGIN)
@@ -76,7 +77,7 @@ def forest(
     return picture(key, bottom + 42, title, "; ".join(estimate.words for estimate in estimates), *marks)
 
 
-def _grid(axis: Axis, bottom: float) -> Svg:
+def _grid(axis: Axis, bottom: float) -> Markup:
     marks = []
     for value in ticks(axis.low, axis.high, 5):
         x = axis(value)
@@ -85,18 +86,18 @@ def _grid(axis: Axis, bottom: float) -> Svg:
     return element("g", *marks)
 
 
-def _axis_name(measure: str, y: float) -> Svg:
+def _axis_name(measure: str, y: float) -> Markup:
     return label(WIDTH / 2, y, measure, "muted", "middle")
 
 
-def _landmarks(axis: Axis, y: float) -> list[Svg]:
+def _landmarks(axis: Axis, y: float) -> list[Markup]:
     return [
         label(max(axis(0.0), 20.0), y, "chance", "muted", "middle"),
         label(WIDTH, y, "the raters' order", "muted", "end"),
     ]
 
 
-def _line(axis: Axis, estimate: Estimate, top: float) -> Svg:
+def _line(axis: Axis, estimate: Estimate, top: float) -> Markup:
     kind = "main" if estimate.main else "other"
     y = top + 27.0
     marks = [

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metricsmith.report.formats import statistic
-from metricsmith.report.plots.svg import Axis, Svg, element, label, picture, tick_label, ticks
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import Axis, label, picture, tick_label, ticks
 
 __all__ = ["GapPoint", "gap_plot"]
 
@@ -25,7 +26,7 @@ class GapPoint:
     high: float
 
 
-def gap_plot(key: str, points: Sequence[GapPoint]) -> Svg:
+def gap_plot(key: str, points: Sequence[GapPoint]) -> Markup:
     """Draw both changes; empty without two points that have numbers.
 
     Parameters
@@ -37,7 +38,7 @@ def gap_plot(key: str, points: Sequence[GapPoint]) -> Svg:
     """
     shown = sorted((point for point in points if math.isfinite(point.gap)), key=lambda point: point.at)
     if len(shown) < 2:
-        return Svg("")
+        return Markup("")
     heights = [
         number
         for point in shown
@@ -61,7 +62,7 @@ def gap_plot(key: str, points: Sequence[GapPoint]) -> Svg:
     )  # fmt: skip
 
 
-def _frame(across: Axis, up: Axis) -> Svg:
+def _frame(across: Axis, up: Axis) -> Markup:
     marks = []
     for value in ticks(up.low, up.high, 5):
         y = up(value)
@@ -74,7 +75,7 @@ def _frame(across: Axis, up: Axis) -> Svg:
     return element("g", *marks)
 
 
-def _whiskers(across: Axis, up: Axis, shown: Sequence[GapPoint]) -> Svg:
+def _whiskers(across: Axis, up: Axis, shown: Sequence[GapPoint]) -> Markup:
     lines = [
         element(
             "line", x1=across(point.at), x2=across(point.at), y1=up(point.reward - point.high),
@@ -86,12 +87,12 @@ def _whiskers(across: Axis, up: Axis, shown: Sequence[GapPoint]) -> Svg:
     return element("g", *lines)
 
 
-def _line(places: Sequence[tuple[float, float]], kind: str) -> Svg:
+def _line(places: Sequence[tuple[float, float]], kind: str) -> Markup:
     line = element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_=f"curve {kind}")
     return element("g", line, *(element("circle", cx=x, cy=y, r=3.5, class_=f"dot {kind}") for x, y in places))
 
 
-def _names(reward: float, reference: float) -> tuple[Svg, Svg]:
+def _names(reward: float, reference: float) -> tuple[Markup, Markup]:
     """Both names at the ends of their lines, moved apart where these meet."""
     apart = max(0.0, 14 - abs(reward - reference)) / 2
     sign = -1 if reward <= reference else 1

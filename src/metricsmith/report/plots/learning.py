@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from metricsmith.report.formats import interval, statistic
-from metricsmith.report.plots.svg import Axis, Svg, element, label, picture, tick_label, ticks
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import Axis, label, picture, tick_label, ticks
 from metricsmith.report.record import LearningPoint
 
 __all__ = ["learning_curve"]
@@ -14,7 +15,7 @@ __all__ = ["learning_curve"]
 LEFT, RIGHT, TOP, BOTTOM = 36.0, 350.0, 10.0, 190.0
 
 
-def learning_curve(key: str, curve: Sequence[LearningPoint]) -> Svg:
+def learning_curve(key: str, curve: Sequence[LearningPoint]) -> Markup:
     """Draw the mean with its band; empty if no point is a number.
 
     Parameters
@@ -26,7 +27,7 @@ def learning_curve(key: str, curve: Sequence[LearningPoint]) -> Svg:
     """
     shown = sorted((point for point in curve if math.isfinite(point.kendall_tau_b)), key=lambda point: point.rows)
     if not shown:
-        return Svg("")
+        return Markup("")
     numbers = [
         number for point in shown for number in (point.kendall_tau_b, point.low, point.high) if math.isfinite(number)
     ]
@@ -43,7 +44,7 @@ def learning_curve(key: str, curve: Sequence[LearningPoint]) -> Svg:
     )  # fmt: skip
 
 
-def _frame(across: Axis, up: Axis) -> Svg:
+def _frame(across: Axis, up: Axis) -> Markup:
     marks = []
     for value in ticks(up.low, up.high, 4):
         y = up(value)
@@ -56,7 +57,7 @@ def _frame(across: Axis, up: Axis) -> Svg:
     return element("g", *marks)
 
 
-def _band(across: Axis, up: Axis, shown: Sequence[LearningPoint]) -> Svg:
+def _band(across: Axis, up: Axis, shown: Sequence[LearningPoint]) -> Markup:
     bounded = [point for point in shown if math.isfinite(point.low) and math.isfinite(point.high)]
     upper = [f"{across(point.rows):.1f},{up(point.high):.1f}" for point in bounded]
     lower = [f"{across(point.rows):.1f},{up(point.low):.1f}" for point in reversed(bounded)]
@@ -70,7 +71,7 @@ def _band(across: Axis, up: Axis, shown: Sequence[LearningPoint]) -> Svg:
     return element("g", element("polygon", points=" ".join(upper + lower), class_="band"), *whiskers)
 
 
-def _curve(across: Axis, up: Axis, shown: Sequence[LearningPoint]) -> Svg:
+def _curve(across: Axis, up: Axis, shown: Sequence[LearningPoint]) -> Markup:
     places = [(across(point.rows), up(point.kendall_tau_b)) for point in shown]
     line = element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_="curve")
     return element("g", line, *(element("circle", cx=x, cy=y, r=4.5, class_="dot main") for x, y in places))

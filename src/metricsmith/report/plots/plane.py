@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metricsmith.report.plots.svg import Axis, Svg, dot, element, label, picture, tick_label, ticks
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import Axis, dot, label, picture, tick_label, ticks
 
 __all__ = ["Mark", "plane"]
 
@@ -29,7 +30,7 @@ class Mark:
     sensitive: tuple[float, float]
 
 
-def plane(key: str, marks: Sequence[Mark]) -> Svg:
+def plane(key: str, marks: Sequence[Mark]) -> Markup:
     """Draw the marks; empty if there are none.
 
     Parameters
@@ -41,7 +42,7 @@ def plane(key: str, marks: Sequence[Mark]) -> Svg:
     """
     drawn = [mark for mark in marks if math.isfinite(mark.stability) and math.isfinite(mark.sensitivity)]
     if not drawn:
-        return Svg("")
+        return Markup("")
     lowest = min(mark.stability for mark in drawn)
     across = Axis(0.0 if lowest < 0.5 else 0.5, 1.0, LEFT, RIGHT)
     up = Axis(0.0, 1.0, BOTTOM, TOP)
@@ -57,7 +58,7 @@ def plane(key: str, marks: Sequence[Mark]) -> Svg:
     )  # fmt: skip
 
 
-def _frame(across: Axis, up: Axis) -> Svg:
+def _frame(across: Axis, up: Axis) -> Markup:
     marks = []
     for value in ticks(across.low, across.high, 5):
         x = across(value)
@@ -87,7 +88,7 @@ def _kind(mark: Mark) -> str:
     return {"metric": "main", "null": "off"}.get(mark.kind, "other")
 
 
-def _whiskers(across: Axis, up: Axis, mark: Mark) -> Svg:
+def _whiskers(across: Axis, up: Axis, mark: Mark) -> Markup:
     kind, x, y = f"whisker {_kind(mark)}", across(mark.stability), up(mark.sensitivity)
     lines = []
     if all(map(math.isfinite, mark.stable)):
@@ -97,12 +98,12 @@ def _whiskers(across: Axis, up: Axis, mark: Mark) -> Svg:
     return element("g", *lines)
 
 
-def _dot(across: Axis, up: Axis, mark: Mark) -> Svg:
+def _dot(across: Axis, up: Axis, mark: Mark) -> Markup:
     note = element("title", f"{mark.number}: {mark.name}")
     return element("g", note, dot(across(mark.stability), up(mark.sensitivity), _kind(mark)))
 
 
-def _numbers(across: Axis, up: Axis, marks: Sequence[Mark]) -> list[Svg]:
+def _numbers(across: Axis, up: Axis, marks: Sequence[Mark]) -> list[Markup]:
     """Each mark's number near it, where it covers no mark and no other number as far as there is such a place."""
     dots = [(across(mark.stability), up(mark.sensitivity)) for mark in marks]
     taken: list[tuple[float, float]] = []

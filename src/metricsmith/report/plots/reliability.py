@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from metricsmith.errors import DataError
 from metricsmith.records import Scale
 from metricsmith.report.formats import count, points
-from metricsmith.report.plots.svg import Axis, Svg, dot, element, label, picture, tick_label, ticks
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import Axis, dot, label, picture, tick_label, ticks
 from metricsmith.stats.resampling import Groups, group_mean_interval
 from metricsmith.stats.resampling.draws import complete
 
@@ -118,7 +119,7 @@ def _bin(x: NDArray[np.float64], y: NDArray[np.float64], codes: NDArray[np.int64
     )  # fmt: skip
 
 
-def reliability(key: str, parts: Sequence[Bin], scale: Scale) -> Svg:
+def reliability(key: str, parts: Sequence[Bin], scale: Scale) -> Markup:
     """Draw the bins with the line on which prediction and rating are equal; empty if there are none.
 
     Parameters
@@ -130,7 +131,7 @@ def reliability(key: str, parts: Sequence[Bin], scale: Scale) -> Svg:
         Both axes show the part of it where the bins lie, and at most a quarter of it beyond either end.
     """
     if not parts:
-        return Svg("")
+        return Markup("")
     margin = OVERHANG * scale.width
     numbers = [
         min(scale.high + margin, max(scale.low - margin, number))
@@ -161,7 +162,7 @@ def _interval(part: Bin, scale: Scale) -> str:
     return f"95 % interval {points(part.ci_low, scale.width)} to {points(part.ci_high, scale.width)}"
 
 
-def _counts(across: Axis, parts: Sequence[Bin]) -> tuple[Svg, int]:
+def _counts(across: Axis, parts: Sequence[Bin]) -> tuple[Markup, int]:
     """Rows of each bin below the plot, on as many lines as it takes to keep neighbours apart; how many lines."""
     taken: list[float] = []  # how far each line is written
     marks = []
@@ -174,7 +175,7 @@ def _counts(across: Axis, parts: Sequence[Bin]) -> tuple[Svg, int]:
     return element("g", *marks), len(taken)
 
 
-def _frame(across: Axis, up: Axis, gap: float) -> Svg:
+def _frame(across: Axis, up: Axis, gap: float) -> Markup:
     marks = []
     for value in ticks(across.low, across.high, 5):
         x, y = across(value), up(value)
@@ -196,7 +197,7 @@ def _frame(across: Axis, up: Axis, gap: float) -> Svg:
     return element("g", *marks)
 
 
-def _mark(across: Axis, up: Axis, part: Bin, scale: Scale) -> Svg:
+def _mark(across: Axis, up: Axis, part: Bin, scale: Scale) -> Markup:
     """A disc where the interval holds the prediction, a diamond where not."""
     kind, x = "off" if part.side else "main", across(part.prediction)
     marks = [

@@ -10,7 +10,8 @@ import numpy as np
 
 from metricsmith.records import Scale
 from metricsmith.report.formats import fit, points
-from metricsmith.report.plots.svg import Axis, Svg, element, label, picture, tick_label, ticks
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import Axis, label, picture, tick_label, ticks
 
 __all__ = ["MOST_POINTS", "Point", "beyond", "scatter", "thin"]
 
@@ -45,7 +46,7 @@ def beyond(drawn: Sequence[Point], scale: Scale) -> int:
     return sum(not scale.low - margin <= point.prediction <= scale.high + margin for point in drawn)
 
 
-def scatter(key: str, drawn: Sequence[Point], scale: Scale) -> Svg:
+def scatter(key: str, drawn: Sequence[Point], scale: Scale) -> Markup:
     """Draw the points, held-out ones on top, with the line of perfect prediction; empty if there are none.
 
     Parameters
@@ -58,7 +59,7 @@ def scatter(key: str, drawn: Sequence[Point], scale: Scale) -> Svg:
         Both axes show it, widened as far as the predictions ask for, at most by a quarter on each side.
     """
     if not drawn:
-        return Svg("")
+        return Markup("")
     margin = OVERHANG * scale.width
     low = max(scale.low - margin, min(scale.low, *(point.prediction for point in drawn)))
     high = min(scale.high + margin, max(scale.high, *(point.prediction for point in drawn)))
@@ -78,7 +79,7 @@ def scatter(key: str, drawn: Sequence[Point], scale: Scale) -> Svg:
     )  # fmt: skip
 
 
-def _frame(across: Axis, up: Axis, scale: Scale) -> Svg:
+def _frame(across: Axis, up: Axis, scale: Scale) -> Markup:
     marks = []
     for value in ticks(scale.low, scale.high, 5):
         x, y = across(value), up(value)
@@ -101,7 +102,7 @@ def _frame(across: Axis, up: Axis, scale: Scale) -> Svg:
     return element("g", *marks)
 
 
-def _mark(across: Axis, up: Axis, point: Point, scale: Scale) -> Svg:
+def _mark(across: Axis, up: Axis, point: Point, scale: Scale) -> Markup:
     x, y = across(point.rating), up(point.prediction)
     rating = tick_label(point.rating) if math.isfinite(point.rating) else ""
     note = element("title", f"{fit(point.name, 40)}: rated {rating}, predicted {points(point.prediction, scale.width)}")

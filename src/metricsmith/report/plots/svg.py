@@ -8,53 +8,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from html import escape
 
-from metricsmith.report.formats import clean, one_line, raw
+from metricsmith.report.formats import one_line, raw
+from metricsmith.report.markup import Markup, element
 
-__all__ = ["WIDTH", "Axis", "Svg", "dot", "element", "label", "picture", "tick_label", "ticks"]
+__all__ = ["WIDTH", "Axis", "dot", "label", "picture", "tick_label", "ticks"]
 
 WIDTH = 360.0
 
 
-class Svg(str):
-    """SVG source that is safe to paste into a page; everything else is escaped on the way in."""
-
-    __slots__ = ()
-
-    def __html__(self) -> str:
-        """Tell Jinja2 that this text is already escaped."""
-        return self
-
-
-def element(tag: str, *children: str, **attributes: str | float) -> Svg:
-    """One element. `children` that are not `Svg` are text and get escaped; ``class_`` means ``class``."""
-    written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for name, value in attributes.items()
-    )
-    body = "".join(child if isinstance(child, Svg) else escape(clean(child)) for child in children)
-    return Svg(f"<{tag}{written}>{body}</{tag}>" if body else f"<{tag}{written}/>")
-
-
-def _attribute(value: str | float) -> str:
-    if isinstance(value, str):
-        return escape(clean(value))
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def label(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Svg:
+def label(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Markup:
     """A line of text; `kind` is a class of the style sheet."""
     return element("text", text, x=x, y=y, class_=f"text {kind}".strip(), text_anchor=anchor)
 
 
-def dot(x: float, y: float, kind: str) -> Svg:
+def dot(x: float, y: float, kind: str) -> Markup:
     """A disc for the kind ``main``, a diamond for others: the shape, too, tells them apart."""
     if kind == "main":
         return element("circle", cx=x, cy=y, r=5.5, class_="dot main")
     return element("path", d=f"M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5-5z", class_=f"dot {kind}")
 
 
-def picture(key: str, height: float, title: str, description: str, *marks: str) -> Svg:
+def picture(key: str, height: float, title: str, description: str, *marks: str) -> Markup:
     """The finished drawing with a title and a description for those who do not see it.
 
     Parameters

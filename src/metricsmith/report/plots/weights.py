@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from metricsmith.report.formats import fit, points
-from metricsmith.report.plots.svg import WIDTH, Axis, Svg, element, label, picture
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import WIDTH, Axis, label, picture
 from metricsmith.report.record import Component
 
 __all__ = ["MOST_BARS", "weights"]
@@ -16,7 +17,7 @@ ROW = 40.0
 BAR = 9.0
 
 
-def weights(key: str, components: Sequence[Component], width: float) -> Svg:
+def weights(key: str, components: Sequence[Component], width: float) -> Markup:
     """Draw the weights of the first `MOST_BARS` components; empty if there are none.
 
     Parameters
@@ -30,7 +31,7 @@ def weights(key: str, components: Sequence[Component], width: float) -> Svg:
     """
     shown = [component for component in components if math.isfinite(component.weight)][:MOST_BARS]
     if not shown:
-        return Svg("")
+        return Markup("")
     largest = max(abs(component.weight) for component in shown) or 1.0
     low = -largest if any(component.weight < 0 for component in shown) else 0.0
     high = largest if any(component.weight >= 0 for component in shown) else 0.0
@@ -48,7 +49,7 @@ def weights(key: str, components: Sequence[Component], width: float) -> Svg:
     return picture(key, bottom + 22, "Weights of the components", description, *marks)
 
 
-def _bar(axis: Axis, component: Component, top: float, width: float) -> Svg:
+def _bar(axis: Axis, component: Component, top: float, width: float) -> Markup:
     start, end = sorted((axis(0.0), axis(component.weight)))
     return element(
         "g",

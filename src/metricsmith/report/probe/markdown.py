@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metricsmith.report.formats import one_line
-from metricsmith.report.markup import escape, table
+from metricsmith.report.old_markdown import escape, table
 from metricsmith.report.probe import words
 from metricsmith.report.probe.record import ProbeRecord, Subject
 

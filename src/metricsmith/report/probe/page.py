@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from metricsmith.report.assets import render_page
+from metricsmith.report.markup import Markup
+from metricsmith.report.old_pages import render_page
 from metricsmith.report.plots.plane import Mark, plane
-from metricsmith.report.plots.svg import Svg
 from metricsmith.report.probe import words
 from metricsmith.report.probe.record import ProbeRecord, Surprise
 from metricsmith.report.sentences import Verdict
@@ -22,7 +22,7 @@ class View:
 
     record: ProbeRecord
     verdict: Verdict
-    plot: Svg
+    plot: Markup
     surprises: list[tuple[Surprise, list[words.Piece], list[words.Piece]]]
     words = words
 
@@ -38,7 +38,7 @@ def render_probe_html(record: ProbeRecord) -> str:
     return render_page("probe.html.j2", probe=view(record))
 
 
-def _plot(record: ProbeRecord) -> Svg:
+def _plot(record: ProbeRecord) -> Markup:
     return plane(
         "plane",
         [

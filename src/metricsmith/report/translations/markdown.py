@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metricsmith.report.formats import points
-from metricsmith.report.markup import escape, table
+from metricsmith.report.old_markdown import escape, table
 from metricsmith.report.translations import words
 from metricsmith.report.translations.record import TranslationRecord
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metricsmith.report.assets import render_page
+from metricsmith.report.old_pages import render_page
 from metricsmith.report.translations import words
 from metricsmith.report.translations.record import TranslationRecord
 
