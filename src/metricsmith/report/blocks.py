@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-from metricsmith.report.markup import Markup
+from metricsmith.report.markup import Markup, element, joined
 
 __all__ = [
     "Across", "Block", "Cell", "Code", "Details", "Document", "Figure", "Heading", "Items", "Markdown", "Page",
-    "Paragraph", "Part", "Section", "Terms", "TextTable", "Tone", "Verdict", "Warnings", "strong",
+    "Paragraph", "Part", "Section", "Terms", "TextTable", "Tone", "Verdict", "Warnings", "header", "strong",
 ]  # fmt: skip
 
 Tone = Literal["good", "unsure", "bad"]
@@ -138,6 +138,8 @@ class TextTable:
         The name of the region in which a wide table scrolls; a page draws none without it.
     own : collection of int
         The places of rows that are shaded.
+    bold : int
+        The column in bold type; 0 for none.
     style : str
         A class of the style sheet.
     left : int
@@ -149,6 +151,7 @@ class TextTable:
     caption: str = ""
     label: str = ""
     own: Collection[int] = ()
+    bold: int = 0
     style: str = ""
     left: int = 1
 
@@ -199,6 +202,13 @@ Block = (
     Heading | Paragraph | Verdict | Warnings | Items | Terms | TextTable | Figure | Code | Details | Part | Section
     | Markup | Markdown
 )  # fmt: skip
+
+
+def header(eyebrow: str, title: str, target: str = "", description: str = "") -> list[Block]:
+    """The top of a page: a small line, the title with its target, and the description of the task, if there is one."""
+    heading = joined(title, " ", element("span", target, class_="target")) if target else title
+    task = [Paragraph(description, "task", own_direction=True)] if description else []
+    return [Paragraph(eyebrow, "eyebrow"), Heading(heading, level=1), *task]
 
 
 @dataclass(frozen=True, slots=True)

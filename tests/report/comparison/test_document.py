@@ -10,11 +10,20 @@ from html.parser import HTMLParser
 import pytest
 
 from metricsmith.records import Scale, Task, Usage
-from metricsmith.report.comparison import words
-from metricsmith.report.comparison.markdown import render_comparison_markdown
-from metricsmith.report.comparison.page import render_comparison_html
+from metricsmith.report.assets import render_html
 from metricsmith.report.comparison.record import Comparison, MethodResult
-from metricsmith.report.comparison.write import COMPARISON_FILES, write_comparison
+from metricsmith.report.comparison.write import (
+    COLUMNS,
+    COMPARISON_FILES,
+    COSTS,
+    ComparisonDocument,
+    comparison_verdict,
+    cost_lines,
+    method_cells,
+    sections,
+    write_comparison,
+)
+from metricsmith.report.markdown import render_markdown
 from metricsmith.stats.resampling import Interval
 
 
@@ -45,19 +54,19 @@ def full():
 
 
 def test_cells_follow_the_columns():
-    cells = dict(zip(words.COLUMNS, words.cells(full(), full().method("length")), strict=True))
+    cells = dict(zip(COLUMNS, method_cells(full(), full().method("length")), strict=True))
     assert cells["tau-b ± seeds"] == ".100 ± .020"
     assert (cells["95 % rows"], cells["95 % rows, seeds"]) == (".00 to .20", "−.02 to .22")
     assert (cells["behind by"], cells["p"], cells["p (Holm)"]) == ("+.200", ".010", ".010")
-    assert words.cells(full(), full().method("autometrics"))[3] == "reference"
-    assert words.cells(full(), full().method("judge"))[0] == "–"
-    assert words.cells(full(), line("one", 0.1, over_seeds=Interval(math.nan, math.nan)))[0] == ".100"
-    assert words.cells(full(), line("wide", -0.103, over_seeds=Interval(-1.0, 1.0)))[0] == "−.103 (−1.00 to 1.00)"
-    assert words.cells(full(), line("perfect", 1.0, over_seeds=Interval(1.0, 1.0)))[0] == "1.000 ± .000"
+    assert method_cells(full(), full().method("autometrics"))[3] == "reference"
+    assert method_cells(full(), full().method("judge"))[0] == "–"
+    assert method_cells(full(), line("one", 0.1, over_seeds=Interval(math.nan, math.nan)))[0] == ".100"
+    assert method_cells(full(), line("wide", -0.103, over_seeds=Interval(-1.0, 1.0)))[0] == "−.103 (−1.00 to 1.00)"
+    assert method_cells(full(), line("perfect", 1.0, over_seeds=Interval(1.0, 1.0)))[0] == "1.000 ± .000"
 
 
 def test_methods_stand_by_whether_they_ask_a_model_and_only_those_that_were_run():
-    assert [(title, [item.key for item in lines]) for title, lines in words.sections(full())] == [
+    assert [(title, [item.key for item in lines]) for title, lines in sections(full())] == [
         ("Without a language model", ["length", "autometrics"]),
         ("With m", ["judge"]),
     ]
@@ -78,7 +87,7 @@ def test_methods_stand_by_whether_they_ask_a_model_and_only_those_that_were_run(
     ],
 )
 def test_the_verdict_claims_no_more_than_the_tests_support(lines, tone, says):
-    verdict = words.verdict(record(*lines))
+    verdict = comparison_verdict(record(*lines))
     assert verdict.tone == tone
     assert says in verdict.sentence
 
@@ -87,12 +96,12 @@ def test_a_lead_over_the_reference_stands_with_its_interval():
     first = line("a", 0.5, 0.2, difference=-0.2, difference_interval=Interval(-0.42, 0.04))
     assert (
         "Autometrics is .200 (95 % −.04 to .42) behind, which could"
-        in words.verdict(record(first, line("autometrics", 0.3))).sentence
+        in comparison_verdict(record(first, line("autometrics", 0.3))).sentence
     )
 
 
 def test_without_a_reference_there_is_no_claim_about_one():
-    verdict = words.verdict(record(line("a", 0.5), line("b", 0.1), reference=""))
+    verdict = comparison_verdict(record(line("a", 0.5), line("b", 0.1), reference=""))
     assert (
         verdict.sentence
         == "A agrees best with the raters (tau-b .500, 95 % .38 to .62 over test rows and repetitions)."
@@ -101,16 +110,16 @@ def test_without_a_reference_there_is_no_claim_about_one():
 
 def test_an_unknown_price_is_no_price_of_nothing():
     asked = record(usage=Usage(36, 1000, 50, None, 3), estimated=Usage(40, 1, 1, None))
-    assert words.cost_lines(asked) == [
+    assert cost_lines(asked) == [
         "Expected at most: 40 requests, price unknown. Actual: 36 requests, price unknown, 3.0 s."
     ]
-    assert words.cost_lines(record()) == ["No language model was asked."]
+    assert cost_lines(record()) == ["No language model was asked."]
 
 
 def test_every_warning_and_note_stands_in_the_page_and_in_markdown():
     said = {"warnings": ("the first warning", "the last warning"), "notes": ("the first note", "the last note")}
-    for render in (render_comparison_html, render_comparison_markdown):
-        text = render(record(**said))
+    for render in (render_html, render_markdown):
+        text = render(ComparisonDocument(record(**said)))
         assert [text.count(line) for lines in said.values() for line in lines] == [1] * 4
 
 
@@ -139,7 +148,7 @@ class Page(HTMLParser):
 
 
 def test_the_page_is_whole_refers_to_nothing_outside_and_escapes_texts():
-    html = render_comparison_html(full())
+    html = render_html(ComparisonDocument(full()))
     page = Page(html)
     assert html.startswith("<!doctype html>")
     assert page.open == []
@@ -155,15 +164,15 @@ def test_the_style_is_admitted_by_its_hash():
     import base64
     import hashlib
 
-    html = render_comparison_html(full())
+    html = render_html(ComparisonDocument(full()))
     style = html.split("<style>", 1)[1].split("</style>", 1)[0]
     assert f"'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'" in html
 
 
 def test_the_markdown_has_a_line_for_each_method_and_escapes_texts():
-    text = render_comparison_markdown(full())
+    text = render_markdown(ComparisonDocument(full()))
     rows = [row for row in text.splitlines() if row.startswith("| ")]
-    assert {row.count(" |") for row in rows if "bold" not in row} == {1 + len(words.COLUMNS), 1 + len(words.COSTS)}
+    assert {row.count(" |") for row in rows if "bold" not in row} == {1 + len(COLUMNS), 1 + len(COSTS)}
     assert "- Dna: needs a language model" in text
     assert "&lt;b&gt;bold&lt;/b&gt; \\| pipe" in text
 
