@@ -7,12 +7,13 @@ from dataclasses import replace
 import pytest
 
 from meta_evaluations import FULL
+from metricsmith.report.assets import render_html as page_of
 from metricsmith.report.induction.markdown import render_markdown
+from metricsmith.report.markdown import render_markdown as markdown_of
 from metricsmith.report.meta_evaluation.markdown import render_meta_evaluation_markdown
 from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
 from metricsmith.report.page import render_html
-from metricsmith.report.probe.markdown import render_probe_markdown
-from metricsmith.report.probe.page import render_probe_html
+from metricsmith.report.probe.write import ProbeDocument
 from probes import RECORD
 
 SAID = {
@@ -26,7 +27,11 @@ def test_every_warning_and_note_stands_in_the_page_and_in_markdown(kind, make_re
     renderers = {
         "induction": (make_record(), render_html, render_markdown),
         "meta-evaluation": (FULL, render_meta_evaluation_html, render_meta_evaluation_markdown),
-        "probe": (RECORD, render_probe_html, render_probe_markdown),
+        "probe": (
+            RECORD,
+            lambda record: page_of(ProbeDocument(record)),
+            lambda record: markdown_of(ProbeDocument(record)),
+        ),
     }
     record, html, markdown = renderers[kind]
     record = replace(record, **SAID)

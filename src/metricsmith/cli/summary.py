@@ -57,9 +57,9 @@ def _tested(record: RunRecord) -> str:
 
 
 def _probe(record: RunRecord) -> list[str]:
-    from metricsmith.report.probe import words
+    from metricsmith.report.probe.write import probe_cost, probe_verdict
 
-    return [] if record.probe is None else [f"probe: {words.verdict(record.probe).sentence} {words.cost(record.probe)}"]
+    return [] if record.probe is None else [f"probe: {probe_verdict(record.probe).sentence} {probe_cost(record.probe)}"]
 
 
 def _costs(usage: Mapping[str, Any]) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from html import escape
 
 from metricsmith.report.formats import clean, excerpt
 
-__all__ = ["Markup", "element", "isolated", "joined", "named", "remark"]
+__all__ = ["Markup", "element", "isolated", "joined", "marked_changes", "named", "remark"]
 
+LONGEST = 3_000  # characters of a text that is shown with its changes
 # These are never written as empty tags: a browser would take `<bdi/>` for an opening one.
 _HTML = frozenset({"a", "bdi", "dd", "del", "div", "dt", "ins", "li", "mark", "p", "span", "strong", "sup", "ul"})
 
@@ -51,3 +54,16 @@ def named(text: str) -> Markup:
 def remark(text: str) -> Markup:
     """A small remark beside a name."""
     return element("span", text, class_="sub")
+
+
+def marked_changes(original: str, changed: str) -> tuple[Markup, Markup]:
+    """Both texts, with the words that only one of them has marked; long texts are cut."""
+    cut = [clean(text[:LONGEST]) + (" […]" if len(text) > LONGEST else "") for text in (original, changed)]
+    before, after = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in cut)
+    left: list[str] = []
+    right: list[str] = []
+    for what, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        gone, new = "".join(before[i:j]), "".join(after[k:m])
+        left.append(gone if what == "equal" or not gone else element("del", gone))
+        right.append(new if what == "equal" or not new else element("ins", new))
+    return joined(*left), joined(*right)

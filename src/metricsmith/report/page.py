@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from metricsmith.records import Agreement
 from metricsmith.report import digest, formats, sentences
+from metricsmith.report.assets import show_blocks
+from metricsmith.report.blocks import Paragraph
 from metricsmith.report.markup import Markup
 from metricsmith.report.old_pages import render_page
 from metricsmith.report.plots.forest import Estimate, forest
@@ -17,7 +19,7 @@ from metricsmith.report.plots.learning import learning_curve
 from metricsmith.report.plots.reliability import reliability
 from metricsmith.report.plots.scatter import MOST_POINTS, Point, beyond, scatter, thin
 from metricsmith.report.plots.weights import MOST_BARS, weights
-from metricsmith.report.probe.page import view
+from metricsmith.report.probe.write import ProbeDocument, probe_verdict
 from metricsmith.report.raters import run_ceiling
 from metricsmith.report.record import RunRecord
 from metricsmith.report.systems import systems_lines, systems_plot
@@ -65,8 +67,15 @@ def render_html(record: RunRecord) -> str:
         excerpt_length=EXCERPT,
         digest=digest,
         sentences=sentences,
-        probe=None if record.probe is None else view(record.probe),
+        probe=_probe(record),
     )
+
+
+def _probe(record: RunRecord) -> Markup | None:
+    if record.probe is None:
+        return None
+    sentence = Paragraph(probe_verdict(record.probe).sentence, "strong")
+    return show_blocks([ProbeDocument(record.probe).section(sentence)])
 
 
 def _plots(record: RunRecord) -> dict[str, Markup]:

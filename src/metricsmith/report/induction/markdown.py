@@ -14,8 +14,9 @@ from metricsmith.report.formats import (
     rating,
     statistic,
 )
+from metricsmith.report.markdown import markdown_lines
 from metricsmith.report.old_markdown import escape, table
-from metricsmith.report.probe.markdown import probe_lines
+from metricsmith.report.probe.write import ProbeDocument
 from metricsmith.report.raters import run_ceiling
 from metricsmith.report.record import RunRecord
 from metricsmith.report.systems import systems_lines
@@ -120,7 +121,9 @@ def _figures(block: Agreement) -> tuple[str, ...]:
 
 
 def _probe(record: RunRecord) -> list[str]:
-    return [] if record.probe is None else ["## Outputs changed on purpose", "", *probe_lines(record.probe, "###"), ""]
+    if record.probe is None:
+        return []
+    return ["## Outputs changed on purpose", "", *markdown_lines(ProbeDocument(record.probe).text_findings(3)), ""]
 
 
 def _outlook(record: RunRecord) -> list[str]:
