@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from meta_evaluations import FULL
-from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
+from metricsmith.report.assets import render_html as page_of
+from metricsmith.report.meta_evaluation.write import MetaEvaluationDocument
 from metricsmith.report.page import render_html
 
 pytestmark = pytest.mark.browser
@@ -84,7 +85,7 @@ def test_the_page_opens_offline_without_a_complaint(browser, tmp_path, make_reco
 
 def test_a_meta_evaluation_opens_offline_without_a_complaint(browser, tmp_path, read):
     own = visit(browser, tmp_path, "<!doctype html><title>empty</title>").hosts
-    seen = visit(browser, tmp_path, render_meta_evaluation_html(FULL))
+    seen = visit(browser, tmp_path, page_of(MetaEvaluationDocument(FULL)))
     assert seen.console == []
     assert seen.hosts <= own
     elements = read(seen.tree).elements

@@ -10,8 +10,7 @@ from meta_evaluations import FULL
 from metricsmith.report.assets import render_html as page_of
 from metricsmith.report.induction.markdown import render_markdown
 from metricsmith.report.markdown import render_markdown as markdown_of
-from metricsmith.report.meta_evaluation.markdown import render_meta_evaluation_markdown
-from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
+from metricsmith.report.meta_evaluation.write import MetaEvaluationDocument
 from metricsmith.report.page import render_html
 from metricsmith.report.probe.write import ProbeDocument
 from probes import RECORD
@@ -26,7 +25,11 @@ SAID = {
 def test_every_warning_and_note_stands_in_the_page_and_in_markdown(kind, make_record, read):
     renderers = {
         "induction": (make_record(), render_html, render_markdown),
-        "meta-evaluation": (FULL, render_meta_evaluation_html, render_meta_evaluation_markdown),
+        "meta-evaluation": (
+            FULL,
+            lambda one: page_of(MetaEvaluationDocument(one)),
+            lambda one: markdown_of(MetaEvaluationDocument(one)),
+        ),
         "probe": (
             RECORD,
             lambda record: page_of(ProbeDocument(record)),

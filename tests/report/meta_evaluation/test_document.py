@@ -8,7 +8,16 @@ import pytest
 
 from meta_evaluations import FULL, record
 from metricsmith.meta_evaluation import MEASURES, ChanceFloor, MetricResult, TaskResult
-from metricsmith.report.meta_evaluation import words
+from metricsmith.report.meta_evaluation.write import (
+    MEANINGS,
+    compared_metrics,
+    meta_evaluation_verdict,
+    metric_cells,
+    overview,
+    p_value_table,
+    task_caution,
+    task_columns,
+)
 from metricsmith.stats.resampling import Interval
 
 
@@ -23,7 +32,7 @@ def task(name, *lines):
 
 
 def test_the_overview_is_table_2_of_the_paper():
-    head, rows = words.overview(FULL)
+    head, rows = overview(FULL)
     assert head == ("metric", "#", "average", "#", "spa", "#", "acc-t")
     assert rows == [
         ("gemba", "1", ".765", "1", ".930", "2", ".600"),
@@ -34,32 +43,32 @@ def test_the_overview_is_table_2_of_the_paper():
 
 
 def test_without_both_tasks_of_wmt24_there_is_no_average():
-    head, rows = words.overview(record(FULL.tasks[1]))
+    head, rows = overview(record(FULL.tasks[1]))
     assert head == ("metric", "#", "acc-t")
     assert rows[0] == ("x<b>", "1", ".610")
 
 
 def test_cells_follow_their_columns():
     spa, acc = FULL.tasks
-    assert words.columns(spa) == ("cluster", "spa", "95 %", "chance", "p", "± draws", "on")
-    assert words.cells(spa, spa.metrics[0]) == ("1", ".930", ".890 to .960", ".400", ".005", ".0011", "104")
-    found = dict(zip(words.columns(acc), words.cells(acc, acc.metrics[0]), strict=True))
+    assert task_columns(spa) == ("cluster", "spa", "95 %", "chance", "p", "± draws", "on")
+    assert metric_cells(spa, spa.metrics[0]) == ("1", ".930", ".890 to .960", ".400", ".005", ".0011", "104")
+    found = dict(zip(task_columns(acc), metric_cells(acc, acc.metrics[0]), strict=True))
     assert found["ε"] == "0.25"
-    assert words.cells(acc, acc.metrics[2]) == ("–", "undefined", "–", "–", "–", "–", "104")
-    assert words.cells(acc, acc.raters[0])[-1] == "104 + 3"
+    assert metric_cells(acc, acc.metrics[2]) == ("–", "undefined", "–", "–", "–", "–", "104")
+    assert metric_cells(acc, acc.raters[0])[-1] == "104 + 3"
     pooled = task("tau-b", line("a", 0.5, 1))
-    assert words.columns(pooled) == ("cluster", "tau-b", "95 %", "chance", "p", "on")
-    assert words.cells(pooled, pooled.metrics[0])[-1] == "–"
+    assert task_columns(pooled) == ("cluster", "tau-b", "95 %", "chance", "p", "on")
+    assert metric_cells(pooled, pooled.metrics[0])[-1] == "–"
 
 
 def test_p_values_stand_in_the_upper_triangle():
-    assert words.p_values(FULL.tasks[0]) == (
+    assert p_value_table(FULL.tasks[0]) == (
         ("better than", "x<b>", "flat"),
         [("gemba", ".010", ".020"), ("x<b>", "", ".030")],
     )
-    assert words.p_values(FULL.tasks[1]) == (("better than", "gemba"), [("x<b>", ".010")])
-    assert words.p_values(task("acc", line("a", 0.5, 1)))[1] == []
-    assert words.p_values(TaskResult("acc", (), (), ()))[1] == []
+    assert p_value_table(FULL.tasks[1]) == (("better than", "gemba"), [("x<b>", ".010")])
+    assert p_value_table(task("acc", line("a", 0.5, 1)))[1] == []
+    assert p_value_table(TaskResult("acc", (), (), ()))[1] == []
 
 
 def test_a_dash_stands_for_two_metrics_that_were_not_tested():
@@ -67,29 +76,29 @@ def test_a_dash_stands_for_two_metrics_that_were_not_tested():
     three = TaskResult(
         "acc", tuple(line(name, 0.5, 1) for name in "abc"), (), ((nan, 0.01, nan), (nan, nan, 0.2), (nan,) * 3)
     )
-    assert words.p_values(three)[1] == [("a", ".010", "–"), ("b", "", ".200")]
+    assert p_value_table(three)[1] == [("a", ".010", "–"), ("b", "", ".200")]
 
 
 def test_a_cluster_under_the_test_of_pairs_comes_with_a_caution():
     spa, acc = FULL.tasks
-    assert words.caution(FULL, acc) == (
+    assert task_caution(FULL, acc) == (
         "The clusters of acc-t rest on WMT's test, which told equally good metrics apart in 17 % of simulated runs at "
         ".05; the test that exchanges scores (--swap scores) did so in 5.5 %: use it before saying that one metric "
         "beats another by a little."
     )
-    assert words.caution(FULL, spa) == ""
-    assert words.caution(record(spa, acc, swap="scores"), acc) == ""
-    assert words.caution(FULL, task("acc", line("a", 0.5, 1), line("b", 0.4, 2))) == ""
-    assert words.caution(FULL, task("acc-t", line("a", 0.5, 1))) == ""
+    assert task_caution(FULL, spa) == ""
+    assert task_caution(record(spa, acc, swap="scores"), acc) == ""
+    assert task_caution(FULL, task("acc", line("a", 0.5, 1), line("b", 0.4, 2))) == ""
+    assert task_caution(FULL, task("acc-t", line("a", 0.5, 1))) == ""
 
 
 def test_every_measure_has_a_meaning():
-    assert set(words.MEANINGS) == set(MEASURES)
+    assert set(MEANINGS) == set(MEASURES)
 
 
 def test_the_setting_counts_what_was_compared():
-    assert words.setting(FULL) == "3 metrics against mqm: 300 outputs of 3 systems on 104 segments in 30 documents."
-    assert "segments." in words.setting(record(*FULL.tasks, documents=0))
+    assert compared_metrics(FULL) == "3 metrics against mqm: 300 outputs of 3 systems on 104 segments in 30 documents."
+    assert "segments." in compared_metrics(record(*FULL.tasks, documents=0))
 
 
 BEST = line("a", 0.9, 1)
@@ -123,6 +132,6 @@ BEST = line("a", 0.9, 1)
     ],
 )  # fmt: skip
 def test_the_verdict_claims_no_more_than_the_tests_support(tasks, tone, says):
-    verdict = words.verdict(record(*tasks))
+    verdict = meta_evaluation_verdict(record(*tasks))
     assert verdict.tone == tone
     assert says in verdict.sentence
