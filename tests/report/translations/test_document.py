@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 
 from metricsmith.mqm import SharedError
 from metricsmith.records import ErrorSpan, Usage
-from metricsmith.report.translations import words
-from metricsmith.report.translations.markdown import render_translations_markdown
-from metricsmith.report.translations.page import render_translations_html
+from metricsmith.report.assets import render_html
+from metricsmith.report.markdown import render_markdown
 from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
-from metricsmith.report.translations.write import TRANSLATION_FILES, write_translations
+from metricsmith.report.translations.write import (
+    TRANSLATION_FILES,
+    TranslationDocument,
+    marked_pieces,
+    score_basis,
+    write_translations,
+)
 
 EVIL = '<script>alert("x")</script> | *bold* `code` \u202e «begin»'
 
@@ -47,7 +52,7 @@ def record(*segments, **changes):
 
 
 def pieces(text, *errors, side="target"):
-    return [(one.text, one.severity, one.numbers, one.ends) for one in words.marked_text(text, errors, side)]
+    return [(one.text, one.severity, one.numbers, one.ends) for one in marked_pieces(text, errors, side)]
 
 
 def test_a_text_is_cut_where_errors_begin_and_end():
@@ -82,42 +87,42 @@ def test_no_character_is_lost_and_every_error_ends_once(text, places):
     errors = [
         found(min(start, len(text)), max(min(start, len(text)), end), severity) for start, end, severity in places
     ]
-    marked = words.marked_text(text, errors, "target")
+    marked = marked_pieces(text, errors, "target")
     assert "".join(one.text for one in marked) == text
     assert sorted(number for one in marked for number in one.ends) == list(range(1, len(errors) + 1))
 
 
 def test_what_a_score_rests_on():
-    assert words.rests(segment()) == "3 of 4 runs, from −6.00 to −5.00, ±1.25"
-    assert words.rests(segment(runs=(0.0, 0.0), kept=2, half_width=None)) == "2 of 2 runs, all 0.00"
+    assert score_basis(segment()) == "3 of 4 runs, from −6.00 to −5.00, ±1.25"
+    assert score_basis(segment(runs=(0.0, 0.0), kept=2, half_width=None)) == "2 of 2 runs, all 0.00"
     one_out = segment(runs=(-6.0, -6.0, None, 0.0), kept=2)
-    assert words.rests(one_out) == "3 of 4 runs, from −6.00 to 0.00, 1 left out as outlying, ±1.25"
+    assert score_basis(one_out) == "3 of 4 runs, from −6.00 to 0.00, 1 left out as outlying, ±1.25"
     none = segment(raw=None, score=None, half_width=None, error="small talk", kept=0, errors=(), status="unparsable")
-    assert words.rests(none) == "no score: small talk (3 of 4 runs, from −6.00 to −5.00)"
-    assert words.rests(replace(none, runs=(None, None))) == "no score: small talk"
+    assert score_basis(none) == "no score: small talk (3 of 4 runs, from −6.00 to −5.00)"
+    assert score_basis(replace(none, runs=(None, None))) == "no score: small talk"
 
 
 def test_the_page_shows_means_errors_and_what_is_missing():
-    page = render_translations_html(record())
+    page = render_html(TranslationDocument(record()))
     assert 'Die Tür ist <mark class="major">offen<sup>1</sup></mark>.' in page
     assert "accuracy/mistranslation: what is wrong" in page
     assert "3 of 3 runs" in page
     assert "−7.50 to −2.50" in page
     assert "careful" in page
     assert "2 runs came from the store" in page
-    empty = render_translations_html(record(segment(translation="", errors=())))
+    empty = render_html(TranslationDocument(record(segment(translation="", errors=()))))
     assert "(empty)" in empty
 
 
 def test_every_warning_and_note_stands_in_the_page_and_in_markdown():
     said = {"warnings": ("the first warning", "the last warning"), "notes": ("the first note", "the last note")}
-    for render in (render_translations_html, render_translations_markdown):
-        text = render(record(**said))
+    for render in (render_html, render_markdown):
+        text = render(TranslationDocument(record(**said)))
         assert [text.count(line) for lines in said.values() for line in lines] == [1] * 4
 
 
 def test_errors_that_are_not_found_in_the_text_are_quoted():
-    page = render_translations_html(record(segment(errors=(found(None, None, text="offne"),))))
+    page = render_html(TranslationDocument(record(segment(errors=(found(None, None, text="offne"),)))))
     assert "accuracy/mistranslation «offne»: what is wrong" in page
     assert "<mark" not in page.split('id="segments-head"')[1].split("<article")[1]
 
@@ -128,18 +133,18 @@ def test_no_data_can_break_a_page_or_markdown():
         segment(id=EVIL, system=EVIL, document=EVIL, source=EVIL, translation=EVIL, errors=(error,)),
         title=EVIL, languages=EVIL, warnings=(EVIL,), notes=(EVIL,), signature=EVIL,
     )  # fmt: skip
-    page = render_translations_html(made)
+    page = render_html(TranslationDocument(made))
     assert "<script" not in page
     assert "&lt;scr" in page
-    text = render_translations_markdown(made)
+    text = render_markdown(TranslationDocument(made))
     assert "<script" not in text
     assert "\\| \\*bold\\* \\`code\\`" in text.splitlines()[0]
 
 
 def test_a_long_page_shows_the_worst_and_says_so(monkeypatch):
-    monkeypatch.setattr(words, "MOST_SHOWN", 2)
+    monkeypatch.setattr("metricsmith.report.translations.write.MOST_SHOWN", 2)
     lines = [segment(id=f"A|d:{n}", segment=n, raw=raw) for n, raw in enumerate([-1.0, -9.0, None, -2.0], 1)]
-    shown, left = words.shown(record(*lines))
+    shown, left = TranslationDocument(record(*lines)).segments()
     assert [line.segment for line in shown] == [2, 4]
     assert "The 2 worst of 4 segments" in left
 
