@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from metricsmith.errors import OptionError
+from metricsmith.report.terminal import cost_line
 
 if TYPE_CHECKING:
-    from metricsmith.records import Usage
     from metricsmith.scoring import Concurrency
 
 __all__ = [
@@ -63,13 +63,3 @@ def budget(requests: int | None, tokens: int | None, usd: float | None, seconds:
 
     limits = (requests, tokens, usd, seconds)
     return None if all(limit is None for limit in limits) else Budget(*limits)
-
-
-def cost_line(label: Literal["estimated", "actual"], usage: Usage) -> str:
-    """One line of requests, tokens and dollars."""
-    known = 0.0 if not usage.requests else usage.cost
-    dollars = "price unknown" if known is None else f"${known:.4f}"
-    return (
-        f"{label + ':':<10} {usage.requests} requests, {usage.prompt_tokens} prompt and {usage.completion_tokens} "
-        f"completion tokens, {dollars}"
-    )

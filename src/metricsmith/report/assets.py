@@ -86,9 +86,3 @@ def _template() -> Template:
     )
     environment.tests["kind"] = lambda block, name: type(block).__name__ == name
     return environment.get_template("page.html.j2")
-
-
-def show_blocks(blocks: Any) -> Markup:
-    """Blocks alone."""
-    empty = {"style_hash": "", "style": "", "page": Page("", [], []), "signature": None}
-    return Markup(_template().make_module(empty).show(blocks))  # type: ignore[attr-defined]

@@ -186,7 +186,7 @@ class Part:
 
     style: str
     blocks: Sequence[Block]
-    tag: Literal["div", "article"] = "div"
+    tag: Literal["div", "article", "ol", "li"] = "div"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metricsmith.report.formats import interval, raw, statistic
-from metricsmith.report.markup import Markup
-from metricsmith.report.old_pages import render_page
+from metricsmith.report.assets import render_page
+from metricsmith.report.blocks import Block, Figure, Heading, Page, Paragraph, Terms, TextTable
+from metricsmith.report.formats import interval, one_line, percent, raw, statistic
+from metricsmith.report.markup import Markup, joined, remark
 from metricsmith.report.plots.gap import GapPoint, gap_plot
 
 __all__ = ["Gap", "gap_verdict", "plot_gaps", "render_gap_page"]
 
+GLOSSARY = (
+    ("gap", "How much more the reward rose than the reference, since the first step, on the same rows."),
+    (
+        "tau-b",
+        "Kendall's rank correlation of reward and reference over this step's outputs: whether the reward still tells "
+        "good outputs from poor ones.",
+    ),
+)
 ROUNDING = 1e-9  # differences of means that are equal on paper
 
 
@@ -80,12 +89,27 @@ def plot_gaps(gaps: Sequence[Gap]) -> Markup:
 
 def render_gap_page(title: str, gaps: Sequence[Gap], level: float) -> str:
     """One self-contained HTML page with plot and table."""
-    return render_page(
-        "gap.html.j2",
-        title=title,
-        verdict=gap_verdict(gaps),
-        plot=plot_gaps(gaps),
-        gaps=gaps,
-        level=level,
-        interval=interval,
+    caption = (
+        "Change since the first step, both on a scale from 0 to 1. Whiskers: the reference's change relative to the "
+        f"reward's, {percent(level)} interval over groups of rows. Where a whisker stays below the blue line, the "
+        "reward rose by more than the reference did."
     )
+    rows = [
+        (
+            joined(raw(gap.at), *([" ", remark(one_line(gap.label))] if gap.label else ())),
+            statistic(gap.reward),
+            statistic(gap.reference),
+            statistic(gap.gap, signed=True),
+            interval(gap.low, gap.high),
+            statistic(gap.kendall_tau_b),
+            str(gap.rows),
+        )
+        for gap in gaps
+    ]
+    head = ("step", "reward", "reference", "gap", "interval", "tau-b", "rows")
+    blocks: list[Block] = [
+        Figure(plot_gaps(gaps), caption),
+        TextTable(head, rows, label="Steps in figures"),
+        Terms.glossary(GLOSSARY),
+    ]
+    return render_page(Page(one_line(title), [Heading(title, level=1), Paragraph(gap_verdict(gaps))], blocks))

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metricsmith.report.formats import count, interval, one_line, statistic
-from metricsmith.report.record import RunRecord
 from metricsmith.stats.ceiling import MINIMUM_OUTPUTS, RaterCeiling
 
-__all__ = ["ceiling_lines", "run_ceiling"]
-
-
-def run_ceiling(record: RunRecord) -> list[str]:
-    """`ceiling_lines` of an induction: the metric and its baselines beside the ceiling."""
-    rivals = {name: block.kendall_tau_b for name, block in record.baselines.items()}
-    return ceiling_lines(record.raters, {"the induced metric": record.headline.kendall_tau_b, **rivals})
+__all__ = ["ceiling_lines"]
 
 
 def ceiling_lines(found: RaterCeiling | None, taus: Mapping[str, float]) -> list[str]:

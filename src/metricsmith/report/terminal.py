@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from metricsmith.records import Usage
 from metricsmith.report.blocks import Across, Document, TextTable
 
-__all__ = ["render_terminal"]
+__all__ = ["cost_line", "render_terminal"]
 
 
 def render_terminal(document: Document[Any], folder: Path | None = None) -> str:
@@ -24,6 +25,16 @@ def render_terminal(document: Document[Any], folder: Path | None = None) -> str:
     for block in document.terminal(folder):
         lines += [block] if isinstance(block, str) else _aligned(block)
     return "\n".join(lines)
+
+
+def cost_line(label: Literal["estimated", "actual"], usage: Usage) -> str:
+    """One line of requests, tokens and dollars."""
+    known = 0.0 if not usage.requests else usage.cost
+    dollars = "price unknown" if known is None else f"${known:.4f}"
+    return (
+        f"{label + ':':<10} {usage.requests} requests, {usage.prompt_tokens} prompt and {usage.completion_tokens} "
+        f"completion tokens, {dollars}"
+    )
 
 
 def _aligned(table: TextTable) -> Iterator[str]:

@@ -124,7 +124,7 @@ class MetaEvaluationDocument(Document[MetaEvaluation]):
         title, target = one_line(record.title), one_line(record.target)
         verdict = meta_evaluation_verdict(record)
         averaged = ", and the average of spa and acc-t" if record.averages else ""
-        all_tasks = [
+        all_tasks: list[Block] = [
             Paragraph(compared_metrics(record)),
             Warnings([one_line(warning) for warning in record.warnings]),
             _page_table(f"Rank and value of each task{averaged}", *overview(record)),

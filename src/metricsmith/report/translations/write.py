@@ -128,7 +128,7 @@ class TranslationDocument(Document[TranslationRecord]):
             f" {left}" if left else "",
         )  # fmt: skip
         notes = [Items(list(map(one_line, record.notes)), "small")] if record.notes else []
-        reading = [Paragraph(record.method, "small"), Paragraph(self._cost(), "small"), *notes]
+        reading: list[Block] = [Paragraph(record.method, "small"), Paragraph(self._cost(), "small"), *notes]
         return Page(
             title=f"MQM of {title}, {languages}",
             skip="Skip to the scores",

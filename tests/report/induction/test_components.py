@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from metricsmith.records import Difference
-from metricsmith.report.components import loss, suppressors
+from metricsmith.report.induction.components import choice_stability, direction, loss, small_model, suppressors
 
 
 def component(name, weight, tau):
@@ -55,3 +56,35 @@ def test_a_weight_against_the_components_own_agreement_is_no_effect_of_that_qual
 def test_equal_signs_zero_and_undefined_taus_are_no_suppressors():
     parts = [component("a", -1.0, -0.3), component("b", 1.0, 0.0), component("c", 1.0, math.nan)]
     assert suppressors(parts, 60) == ""
+
+
+@pytest.mark.parametrize("shares", [(0.9, 0.3), (math.nan, math.nan), (0.5,)])
+def test_an_unstable_choice_is_not_sold_as_the_criteria(make_record, shares):
+    made = make_record().components
+    chosen = [replace(item, selected_share=share) for item, share in zip(made, shares, strict=False)]
+    assert "not as the criteria that the raters apply" in choice_stability(chosen)
+
+
+def test_a_steady_choice_is_called_steady_and_no_more(make_record):
+    text = choice_stability([replace(make_record().components[0], selected_share=0.95)])
+    assert "95\u00a0%" in text
+    assert "does not show that raters look at it" in text
+
+
+def test_direction_in_words(make_record):
+    lowered = replace(make_record().components[0], direction="-")
+    assert direction(lowered) == "more of it lowers the prediction"
+    assert direction(replace(lowered, direction="+")) == "more of it raises the prediction"
+
+
+def test_fidelity_is_silent_when_nothing_was_left_out(make_record):
+    assert small_model(make_record(fidelity=math.nan, clipped_share=0.0)) == ""
+    assert ".978" in small_model(make_record(clipped_share=0.0))
+    assert "2\u00a0% of the predictions" in small_model(make_record())
+
+
+def test_every_kind_of_metric_has_a_name_in_words():
+    from metricsmith.programs.loading import _READERS
+    from metricsmith.report.induction.components import KINDS
+
+    assert set(_READERS) - {"repeated"} <= set(KINDS)  # repeated runs keep the kind of what they repeat

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from metricsmith.records import Agreement, Difference
-from metricsmith.report.induction.markdown import render_markdown
+from metricsmith.report.markdown import render_markdown
 from metricsmith.report.rivals import comparison, few_groups_apart, not_beaten, outdone
+from metricsmith.report.write import RunDocument
 from metricsmith.stats.resampling.coverage import MEASURED
 
 BLOCKS = {"Length": Agreement(72, 18, 0.1), "Best | single": Agreement(72, 18, 0.36)}
@@ -36,7 +37,7 @@ def apart(gap, low=None, high=None, groups=40):
 def test_the_strongest_baseline_stands_beside_the_metric_by_the_paired_difference(make_record, differences, says):
     record = make_record(baselines=BLOCKS, differences=differences)
     assert says in comparison(record)
-    assert says.replace("|", "\\|").replace("\u00a0", " ") in render_markdown(record)
+    assert says.replace("|", "\\|").replace("\u00a0", " ") in render_markdown(RunDocument(record))
 
 
 def test_the_difference_counts_and_not_the_two_figures(make_record):

@@ -8,31 +8,26 @@ from dataclasses import replace
 import pytest
 
 from metricsmith.records import Agreement, Scale, Status, Task
-from metricsmith.report import sentences
-from metricsmith.report.digest import outlook
-from metricsmith.report.plots.reliability import Bin
-from metricsmith.report.sentences import (
+from metricsmith.report.induction import verdict
+from metricsmith.report.induction.costs import STATUSES
+from metricsmith.report.induction.sections import usage_example
+from metricsmith.report.induction.verdict import (
     EVALUATIONS,
-    STATUSES,
-    comparison,
-    direction,
     few_groups,
-    fidelity,
+    interval_outlook,
+    outlook_sentence,
     pairs_in_order,
-    prospect,
-    reliability,
-    stability,
+    run_verdict,
     undefined_reasons,
-    usage_example,
-    verdict,
 )
+from metricsmith.report.rivals import comparison
 from metricsmith.stats.resampling import measured_coverage
 
 SURE = Agreement(72, 34, 0.41, 0.28, 0.52, 0.0004, 0.5, 0.5)
 
 
 def judge(make_record, block=SURE, **changes):
-    return verdict(make_record(test=block, baselines=changes.pop("baselines", {}), **changes))
+    return run_verdict(make_record(test=block, baselines=changes.pop("baselines", {}), **changes))
 
 
 def test_a_clear_result_is_one_plain_sentence(make_record):
@@ -56,7 +51,7 @@ def test_few_groups_bring_the_measured_coverage_along(make_record):
 
 def test_few_groups_are_named_once_and_only_where_there_is_an_interval(monkeypatch):
     covered = {4: math.nan, 12: 0.909, 14: 0.909, 29: 0.93, 7: 0.5, 34: None}
-    monkeypatch.setattr(sentences, "measured_coverage", lambda kind, groups: covered[groups])
+    monkeypatch.setattr(verdict, "measured_coverage", lambda kind, groups: covered[groups])
     blocks = [replace(SURE, groups=groups) for groups in (4, 14, 29, 14, 34, 12)]
     assert few_groups([*blocks, replace(SURE, groups=7, ci_low=math.nan)]) == [
         "Intervals on so few groups (4) were not tried in simulations.",
@@ -92,7 +87,7 @@ def test_a_p_value_at_the_bar_passes(make_record):
 
 def test_training_rows_alone_never_give_a_good_verdict(make_record):
     for record in (make_record(evaluation="train_only"), make_record(test=Agreement(0, 0))):
-        result = verdict(record)
+        result = run_verdict(record)
         assert result.tone == "unsure"
         assert result.sentence.startswith("Not tested on unseen outputs")
         assert "on the same 160 rows of 40 groups that it was fitted on" in result.sentence
@@ -151,37 +146,12 @@ def test_pairs_in_order_is_the_textbook_reading():
     assert pairs_in_order(math.nan) == ""
 
 
-@pytest.mark.parametrize("shares", [(0.9, 0.3), (math.nan, math.nan), (0.5,)])
-def test_an_unstable_choice_is_not_sold_as_the_criteria(make_record, shares):
-    made = make_record().components
-    chosen = [replace(item, selected_share=share) for item, share in zip(made, shares, strict=False)]
-    assert "not as the criteria that the raters apply" in stability(chosen)
-
-
-def test_a_steady_choice_is_called_steady_and_no_more(make_record):
-    text = stability([replace(make_record().components[0], selected_share=0.95)])
-    assert "95\u00a0%" in text
-    assert "does not show that raters look at it" in text
-
-
-def test_direction_in_words(make_record):
-    lowered = replace(make_record().components[0], direction="-")
-    assert direction(lowered) == "more of it lowers the prediction"
-    assert direction(replace(lowered, direction="+")) == "more of it raises the prediction"
-
-
-def test_fidelity_is_silent_when_nothing_was_left_out(make_record):
-    assert fidelity(make_record(fidelity=math.nan, clipped_share=0.0)) == ""
-    assert ".978" in fidelity(make_record(clipped_share=0.0))
-    assert "2\u00a0% of the predictions" in fidelity(make_record())
-
-
 def test_the_prospect_follows_the_square_root():
     # Half-width (.5 - .1) / 2 = .2; twice the groups .2 / sqrt 2 = .14; four times .2 / 2 = .10.
-    text = prospect(outlook(Agreement(40, 10, 0.3, 0.1, 0.5)))
+    text = outlook_sentence(interval_outlook(Agreement(40, 10, 0.3, 0.1, 0.5)))
     assert ".20 to either side, from 10 groups" in text
     assert "about .14 with 20 and about .10 with 40 labelled groups" in text
-    assert prospect([]) == ""
+    assert outlook_sentence([]) == ""
 
 
 def test_undefined_blocks_are_listed_with_their_reason():
@@ -210,48 +180,3 @@ def test_every_status_and_evaluation_has_words(make_record):
 def test_a_foreign_evaluation_or_scale_does_not_break_the_verdict(make_record):
     task = Task("", "errors", Scale(0, 100, higher_is_better=False))
     assert judge(make_record, task=task, evaluation="later").tone == "good"
-
-
-def part(prediction, low, high):
-    return Bin(12, 12, prediction - 0.1, prediction + 0.1, prediction, (low + high) / 2, low, high)
-
-
-UP, DOWN = Scale(1, 5, 1), Scale(1, 5, 1, higher_is_better=False)
-
-
-def test_bins_in_order_show_no_place_where_the_metric_is_off():
-    assert reliability([part(2, 1, 3), part(3, 2, 4)], UP) == (
-        "In all 2 bins the mean prediction lies inside the 95\u00a0% interval of the mean rating: "
-        "these rows show no place where the metric is too generous or too strict."
-    )
-    assert reliability([part(2, 1, 3)], UP).startswith("In the only bin the mean prediction lies inside the")
-
-
-def test_every_bin_that_is_off_is_named_with_its_numbers():
-    assert reliability([part(2, 2.5, 3.5), part(3, 2, 4), part(4.5, 3, 4)], UP) == (
-        "In 2 of 3 bins the mean prediction lies outside the 95\u00a0% interval of the mean rating; the metric is "
-        "too strict where it predicts 1.90 to 2.10 (2.00 on average, and the raters gave 3.00); "
-        "too generous where it predicts 4.40 to 4.60 (4.50 on average, and the raters gave 3.50). "
-        "One bin in twenty lies outside by chance alone."
-    )
-    assert reliability([part(2, 2.5, 3.5)], UP).startswith("In the only bin the mean prediction lies outside the")
-
-
-def test_a_bin_of_one_prediction_is_named_by_it():
-    said = reliability([Bin(12, 12, 4, 4, 4, 3.2, 3, 3.4)], UP)
-    assert "too generous where it predicts 4.00 (the raters gave 3.20 on average)" in said
-
-
-def test_generous_and_strict_change_places_where_lower_is_better():
-    assert "the metric is too strict where it predicts 4.40" in reliability([part(4.5, 3, 4), part(2, 1, 3)], DOWN)
-
-
-def test_without_intervals_nothing_is_said():
-    assert reliability([], UP) == reliability([part(2, math.nan, math.nan)], UP) == ""
-
-
-def test_every_kind_of_metric_has_a_name_in_words():
-    from metricsmith.programs.loading import _READERS
-    from metricsmith.report.sentences import KINDS
-
-    assert set(_READERS) - {"repeated"} <= set(KINDS)  # repeated runs keep the kind of what they repeat

@@ -7,8 +7,9 @@ import io
 import json
 import math
 
+from metricsmith.report.files import render_json
+from metricsmith.report.induction.rows import render_scores
 from metricsmith.report.record import RowRecord
-from metricsmith.report.tables import render_json, render_scores
 
 
 def read_csv(text):
