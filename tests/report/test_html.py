@@ -16,7 +16,7 @@ from metricsmith.errors import DataError
 from metricsmith.records import Agreement, Scale, Task
 from metricsmith.report.assets import render_html, standalone
 from metricsmith.report.induction.cases import FULL_TEXT
-from metricsmith.report.plots.reliability import bins, reliability
+from metricsmith.report.plots.reliability import bins, reliability_plot
 from metricsmith.report.record import RowRecord
 from metricsmith.report.write import RunDocument
 
@@ -253,7 +253,7 @@ def test_the_tone_is_more_than_a_colour(make_record, read, tone):
 
 
 def test_a_plot_can_be_a_file_of_its_own(read):
-    drawing = reliability("own", bins([1, 2, 3], [1, 2, 4]), Scale(1, 5))
+    drawing = reliability_plot("own", bins([1, 2, 3], [1, 2, 4]), Scale(1, 5))
     source = standalone(drawing)
     root = ElementTree.fromstring(source)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -261,4 +261,4 @@ def test_a_plot_can_be_a_file_of_its_own(read):
     assert ".dot.main" in style.text
     assert source.count("<style>") == 1
     with pytest.raises(DataError, match="the plot is empty"):
-        standalone(reliability("own", [], Scale(1, 5)))
+        standalone(reliability_plot("own", [], Scale(1, 5)))

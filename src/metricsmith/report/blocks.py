@@ -18,7 +18,7 @@ from metricsmith.report.markup import Markup, element, joined
 
 __all__ = [
     "Across", "Block", "Cell", "Code", "Details", "Document", "Figure", "Heading", "Items", "Markdown", "Page",
-    "Paragraph", "Part", "Section", "Terms", "TextTable", "Tone", "Verdict", "Warnings", "header", "strong",
+    "Paragraph", "Box", "Section", "Terms", "TextTable", "Tone", "Verdict", "Warnings", "header", "strong",
 ]  # fmt: skip
 
 Tone = Literal["good", "unsure", "bad"]
@@ -181,7 +181,7 @@ class Details:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Box:
     """Blocks in an element of their own; `style` is a class of the style sheet."""
 
     style: str
@@ -199,7 +199,7 @@ class Section:
 
 
 Block = (
-    Heading | Paragraph | Verdict | Warnings | Items | Terms | TextTable | Figure | Code | Details | Part | Section
+    Heading | Paragraph | Verdict | Warnings | Items | Terms | TextTable | Figure | Code | Details | Box | Section
     | Markup | Markdown
 )  # fmt: skip
 
@@ -221,7 +221,7 @@ class Page:
     skip: str = ""
 
 
-class Record(Protocol):
+class SignedRecord(Protocol):
     """The data of a run."""
 
     @property
@@ -232,7 +232,7 @@ class Record(Protocol):
         """The content of the JSON file."""
 
 
-RecordType = TypeVar("RecordType", bound=Record)
+RecordType = TypeVar("RecordType", bound=SignedRecord)
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class Document(ABC, Generic[RecordType]):
 
     Parameters
     ----------
-    record : Record
+    record : SignedRecord
     """
 
     record: RecordType

@@ -1,4 +1,4 @@
-"""A reward against a reference over the steps of an optimisation: the record, the plot's page, and the words."""
+"""A reward against a reference over the steps of an optimisation: the record, its verdict, and the plot's page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from metricsmith.report.assets import render_page
 from metricsmith.report.blocks import Block, Figure, Heading, Page, Paragraph, Terms, TextTable
-from metricsmith.report.formats import interval, one_line, percent, raw, statistic
+from metricsmith.report.formats import interval, percent, raw, single_line, statistic
 from metricsmith.report.markup import Markup, joined, remark
 from metricsmith.report.plots.gap import GapPoint, gap_plot
 
@@ -32,7 +32,7 @@ class Gap:
     Parameters
     ----------
     at : float
-        How far the optimisation was, for example in metric calls.
+        The progress of the optimisation, for example in metric calls.
     label : str
     reward, reference : float
         Means in [0, 1] over the rows that have both, here and at the first step; NaN without such rows.
@@ -56,12 +56,12 @@ class Gap:
 
     @property
     def over_optimised(self) -> bool:
-        """Whether the reward rose and the whole interval of the gap lies above 0."""
+        """True if the reward rose and the whole interval of the gap lies above 0."""
         return self.reward_change > ROUNDING and self.low > ROUNDING
 
 
 def gap_verdict(gaps: Sequence[Gap]) -> str:
-    """What the steps say, in one or two sentences."""
+    """The course of reward and reference over the steps, in one or two sentences."""
     known = [gap for gap in gaps if math.isfinite(gap.gap)]
     if len(known) < 2:
         return "Nothing to compare yet: two steps with a reference are needed."
@@ -96,7 +96,7 @@ def render_gap_page(title: str, gaps: Sequence[Gap], level: float) -> str:
     )
     rows = [
         (
-            joined(raw(gap.at), *([" ", remark(one_line(gap.label))] if gap.label else ())),
+            joined(raw(gap.at), *([" ", remark(single_line(gap.label))] if gap.label else ())),
             statistic(gap.reward),
             statistic(gap.reference),
             statistic(gap.gap, signed=True),
@@ -112,4 +112,4 @@ def render_gap_page(title: str, gaps: Sequence[Gap], level: float) -> str:
         TextTable(head, rows, label="Steps in figures"),
         Terms.glossary(GLOSSARY),
     ]
-    return render_page(Page(one_line(title), [Heading(title, level=1), Paragraph(gap_verdict(gaps))], blocks))
+    return render_page(Page(single_line(title), [Heading(title, level=1), Paragraph(gap_verdict(gaps))], blocks))

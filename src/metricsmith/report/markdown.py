@@ -20,7 +20,7 @@ from metricsmith.report.blocks import (
     Verdict,
     Warnings,
 )
-from metricsmith.report.formats import one_line
+from metricsmith.report.formats import single_line
 
 __all__ = ["escape", "markdown_lines", "render_markdown"]
 
@@ -33,7 +33,7 @@ def escape(text: str) -> str:
     """`text` on one line, with nothing left that Markdown or HTML would act on; `Markdown` stays as it is."""
     if isinstance(text, Markdown):
         return text
-    line = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    line = single_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     line = _SPECIAL.sub(r"\\\1", line)
     return _OPENING.sub(lambda match: match[1] + ("&#8203;" if match[2].isdigit() else "\\") + match[2], line)
 

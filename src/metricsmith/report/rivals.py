@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from metricsmith.records import Difference
-from metricsmith.report.formats import count, interval, one_line, percent, statistic
+from metricsmith.report.formats import count, interval, percent, single_line, statistic
 from metricsmith.report.record import RunRecord
 from metricsmith.stats.resampling import measured_coverage
 
@@ -19,7 +19,7 @@ def comparison(record: RunRecord) -> str:
     if best is None or not math.isfinite(own):
         return ""
     label, tau = best
-    name, apart = one_line(label), record.differences.get(label)
+    name, apart = single_line(label), record.differences.get(label)
     gap = own - tau if apart is None else apart.kendall_tau_b
     side = "above" if gap > 0 else "below"
     place = "level with" if f"{abs(gap):.2f}" == "0.00" else f"{statistic(abs(gap), 2)} {side}"
@@ -40,7 +40,7 @@ def outdone(record: RunRecord) -> str:
     gap = record.headline.kendall_tau_b - tau if apart is None else apart.kendall_tau_b
     if gap > 0:
         return ""
-    said = f"A baseline does at least as well on the same rows: {one_line(label)}, tau-b {statistic(tau, 2)}"
+    said = f"A baseline does at least as well on the same rows: {single_line(label)}, tau-b {statistic(tau, 2)}"
     return f"{said}." if apart is None else f"{said}; {_certainty(apart)}."
 
 

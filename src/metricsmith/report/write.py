@@ -11,6 +11,7 @@ from typing import Any
 from metricsmith.records import Agreement, Usage
 from metricsmith.report.blocks import (
     Block,
+    Box,
     Code,
     Document,
     Heading,
@@ -18,13 +19,12 @@ from metricsmith.report.blocks import (
     Markdown,
     Page,
     Paragraph,
-    Part,
     TextTable,
     Verdict,
     header,
 )
 from metricsmith.report.files import write_document
-from metricsmith.report.formats import count, excerpt, interval, one_line, percent, points, rating, statistic
+from metricsmith.report.formats import count, excerpt, interval, percent, points, rating, single_line, statistic
 from metricsmith.report.induction.cases import card_section, disagreement_section
 from metricsmith.report.induction.components import (
     KINDS,
@@ -109,7 +109,7 @@ class RunDocument(Document[RunRecord]):
         probe = record.probe
         sentence = [] if probe is None else [Paragraph(probe_verdict(probe).sentence, "strong")]
         return Page(
-            title=f"{one_line(record.title)}: {one_line(record.task.target)}",
+            title=f"{single_line(record.title)}: {single_line(record.task.target)}",
             skip="Skip to the report",
             header=self._header(),
             main=[
@@ -151,7 +151,7 @@ class RunDocument(Document[RunRecord]):
                 joined("for ", named(record.task.target), f", {record.task.scale}"),
                 record.task.description,
             ),
-            Part(
+            Box(
                 "hero",
                 [
                     Verdict(verdict.tone, verdict.sentence, details=tuple(details)),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from metricsmith.report.markup import Markup, element
 from metricsmith.report.plots import svg
-from metricsmith.report.plots.svg import Axis, label, picture, tick_label, ticks
+from metricsmith.report.plots.svg import LinearAxis, picture, svg_text, tick_label, ticks
 
 
 def test_text_is_escaped_and_svg_is_not():
@@ -31,11 +31,11 @@ def test_attributes_are_escaped_and_renamed():
 @settings(deadline=None, max_examples=50)
 @given(st.text())
 def test_any_text_makes_well_formed_xml(text):
-    ElementTree.fromstring(picture("k", 10, text, text, label(0, 0, text)))
+    ElementTree.fromstring(picture("k", 10, text, text, svg_text(0, 0, text)))
 
 
 def test_an_axis_maps_ends_to_ends_and_holds_what_lies_outside():
-    axis = Axis(-1, 1, 100, 0)
+    axis = LinearAxis(-1, 1, 100, 0)
     assert [axis(value) for value in (-1, 0, 1, 5)] == [100, 50, 0, 0]
 
 

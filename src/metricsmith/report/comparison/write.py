@@ -13,6 +13,7 @@ from metricsmith.records import Usage
 from metricsmith.report.blocks import (
     Across,
     Block,
+    Box,
     Cell,
     Document,
     Figure,
@@ -21,7 +22,6 @@ from metricsmith.report.blocks import (
     Markdown,
     Page,
     Paragraph,
-    Part,
     Section,
     Terms,
     TextTable,
@@ -31,7 +31,17 @@ from metricsmith.report.blocks import (
 )
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.files import write_document
-from metricsmith.report.formats import MISSING, count, duration, excerpt, interval, money, one_line, p_value, statistic
+from metricsmith.report.formats import (
+    MISSING,
+    count,
+    duration,
+    excerpt,
+    interval,
+    money,
+    p_value,
+    single_line,
+    statistic,
+)
 from metricsmith.report.markdown import escape
 from metricsmith.report.markup import isolated, joined
 from metricsmith.report.plots.forest import Estimate, forest
@@ -106,15 +116,17 @@ class ComparisonDocument(Document[Comparison]):
     def page(self) -> Page:
         """The verdict beside a plot, the table of the paper, and how each method came to its numbers."""
         record = self.record
-        title, target = one_line(record.title), one_line(record.task.target)
-        skipped = [joined(isolated(one_line(line.label)), ": ", one_line(line.skipped)) for line in record.skipped]
+        title, target = single_line(record.title), single_line(record.task.target)
+        skipped = [
+            joined(isolated(single_line(line.label)), ": ", single_line(line.skipped)) for line in record.skipped
+        ]
         agreement = self._table(COLUMNS, partial(method_cells, record), on_page=True)
         costs = self._table(COSTS, _cost_cells, on_page=True)
         figures = [
             Paragraph(self._compared()),
-            Warnings([one_line(warning) for warning in record.warnings]),
+            Warnings([single_line(warning) for warning in record.warnings]),
             replace(agreement, caption="Agreement in figures", label="Agreement in figures", bold=1),
-            *([Paragraph(one_line(" ".join(self._ceiling())))] if record.raters else ()),
+            *([Paragraph(single_line(" ".join(self._ceiling())))] if record.raters else ()),
             *([Heading("Not run"), Items(skipped)] if skipped else ()),
             Heading("How to read the table"),
             Terms.glossary(GLOSSARY),
@@ -129,7 +141,7 @@ class ComparisonDocument(Document[Comparison]):
                 [*map(Paragraph, cost_lines(record)), replace(costs, caption=label, label=label, own=())],
             ),
         ]
-        notes = [Items([one_line(note) for note in record.notes])]
+        notes = [Items([single_line(note) for note in record.notes])]
         return Page(
             title=f"{title}: {target}",
             skip="Skip to the comparison",
@@ -140,7 +152,7 @@ class ComparisonDocument(Document[Comparison]):
                     joined("for ", isolated(target), f", {record.task.scale}"),
                     record.task.description,
                 ),
-                Part("hero", [comparison_verdict(record), self._figure()]),
+                Box("hero", [comparison_verdict(record), self._figure()]),
             ],
             main=[*main, *([Section("notes", "Notes", notes)] if record.notes else ())],
         )
@@ -200,10 +212,10 @@ class ComparisonDocument(Document[Comparison]):
         rows: list[Sequence[str] | Across] = []
         own = []
         for title, lines in sections(self.record):
-            rows.append(Across(one_line(title) if on_page else title))
+            rows.append(Across(single_line(title) if on_page else title))
             for line in lines:
                 own += [len(rows)] if line.key == self.record.reference else []
-                rows.append((isolated(one_line(line.label)) if on_page else line.label, *cells(line)))
+                rows.append((isolated(single_line(line.label)) if on_page else line.label, *cells(line)))
         return TextTable(("Method" if on_page else "method", *columns), rows, own=own)
 
     def _figure(self) -> Figure:
@@ -220,7 +232,7 @@ class ComparisonDocument(Document[Comparison]):
 def _made(line: MethodResult) -> tuple[str, Sequence[str]]:
     """A method and what it chose or generated."""
     remarks = [excerpt(remark, 600) for remark in line.remarks]
-    return isolated(one_line(line.label)), remarks or [Cell("nothing to choose or to generate", "muted")]
+    return isolated(single_line(line.label)), remarks or [Cell("nothing to choose or to generate", "muted")]
 
 
 def sections(record: Comparison) -> list[tuple[str, list[MethodResult]]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metricsmith.records import MetricCard
-from metricsmith.report.blocks import Block, Cell, Details, Heading, Paragraph, Part, Section, Terms, TextTable, strong
-from metricsmith.report.formats import count, excerpt, one_line, points, rating, raw
+from metricsmith.report.blocks import Block, Box, Cell, Details, Heading, Paragraph, Section, Terms, TextTable, strong
+from metricsmith.report.formats import count, excerpt, points, rating, raw, single_line
 from metricsmith.report.induction.components import KINDS, cards
 from metricsmith.report.induction.rows import Disagreement, disagreements
 from metricsmith.report.markup import element, isolated, joined, named
@@ -31,8 +31,8 @@ def disagreement_section(record: RunRecord) -> Section:
         f"The {count(len(cases), 'row')} with the widest gap, {which}. Read them before you trust the metric: they "
         "show what it cannot see, and at times where a rating is at fault."
     )
-    articles = [Part("", [Part("", _case(case, record.task.scale.width), "article")], "li") for case in cases]
-    return Section("disagreements", title, [Paragraph(joined(*mark, said)), Part("cases", articles, "ol")])
+    articles = [Box("", [Box("", _case(case, record.task.scale.width), "article")], "li") for case in cases]
+    return Section("disagreements", title, [Paragraph(joined(*mark, said)), Box("cases", articles, "ol")])
 
 
 def _case(case: Disagreement, width: float) -> list[Block]:
@@ -73,7 +73,7 @@ def _case(case: Disagreement, width: float) -> list[Block]:
         table = TextTable(("Part", "Raw value", "Adds"), rows, own=(len(rows) - 1,), style="narrow")
         blocks.append(Details("How the prediction came about", [table]))
     for part, reason in row.feedback.items():
-        blocks += _long_text(f"{one_line(part)} says:", reason)
+        blocks += _long_text(f"{single_line(part)} says:", reason)
     return blocks
 
 
@@ -103,13 +103,13 @@ def card_section(record: RunRecord) -> Section:
 def _card(card: MetricCard, components: Sequence[Component]) -> Details:
     used = [part for one in components for part in (", ", named(one.name))]
     in_use = [", in use as ", *used[1:]] if components[0].name != card.name else []
-    kind = element("span", one_line(KINDS.get(card.kind, card.kind)), *in_use, class_="sub")
+    kind = element("span", single_line(KINDS.get(card.kind, card.kind)), *in_use, class_="sub")
     rows = [
         (
             named(output.name),
             f"{'−∞' if output.low is None else raw(output.low)} to {'∞' if output.high is None else raw(output.high)}",
             "higher" if output.higher_is_better else "lower",
-            Cell(one_line(output.description) or "–", "prose"),
+            Cell(single_line(output.description) or "–", "prose"),
         )
         for output in card.outputs
     ]
@@ -135,7 +135,7 @@ def _card(card: MetricCard, components: Sequence[Component]) -> Details:
     }
     blocks: list[Block] = [
         Paragraph(card.summary, own_direction=True),
-        TextTable(head, rows, label=f"Outputs of {one_line(card.name)}"),
+        TextTable(head, rows, label=f"Outputs of {single_line(card.name)}"),
         Terms([(term, [text]) for term, text in about.items() if text]),
     ]
     return Details(joined(element("strong", named(card.name)), " ", kind), blocks, "card")

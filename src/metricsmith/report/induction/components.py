@@ -8,7 +8,7 @@ from statistics import median
 from typing import Protocol
 
 from metricsmith.records import Difference, MetricCard
-from metricsmith.report.formats import count, interval, one_line, percent, statistic
+from metricsmith.report.formats import count, interval, percent, single_line, statistic
 from metricsmith.report.record import Component, RunRecord
 
 __all__ = [
@@ -81,7 +81,7 @@ def suppressors(components: Sequence[Weighted], rows: int) -> str:
         return ""
     chance = 2 * math.sqrt(2 * (2 * rows + 5) / (9 * rows * (rows - 1)))
     named = ", ".join(
-        f"{one_line(item.name)} (alone tau-b {statistic(item.tau_train, 2, signed=True)}"
+        f"{single_line(item.name)} (alone tau-b {statistic(item.tau_train, 2, signed=True)}"
         f"{', near enough to 0 for either sign by chance' if abs(item.tau_train) < chance else ''})"
         for item in found
     )
@@ -92,12 +92,12 @@ def suppressors(components: Sequence[Weighted], rows: int) -> str:
 
 
 def direction(component: Component) -> str:
-    """What more of the component does to the prediction."""
+    """The direction in which more of the component moves the prediction."""
     return f"more of it {'lowers' if component.direction == '-' else 'raises'} the prediction"
 
 
 def choice_stability(components: Iterable[Component]) -> str:
-    """How far the choice of components would survive other rows: never sells them as *the* criteria."""
+    """The share of refits on other rows that choose the components again; never sells them as *the* criteria."""
     shares = [item.selected_share for item in components if math.isfinite(item.selected_share)]
     caveat = "Read them as one workable set, not as the criteria that the raters apply."
     if not shares:
@@ -125,7 +125,7 @@ def cross_validated_components(record: RunRecord) -> str:
 
 
 def small_model(record: RunRecord) -> str:
-    """How close the small model is to the full one, and how many predictions leave the scale."""
+    """The small model beside the full one, components that correct others, and predictions outside the scale."""
     sentences = []
     if math.isfinite(record.fidelity):
         sentences.append(

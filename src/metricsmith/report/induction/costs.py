@@ -56,7 +56,7 @@ def _mapping(usage: Any) -> Mapping[str, Any]:
 
 
 def panel_savings(record: RunRecord) -> str:
-    """What asking all judges together saves in prompt tokens; empty without a panel."""
+    """The prompt tokens saved by asking all judges together; empty without a panel."""
     tokens = record.panel
     if tokens is None:
         return ""

@@ -77,7 +77,7 @@ def reliability_bins(record: RunRecord) -> list[Bin]:
 
 
 def reliability_sentence(parts: Sequence[Bin], scale: Scale) -> str:
-    """Where the metric is too generous or too strict, bin by bin; empty without bins that have an interval."""
+    """The bins in which the metric is too generous or too strict; empty without bins that have an interval."""
     judged = [part for part in parts if math.isfinite(part.ci_low)]
     if not judged:
         return ""

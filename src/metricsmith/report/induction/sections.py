@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from metricsmith.records import Agreement
 from metricsmith.report.blocks import (
     Block,
+    Box,
     Code,
     Details,
     Figure,
     Heading,
     Items,
     Paragraph,
-    Part,
     Section,
     Terms,
     TextTable,
@@ -23,10 +23,10 @@ from metricsmith.report.formats import (
     count,
     excerpt,
     interval,
-    one_line,
     p_value,
     percent,
     points,
+    single_line,
     statistic,
 )
 from metricsmith.report.induction.components import (
@@ -54,8 +54,8 @@ from metricsmith.report.induction.verdict import (
 )
 from metricsmith.report.markup import Markup, element, isolated, joined, named, remark
 from metricsmith.report.plots.forest import Estimate, forest
-from metricsmith.report.plots.learning import learning_curve
-from metricsmith.report.plots.reliability import reliability
+from metricsmith.report.plots.learning import learning_plot
+from metricsmith.report.plots.reliability import reliability_plot
 from metricsmith.report.plots.scatter import MOST_POINTS, Point, beyond, scatter, thin
 from metricsmith.report.plots.weights import MOST_BARS, weights
 from metricsmith.report.record import Component, RunRecord
@@ -120,7 +120,7 @@ def component_section(record: RunRecord) -> Section:
     blocks: list[Block] = [
         Paragraph(joined(isolated(record.combiner), " ", small_model(record))),
         Paragraph(stability),
-        Part(
+        Box(
             "pair",
             [
                 figure(record, weights("weights", record.components, width), drawn),
@@ -142,7 +142,7 @@ def component_section(record: RunRecord) -> Section:
 def _component_table(components: Sequence[Component], width: float, label: str) -> TextTable:
     rows = [
         (
-            joined(named(one.name), remark(f"{one_line(KINDS.get(one.kind, one.kind))}; {direction(one)}")),
+            joined(named(one.name), remark(f"{single_line(KINDS.get(one.kind, one.kind))}; {direction(one)}")),
             points(one.weight, width, signed=True),
             statistic(one.tau_train),
             statistic(one.tau_test),
@@ -164,12 +164,12 @@ def agreement_section(record: RunRecord) -> Section:
     seen = "." if tested else ", on the rows that were fitted on."
     own_blocks = [("Induced metric, test", record.test)] if tested else []
     named_blocks = [*own_blocks, ("Induced metric, training rows", record.train), *record.baselines.items()]
-    remarks = [one_line(line) for line in (*undefined_reasons(named_blocks), *few_groups(jackknifed(record)))]
+    remarks = [single_line(line) for line in (*undefined_reasons(named_blocks), *few_groups(jackknifed(record)))]
     systems = systems_lines(record.new_systems, record.headline)
     drawn = systems_plot(record.new_systems, record.headline)
     new_systems: list[Block] = [
         Heading("New systems"),
-        Part(
+        Box(
             "pair",
             [
                 figure(record, drawn, "Kendall tau-b with 95\u00a0% intervals, on held-out rows."),
@@ -179,8 +179,8 @@ def agreement_section(record: RunRecord) -> Section:
     ]
     blocks = [
         Paragraph(f"{EVALUATIONS.get(record.evaluation, '')} {comparison(record)}"),
-        *([Paragraph(one_line(" ".join(ceiling)))] if ceiling else ()),
-        Part(
+        *([Paragraph(single_line(" ".join(ceiling)))] if ceiling else ()),
+        Box(
             "pair",
             [figure(record, plot, f"Kendall tau-b with 95\u00a0% intervals{seen}"), Terms.glossary(GLOSSARY)],
         ),
@@ -271,9 +271,9 @@ def scatter_section(record: RunRecord) -> Section:
         ),
         Paragraph(reliability_sentence(parts, scale)),
     ]
-    binned = [figure(record, reliability("reliability", parts, scale), bins_caption), Part("", at_their_word)]
-    blocks = [figure(record, plot, caption), Part("", beside), *(binned if parts else ())]
-    return Section("scatter", title, [Part("pair", blocks)])
+    binned = [figure(record, reliability_plot("reliability", parts, scale), bins_caption), Box("", at_their_word)]
+    blocks = [figure(record, plot, caption), Box("", beside), *(binned if parts else ())]
+    return Section("scatter", title, [Box("pair", blocks)])
 
 
 def outlook_section(record: RunRecord) -> Section:
@@ -301,8 +301,8 @@ def outlook_section(record: RunRecord) -> Section:
         "Held-out agreement when fitted on fewer rows: mean and range over seeded draws. Still rising at the right end "
         "means that more labels would help."
     )
-    curve = learning_curve("learning", record.learning)
-    pair = Part("pair", [figure(record, plot, more), figure(record, curve, fewer)])
+    curve = learning_plot("learning", record.learning)
+    pair = Box("pair", [figure(record, plot, more), figure(record, curve, fewer)])
     return Section("outlook", "What more labels would buy", [Paragraph(said), pair])
 
 
@@ -319,7 +319,7 @@ def cost_section(record: RunRecord) -> Section:
     requested = record.judgements.get("requested")
     if requested:
         ended = [
-            (one_line(STATUSES.get(status, status)), count(number), percent(number / requested))
+            (single_line(STATUSES.get(status, status)), count(number), percent(number / requested))
             for status, number in record.judgements.items()
         ]
         caption = "Judgements: one metric on one row. A failed one never enters as a number"
@@ -328,7 +328,7 @@ def cost_section(record: RunRecord) -> Section:
         kinds.append(Paragraph("No judgements were recorded."))
     failures = [excerpt(line, 600) for line in record.failures]
     blocks = [
-        Part("pair", kinds),
+        Box("pair", kinds),
         *([Paragraph(panel_savings(record))] if record.panel is not None else ()),
         *([Heading("Failures by kind"), Items(failures, "failures")] if failures else ()),
     ]

@@ -83,7 +83,7 @@ def _estimate(block: Agreement) -> str:
 
 
 def few_groups(blocks: Iterable[Agreement]) -> list[str]:
-    """What simulations say of group jackknife intervals that stand on few groups; nothing from 30 groups on."""
+    """The simulated coverage of group jackknife intervals that rest on few groups; nothing from 30 groups on."""
     counts: dict[str, set[int]] = {}
     for block in blocks:
         covered = measured_coverage("tau", block.groups)
@@ -101,7 +101,7 @@ def few_groups(blocks: Iterable[Agreement]) -> list[str]:
 def jackknifed(record: RunRecord) -> list[Agreement]:
     """The blocks whose interval is that of the group jackknife; none under cross-validation.
 
-    There only the training block has one, and what is said of it would be read as said of all.
+    There only the training block has one, and a remark on it would be read as a remark on all blocks.
     """
     if record.tested and record.evaluation == "cv":
         return []
@@ -146,7 +146,7 @@ def _doubts(block: Agreement) -> list[str]:
 
 
 def undefined_reason(block: Agreement) -> str:
-    """Why tau-b of `block` has no value."""
+    """The reason for which tau-b of `block` has no value."""
     if block.n < 2:
         return f"{count(block.n, 'row')} with both a rating and a prediction; two are the least"
     return "All ratings or all predictions are equal, so no pair can be ordered"
@@ -158,7 +158,7 @@ def undefined_reasons(blocks: Iterable[tuple[str, Agreement]]) -> list[str]:
 
 
 def pairs_in_order(tau: float) -> str:
-    """What tau-b would mean in pairs, were there no ties; empty if undefined."""
+    """The meaning of tau-b in pairs, were there no ties; empty if undefined."""
     if not math.isfinite(tau):
         return ""
     share = round(50 * (1 + tau))
@@ -175,7 +175,7 @@ def run_ceiling(record: RunRecord) -> list[str]:
 
 
 def interval_outlook(block: Agreement, factors: tuple[int, ...] = (1, 2, 4)) -> list[Outlook]:
-    """How the interval would shrink with more labelled groups; empty if it is undefined.
+    """The interval as it would be with more labelled groups; empty if it is undefined.
 
     The width of an interval falls with the square root of the number of groups, so each side
     is divided by the root of the factor.
@@ -197,7 +197,7 @@ def interval_outlook(block: Agreement, factors: tuple[int, ...] = (1, 2, 4)) -> 
 
 
 def outlook_sentence(outlook: Sequence[Outlook]) -> str:
-    """What more labelled groups would do to the interval; empty if it is undefined."""
+    """A sentence on the interval with more labelled groups; empty if it is undefined."""
     if not outlook:
         return ""
     now, *later = outlook

@@ -11,6 +11,7 @@ from metricsmith.meta_evaluation.evaluation import WMT24, MetricResult, TaskResu
 from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy
 from metricsmith.report.blocks import (
     Block,
+    Box,
     Details,
     Document,
     Figure,
@@ -19,7 +20,6 @@ from metricsmith.report.blocks import (
     Markdown,
     Page,
     Paragraph,
-    Part,
     Section,
     Terms,
     TextTable,
@@ -28,7 +28,7 @@ from metricsmith.report.blocks import (
     header,
 )
 from metricsmith.report.files import write_document
-from metricsmith.report.formats import MISSING, count, interval, one_line, p_value, raw, statistic
+from metricsmith.report.formats import MISSING, count, interval, p_value, raw, single_line, statistic
 from metricsmith.report.markdown import escape
 from metricsmith.report.markup import isolated, joined
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
@@ -121,12 +121,12 @@ class MetaEvaluationDocument(Document[MetaEvaluation]):
     def page(self) -> Page:
         """The verdict, the table of all tasks, and a section for each task."""
         record = self.record
-        title, target = one_line(record.title), one_line(record.target)
+        title, target = single_line(record.title), single_line(record.target)
         verdict = meta_evaluation_verdict(record)
         averaged = ", and the average of spa and acc-t" if record.averages else ""
         all_tasks: list[Block] = [
             Paragraph(compared_metrics(record)),
-            Warnings([one_line(warning) for warning in record.warnings]),
+            Warnings([single_line(warning) for warning in record.warnings]),
             _page_table(f"Rank and value of each task{averaged}", *overview(record)),
         ]
         return Page(
@@ -134,13 +134,13 @@ class MetaEvaluationDocument(Document[MetaEvaluation]):
             skip="Skip to the tables",
             header=[
                 *header("metricsmith meta-evaluation", title, joined("for ", isolated(target))),
-                Verdict(verdict.tone, one_line(verdict.sentence)),
+                Verdict(verdict.tone, single_line(verdict.sentence)),
             ],
             main=[
                 Section("overview", "All tasks", all_tasks),
                 *(self._task_section(task, place) for place, task in enumerate(record.tasks, 1)),
                 Section("reading", "How to read this", [Terms.glossary(GLOSSARY)]),
-                *([Section("notes", "Notes", [Items(list(map(one_line, record.notes)))])] if record.notes else ()),
+                *([Section("notes", "Notes", [Items(list(map(single_line, record.notes)))])] if record.notes else ()),
             ],
         )
 
@@ -158,12 +158,12 @@ class MetaEvaluationDocument(Document[MetaEvaluation]):
         caution, (names, tests) = task_caution(self.record, task), p_value_table(task)
         better = "One-sided p-value that the metric of the row is better than that of the column"
         blocks: list[Block] = [
-            Part("pair", [Paragraph(MEANINGS.get(task.task, "")), Figure(plot, caption)]),
+            Box("pair", [Paragraph(MEANINGS.get(task.task, "")), Figure(plot, caption)]),
             _page_table(f"{task.task} in figures; the first cluster is shaded", head, rows, first),
             *([Paragraph(caution)] if caution else ()),
             *([Details("p-values of two metrics", [_page_table(better, names, tests)])] if tests else ()),
         ]
-        return Section(f"task-{place}", one_line(task.task), blocks)
+        return Section(f"task-{place}", single_line(task.task), blocks)
 
     def markdown(self) -> list[Block]:
         """The page's tables."""
@@ -217,8 +217,8 @@ def _figures(task: TaskResult) -> Figures:
 
 def _page_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], shaded: int = 0) -> TextTable:
     """A table for the page: names are isolated, hyphens of the head do not break, the first rows may be shaded."""
-    names = [one_line(name).replace("-", "\N{NON-BREAKING HYPHEN}") for name in head]
-    lines = [(isolated(one_line(name)), *cells) for name, *cells in rows]
+    names = [single_line(name).replace("-", "\N{NON-BREAKING HYPHEN}") for name in head]
+    lines = [(isolated(single_line(name)), *cells) for name, *cells in rows]
     return TextTable(names, lines, caption, label=caption, own=range(shaded))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from metricsmith.report.formats import statistic
 from metricsmith.report.markup import Markup, element
-from metricsmith.report.plots.svg import Axis, label, picture, tick_label, ticks
+from metricsmith.report.plots.svg import LinearAxis, picture, svg_text, tick_label, ticks
 
 __all__ = ["GapPoint", "gap_plot"]
 
@@ -45,8 +45,8 @@ def gap_plot(key: str, points: Sequence[GapPoint]) -> Markup:
         for number in (point.reward, point.reward - point.gap, point.reward - point.low, point.reward - point.high)
         if math.isfinite(number)
     ]
-    across = Axis(shown[0].at, max(shown[-1].at, shown[0].at + 1e-9), LEFT, RIGHT)
-    up = Axis(min(0.0, *heights) - 0.02, max(0.1, *heights) + 0.02, BOTTOM, TOP)
+    across = LinearAxis(shown[0].at, max(shown[-1].at, shown[0].at + 1e-9), LEFT, RIGHT)
+    up = LinearAxis(min(0.0, *heights) - 0.02, max(0.1, *heights) + 0.02, BOTTOM, TOP)
     words = "; ".join(
         f"{tick_label(point.at)}: reward {statistic(point.reward, 2, signed=True)}, "
         f"reference {statistic(point.reward - point.gap, 2, signed=True)}"
@@ -58,24 +58,24 @@ def gap_plot(key: str, points: Sequence[GapPoint]) -> Markup:
         key, BOTTOM + 40, "Change of reward and reference since the first step", words,
         _frame(across, up), _whiskers(across, up, shown), _line(reward, "main"), _line(reference, "down"),
         *_names(reward[-1][1], reference[-1][1]),
-        label((LEFT + RIGHT) / 2, BOTTOM + 34, "step", "muted", "middle"),
+        svg_text((LEFT + RIGHT) / 2, BOTTOM + 34, "step", "muted", "middle"),
     )  # fmt: skip
 
 
-def _frame(across: Axis, up: Axis) -> Markup:
+def _frame(across: LinearAxis, up: LinearAxis) -> Markup:
     marks = []
     for value in ticks(up.low, up.high, 5):
         y = up(value)
         marks.append(element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="zero" if value == 0 else "grid"))
-        marks.append(label(LEFT - 6, y + 4, statistic(value, 2, signed=True), "tick", "end"))
+        marks.append(svg_text(LEFT - 6, y + 4, statistic(value, 2, signed=True), "tick", "end"))
     marks += [
-        label(across(value), BOTTOM + 16, tick_label(value), "tick", "middle")
+        svg_text(across(value), BOTTOM + 16, tick_label(value), "tick", "middle")
         for value in ticks(across.low, across.high, 5)
     ]
     return element("g", *marks)
 
 
-def _whiskers(across: Axis, up: Axis, shown: Sequence[GapPoint]) -> Markup:
+def _whiskers(across: LinearAxis, up: LinearAxis, shown: Sequence[GapPoint]) -> Markup:
     lines = [
         element(
             "line", x1=across(point.at), x2=across(point.at), y1=up(point.reward - point.high),
@@ -97,6 +97,6 @@ def _names(reward: float, reference: float) -> tuple[Markup, Markup]:
     apart = max(0.0, 14 - abs(reward - reference)) / 2
     sign = -1 if reward <= reference else 1
     return (
-        label(RIGHT + 8, reward + 4 + sign * apart, "reward", "halo"),
-        label(RIGHT + 8, reference + 4 - sign * apart, "reference", "halo"),
+        svg_text(RIGHT + 8, reward + 4 + sign * apart, "reward", "halo"),
+        svg_text(RIGHT + 8, reference + 4 - sign * apart, "reference", "halo"),
     )

@@ -1,4 +1,4 @@
-"""What every plot is made of: escaped elements, a linear axis, tidy ticks.
+"""The parts of every plot: text, marks, a linear axis, round ticks.
 
 Plots are drawn 360 units wide, which a phone shows one to one. Colours come from the page's style
 sheet through class names, so that one drawing serves light, dark and print.
@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from metricsmith.report.formats import one_line, raw
+from metricsmith.report.formats import raw, single_line
 from metricsmith.report.markup import Markup, element
 
-__all__ = ["WIDTH", "Axis", "dot", "label", "picture", "tick_label", "ticks"]
+__all__ = ["WIDTH", "LinearAxis", "dot", "svg_text", "picture", "tick_label", "ticks"]
 
 WIDTH = 360.0
 
 
-def label(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Markup:
+def svg_text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Markup:
     """A line of text; `kind` is a class of the style sheet."""
     return element("text", text, x=x, y=y, class_=f"text {kind}".strip(), text_anchor=anchor)
 
@@ -41,8 +41,8 @@ def picture(key: str, height: float, title: str, description: str, *marks: str) 
     """
     return element(
         "svg",
-        element("title", one_line(title), id=f"{key}-title"),
-        element("desc", one_line(description), id=f"{key}-text"),
+        element("title", single_line(title), id=f"{key}-title"),
+        element("desc", single_line(description), id=f"{key}-text"),
         *marks,
         class_=f"plot plot-{key}",
         viewBox=f"0 0 {WIDTH:g} {height:g}",
@@ -52,7 +52,7 @@ def picture(key: str, height: float, title: str, description: str, *marks: str) 
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class LinearAxis:
     """Maps [low, high] linearly to [start, end]; ``low < high``."""
 
     low: float

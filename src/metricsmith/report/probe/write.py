@@ -10,6 +10,7 @@ from pathlib import Path
 from metricsmith.report.blocks import (
     Across,
     Block,
+    Box,
     Cell,
     Document,
     Figure,
@@ -18,7 +19,6 @@ from metricsmith.report.blocks import (
     Markdown,
     Page,
     Paragraph,
-    Part,
     Section,
     Terms,
     TextTable,
@@ -34,10 +34,10 @@ from metricsmith.report.formats import (
     duration,
     excerpt,
     interval,
-    one_line,
     p_value,
     percent,
     raw,
+    single_line,
     statistic,
 )
 from metricsmith.report.markdown import escape
@@ -117,16 +117,16 @@ class ProbeDocument(Document[ProbeRecord]):
     def page(self) -> Page:
         """The verdict, then `sections`, costs and notes."""
         record = self.record
-        target = one_line(record.task.target)
-        ceiling = [Paragraph(one_line(" ".join(ceiling_lines(record.raters, {}))))] if record.raters else []
-        notes = [Items([one_line(note) for note in record.notes])] if record.notes else []
+        target = single_line(record.task.target)
+        ceiling = [Paragraph(single_line(" ".join(ceiling_lines(record.raters, {}))))] if record.raters else []
+        notes = [Items([single_line(note) for note in record.notes])] if record.notes else []
         return Page(
-            title=f"Probe of the {one_line(record.title)}: {target}",
+            title=f"Probe of the {single_line(record.title)}: {target}",
             skip="Skip to the probe",
             header=[
                 *header(
                     "metricsmith probe",
-                    joined("Probe of ", isolated(one_line(record.title))),
+                    joined("Probe of ", isolated(single_line(record.title))),
                     joined("for ", isolated(target), f", {record.task.scale}") if record.task.target else "",
                     record.task.description,
                 ),
@@ -149,7 +149,7 @@ class ProbeDocument(Document[ProbeRecord]):
         blocks = [
             *above,
             Paragraph(f"{self._counted()} {probe_coverage(record)}"),
-            Warnings([one_line(warning) for warning in record.warnings]),
+            Warnings([single_line(warning) for warning in record.warnings]),
             Figure(self.plot(), caption),
             _subjects(record.subjects),
             Heading("Strategies"),
@@ -250,7 +250,7 @@ def _subjects(subjects: Sequence[Subject]) -> TextTable:
     """The table of metrics for the page; the metric that is probed is shaded."""
     rows = []
     for number, one in enumerate(subjects, 1):
-        said = [" ", remark(one_line(said))] if (said := subject_remark(one)) else []
+        said = [" ", remark(single_line(said))] if (said := subject_remark(one)) else []
         rows.append((joined(f"{number} ", named(one.label), *said), *subject_cells(one)))
     caption, label = "Sensitivity and stability of each metric", "Sensitivity and stability in figures"
     return TextTable(("Metric", *COLUMNS), rows, caption, label, own=(0,), bold=1)
@@ -264,7 +264,7 @@ def _strategies(strategies: Sequence[Strategy]) -> TextTable:
         lines = [line for line in strategies if line.effect == effect]
         for line in lines:
             kinds = (line.strength, line.dimension, "generated" if line.origin == "generated" else "")
-            about = f"{one_line(', '.join(filter(None, kinds)))}. {excerpt(line.summary, 160)}"
+            about = f"{single_line(', '.join(filter(None, kinds)))}. {excerpt(line.summary, 160)}"
             rows.append((joined(named(line.name), " ", remark(about)), *strategy_cells(line)))
         rows += [] if lines else [Across("none", group=False)]
     caption = "How the metric that is probed answers to each way of changing outputs"
@@ -301,7 +301,7 @@ def _surprises(surprises: Sequence[Surprise]) -> list[Block]:
         moved = remark(f"{one.strength}, {effect}: from {raw(one.before)} to {raw(one.after)}")
         sides = [Paragraph(side, "kept", own_direction=True) for side in marked_changes(one.original, one.changed)]
         title = Heading(joined(isolated(excerpt(one.row, 80)), ", ", named(one.strategy), " ", moved), level=4)
-        blocks.append(Part("surprise", [title, Part("sides", sides)], "article"))
+        blocks.append(Box("surprise", [title, Box("sides", sides)], "article"))
     return blocks
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from metricsmith.mqm import SEVERITIES, SharedError, severity_name
 from metricsmith.report.blocks import (
     Block,
+    Box,
     Details,
     Document,
     Heading,
@@ -20,7 +21,6 @@ from metricsmith.report.blocks import (
     Markdown,
     Page,
     Paragraph,
-    Part,
     Section,
     Terms,
     TextTable,
@@ -28,7 +28,7 @@ from metricsmith.report.blocks import (
     header,
 )
 from metricsmith.report.files import write_document
-from metricsmith.report.formats import MISSING, count, duration, excerpt, money, one_line, points
+from metricsmith.report.formats import MISSING, count, duration, excerpt, money, points, single_line
 from metricsmith.report.markdown import escape
 from metricsmith.report.markup import Markup, element, isolated, joined, named, remark
 from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
@@ -105,7 +105,7 @@ class TranslationDocument(Document[TranslationRecord]):
     def page(self) -> Page:
         """Means of systems and documents, then segments beside their sources with the errors marked."""
         record = self.record
-        title, languages = one_line(record.title), one_line(record.languages)
+        title, languages = single_line(record.title), single_line(record.languages)
         systems = [(named(line.system), *_mean_cells(line)) for line in record.systems]
         means: list[Block] = [
             TextTable(
@@ -115,7 +115,7 @@ class TranslationDocument(Document[TranslationRecord]):
         ]  # fmt: skip
         if len(record.documents) > len(record.systems):
             rows = [
-                (joined(named(line.document), " ", remark(one_line(line.system))), *_mean_cells(line))
+                (joined(named(line.document), " ", remark(single_line(line.system))), *_mean_cells(line))
                 for line in record.documents
             ]
             caption, label = "Mean MQM score of each document", "Mean scores of documents"
@@ -127,7 +127,7 @@ class TranslationDocument(Document[TranslationRecord]):
             element("mark", "minor", class_="minor"), " errors that at least half of the runs found.",
             f" {left}" if left else "",
         )  # fmt: skip
-        notes = [Items(list(map(one_line, record.notes)), "small")] if record.notes else []
+        notes = [Items(list(map(single_line, record.notes)), "small")] if record.notes else []
         reading: list[Block] = [Paragraph(record.method, "small"), Paragraph(self._cost(), "small"), *notes]
         return Page(
             title=f"MQM of {title}, {languages}",
@@ -135,7 +135,7 @@ class TranslationDocument(Document[TranslationRecord]):
             header=[
                 *header("metricsmith mqm", joined("MQM of ", isolated(title)), languages),
                 Paragraph(self._counted()),
-                Warnings(list(map(one_line, record.warnings))),
+                Warnings(list(map(single_line, record.warnings))),
             ],
             main=[
                 Section("means", "Systems and documents", means),
@@ -244,12 +244,12 @@ def _segment(line: SegmentScore) -> Block:
         ),
     ]
     errors = [
-        joined(element("span", severity, class_=f"severity {severity}"), f" {one_line(what)} ", remark(found))
+        joined(element("span", severity, class_=f"severity {severity}"), f" {single_line(what)} ", remark(found))
         for _, severity, what, found in _error_lines(line)
     ]
     listed = [Items(errors, "errors", numbered=True)] if errors else []
-    basis = Paragraph(one_line(score_basis(line)), "sub")
-    return Part("segment", [Heading(joined(title, " ", score)), Part("sides", sides), *listed, basis], "article")
+    basis = Paragraph(single_line(score_basis(line)), "sub")
+    return Box("segment", [Heading(joined(title, " ", score)), Box("sides", sides), *listed, basis], "article")
 
 
 def _marked(text: str, errors: Sequence[SharedError], side: str) -> Markup:
