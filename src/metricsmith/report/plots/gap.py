@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from metricsmith.report.formats import statistic
 from metricsmith.report.markup import Markup, element
-from metricsmith.report.plots.svg import LinearAxis, picture, svg_text, tick_label, ticks
+from metricsmith.report.plots.svg import LinearAxis, connected, level_frame, picture, svg_text, tick_label, ticks
 
 __all__ = ["GapPoint", "gap_plot"]
 
@@ -56,23 +56,13 @@ def gap_plot(key: str, points: Sequence[GapPoint]) -> Markup:
     reference = [(across(point.at), up(point.reward - point.gap)) for point in shown]
     return picture(
         key, BOTTOM + 40, "Change of reward and reference since the first step", words,
-        _frame(across, up), _whiskers(across, up, shown), _line(reward, "main"), _line(reference, "down"),
+        level_frame(
+            across, up, {value: statistic(value, 2, signed=True) for value in ticks(up.low, up.high, 5)}, about=5
+        ),
+        _whiskers(across, up, shown), connected(reward, 3.5, "main"), connected(reference, 3.5, "down"),
         *_names(reward[-1][1], reference[-1][1]),
         svg_text((LEFT + RIGHT) / 2, BOTTOM + 34, "step", "muted", "middle"),
     )  # fmt: skip
-
-
-def _frame(across: LinearAxis, up: LinearAxis) -> Markup:
-    marks = []
-    for value in ticks(up.low, up.high, 5):
-        y = up(value)
-        marks.append(element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="zero" if value == 0 else "grid"))
-        marks.append(svg_text(LEFT - 6, y + 4, statistic(value, 2, signed=True), "tick", "end"))
-    marks += [
-        svg_text(across(value), BOTTOM + 16, tick_label(value), "tick", "middle")
-        for value in ticks(across.low, across.high, 5)
-    ]
-    return element("g", *marks)
 
 
 def _whiskers(across: LinearAxis, up: LinearAxis, shown: Sequence[GapPoint]) -> Markup:
@@ -85,11 +75,6 @@ def _whiskers(across: LinearAxis, up: LinearAxis, shown: Sequence[GapPoint]) -> 
         if math.isfinite(point.low) and math.isfinite(point.high)
     ]  # fmt: skip
     return element("g", *lines)
-
-
-def _line(places: Sequence[tuple[float, float]], kind: str) -> Markup:
-    line = element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_=f"curve {kind}")
-    return element("g", line, *(element("circle", cx=x, cy=y, r=3.5, class_=f"dot {kind}") for x, y in places))
 
 
 def _names(reward: float, reference: float) -> tuple[Markup, Markup]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from metricsmith.report.formats import interval, statistic
 from metricsmith.report.markup import Markup, element
-from metricsmith.report.plots.svg import LinearAxis, picture, svg_text, tick_label, ticks
+from metricsmith.report.plots.svg import LinearAxis, connected, level_frame, picture, svg_text, tick_label, ticks
 from metricsmith.report.record import LearningPoint
 
 __all__ = ["learning_plot"]
@@ -39,22 +39,13 @@ def learning_plot(key: str, curve: Sequence[LearningPoint]) -> Markup:
     )
     return picture(
         key, BOTTOM + 40, "Held-out agreement by number of training rows", words,
-        _frame(across, up), _band(across, up, shown), _curve(across, up, shown),
+        level_frame(
+            across, up, {value: tick_label(value, leading_zero=False) for value in ticks(up.low, up.high, 4)}, about=6
+        ),
+        _band(across, up, shown),
+        connected([(across(point.rows), up(point.kendall_tau_b)) for point in shown], 4.5),
         svg_text((LEFT + RIGHT) / 2, BOTTOM + 34, "rated rows used for fitting", "muted", "middle"),
     )  # fmt: skip
-
-
-def _frame(across: LinearAxis, up: LinearAxis) -> Markup:
-    marks = []
-    for value in ticks(up.low, up.high, 4):
-        y = up(value)
-        marks.append(element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="zero" if value == 0 else "grid"))
-        marks.append(svg_text(LEFT - 6, y + 4, tick_label(value, leading_zero=False), "tick", "end"))
-    marks += [
-        svg_text(across(value), BOTTOM + 16, tick_label(value), "tick", "middle")
-        for value in ticks(across.low, across.high, 6)
-    ]
-    return element("g", *marks)
 
 
 def _band(across: LinearAxis, up: LinearAxis, shown: Sequence[LearningPoint]) -> Markup:
@@ -69,9 +60,3 @@ def _band(across: LinearAxis, up: LinearAxis, shown: Sequence[LearningPoint]) ->
         for point in bounded
     ]  # fmt: skip
     return element("g", element("polygon", points=" ".join(upper + lower), class_="band"), *whiskers)
-
-
-def _curve(across: LinearAxis, up: LinearAxis, shown: Sequence[LearningPoint]) -> Markup:
-    places = [(across(point.rows), up(point.kendall_tau_b)) for point in shown]
-    line = element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_="curve")
-    return element("g", line, *(element("circle", cx=x, cy=y, r=4.5, class_="dot main") for x, y in places))

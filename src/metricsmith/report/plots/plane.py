@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metricsmith.report.markup import Markup, element
-from metricsmith.report.plots.svg import LinearAxis, dot, picture, svg_text, tick_label, ticks
+from metricsmith.report.plots.svg import LinearAxis, axis_names, dot, picture, svg_text, tick_label, ticks
 
 __all__ = ["Mark", "plane"]
 
@@ -49,11 +49,19 @@ def plane(key: str, marks: Sequence[Mark]) -> Markup:
     description = "Stability across, sensitivity upwards; the upper right corner is best. " + "; ".join(
         f"{mark.number}: {mark.name}, {mark.stability:.2f} and {mark.sensitivity:.2f}" for mark in drawn
     )
+    dots = [
+        element(
+            "g",
+            element("title", f"{mark.number}: {mark.name}"),
+            dot(across(mark.stability), up(mark.sensitivity), _kind(mark)),
+        )
+        for mark in sorted(drawn, key=lambda mark: mark.kind == "metric")
+    ]
     return picture(
         key, BOTTOM + 38, "Sensitivity against stability", description,
         _frame(across, up),
         element("g", *(_whiskers(across, up, mark) for mark in drawn)),
-        element("g", *(_dot(across, up, mark) for mark in sorted(drawn, key=lambda mark: mark.kind == "metric"))),
+        element("g", *dots),
         element("g", *_numbers(across, up, drawn)),
     )  # fmt: skip
 
@@ -72,16 +80,8 @@ def _frame(across: LinearAxis, up: LinearAxis) -> Markup:
             element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"),
             svg_text(LEFT - 6, y + 4, tick_label(value), "tick", "end"),
         ]
-    middle = (TOP + BOTTOM) / 2
-    marks += [
-        element("line", x1=LEFT, x2=RIGHT, y1=up(CHANCE), y2=up(CHANCE), class_="identity"),
-        svg_text((LEFT + RIGHT) / 2, BOTTOM + 34, "stability", "muted", "middle"),
-        element(
-            "text", "sensitivity", class_="text muted", text_anchor="middle",
-            transform=f"translate(10 {middle:g}) rotate(-90)",
-        ),
-    ]  # fmt: skip
-    return element("g", *marks)
+    chance = element("line", x1=LEFT, x2=RIGHT, y1=up(CHANCE), y2=up(CHANCE), class_="identity")
+    return element("g", *marks, chance, *axis_names(across, up, ("stability", "sensitivity")))
 
 
 def _kind(mark: Mark) -> str:
@@ -96,11 +96,6 @@ def _whiskers(across: LinearAxis, up: LinearAxis, mark: Mark) -> Markup:
     if all(map(math.isfinite, mark.sensitive)):
         lines.append(element("line", x1=x, x2=x, y1=up(mark.sensitive[0]), y2=up(mark.sensitive[1]), class_=kind))
     return element("g", *lines)
-
-
-def _dot(across: LinearAxis, up: LinearAxis, mark: Mark) -> Markup:
-    note = element("title", f"{mark.number}: {mark.name}")
-    return element("g", note, dot(across(mark.stability), up(mark.sensitivity), _kind(mark)))
 
 
 def _numbers(across: LinearAxis, up: LinearAxis, marks: Sequence[Mark]) -> list[Markup]:

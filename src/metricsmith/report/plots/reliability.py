@@ -13,7 +13,7 @@ from metricsmith.errors import DataError
 from metricsmith.records import Scale
 from metricsmith.report.formats import count, points
 from metricsmith.report.markup import Markup, element
-from metricsmith.report.plots.svg import LinearAxis, dot, picture, svg_text, tick_label, ticks
+from metricsmith.report.plots.svg import LinearAxis, dot, picture, square_frame, svg_text, ticks
 from metricsmith.stats.resampling import Groups, group_mean_interval
 from metricsmith.stats.resampling.draws import complete
 
@@ -150,7 +150,12 @@ def reliability_plot(key: str, parts: Sequence[Bin], scale: Scale) -> Markup:
     counts, lines = _counts(across, parts)
     return picture(
         key, BOTTOM + 40 + LINE * lines, "Mean rating by prediction", words,
-        _frame(across, up, LINE * lines),
+        square_frame(
+            across, up, ticks(low, high, 5), ("mean prediction", "mean rating"),
+            element("line", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP, class_="identity"),
+            svg_text(0, BOTTOM + LINE - 2, "rows", "muted"),
+            below=LINE * lines,
+        ),
         *(_mark(across, up, part, scale) for part in parts),
         counts,
     )  # fmt: skip
@@ -173,28 +178,6 @@ def _counts(across: LinearAxis, parts: Sequence[Bin]) -> tuple[Markup, int]:
         taken[line : line + 1] = [x + half]
         marks.append(svg_text(x, BOTTOM + LINE * (line + 1) - 2, text, "tick", "middle"))
     return element("g", *marks), len(taken)
-
-
-def _frame(across: LinearAxis, up: LinearAxis, gap: float) -> Markup:
-    marks = []
-    for value in ticks(across.low, across.high, 5):
-        x, y = across(value), up(value)
-        marks += [
-            element("line", x1=x, x2=x, y1=TOP, y2=BOTTOM, class_="grid"),
-            element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"),
-            svg_text(x, BOTTOM + gap + 16, tick_label(value), "tick", "middle"),
-            svg_text(LEFT - 6, y + 4, tick_label(value), "tick", "end"),
-        ]
-    marks += [
-        element("line", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP, class_="identity"),
-        svg_text(0, BOTTOM + LINE - 2, "rows", "muted"),
-        svg_text((LEFT + RIGHT) / 2, BOTTOM + gap + 34, "mean prediction", "muted", "middle"),
-        element(
-            "text", "mean rating", class_="text muted", text_anchor="middle",
-            transform=f"translate(10 {(TOP + BOTTOM) / 2:g}) rotate(-90)",
-        ),
-    ]  # fmt: skip
-    return element("g", *marks)
 
 
 def _mark(across: LinearAxis, up: LinearAxis, part: Bin, scale: Scale) -> Markup:

@@ -11,7 +11,7 @@ import numpy as np
 from metricsmith.records import Scale
 from metricsmith.report.formats import fit_columns, points
 from metricsmith.report.markup import Markup, element
-from metricsmith.report.plots.svg import LinearAxis, picture, svg_text, tick_label, ticks
+from metricsmith.report.plots.svg import LinearAxis, picture, square_frame, tick_label, ticks
 
 __all__ = ["MOST_POINTS", "Point", "beyond", "scatter", "thin"]
 
@@ -74,32 +74,15 @@ def scatter(key: str, drawn: Sequence[Point], scale: Scale) -> Markup:
     )
     return picture(
         key, BOTTOM + 40, "Prediction against rating", description,
-        _frame(across, up, scale),
+        square_frame(
+            across, up, ticks(scale.low, scale.high, 5), ("raters' rating", "prediction"),
+            element(
+                "line", x1=across(scale.low), y1=up(scale.low), x2=across(scale.high), y2=up(scale.high),
+                class_="identity",
+            ),
+        ),
         element("g", *(_mark(across, up, point, scale) for point in ordered)),
     )  # fmt: skip
-
-
-def _frame(across: LinearAxis, up: LinearAxis, scale: Scale) -> Markup:
-    marks = []
-    for value in ticks(scale.low, scale.high, 5):
-        x, y = across(value), up(value)
-        marks += [
-            element("line", x1=x, x2=x, y1=TOP, y2=BOTTOM, class_="grid"),
-            element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"),
-            svg_text(x, BOTTOM + 16, tick_label(value), "tick", "middle"),
-            svg_text(LEFT - 6, y + 4, tick_label(value), "tick", "end"),
-        ]
-    ends = {"x1": across(scale.low), "y1": up(scale.low), "x2": across(scale.high), "y2": up(scale.high)}
-    middle = (TOP + BOTTOM) / 2
-    marks += [
-        element("line", **ends, class_="identity"),
-        svg_text((LEFT + RIGHT) / 2, BOTTOM + 34, "raters' rating", "muted", "middle"),
-        element(
-            "text", "prediction", class_="text muted", text_anchor="middle",
-            transform=f"translate(10 {middle:g}) rotate(-90)",
-        ),
-    ]  # fmt: skip
-    return element("g", *marks)
 
 
 def _mark(across: LinearAxis, up: LinearAxis, point: Point, scale: Scale) -> Markup:

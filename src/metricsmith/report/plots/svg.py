@@ -7,12 +7,16 @@ sheet through class names, so that one drawing serves light, dark and print.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from metricsmith.report.formats import raw, single_line
 from metricsmith.report.markup import Markup, element
 
-__all__ = ["WIDTH", "LinearAxis", "dot", "svg_text", "picture", "tick_label", "ticks"]
+__all__ = [
+    "WIDTH", "LinearAxis", "axis_names", "connected", "dot", "level_frame", "picture", "square_frame", "svg_text",
+    "tick_label", "ticks",
+]  # fmt: skip
 
 WIDTH = 360.0
 
@@ -81,3 +85,66 @@ def tick_label(value: float, *, leading_zero: bool = True) -> str:
     """A tick's number, without the zero before the point if so asked."""
     text = raw(value)
     return text if leading_zero else text.replace("0.", ".", 1)
+
+
+def level_frame(across: LinearAxis, up: LinearAxis, numbers: Mapping[float, str], about: int) -> Markup:
+    """Level lines at the heights `numbers`, each with its text on the left, and about `about` ticks below."""
+    marks = []
+    for value, text in numbers.items():
+        y = up(value)
+        kind = "zero" if value == 0 else "grid"
+        marks.append(element("line", x1=across.start, x2=across.end, y1=y, y2=y, class_=kind))
+        marks.append(svg_text(across.start - 6, y + 4, text, "tick", "end"))
+    below = ticks(across.low, across.high, about)
+    marks += [svg_text(across(value), up.start + 16, tick_label(value), "tick", "middle") for value in below]
+    return element("g", *marks)
+
+
+def square_frame(
+    across: LinearAxis,
+    up: LinearAxis,
+    values: Sequence[float],
+    names: tuple[str, str],
+    *others: str,
+    below: float = 0.0,
+) -> Markup:
+    """A grid for two axes on one scale, other marks, and the names of both axes.
+
+    Parameters
+    ----------
+    across, up : LinearAxis
+    values : sequence of float
+        The places of the lines, on both axes.
+    names : tuple of str
+        Of the axis below and of the one on the left.
+    others : str
+        Marks above the grid.
+    below : float
+        Room between the grid and the numbers below it.
+    """
+    marks = []
+    for value in values:
+        x, y = across(value), up(value)
+        marks += [
+            element("line", x1=x, x2=x, y1=up.end, y2=up.start, class_="grid"),
+            element("line", x1=across.start, x2=across.end, y1=y, y2=y, class_="grid"),
+            svg_text(x, up.start + below + 16, tick_label(value), "tick", "middle"),
+            svg_text(across.start - 6, y + 4, tick_label(value), "tick", "end"),
+        ]
+    return element("g", *marks, *others, *axis_names(across, up, names, below))
+
+
+def axis_names(across: LinearAxis, up: LinearAxis, names: tuple[str, str], below: float = 0.0) -> tuple[Markup, Markup]:
+    """The name of the axis below, and of the one on the left, turned upwards."""
+    turned = f"translate(10 {(up.start + up.end) / 2:g}) rotate(-90)"
+    return (
+        svg_text((across.start + across.end) / 2, up.start + below + 34, names[0], "muted", "middle"),
+        element("text", names[1], class_="text muted", text_anchor="middle", transform=turned),
+    )
+
+
+def connected(places: Sequence[tuple[float, float]], radius: float, kind: str = "") -> Markup:
+    """A line through places with a disc on each; `kind` is a class of the style sheet, ``main`` if not given."""
+    line = element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_=f"curve {kind}".strip())
+    discs = (element("circle", cx=x, cy=y, r=radius, class_=f"dot {kind or 'main'}") for x, y in places)
+    return element("g", line, *discs)
