@@ -228,6 +228,10 @@ class SignedRecord(Protocol):
     def signature(self) -> str:
         """The line that makes every number reproducible."""
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences that must not be overlooked."""
+
     def as_dict(self) -> dict[str, Any]:
         """The content of the JSON file."""
 
@@ -259,3 +263,12 @@ class Document(ABC, Generic[RecordType]):
     @abstractmethod
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
         """Lines and tables for the terminal; `folder` is where the files were written, if they were."""
+
+    def ending(self, folder: Path | None, called: str = "report", notes: Sequence[str] = ()) -> list[str]:
+        """The last lines for the terminal: warnings, notes, the place of the page, if it was written, the signature."""
+        return [
+            *(f"warning: {warning}" for warning in self.record.warnings),
+            *(f"note: {note}" for note in notes),
+            *([f"{called}: {folder / f'{self.stem}.html'}"] if folder is not None else ()),
+            self.record.signature,
+        ]

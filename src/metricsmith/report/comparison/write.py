@@ -190,9 +190,7 @@ class ComparisonDocument(Document[Comparison]):
             comparison_verdict(record).sentence,
             *self._ceiling(),
             *cost_lines(record),
-            *(f"warning: {warning}" for warning in record.warnings),
-            *([f"comparison: {folder / 'compare.html'}"] if folder is not None else ()),
-            record.signature,
+            *self.ending(folder, "comparison"),
         ]
 
     def _compared(self) -> str:

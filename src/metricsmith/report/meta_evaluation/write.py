@@ -197,10 +197,7 @@ class MetaEvaluationDocument(Document[MetaEvaluation]):
             *lines,
             "",
             meta_evaluation_verdict(record).sentence,
-            *(f"warning: {warning}" for warning in record.warnings),
-            *(f"note: {note}" for note in record.notes),
-            *([f"report: {folder / 'meta_evaluation.html'}"] if folder is not None else ()),
-            record.signature,
+            *self.ending(folder, notes=record.notes),
         ]
 
 

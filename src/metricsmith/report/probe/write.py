@@ -227,10 +227,7 @@ class ProbeDocument(Document[ProbeRecord]):
             *filter(None, [probe_coverage(record)]),
             *ceiling_lines(record.raters, {}),
             probe_cost(record),
-            *(f"warning: {warning}" for warning in record.warnings),
-            *(f"note: {note}" for note in record.notes),
-            *([f"probe: {folder / 'probe.html'}"] if folder is not None else ()),
-            record.signature,
+            *self.ending(folder, "probe", record.notes),
         ]
 
     def _counted(self) -> str:

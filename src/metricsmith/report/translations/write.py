@@ -186,10 +186,7 @@ class TranslationDocument(Document[TranslationRecord]):
         return [
             *lines,
             self._cost(),
-            *(f"warning: {warning}" for warning in record.warnings),
-            *(f"note: {note}" for note in record.notes),
-            *([f"report: {folder / 'mqm.html'}"] if folder is not None else ()),
-            record.signature,
+            *self.ending(folder, notes=record.notes),
         ]
 
     def segments(self) -> tuple[Sequence[SegmentScore], str]:
