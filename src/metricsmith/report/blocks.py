@@ -213,7 +213,7 @@ def header(eyebrow: str, title: str, target: str = "", description: str = "") ->
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: its title, its header, its sections, and the words of the link that skips the header (empty: no link)."""
+    """A page: its title, its header, its sections, and the text of the link that skips the header (empty: no link)."""
 
     title: str
     header: Sequence[Block]

@@ -66,17 +66,17 @@ def gap_verdict(gaps: Sequence[Gap]) -> str:
     if len(known) < 2:
         return "Nothing to compare yet: two steps with a reference are needed."
     last = known[-1]
-    said = (
+    text = (
         f"By step {raw(last.at)} the reward changed by {statistic(last.reward_change, 2, signed=True)} and the "
         f"reference by {statistic(last.reward_change - last.gap, 2, signed=True)}: a gap of "
         f"{statistic(last.gap, 2, signed=True)} ({interval(last.low, last.high, 2)})."
     )
     over = next((gap for gap in known if gap.over_optimised), None)
     if over is None:
-        return f"{said} At no step does the interval of the gap lie above 0."
+        return f"{text} At no step does the interval of the gap lie above 0."
     best = max(known, key=lambda gap: gap.reference)
     return (
-        f"{said} From step {raw(over.at)} on the reward rises beyond what the reference bears out; the reference "
+        f"{text} From step {raw(over.at)} on the reward rises beyond what the reference bears out; the reference "
         f"is highest at step {raw(best.at)}."
     )
 

@@ -1,4 +1,4 @@
-"""Agreement on rows of new systems, and inside systems: the record and the words that every report shows."""
+"""Agreement on rows of new systems, and inside systems: the record and the sentences that every report shows."""
 
 from __future__ import annotations
 

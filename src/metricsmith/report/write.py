@@ -277,8 +277,8 @@ class RunDocument(Document[RunRecord]):
         ]
         if not prospects and not curve:
             return []
-        said = [Markdown(outlook_sentence(prospects))] if prospects else []
-        return [Heading("What more labels would buy", level=2), *said, Items(curve)]
+        text = [Markdown(outlook_sentence(prospects))] if prospects else []
+        return [Heading("What more labels would buy", level=2), *text, Items(curve)]
 
     def _markdown_disagreements(self) -> list[Block]:
         width = self.record.task.scale.width

@@ -27,12 +27,12 @@ def disagreement_section(record: RunRecord) -> Section:
         return Section("disagreements", title, [Paragraph("There is no rated row on which they differ.")])
     mark = [element("span", "synthetic data", class_="tag synthetic"), " "] if record.synthetic else []
     which = "held-out rows first" if record.tested else "training rows"
-    said = (
+    text = (
         f"The {count(len(cases), 'row')} with the widest gap, {which}. Read them before you trust the metric: they "
         "show what it cannot see, and at times where a rating is at fault."
     )
     articles = [Box("", [Box("", _case(case, record.task.scale.width), "article")], "li") for case in cases]
-    return Section("disagreements", title, [Paragraph(joined(*mark, said)), Box("cases", articles, "ol")])
+    return Section("disagreements", title, [Paragraph(joined(*mark, text)), Box("cases", articles, "ol")])
 
 
 def _case(case: Disagreement, width: float) -> list[Block]:

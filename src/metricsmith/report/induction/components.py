@@ -74,7 +74,7 @@ def suppressors(components: Sequence[Weighted], rows: int) -> str:
     components : sequence
     rows : int
         The training rows. A tau-b within two standard errors of 0, as unrelated rankings of so many rows have them,
-        may have either sign by chance, which is said.
+        may have either sign by chance, which the sentence notes.
     """
     found = [item for item in components if item.weight * item.tau_train < 0]
     if not found or rows < 2:

@@ -90,8 +90,8 @@ def reliability_sentence(parts: Sequence[Bin], scale: Scale) -> str:
     if not off:
         return f"{place}: these rows show no place where the metric is too generous or too strict."
     better = 1 if scale.higher_is_better else -1
-    words = {better: "too generous", -better: "too strict"}
-    places = "; ".join(f"{words[part.side]} {_place(part, scale)}" for part in off)
+    names = {better: "too generous", -better: "too strict"}
+    places = "; ".join(f"{names[part.side]} {_place(part, scale)}" for part in off)
     return f"{place}; the metric is {places}. One bin in twenty lies outside by chance alone."
 
 

@@ -63,8 +63,8 @@ from metricsmith.report.rivals import comparison
 from metricsmith.report.systems import systems_lines, systems_plot
 
 __all__ = [
-    "agreement_section", "component_section", "cost_section",
-    "figure", "note_section", "outlook_section", "scatter_section", "usage_example",
+    "GLOSSARY", "agreement_cells", "agreement_section", "component_section", "cost_section", "figure", "note_section",
+    "outlook_section", "scatter_section", "usage_example",
 ]  # fmt: skip
 
 GLOSSARY = (
@@ -280,14 +280,14 @@ def outlook_section(record: RunRecord) -> Section:
     """The interval with more labelled groups, and the learning curve."""
     prospects = interval_outlook(record.headline) if record.tested else []
     if prospects:
-        said = outlook_sentence(prospects)
+        text = outlook_sentence(prospects)
     elif not record.tested:
-        said = (
+        text = (
             "Nothing was held out, so there is no interval for unseen outputs yet. The first labels to add are test "
             "rows: whole groups that the fit never sees."
         )
     else:
-        said = "These rows are too few for an interval, so there is nothing to extrapolate from yet."
+        text = "These rows are too few for an interval, so there is nothing to extrapolate from yet."
     estimates = [
         Estimate(
             f"{count(item.groups, 'group')} ({'now' if item.factor == 1 else f'{item.factor} times as many'})",
@@ -303,7 +303,7 @@ def outlook_section(record: RunRecord) -> Section:
     )
     curve = learning_plot("learning", record.learning)
     pair = Box("pair", [figure(record, plot, more), figure(record, curve, fewer)])
-    return Section("outlook", "What more labels would buy", [Paragraph(said), pair])
+    return Section("outlook", "What more labels would buy", [Paragraph(text), pair])
 
 
 def cost_section(record: RunRecord) -> Section:

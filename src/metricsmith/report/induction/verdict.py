@@ -90,11 +90,11 @@ def few_groups(blocks: Iterable[Agreement]) -> list[str]:
         if covered is not None and math.isfinite(block.ci_low):
             # Rounded down: it is what the simulations had at least.
             known = math.isfinite(covered)
-            said = f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
-            counts.setdefault(said, set()).add(block.groups)
+            text = f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
+            counts.setdefault(text, set()).add(block.groups)
     return [
-        f"Intervals on so few groups ({' and '.join(map(count, sorted(found)))}) {said} in simulations."
-        for said, found in counts.items()
+        f"Intervals on so few groups ({' and '.join(map(count, sorted(found)))}) {text} in simulations."
+        for text, found in counts.items()
     ]
 
 

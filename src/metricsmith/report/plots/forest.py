@@ -28,8 +28,8 @@ class Estimate:
     chance: float = math.nan
 
     @property
-    def words(self) -> str:
-        """The line in words, for the plot's description."""
+    def description(self) -> str:
+        """The line as text, for those who do not see the plot."""
         return f"{self.name}: {statistic(self.value, 2)} ({interval(self.low, self.high, 2)})"
 
 
@@ -74,7 +74,7 @@ def forest(
     marks = [_grid(axis, bottom)]
     marks += [_line(axis, estimate, ROW * index) for index, estimate in enumerate(estimates)]
     marks += _landmarks(axis, bottom + 34) if to_one else [svg_text(WIDTH / 2, bottom + 36, measure, "muted", "middle")]
-    return picture(key, bottom + 42, title, "; ".join(estimate.words for estimate in estimates), *marks)
+    return picture(key, bottom + 42, title, "; ".join(estimate.description for estimate in estimates), *marks)
 
 
 def _grid(axis: LinearAxis, bottom: float) -> Markup:

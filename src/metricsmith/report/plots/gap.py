@@ -47,7 +47,7 @@ def gap_plot(key: str, points: Sequence[GapPoint]) -> Markup:
     ]
     across = LinearAxis(shown[0].at, max(shown[-1].at, shown[0].at + 1e-9), LEFT, RIGHT)
     up = LinearAxis(min(0.0, *heights) - 0.02, max(0.1, *heights) + 0.02, BOTTOM, TOP)
-    words = "; ".join(
+    description = "; ".join(
         f"{tick_label(point.at)}: reward {statistic(point.reward, 2, signed=True)}, "
         f"reference {statistic(point.reward - point.gap, 2, signed=True)}"
         for point in shown
@@ -55,7 +55,7 @@ def gap_plot(key: str, points: Sequence[GapPoint]) -> Markup:
     reward = [(across(point.at), up(point.reward)) for point in shown]
     reference = [(across(point.at), up(point.reward - point.gap)) for point in shown]
     return picture(
-        key, BOTTOM + 40, "Change of reward and reference since the first step", words,
+        key, BOTTOM + 40, "Change of reward and reference since the first step", description,
         level_frame(
             across, up, {value: statistic(value, 2, signed=True) for value in ticks(up.low, up.high, 5)}, about=5
         ),

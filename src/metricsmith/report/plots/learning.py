@@ -33,12 +33,12 @@ def learning_plot(key: str, curve: Sequence[LearningPoint]) -> Markup:
     ]
     across = LinearAxis(0.0, shown[-1].rows * 1.04 or 1.0, LEFT, RIGHT)
     up = LinearAxis(max(-1.0, min(0.0, *numbers) - 0.03), min(1.0, max(0.2, *numbers) + 0.05), BOTTOM, TOP)
-    words = "; ".join(
+    description = "; ".join(
         f"{point.rows} rows: {statistic(point.kendall_tau_b, 2)} ({interval(point.low, point.high, 2)})"
         for point in shown
     )
     return picture(
-        key, BOTTOM + 40, "Held-out agreement by number of training rows", words,
+        key, BOTTOM + 40, "Held-out agreement by number of training rows", description,
         level_frame(
             across, up, {value: tick_label(value, leading_zero=False) for value in ticks(up.low, up.high, 4)}, about=6
         ),

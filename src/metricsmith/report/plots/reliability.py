@@ -142,14 +142,14 @@ def reliability_plot(key: str, parts: Sequence[Bin], scale: Scale) -> Markup:
     edge = 0.04 * max(max(numbers) - min(numbers), 0.25 * scale.width)
     low, high = min(numbers) - edge, max(numbers) + edge
     across, up = LinearAxis(low, high, LEFT, RIGHT), LinearAxis(low, high, BOTTOM, TOP)
-    words = "; ".join(
+    description = "; ".join(
         f"{count(part.n, 'row')} predicted {points(part.prediction, scale.width)}, rated "
         f"{points(part.rating, scale.width)} ({_interval(part, scale)})"
         for part in parts
     )
     counts, lines = _counts(across, parts)
     return picture(
-        key, BOTTOM + 40 + LINE * lines, "Mean rating by prediction", words,
+        key, BOTTOM + 40 + LINE * lines, "Mean rating by prediction", description,
         square_frame(
             across, up, ticks(low, high, 5), ("mean prediction", "mean rating"),
             element("line", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP, class_="identity"),

@@ -188,7 +188,7 @@ class ProbeDocument(Document[ProbeRecord]):
         """The findings for Markdown, their parts under headings of `level`."""
         record = self.record
         subjects = [
-            (f"{one.label} ({said})" if (said := subject_remark(one)) else one.label, *subject_cells(one))
+            (f"{one.label} ({text})" if (text := subject_remark(one)) else one.label, *subject_cells(one))
             for one in record.subjects
         ]
         blocks: list[Block] = [
@@ -247,8 +247,8 @@ def _subjects(subjects: Sequence[Subject]) -> TextTable:
     """The table of metrics for the page; the metric that is probed is shaded."""
     rows = []
     for number, one in enumerate(subjects, 1):
-        said = [" ", remark(single_line(said))] if (said := subject_remark(one)) else []
-        rows.append((joined(f"{number} ", named(one.label), *said), *subject_cells(one)))
+        text = [" ", remark(single_line(text))] if (text := subject_remark(one)) else []
+        rows.append((joined(f"{number} ", named(one.label), *text), *subject_cells(one)))
     caption, label = "Sensitivity and stability of each metric", "Sensitivity and stability in figures"
     return TextTable(("Metric", *COLUMNS), rows, caption, label, own=(0,), bold=1)
 
@@ -272,9 +272,9 @@ def _attacks(attacks: Sequence[Attack]) -> list[Block]:
     """The attacks for the page, each with its verdict in colour."""
     rows = []
     for line in attacks:
-        *figures, said = attack_cells(line)
+        *figures, text = attack_cells(line)
         name = joined(named(line.name), " ", remark(excerpt(line.summary, 160)))
-        rows.append((name, *figures, Cell(said, f"strong tone {TONES[line.verdict]}")))
+        rows.append((name, *figures, Cell(text, f"strong tone {TONES[line.verdict]}")))
     return [
         Heading("Attacks"),
         Paragraph(
@@ -306,9 +306,9 @@ def probe_coverage(record: ProbeRecord) -> str:
     """The measured coverage of intervals of so few groups; empty from 30 groups on (docs/coverage.md)."""
     groups = record.counts["groups"]
     known = [(name, measured_coverage(kind, groups)) for kind, name in (("share", "shares"), ("mean", "means"))]
-    said = [f"{percent(math.floor(100 * least) / 100)} for {name}" for name, least in known if least == least and least]
-    if said:
-        return f"With {count(groups, 'group')}, 95 % intervals covered in simulations at least {', '.join(said)}."
+    text = [f"{percent(math.floor(100 * least) / 100)} for {name}" for name, least in known if least == least and least]
+    if text:
+        return f"With {count(groups, 'group')}, 95 % intervals covered in simulations at least {', '.join(text)}."
     return f"With {count(groups, 'group')}, intervals were not tried in simulations." if groups < FEWEST_TRIED else ""
 
 

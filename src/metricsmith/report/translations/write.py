@@ -204,9 +204,9 @@ class TranslationDocument(Document[TranslationRecord]):
     def _counted(self) -> str:
         record = self.record
         documents = {line.document for line in record.documents}
-        said = f"{count(len(record.segments), 'segment')} of {count(len(record.systems), 'system')}"
+        text = f"{count(len(record.segments), 'segment')} of {count(len(record.systems), 'system')}"
         judged = f"{count(record.judgements['ok'])} of {count(record.judgements['requested'])} runs have a number"
-        return f"{said} in {count(len(documents), 'document')}, {record.languages}; {judged}."
+        return f"{text} in {count(len(documents), 'document')}, {record.languages}; {judged}."
 
     def _cost(self) -> str:
         record = self.record
@@ -317,8 +317,8 @@ def score_basis(line: SegmentScore) -> str:
     wide = "" if line.half_width is None else f", ±{points(line.half_width, WIDTH)}"
     out = len(numbers) - line.kept if line.raw is not None else 0
     left = f", {out} left out as outlying" if out else ""
-    said = f"{len(numbers)} of {len(line.runs)} runs, {spread}{left}{wide}"
-    return said if line.raw is not None else f"no score: {line.error} ({said})"
+    text = f"{len(numbers)} of {len(line.runs)} runs, {spread}{left}{wide}"
+    return text if line.raw is not None else f"no score: {line.error} ({text})"
 
 
 def _error_lines(line: SegmentScore) -> Iterable[tuple[int, str, str, str]]:
