@@ -12,8 +12,8 @@ from pathlib import Path
 
 import metricsmith
 from metricsmith.report.assets import standalone
-from metricsmith.report.probe.markdown import probe_lines
-from metricsmith.report.probe.page import view
+from metricsmith.report.markdown import markdown_lines
+from metricsmith.report.probe.write import ProbeDocument
 
 
 def main() -> None:
@@ -31,10 +31,11 @@ def main() -> None:
     bank = metricsmith.default_bank()
     prober = metricsmith.Prober(n=60, seed=options.seed, against=[bank.get("sari"), bank.get("bleu")])
     record = prober.probe(metric, table)
-    print("\n".join(probe_lines(record)))
+    document = ProbeDocument(record)
+    print("\n".join(markdown_lines(document.text_findings())))
     print(record.signature)
     if options.out:
-        options.out.write_text(standalone(view(record).plot), "utf-8")
+        options.out.write_text(standalone(document.plot()), "utf-8")
 
 
 if __name__ == "__main__":

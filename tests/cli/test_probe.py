@@ -15,8 +15,9 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.state import write_state
+from metricsmith.report.assets import render_html
 from metricsmith.report.markdown import render_markdown
-from metricsmith.report.page import render_html
+from metricsmith.report.write import RunDocument
 from metricsmith.studies.probing.run import Prober
 from planted import TASK, planted_rows
 from probes import RECORD
@@ -179,7 +180,7 @@ def test_what_the_probe_warns_of_and_notes_stands_in_the_report_of_the_run(monke
     monkeypatch.setattr(Prober, "probe", lambda *_: RECORD)
     own = read_table(table, target="rating", output="output", inputs="input", reference="references", group="group")
     record = induce(own, prober=Prober()).record
-    for text in (render_html(record), render_markdown(record)):
+    for text in (render_html(RunDocument(record)), render_markdown(RunDocument(record))):
         assert "probe: fkgl is insensitive" in text
         assert "probe: a note" in text
 

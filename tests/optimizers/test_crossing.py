@@ -29,7 +29,7 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
 from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.judges.guideline import GuidelineJudge
-from metricsmith.report.tables import render_scores
+from metricsmith.report.induction.rows import render_scores
 from metricsmith.stats.correlation import kendall_tau_b
 from planted import TASK, planted_rows
 

@@ -24,9 +24,10 @@ from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.recommenders.base import Recommendation, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
+from metricsmith.report.assets import render_html
 from metricsmith.report.markdown import render_markdown
-from metricsmith.report.page import render_html
 from metricsmith.report.record import PanelTokens
+from metricsmith.report.write import RunDocument
 from panels import asked_for, is_joint, panelled
 from planted import TASK, planted_rows
 
@@ -143,7 +144,7 @@ def test_the_record_holds_tokens_both_ways_and_the_reports_show_them(done, tmp_p
     assert tokens.criteria == 5
     assert tokens.joint == pytest.approx(sum(map(estimate_tokens, sent)) / len(sent), abs=2)
     assert tokens.single > 2 * tokens.joint
-    for page in (render_markdown(induction.record), render_html(induction.record)):
+    for page in (render_markdown(RunDocument(induction.record)), render_html(RunDocument(induction.record))):
         assert "all 5 criteria of the panel" in page
         assert f"{tokens.single / tokens.joint:.1f} times as many" in page
         assert "criterion of a panel" in page
@@ -158,7 +159,7 @@ def test_without_a_panel_nothing_is_said_of_one():
         record = evaluate(sides(), TASK, Options(sources=sources, lm=server.lm())).record
     assert record.panel is None
     assert "panel" not in record.as_dict()
-    for page in (render_markdown(record), render_html(record)):
+    for page in (render_markdown(RunDocument(record)), render_html(RunDocument(record))):
         assert "of the panel" not in page
 
 
@@ -195,7 +196,7 @@ def test_tokens_of_no_rows_are_not_shown_as_numbers(done):
     from dataclasses import replace
 
     record = replace(done[0].record, panel=PanelTokens(5, float("nan"), float("nan")))
-    text = render_markdown(record)
+    text = render_markdown(RunDocument(record))
     assert "all 5 criteria of the panel." in text
     assert "nan" not in text.lower().split("## cost")[1].split("##")[0]
 

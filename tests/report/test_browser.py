@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from meta_evaluations import FULL
-from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
-from metricsmith.report.page import render_html
+from metricsmith.report.assets import render_html
+from metricsmith.report.meta_evaluation.write import MetaEvaluationDocument
+from metricsmith.report.write import RunDocument
 
 pytestmark = pytest.mark.browser
 
@@ -71,7 +72,7 @@ def test_the_watch_sees_what_it_is_there_to_see(browser, tmp_path):
 @pytest.mark.parametrize("kind", ["realistic", "evil"])
 def test_the_page_opens_offline_without_a_complaint(browser, tmp_path, make_record, evil_record, read, kind):
     own = visit(browser, tmp_path, "<!doctype html><title>empty</title>").hosts
-    seen = visit(browser, tmp_path, render_html(make_record() if kind == "realistic" else evil_record))
+    seen = visit(browser, tmp_path, render_html(RunDocument(make_record() if kind == "realistic" else evil_record)))
     assert seen.console == []
     assert seen.hosts <= own
     tree = read(seen.tree)
@@ -84,7 +85,7 @@ def test_the_page_opens_offline_without_a_complaint(browser, tmp_path, make_reco
 
 def test_a_meta_evaluation_opens_offline_without_a_complaint(browser, tmp_path, read):
     own = visit(browser, tmp_path, "<!doctype html><title>empty</title>").hosts
-    seen = visit(browser, tmp_path, render_meta_evaluation_html(FULL))
+    seen = visit(browser, tmp_path, render_html(MetaEvaluationDocument(FULL)))
     assert seen.console == []
     assert seen.hosts <= own
     elements = read(seen.tree).elements
@@ -95,7 +96,7 @@ def test_a_meta_evaluation_opens_offline_without_a_complaint(browser, tmp_path, 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "height"), [(500, 1800), (1100, 1400)])
 def test_the_plots_are_painted(browser, tmp_path, make_record, width, height, scheme):
-    html = render_html(make_record())
+    html = render_html(RunDocument(make_record()))
     shot = tmp_path / "shot.png"
     run(
         browser, tmp_path, html, f"--window-size={width},{height}", f"--screenshot={shot}",

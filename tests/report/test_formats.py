@@ -15,15 +15,15 @@ from metricsmith.report.formats import (
     count,
     duration,
     excerpt,
-    fit,
+    fit_columns,
     interval,
     money,
-    one_line,
     p_value,
     percent,
     points,
     rating,
     raw,
+    single_line,
     statistic,
 )
 
@@ -93,7 +93,7 @@ def test_a_lone_surrogate_cannot_break_the_encoding():
 
 
 def test_one_line_drops_what_would_turn_the_text_around():
-    assert one_line("a\u202eb\u2067c\n d\u200f") == "abc d\u200f"
+    assert single_line("a\u202eb\u2067c\n d\u200f") == "abc d\u200f"
 
 
 def test_an_excerpt_ends_at_a_word_where_one_ends_near_by():
@@ -103,8 +103,8 @@ def test_an_excerpt_ends_at_a_word_where_one_ends_near_by():
 
 
 def test_wide_characters_count_twice():
-    assert fit("東京都庁の通知", 14) == "東京都庁の通知"
-    assert fit("東京都庁の通知", 13) == "東京都庁の通…"
+    assert fit_columns("東京都庁の通知", 14) == "東京都庁の通知"
+    assert fit_columns("東京都庁の通知", 13) == "東京都庁の通…"
 
 
 @settings(deadline=None, max_examples=50)
@@ -114,4 +114,4 @@ def test_cut_texts_fit_and_print(text, length):
     assert len(line) <= length
     assert "\n" not in line
     line.encode("utf-8")
-    assert one_line(text).startswith(line.removesuffix("…"))
+    assert single_line(text).startswith(line.removesuffix("…"))

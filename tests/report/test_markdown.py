@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 
 from metricsmith.records import Agreement
-from metricsmith.report.digest import reliability_bins
+from metricsmith.report.induction.rows import reliability_bins, reliability_sentence
 from metricsmith.report.markdown import escape, render_markdown
-from metricsmith.report.sentences import reliability
+from metricsmith.report.write import RunDocument
 
 
 def test_the_sections_follow_the_page(make_record):
-    heads = re.findall(r"^#+ (.*)$", render_markdown(make_record()), re.M)
+    heads = re.findall(r"^#+ (.*)$", render_markdown(RunDocument(make_record())), re.M)
     assert heads == [
         "Plain notices for rating (1 to 5)", "What was induced", "Agreement with the raters",
         "What more labels would buy", "Where metric and raters disagree most", "Cost and failures",
@@ -25,7 +25,7 @@ def test_the_sections_follow_the_page(make_record):
 
 def test_verdict_figures_and_signature_are_there(make_record):
     record = make_record()
-    text = render_markdown(record)
+    text = render_markdown(RunDocument(record))
     for wanted in (
         "> **Synthetic data.**", "tau-b .41 (95 % interval .28 to .52, p &lt; .001)",
         "| keeps\\_every\\_fact | single-criterion judge | +0.46 |", "| Length in words | 72 | 18 | −.194 |",
@@ -39,19 +39,21 @@ def test_verdict_figures_and_signature_are_there(make_record):
 def test_few_groups_are_remarked_on_below_the_table(make_record):
     record = make_record()
     said = f"- Intervals on so few groups ({record.test.groups}) covered at least"
-    assert said in render_markdown(record)
-    assert "in simulations" not in render_markdown(make_record(evaluation="cv", train=replace(record.train, groups=9)))
+    assert said in render_markdown(RunDocument(record))
+    assert "in simulations" not in render_markdown(
+        RunDocument(make_record(evaluation="cv", train=replace(record.train, groups=9)))
+    )
 
 
 def test_every_table_is_rectangular(evil_record, make_record):
     for record in (evil_record, make_record()):
-        for block in re.findall(r"(?:^\|.*\n)+", render_markdown(record), re.M):
+        for block in re.findall(r"(?:^\|.*\n)+", render_markdown(RunDocument(record)), re.M):
             widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
             assert len(widths) == 1
 
 
 def test_no_text_gets_out_of_its_place(evil_record):
-    text = render_markdown(evil_record)
+    text = render_markdown(RunDocument(evil_record))
     assert "<" not in text.replace("```", "")
     assert "&lt;script&gt;" in text
     assert "\u202e" not in text
@@ -77,7 +79,7 @@ def test_escape_leaves_nothing_to_act_on(text, expected):
 
 
 def test_undefined_numbers_are_dashes(make_record):
-    text = render_markdown(make_record(test=Agreement(1, 1), fidelity=math.nan))
+    text = render_markdown(RunDocument(make_record(test=Agreement(1, 1), fidelity=math.nan)))
     assert "nan" not in re.findall(r"[a-z]+", text.lower())
     assert "| induced metric, held-out rows | 1 | 1 | – | – | – | – | – |" in text
 
@@ -87,21 +89,21 @@ def test_an_almost_empty_record_renders(make_record):
         components=(), data=(), learning=(), baselines={}, usage={}, judgements={}, failures=(), warnings=(),
         notes=(), test=Agreement(0, 0), train=Agreement(0, 0), rows={}, synthetic="",
     )  # fmt: skip
-    text = render_markdown(record)
+    text = render_markdown(RunDocument(record))
     assert "No component was selected." in text
     assert "disagree most" not in text
     assert "Judgements: none." in text
 
 
 def test_training_rows_alone_are_warned_about(make_record):
-    text = render_markdown(make_record(evaluation="train_only"))
+    text = render_markdown(RunDocument(make_record(evaluation="train_only")))
     assert "> Warning: Only training rows were available." in text
     assert "held-out rows |" not in text
 
 
 def test_what_the_reliability_plot_says_stands_there_too(make_record):
-    text = render_markdown(make_record())
-    said = reliability(reliability_bins(make_record()), make_record().task.scale)
+    text = render_markdown(RunDocument(make_record()))
+    said = reliability_sentence(reliability_bins(make_record()), make_record().task.scale)
     assert said
     assert escape(said) in text
-    assert "interval of the mean rating" not in render_markdown(make_record(evaluation="train_only"))
+    assert "interval of the mean rating" not in render_markdown(RunDocument(make_record(evaluation="train_only")))

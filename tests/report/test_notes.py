@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 
 from meta_evaluations import FULL
+from metricsmith.report.assets import render_html
 from metricsmith.report.markdown import render_markdown
-from metricsmith.report.meta_evaluation.markdown import render_meta_evaluation_markdown
-from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
-from metricsmith.report.page import render_html
-from metricsmith.report.probe.markdown import render_probe_markdown
-from metricsmith.report.probe.page import render_probe_html
+from metricsmith.report.meta_evaluation.write import MetaEvaluationDocument
+from metricsmith.report.probe.write import ProbeDocument
+from metricsmith.report.write import RunDocument
 from probes import RECORD
 
 SAID = {
@@ -23,12 +22,12 @@ SAID = {
 
 @pytest.mark.parametrize("kind", ["induction", "meta-evaluation", "probe"])
 def test_every_warning_and_note_stands_in_the_page_and_in_markdown(kind, make_record, read):
-    renderers = {
-        "induction": (make_record(), render_html, render_markdown),
-        "meta-evaluation": (FULL, render_meta_evaluation_html, render_meta_evaluation_markdown),
-        "probe": (RECORD, render_probe_html, render_probe_markdown),
+    documents = {
+        "induction": (make_record(), RunDocument),
+        "meta-evaluation": (FULL, MetaEvaluationDocument),
+        "probe": (RECORD, ProbeDocument),
     }
-    record, html, markdown = renderers[kind]
+    record, document = documents[kind]
     record = replace(record, **SAID)
-    for text in (read(html(record)).text, markdown(record)):
+    for text in (read(render_html(document(record))).text, render_markdown(document(record))):
         assert [text.count(line) for lines in SAID.values() for line in lines] == [1] * 6

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from metricsmith.report.assets import render_html
+from metricsmith.report.induction.verdict import run_ceiling
 from metricsmith.report.markdown import render_markdown
-from metricsmith.report.page import render_html
-from metricsmith.report.raters import ceiling_lines, run_ceiling
+from metricsmith.report.raters import ceiling_lines
+from metricsmith.report.write import RunDocument
 from metricsmith.stats.ceiling import RaterCeiling
 
 FOUND = RaterCeiling(
@@ -72,13 +74,13 @@ def test_without_raters_there_is_nothing_to_say(make_record):
     record = make_record()
     assert run_ceiling(record) == []
     assert "raters" not in record.as_dict()
-    assert "Two people" not in render_html(record) + render_markdown(record)
+    assert "Two people" not in render_html(RunDocument(record)) + render_markdown(RunDocument(record))
 
 
 def test_the_report_shows_it_and_keeps_it_as_data(make_record):
     record = make_record(raters=FOUND)
-    assert SENTENCE in render_html(record)
-    assert SENTENCE in render_markdown(record)
+    assert SENTENCE in render_html(RunDocument(record))
+    assert SENTENCE in render_markdown(RunDocument(record))
     assert json.loads(json.dumps(record.as_dict()))["raters"]["ceiling"] == 0.64
 
 

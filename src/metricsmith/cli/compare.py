@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricsmith.cli.columns import aligned, widths
 from metricsmith.cli.endings import interruptible, tell, tell_notes, write_into
 from metricsmith.cli.options import (
     CandidateOptions,
@@ -87,24 +86,7 @@ def compare_command(
 
 def comparison_text(record: Comparison, out: Path) -> str:
     """The table in the paper's layout, what was not run, costs, and where everything was written."""
-    from metricsmith.report.comparison import words
+    from metricsmith.report.comparison.write import ComparisonDocument
+    from metricsmith.report.terminal import render_terminal
 
-    sections = words.sections(record)
-    rows = [(line.label, *words.cells(record, line)) for _, lines in sections for line in lines]
-    head = ("method", *words.COLUMNS)
-    wide = widths((head, *rows))
-    lines = [words.setting(record), aligned(head, wide)]
-    for title, members in sections:
-        lines += [title, *(aligned((line.label, *words.cells(record, line)), wide) for line in members)]
-    lines += [f"not run: {line.label}: it {line.skipped}" for line in record.skipped]
-    return "\n".join(
-        [
-            *lines,
-            words.verdict(record).sentence,
-            *words.ceiling(record),
-            *words.cost_lines(record),
-            *(f"warning: {warning}" for warning in record.warnings),
-            f"comparison: {out / 'compare.html'}",
-            record.signature,
-        ]
-    )
+    return render_terminal(ComparisonDocument(record), out)

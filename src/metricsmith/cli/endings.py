@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from metricsmith.cli.options import OutputOptions
     from metricsmith.datasets.table import Table
     from metricsmith.metric import Metric
-    from metricsmith.records import Usage
     from metricsmith.scoring import ScoreTable
 
-__all__ = ["cost_line", "end_with", "interruptible", "scored", "tell", "tell_notes", "write_into"]
+__all__ = ["end_with", "interruptible", "scored", "tell", "tell_notes", "write_into"]
 
 
 def tell_notes(table: Table, output: OutputOptions, *, asks: bool) -> None:
@@ -87,13 +86,3 @@ def tell(record: Any, text: Callable[[], str], output: OutputOptions) -> None:
         say(json.dumps(record.as_dict(), ensure_ascii=False, indent=1))
     elif not output.quiet:
         say(text())
-
-
-def cost_line(label: Literal["estimated", "actual"], usage: Usage) -> str:
-    """One line of requests, tokens and dollars."""
-    known = 0.0 if not usage.requests else usage.cost
-    dollars = "price unknown" if known is None else f"${known:.4f}"
-    return (
-        f"{label + ':':<10} {usage.requests} requests, {usage.prompt_tokens} prompt and {usage.completion_tokens} "
-        f"completion tokens, {dollars}"
-    )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from metricsmith.cli.columns import laid_out
 from metricsmith.cli.endings import tell, write_into
 from metricsmith.cli.options import OutputOptions, grouped
 from metricsmith.cli.paths import check_apart, check_writable
@@ -109,26 +108,7 @@ def meta_eval_command(
 
 def meta_evaluation_text(record: MetaEvaluation, out: Path | None = None) -> str:
     """The overview, a table for each task, what must not be overlooked, and where everything was written."""
-    from metricsmith.report.meta_evaluation import words
+    from metricsmith.report.meta_evaluation.write import MetaEvaluationDocument
+    from metricsmith.report.terminal import render_terminal
 
-    head, rows = words.overview(record)
-    lines = [words.setting(record), *laid_out(head, rows)]
-    for task in record.tasks:
-        figures = [(words.label(line, task), *words.cells(task, line)) for line in words.lines(task)]
-        lines += ["", *laid_out((task.task, *("value" if c == task.task else c for c in words.columns(task))), figures)]
-        head, tests = words.p_values(task)
-        if tests:
-            lines += laid_out(head, tests)
-        if said := words.caution(record, task):
-            lines.append(f"  {said}")
-    return "\n".join(
-        [
-            *lines,
-            "",
-            words.verdict(record).sentence,
-            *(f"warning: {warning}" for warning in record.warnings),
-            *(f"note: {note}" for note in record.notes),
-            *([] if out is None else [f"report: {out / 'meta_evaluation.html'}"]),
-            record.signature,
-        ]
-    )
+    return render_terminal(MetaEvaluationDocument(record), out)

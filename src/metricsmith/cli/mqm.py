@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricsmith.cli.columns import laid_out
-from metricsmith.cli.endings import cost_line, end_with, scored, tell, write_into
+from metricsmith.cli.endings import end_with, scored, tell, write_into
 from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, grouped
 from metricsmith.cli.paths import check_places
 from metricsmith.cli.terminal import say
 from metricsmith.errors import ModelFailure, NeedsError, OptionError
+from metricsmith.report.terminal import cost_line
 
 if TYPE_CHECKING:
     from metricsmith.report.translations.record import TranslationRecord
 
 __all__ = ["mqm_command", "mqm_text"]
-
-MOST_LISTED = 10  # documents in the terminal
 
 
 @grouped(without=("temperature",), helps={"as_json": "Print means and counts as JSON."})
@@ -109,24 +107,10 @@ def mqm_command(
 
 def mqm_text(record: TranslationRecord, out: Path) -> str:
     """The means, what must not be overlooked, costs, and where everything was written."""
-    from metricsmith.report.translations import words
+    from metricsmith.report.terminal import render_terminal
+    from metricsmith.report.translations.write import TranslationDocument
 
-    lines = [words.counted(record)]
-    lines += laid_out(("system", *words.COLUMNS), [(line.system, *words.cells(line)) for line in record.systems])
-    if len(record.documents) > len(record.systems):
-        rows = [(line.system, line.document, *words.cells(line)) for line in record.documents]
-        lines += laid_out(("system", "document", *words.COLUMNS), rows[:MOST_LISTED])
-        lines += [f"and {len(rows) - MOST_LISTED} documents more in {out / 'mqm.md'}"] * (len(rows) > MOST_LISTED)
-    return "\n".join(
-        [
-            *lines,
-            words.cost(record),
-            *(f"warning: {warning}" for warning in record.warnings),
-            *(f"note: {note}" for note in record.notes),
-            f"report: {out / 'mqm.html'}",
-            record.signature,
-        ]
-    )
+    return render_terminal(TranslationDocument(record), out)
 
 
 def _columns(pairs: Sequence[str]) -> dict[str, str]:

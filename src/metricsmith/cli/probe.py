@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricsmith.cli.columns import laid_out
-from metricsmith.cli.endings import cost_line, interruptible, tell, write_into
+from metricsmith.cli.endings import interruptible, tell, write_into
 from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, SavedMetricOptions, grouped
 from metricsmith.cli.paths import check_places
 from metricsmith.cli.saved_metrics import any_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
+from metricsmith.report.terminal import cost_line
 
 if TYPE_CHECKING:
     from metricsmith.report.probe.record import ProbeRecord
@@ -79,27 +79,10 @@ def probe_command(
 
 def probe_text(record: ProbeRecord, out: Path) -> str:
     """The tables, what must not be overlooked, costs, and where everything was written."""
-    from metricsmith.report.probe import words
+    from metricsmith.report.probe.write import ProbeDocument
+    from metricsmith.report.terminal import render_terminal
 
-    subjects = [
-        (f"{number} {one.label}", *words.cells(one), words.remark(one)) for number, one in enumerate(record.subjects, 1)
-    ]
-    attacks = [(line.name, *words.attack_cells(line)) for line in record.attacks]
-    return "\n".join(
-        [
-            words.counted(record),
-            *laid_out(("metric", *words.COLUMNS, ""), subjects),
-            *(laid_out(("attack", *words.ATTACKS), attacks) if attacks else ()),
-            words.verdict(record).sentence,
-            *filter(None, [words.coverage(record)]),
-            *words.ceiling(record),
-            words.cost(record),
-            *(f"warning: {warning}" for warning in record.warnings),
-            *(f"note: {note}" for note in record.notes),
-            f"probe: {out / 'probe.html'}",
-            record.signature,
-        ]
-    )
+    return render_terminal(ProbeDocument(record), out)
 
 
 def _bank_metrics(names: str, rows: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import cost_line, end_with, scored
+from metricsmith.cli.endings import end_with, scored
 from metricsmith.cli.options import LimitOptions, ModelOptions, RawCsv, SavedMetricOptions, grouped
 from metricsmith.cli.paths import check_apart, check_writable, write
 from metricsmith.cli.saved_metrics import induced_metric, model_for, rows_for
@@ -24,6 +24,7 @@ from metricsmith.errors import (
     nearest,
 )
 from metricsmith.records import Judgement, Status
+from metricsmith.report.terminal import cost_line
 from metricsmith.spreadsheets import write_table
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""How numbers and texts look in every report: one rule each, for HTML, Markdown and plots alike."""
+"""The form of numbers and texts in every report: one rule each, for HTML, Markdown and plots alike."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = [
     "count",
     "duration",
     "excerpt",
-    "fit",
+    "fit_columns",
     "interval",
     "money",
-    "one_line",
+    "single_line",
     "p_value",
     "percent",
     "points",
@@ -53,19 +53,19 @@ def _visible(match: re.Match[str]) -> str:
     return "␡" if code == 0x7F else "\N{REPLACEMENT CHARACTER}"
 
 
-def one_line(text: str) -> str:
+def single_line(text: str) -> str:
     """`clean`, white space collapsed, bidirectional controls dropped: for labels, tables and Markdown."""
     return " ".join(_BIDI_CONTROLS.sub("", clean(text)).split())
 
 
 def excerpt(text: str, length: int) -> str:
-    """The first `length` characters of `one_line`, cut at a word where one ends near by."""
-    return _cut(one_line(text), length, len)
+    """The first `length` characters of `single_line`, cut at a word where one ends near by."""
+    return _cut(single_line(text), length, len)
 
 
-def fit(text: str, columns: int) -> str:
-    """As `excerpt`, counted in columns as a terminal counts them: an East Asian wide character takes two."""
-    return _cut(one_line(text), columns, _columns)
+def fit_columns(text: str, columns: int) -> str:
+    """An `excerpt` counted in columns as a terminal counts them: an East Asian wide character takes two."""
+    return _cut(single_line(text), columns, _columns)
 
 
 def _columns(text: str) -> int:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from metricsmith.report.formats import count, interval, one_line, statistic
-from metricsmith.report.record import RunRecord
+from metricsmith.report.formats import count, interval, single_line, statistic
 from metricsmith.stats.ceiling import MINIMUM_OUTPUTS, RaterCeiling
 
-__all__ = ["ceiling_lines", "run_ceiling"]
-
-
-def run_ceiling(record: RunRecord) -> list[str]:
-    """`ceiling_lines` of an induction: the metric and its baselines beside the ceiling."""
-    rivals = {name: block.kendall_tau_b for name, block in record.baselines.items()}
-    return ceiling_lines(record.raters, {"the induced metric": record.headline.kendall_tau_b, **rivals})
+__all__ = ["ceiling_lines"]
 
 
 def ceiling_lines(found: RaterCeiling | None, taus: Mapping[str, float]) -> list[str]:
@@ -52,7 +45,7 @@ def ceiling_lines(found: RaterCeiling | None, taus: Mapping[str, float]) -> list
         )
     above = {name: tau for name, tau in taus.items() if tau > max(found.ceiling, found.tied)}
     if above:
-        named = ", ".join(f"{one_line(name)} {statistic(tau, 2)}" for name, tau in above.items())
+        named = ", ".join(f"{single_line(name)} {statistic(tau, 2)}" for name, tau in above.items())
         lines.append(
             f"Above it: {named}. That is not better than people: the ceiling and the figure are estimates, and raters "
             "may share what has nothing to do with quality."

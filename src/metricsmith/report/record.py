@@ -91,12 +91,12 @@ class LearningPoint:
 
 @dataclass(frozen=True, slots=True)
 class PanelTokens:
-    """What a panel's prompts take beside those of its judges asked one by one; answers are not counted.
+    """Prompt tokens of a panel beside those of its judges asked one by one; answers are not counted.
 
     Parameters
     ----------
     criteria : int
-        How many judges sit on it.
+        Judges on the panel.
     joint, single : float
         Estimated prompt tokens a row: of the one joint request, and of one request for each judge.
     """
@@ -192,7 +192,7 @@ class RunRecord:
 
     @property
     def tested(self) -> bool:
-        """Whether any agreement was measured on rows that the fit did not see."""
+        """True if agreement was measured on rows that the fit did not see."""
         return self.evaluation != "train_only" and self.test.n > 0
 
     @property
@@ -201,7 +201,7 @@ class RunRecord:
         return self.test if self.tested else self.train
 
     def held_out(self, row: RowRecord) -> bool:
-        """Whether the prediction of `row` comes from a fit that did not see its rating."""
+        """True if the prediction of `row` comes from a fit that did not see its rating."""
         return row.split == "test" or (self.evaluation == "cv" and row.rating is not None)
 
     def as_dict(self) -> dict[str, Any]:

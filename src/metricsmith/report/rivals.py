@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from metricsmith.records import Difference
-from metricsmith.report.formats import count, interval, one_line, percent, statistic
+from metricsmith.report.formats import count, interval, percent, single_line, statistic
 from metricsmith.report.record import RunRecord
 from metricsmith.stats.resampling import measured_coverage
 
@@ -19,15 +19,15 @@ def comparison(record: RunRecord) -> str:
     if best is None or not math.isfinite(own):
         return ""
     label, tau = best
-    name, apart = one_line(label), record.differences.get(label)
+    name, apart = single_line(label), record.differences.get(label)
     gap = own - tau if apart is None else apart.kendall_tau_b
     side = "above" if gap > 0 else "below"
     place = "level with" if f"{abs(gap):.2f}" == "0.00" else f"{statistic(abs(gap), 2)} {side}"
-    said = f"On the same rows the induced metric stands {place} the strongest baseline ({name}, {statistic(tau, 2)})"
+    text = f"On the same rows the induced metric stands {place} the strongest baseline ({name}, {statistic(tau, 2)})"
     if apart is None:
-        return f"{said}. A gap smaller than the intervals may be luck."
+        return f"{text}. A gap smaller than the intervals may be luck."
     few = "" if record.evaluation == "cv" else few_groups_apart(apart.groups)
-    return " ".join(filter(None, (f"{said}; {_certainty(apart)}.", few)))
+    return " ".join(filter(None, (f"{text}; {_certainty(apart)}.", few)))
 
 
 def outdone(record: RunRecord) -> str:
@@ -40,8 +40,8 @@ def outdone(record: RunRecord) -> str:
     gap = record.headline.kendall_tau_b - tau if apart is None else apart.kendall_tau_b
     if gap > 0:
         return ""
-    said = f"A baseline does at least as well on the same rows: {one_line(label)}, tau-b {statistic(tau, 2)}"
-    return f"{said}." if apart is None else f"{said}; {_certainty(apart)}."
+    text = f"A baseline does at least as well on the same rows: {single_line(label)}, tau-b {statistic(tau, 2)}"
+    return f"{text}." if apart is None else f"{text}; {_certainty(apart)}."
 
 
 def not_beaten(differences: Mapping[str, Difference]) -> list[str]:
@@ -60,8 +60,8 @@ def few_groups_apart(groups: int) -> str:
     if covered is None:
         return ""
     known = math.isfinite(covered)
-    said = f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
-    return f"With {count(groups, 'group')}, intervals of a difference {said} in simulations."
+    text = f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
+    return f"With {count(groups, 'group')}, intervals of a difference {text} in simulations."
 
 
 def _figures(apart: Difference) -> str:

@@ -1,4 +1,4 @@
-"""Agreement on rows of new systems, and inside systems: the record and the words that every report shows."""
+"""Agreement on rows of new systems, and inside systems: the record and the sentences that every report shows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from metricsmith.records import Agreement
 from metricsmith.report.formats import count, interval, statistic
+from metricsmith.report.markup import Markup
 from metricsmith.report.plots.forest import Estimate, forest
-from metricsmith.report.plots.svg import Svg
 
 __all__ = ["MINIMUM_SYSTEMS", "NewSystems", "same_systems_note", "systems_caution", "systems_lines", "systems_plot"]
 
@@ -101,10 +101,10 @@ def same_systems_note(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"all figures are for new rows of {of}; {more}"
 
 
-def systems_plot(block: NewSystems | None, rows: Agreement) -> Svg:
+def systems_plot(block: NewSystems | None, rows: Agreement) -> Markup:
     """The figures side by side; empty where there is none for new systems."""
     if block is None or block.withheld:
-        return Svg("")
+        return Markup("")
     estimates = [
         Estimate(f"New rows of these {block.systems} systems", rows.kendall_tau_b, rows.ci_low, rows.ci_high),
         Estimate("New systems", block.kendall_tau_b, block.ci_low, block.ci_high, main=True),

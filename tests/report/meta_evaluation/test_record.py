@@ -11,10 +11,14 @@ import pytest
 
 from meta_evaluations import FULL
 from metricsmith.meta_evaluation.ranking import FEW_METRICS
-from metricsmith.report.meta_evaluation.markdown import render_meta_evaluation_markdown
-from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
+from metricsmith.report.assets import render_html
+from metricsmith.report.markdown import render_markdown
 from metricsmith.report.meta_evaluation.record import meta_evaluate
-from metricsmith.report.meta_evaluation.write import META_EVALUATION_FILES, write_meta_evaluation
+from metricsmith.report.meta_evaluation.write import (
+    META_EVALUATION_FILES,
+    MetaEvaluationDocument,
+    write_meta_evaluation,
+)
 from score_tables import SYSTEMS, matrix
 
 DOCUMENTS = [f"d{segment // 3}" for segment in range(18)]
@@ -122,7 +126,7 @@ def test_the_json_is_plain(tmp_path):
 
 
 def test_the_page_shows_every_task_metric_and_rater_and_fetches_nothing():
-    page = render_meta_evaluation_html(FULL)
+    page = render_html(MetaEvaluationDocument(FULL))
     for text in ("x&lt;b&gt;", "another rater (slot 0)", "undefined", ".930", "104 + 3", "flat | is undefined", "s | t",
                  "Soft pairwise accuracy", "&lt;i&gt;segment&lt;/i&gt;",
                  "Rank and value of each task, and the average of spa and acc-t",
@@ -140,13 +144,13 @@ def test_the_page_shows_every_task_metric_and_rater_and_fetches_nothing():
 
 def test_every_form_says_how_far_clusters_can_be_trusted():
     said = "told equally good metrics apart in 17 % of simulated runs"
-    for render in (render_meta_evaluation_html, render_meta_evaluation_markdown):
-        assert render(FULL).count(said) == 1
-        assert said not in render(replace(FULL, swap="scores"))
+    for render in (render_html, render_markdown):
+        assert render(MetaEvaluationDocument(FULL)).count(said) == 1
+        assert said not in render(MetaEvaluationDocument(replace(FULL, swap="scores")))
 
 
 def test_markdown_has_the_same_figures_and_escapes_texts():
-    text = render_meta_evaluation_markdown(FULL)
+    text = render_markdown(MetaEvaluationDocument(FULL))
     assert "| x&lt;b&gt; | 1 | .765 | 1 | .920 | 1 | .610 |" in text
     assert "| another rater (slot 0) | – | .580 |" in text
     assert "> Warning: flat \\| is undefined" in text

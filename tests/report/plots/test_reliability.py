@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from metricsmith.errors import DataError
 from metricsmith.records import Scale
-from metricsmith.report.plots.reliability import Bin, bins, reliability
+from metricsmith.report.plots.reliability import Bin, bins, reliability_plot
 
 SCALE = Scale(1, 5, 1)
 
@@ -59,7 +59,7 @@ def test_ratings_that_are_alike_and_a_single_group_have_no_interval(ratings, gro
     assert math.isnan(one.ci_low)
     assert math.isnan(one.ci_high)
     assert one.side == 0
-    assert "no interval" in reliability("k", [one], SCALE)
+    assert "no interval" in reliability_plot("k", [one], SCALE)
 
 
 def test_rows_without_a_number_are_left_out_and_infinite_ones_refused():
@@ -136,14 +136,14 @@ def heights(drawing, css):
 
 
 def test_bins_that_are_off_have_another_colour_and_shape():
-    drawing = reliability("k", [part(2, 2.2, 1.9, 2.5), part(4, 3.2, 2.8, 3.6)], SCALE)
+    drawing = reliability_plot("k", [part(2, 2.2, 1.9, 2.5), part(4, 3.2, 2.8, 3.6)], SCALE)
     assert drawing.count('class="dot main"') == drawing.count("<circle") == 1
     assert drawing.count('class="dot off"') == drawing.count("<path") == 1
     assert len(heights(drawing, "main")) == len(heights(drawing, "off")) == 1
 
 
 def test_both_axes_show_one_range_so_that_equal_numbers_lie_on_the_dashed_line():
-    drawing = reliability("k", [part(2, 2, 1.5, 2.5), part(4, 4, 3.5, 4.5)], SCALE)
+    drawing = reliability_plot("k", [part(2, 2, 1.5, 2.5), part(4, 4, 3.5, 4.5)], SCALE)
     identity = r'<line x1="([\d.]+)" y1="([\d.]+)" x2="([\d.]+)" y2="([\d.]+)" class="identity"'
     x1, y1, x2, y2 = map(float, re.search(identity, drawing).groups())
     for x, y in re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', drawing):
@@ -153,7 +153,7 @@ def test_both_axes_show_one_range_so_that_equal_numbers_lie_on_the_dashed_line()
 
 
 def test_counts_and_numbers_are_written():
-    drawing = reliability("k", [part(2, 2.2, 1.9, 2.5, n=1234)], SCALE)
+    drawing = reliability_plot("k", [part(2, 2.2, 1.9, 2.5, n=1234)], SCALE)
     assert ">1,234</text>" in drawing
     words = "1,234 rows predicted 1.90 to 2.10, 2.00 on average: rated 2.20 (95 % interval 1.90 to 2.50)"
     assert f"<title>{words}</title>" in drawing
@@ -163,7 +163,7 @@ def test_counts_and_numbers_are_written():
 
 def test_counts_of_neighbours_do_not_run_into_each_other():
     close = [part(2 + 0.05 * number, 3, 2, 4, n=10 + number) for number in range(5)]
-    drawing = reliability("k", [*close, part(4.5, 3, 2, 4, n=20)], SCALE)
+    drawing = reliability_plot("k", [*close, part(4.5, 3, 2, 4, n=20)], SCALE)
     written = re.findall(
         r'<text x="([\d.]+)" y="([\d.]+)" class="text tick" text-anchor="middle">(1[0-4]|20)</text>', drawing
     )
@@ -176,7 +176,7 @@ def test_counts_of_neighbours_do_not_run_into_each_other():
 
 
 def test_what_lies_far_outside_the_scale_does_not_flatten_the_rest():
-    drawing = reliability("k", [part(2, 2, 1.5, 2.5), part(4, 4, 3.5, 4.5), part(1000, 4, 3.5, 4.5)], SCALE)
+    drawing = reliability_plot("k", [part(2, 2, 1.5, 2.5), part(4, 4, 3.5, 4.5), part(1000, 4, 3.5, 4.5)], SCALE)
     first, second = (float(x) for x in re.findall(r'<circle cx="([\d.]+)"', drawing))
     far = float(re.search(r'<path d="M([\d.]+)', drawing)[1])
     assert second - first > 80
@@ -184,8 +184,8 @@ def test_what_lies_far_outside_the_scale_does_not_flatten_the_rest():
 
 
 def test_equal_bins_and_a_single_point_are_drawn():
-    assert "<circle" in reliability("k", bins([3.0], [3.0]), SCALE)
+    assert "<circle" in reliability_plot("k", bins([3.0], [3.0]), SCALE)
 
 
 def test_nothing_to_draw_draws_nothing():
-    assert reliability("k", [], SCALE) == ""
+    assert reliability_plot("k", [], SCALE) == ""

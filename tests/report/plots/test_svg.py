@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metricsmith.report.markup import Markup, element
 from metricsmith.report.plots import svg
-from metricsmith.report.plots.svg import Axis, Svg, element, label, picture, tick_label, ticks
+from metricsmith.report.plots.svg import LinearAxis, picture, svg_text, tick_label, ticks
 
 
 def test_text_is_escaped_and_svg_is_not():
     inner = element("g", "<script>")
     assert inner == "<g>&lt;script&gt;</g>"
     assert element("g", inner) == "<g><g>&lt;script&gt;</g></g>"
-    assert isinstance(inner, Svg)
+    assert isinstance(inner, Markup)
     assert inner.__html__() == inner
 
 
@@ -30,11 +31,11 @@ def test_attributes_are_escaped_and_renamed():
 @settings(deadline=None, max_examples=50)
 @given(st.text())
 def test_any_text_makes_well_formed_xml(text):
-    ElementTree.fromstring(picture("k", 10, text, text, label(0, 0, text)))
+    ElementTree.fromstring(picture("k", 10, text, text, svg_text(0, 0, text)))
 
 
 def test_an_axis_maps_ends_to_ends_and_holds_what_lies_outside():
-    axis = Axis(-1, 1, 100, 0)
+    axis = LinearAxis(-1, 1, 100, 0)
     assert [axis(value) for value in (-1, 0, 1, 5)] == [100, 50, 0, 0]
 
 

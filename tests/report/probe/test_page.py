@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from metricsmith.report.probe.markdown import render_probe_markdown
-from metricsmith.report.probe.page import render_probe_html, view
-from metricsmith.report.probe.write import PROBE_FILES, write_probe
+from metricsmith.report.assets import render_html
+from metricsmith.report.markdown import render_markdown
+from metricsmith.report.probe.write import PROBE_FILES, ProbeDocument, write_probe
 from probes import COLUMN, RECORD
 
 
 def test_the_page_shows_every_metric_strategy_attack_and_surprise():
-    page = render_probe_html(RECORD)
+    page = render_html(ProbeDocument(RECORD))
     for text in (
         "drop_<wbr>sentence",
         "Blur facts",
@@ -32,7 +32,7 @@ def test_the_page_shows_every_metric_strategy_attack_and_surprise():
 
 
 def test_texts_are_escaped_and_nothing_is_fetched():
-    page = render_probe_html(RECORD)
+    page = render_html(ProbeDocument(RECORD))
     assert "<b>" not in page
     assert "&lt;b&gt;plainly&lt;/b&gt;" in page
     assert "<i>facts</i>" not in page
@@ -41,14 +41,14 @@ def test_texts_are_escaped_and_nothing_is_fetched():
 
 
 def test_metrics_without_a_place_are_in_the_table_and_not_in_the_plot():
-    plot = view(RECORD).plot
+    plot = ProbeDocument(RECORD).plot()
     assert plot.count('class="dot') == 2
     assert "good" not in plot
-    assert not view(replace(RECORD, subjects=(COLUMN,))).plot
+    assert not ProbeDocument(replace(RECORD, subjects=(COLUMN,))).plot()
 
 
 def test_markdown_has_the_same_figures():
-    text = render_probe_markdown(RECORD)
+    text = render_markdown(ProbeDocument(RECORD))
     assert "| induced metric | .82 | .740 to .880 |" in text
     assert "| self\\_praise | 20 | +.100 | .050 to .150 | deceived: it rises |" in text
     assert "> Warning: fkgl is insensitive" in text

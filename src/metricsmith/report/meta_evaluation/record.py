@@ -170,7 +170,7 @@ def meta_evaluate(
 
 
 def _warnings(results: Sequence[TaskResult], systems: int, groups: int) -> list[str]:
-    """What must not be overlooked."""
+    """Warnings on metrics below chance, withheld or undefined figures, and too few groups."""
     lines = [(result.task, one) for result in results for one in result.metrics]
     warnings = [
         f"{one.name} agrees less than chance on {task} ({one.value:.3f}, chance {one.chance.mean:.3f}): if lower is "

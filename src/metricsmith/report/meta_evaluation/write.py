@@ -1,17 +1,99 @@
-"""Write a finished meta-evaluation into a folder, each file whole or not at all."""
+"""A meta-evaluation laid out for page, Markdown and terminal."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 
-from metricsmith.report.meta_evaluation.markdown import render_meta_evaluation_markdown
-from metricsmith.report.meta_evaluation.page import render_meta_evaluation_html
+from metricsmith.meta_evaluation.evaluation import WMT24, MetricResult, TaskResult
+from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy
+from metricsmith.report.blocks import (
+    Block,
+    Box,
+    Details,
+    Document,
+    Figure,
+    Heading,
+    Items,
+    Markdown,
+    Page,
+    Paragraph,
+    Section,
+    Terms,
+    TextTable,
+    Verdict,
+    Warnings,
+    header,
+)
+from metricsmith.report.files import write_document
+from metricsmith.report.formats import MISSING, count, interval, p_value, raw, single_line, statistic
+from metricsmith.report.markdown import escape
+from metricsmith.report.markup import isolated, joined
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
-from metricsmith.report.write import write_rendered
+from metricsmith.report.plots.forest import Estimate, forest
 
-__all__ = ["META_EVALUATION_FILES", "write_meta_evaluation"]
+__all__ = [
+    "GLOSSARY", "MEANINGS", "META_EVALUATION_FILES", "MetaEvaluationDocument", "compared_metrics",
+    "meta_evaluation_verdict", "metric_cells", "overview", "p_value_table", "task_caution", "task_columns",
+    "write_meta_evaluation",
+]  # fmt: skip
 
 META_EVALUATION_FILES = ("meta_evaluation.html", "meta_evaluation.md", "meta_evaluation.json")
+UNDEFINED = "undefined"
+SIGNIFICANT = 0.05
+MOST_NAMES = 3
+Figures = tuple[tuple[str, ...], list[tuple[str, ...]]]  # head and rows of a table
+
+MEANINGS: Mapping[str, str] = {
+    "spa": "Soft pairwise accuracy: how alike metric and gold are in their confidence about which of two systems is "
+    "better. 1 is gold itself, 0.5 a metric that is undecided where gold is sure.",
+    "acc-t": "Pairwise accuracy with tie calibration: the share of pairs of outputs of one segment that the metric "
+    "orders, or ties, as gold does; differences up to the best threshold ε are ties. 1 is gold itself; see "
+    "chance for what knowing nothing gets.",
+    "system-accuracy": "The share of pairs of systems whose mean scores stand in the gold order. 0.5 is chance.",
+    "system-pearson": "Pearson correlation of the systems' mean scores. 0 is chance; a few systems make it volatile.",
+    "acc": "As acc-t, without a threshold: only equal scores are ties.",
+    "tau-b": "Kendall's tau-b over all outputs. It mixes easy and hard segments with good and bad systems.",
+    "tau-b-item": "Kendall's tau-b across the systems of one segment, averaged over segments.",
+    "pearson": "Pearson correlation over all outputs.",
+    "pearson-item": "Pearson correlation across the systems of one segment, averaged over segments.",
+    "spearman": "Spearman correlation over all outputs.",
+    "spearman-item": "Spearman correlation across the systems of one segment, averaged over segments.",
+}
+"""What each measure is, by its name."""
+
+GLOSSARY = (
+    (
+        "cluster",
+        "Going down the table a metric opens a new cluster when one of the present cluster is significantly better (p "
+        "up to .05, not corrected for the number of tests, as in WMT). Metrics of one cluster may still differ: there "
+        "may be too few segments to tell. The test of acc-t exchanges what two metrics decide about pairs, at fixed "
+        "thresholds, as in WMT since 2023: a small lead is easily significant there. For all other measures, and if "
+        "the signature says that tests exchange scores, scores are exchanged (PERM-BOTH).",
+    ),
+    (
+        "95 %",
+        "is where the value may lie for other segments, whole documents of them where documents are known. The systems "
+        "stay as they are.",
+    ),
+    (
+        "chance",
+        "is the mean that the metric's own scores get when they are laid at random beside the outputs, 200 times; p is "
+        "how often that is at least as good.",
+    ),
+    (
+        "on",
+        "says how many segments the value rests on and, behind a plus sign, how many were left out, because too few "
+        "systems have scores there or, for correlations, because all scores are alike.",
+    ),
+    (
+        "another rater",
+        "is one rater measured against the mean of the others, where outputs have several ratings: what a careful "
+        "person gets. The gold is another one than for the metrics, so that raters have no cluster.",
+    ),
+)
 
 
 def write_meta_evaluation(record: MetaEvaluation, folder: str | PathLike[str]) -> None:
@@ -28,4 +110,249 @@ def write_meta_evaluation(record: MetaEvaluation, folder: str | PathLike[str]) -
     OSError
         If the folder cannot be written.
     """
-    write_rendered(record, folder, "meta_evaluation", render_meta_evaluation_html, render_meta_evaluation_markdown)
+    write_document(MetaEvaluationDocument(record), folder)
+
+
+class MetaEvaluationDocument(Document[MetaEvaluation]):
+    """A meta-evaluation as a page, as Markdown and in the terminal."""
+
+    stem = "meta_evaluation"
+
+    def page(self) -> Page:
+        """The verdict, the table of all tasks, and a section for each task."""
+        record = self.record
+        title, target = single_line(record.title), single_line(record.target)
+        verdict = meta_evaluation_verdict(record)
+        averaged = ", and the average of spa and acc-t" if record.averages else ""
+        all_tasks: list[Block] = [
+            Paragraph(compared_metrics(record)),
+            Warnings([single_line(warning) for warning in record.warnings]),
+            _page_table(f"Rank and value of each task{averaged}", *overview(record)),
+        ]
+        return Page(
+            title=f"{title}: {target}",
+            skip="Skip to the tables",
+            header=[
+                *header("metricsmith meta-evaluation", title, joined("for ", isolated(target))),
+                Verdict(verdict.tone, single_line(verdict.sentence)),
+            ],
+            main=[
+                Section("overview", "All tasks", all_tasks),
+                *(self._task_section(task, place) for place, task in enumerate(record.tasks, 1)),
+                Section("reading", "How to read this", [Terms.glossary(GLOSSARY)]),
+                *([Section("notes", "Notes", [Items(list(map(single_line, record.notes)))])] if record.notes else ()),
+            ],
+        )
+
+    def _task_section(self, task: TaskResult, place: int) -> Section:
+        estimates = [
+            Estimate(
+                name, line.value, line.interval.low, line.interval.high, main=line.rank == 1, chance=line.chance.mean
+            )
+            for name, line in _named_lines(task)
+        ]
+        plot = forest(f"task-{place}", estimates, f"{task.task} of each metric", measure=task.task, from_zero=False)
+        caption = "Value with its 95\u00a0% interval. Discs are the first cluster; the upright line is chance."
+        head, rows = _figures(task)
+        first = sum(line.rank == 1 for line in task.metrics)
+        caution, (names, tests) = task_caution(self.record, task), p_value_table(task)
+        better = "One-sided p-value that the metric of the row is better than that of the column"
+        blocks: list[Block] = [
+            Box("pair", [Paragraph(MEANINGS.get(task.task, "")), Figure(plot, caption)]),
+            _page_table(f"{task.task} in figures; the first cluster is shaded", head, rows, first),
+            *([Paragraph(caution)] if caution else ()),
+            *([Details("p-values of two metrics", [_page_table(better, names, tests)])] if tests else ()),
+        ]
+        return Section(f"task-{place}", single_line(task.task), blocks)
+
+    def markdown(self) -> list[Block]:
+        """The page's tables."""
+        record = self.record
+        blocks: list[Block] = [
+            Heading(record.title, level=1),
+            Paragraph(compared_metrics(record)),
+            meta_evaluation_verdict(record),
+            Warnings(record.warnings),
+            _escaped(*overview(record)),
+        ]
+        for task in record.tasks:
+            caution, (names, tests) = task_caution(record, task), p_value_table(task)
+            blocks += [Heading(task.task, level=2), Paragraph(MEANINGS.get(task.task, "")), _escaped(*_figures(task))]
+            blocks += [Paragraph(caution)] if caution else []
+            blocks += [Paragraph("p-values, row better than column:"), _escaped(names, tests)] if tests else []
+        blocks += [Heading("How to read this", level=2), Terms.glossary(GLOSSARY)]
+        return [*blocks, *([Heading("Notes", level=2), Items(record.notes)] if record.notes else ())]
+
+    def terminal(self, folder: Path | None) -> list[str | TextTable]:
+        """The overview, a table for each task, warnings, notes, and the place of the page, if it was written."""
+        record = self.record
+        lines: list[str | TextTable] = [compared_metrics(record), TextTable(*overview(record))]
+        for task in record.tasks:
+            (_, *columns), rows = _figures(task)
+            lines += ["", TextTable((task.task, *("value" if c == task.task else c for c in columns)), rows)]
+            caution, (names, tests) = task_caution(record, task), p_value_table(task)
+            lines += [TextTable(names, tests)] if tests else []
+            lines += [f"  {caution}"] if caution else []
+        return [
+            *lines,
+            "",
+            meta_evaluation_verdict(record).sentence,
+            *self.ending(folder, notes=record.notes),
+        ]
+
+
+def _named_lines(task: TaskResult) -> list[tuple[str, MetricResult]]:
+    """Metrics, then raters, each with its name; raters are told apart from metrics."""
+    raters = [(f"another rater ({line.name})", line) for line in task.raters]
+    return [*((line.name, line) for line in task.metrics), *raters]
+
+
+def _figures(task: TaskResult) -> Figures:
+    """Head and rows of a task's table."""
+    return ("metric", *task_columns(task)), [(name, *metric_cells(task, line)) for name, line in _named_lines(task)]
+
+
+def _page_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], shaded: int = 0) -> TextTable:
+    """A table for the page: names are isolated, hyphens of the head do not break, the first rows may be shaded."""
+    names = [single_line(name).replace("-", "\N{NON-BREAKING HYPHEN}") for name in head]
+    lines = [(isolated(single_line(name)), *cells) for name, *cells in rows]
+    return TextTable(names, lines, caption, label=caption, own=range(shaded))
+
+
+def _escaped(head: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
+    """A table for Markdown, every cell of it escaped."""
+    return TextTable(head, [[Markdown(escape(cell)) for cell in row] for row in rows])
+
+
+def compared_metrics(record: MetaEvaluation) -> str:
+    """The metrics, and the gold rating and outputs that they were measured on, in one line."""
+    documents = f" in {count(record.documents, 'document')}" if record.documents else ""
+    metrics = count(len(record.tasks[0].metrics), "metric")
+    return (
+        f"{metrics} against {record.target}: {count(record.outputs, 'output')} of "
+        f"{count(len(record.systems), 'system')} on {count(record.segments, 'segment')}{documents}."
+    )
+
+
+def overview(record: MetaEvaluation) -> Figures:
+    """Head and rows in the form of Table 2 of GEMBA-MQM V2: rank and value of the average and of each task.
+
+    The rank of a task is the cluster, where the paper has the place.
+    """
+    first = record.tasks[0]
+    averaged = ("average",) if record.averages else ()
+    head = ["metric", *(cell for name in (*averaged, *(task.task for task in record.tasks)) for cell in ("#", name))]
+    names = [*record.averages, *(one.name for one in first.metrics if one.name not in record.averages)]
+    rows = []
+    for name in names:
+        mean = record.averages.get(name)
+        own = [str(mean.rank), statistic(mean.value)] if mean else [MISSING, UNDEFINED] * len(averaged)
+        rows.append((name, *own, *_ranks_and_values([task.metrics for task in record.tasks], name)))
+    for rater in first.raters:
+        figures = _ranks_and_values([task.raters for task in record.tasks], rater.name)
+        rows.append((f"another rater ({rater.name})", *([MISSING, MISSING] * len(averaged)), *figures))
+    return tuple(head), rows
+
+
+def task_columns(task: TaskResult) -> tuple[str, ...]:
+    """Names of the figures of `metric_cells`."""
+    extra = [name for name, there in (("ε", _has(task, "epsilon")), ("± draws", _has(task, "error"))) if there]
+    return ("cluster", task.task, "95 %", "chance", "p", *extra, "on")
+
+
+def metric_cells(task: TaskResult, line: MetricResult) -> tuple[str, ...]:
+    """One line's figures, in the order of `task_columns`."""
+    extra = [raw(line.epsilon)] * _has(task, "epsilon") + [statistic(line.error, 4)] * _has(task, "error")
+    used = MISSING if line.used < 2 else count(line.used) + (f" + {count(line.dropped)}" if line.dropped else "")
+    return (
+        _rank(line),
+        _value(line),
+        interval(line.interval.low, line.interval.high),
+        statistic(line.chance.mean),
+        p_value(line.chance.p_value),
+        *extra,
+        used,
+    )
+
+
+def p_value_table(task: TaskResult) -> Figures:
+    """Head and rows of the p-values that the metric of the row is better than that of the column; a dash: untested."""
+    names = [one.name for one in task.metrics if one.rank is not None]
+    rows = [
+        (name, *("" if column < place else p_value(number) for column, number in enumerate(row[1:])))
+        for place, (name, row) in enumerate(zip(names, task.p_values, strict=True))
+    ]
+    return ("better than", *names[1:]), rows[:-1]
+
+
+def task_caution(record: MetaEvaluation, task: TaskResult) -> str:
+    """The error rate of the test behind a task's clusters, where it is above what the test says; else empty."""
+    measure = MEASURES.get(task.task)
+    exchanged = record.swap == "pairs" and isinstance(measure, SegmentAccuracy) and measure.epsilon is None
+    if not exchanged or sum(one.rank is not None for one in task.metrics) < 2:
+        return ""
+    return (
+        f"The clusters of {task.task} rest on WMT's test, which told equally good metrics apart in 17 % of simulated "
+        f"runs at .05; the test that exchanges scores (--swap scores) did so in 5.5 %: use it before saying that one "
+        f"metric beats another by a little."
+    )
+
+
+def meta_evaluation_verdict(record: MetaEvaluation) -> Verdict:
+    """The metric that agrees best, and the tasks on which its lead is more than chance."""
+    decisive = [task for task in record.tasks if task.task in WMT24] if record.averages else [record.tasks[0]]
+    ranked = [one.name for one in decisive[0].metrics if one.rank is not None]
+    if not ranked:
+        return Verdict("unsure", f"No metric has a defined agreement with {record.target} on {decisive[0].task}.")
+    best = next(iter(record.averages), ranked[0])
+    own = {task.task: next(one for one in task.metrics if one.name == best) for task in decisive}
+    only = own[decisive[0].task]
+    value = (
+        f"average of {_listed(list(own))} {statistic(record.averages[best].value)}"
+        if record.averages
+        else f"{decisive[0].task} {statistic(only.value)}, 95 % {interval(only.interval.low, only.interval.high)}"
+    )
+    if any(not one.chance.p_value <= SIGNIFICANT for one in own.values()):
+        tasks = [task for task, one in own.items() if not one.chance.p_value <= SIGNIFICANT]
+        return Verdict("bad", f"{best} comes first ({value}), and may be no better than chance on {_listed(tasks)}.")
+    if len(ranked) == 1:
+        return Verdict("good", f"{best} agrees with {record.target} better than chance ({value}).")
+    parts, alone = [], True
+    for task in decisive:
+        near = [one.name for one in task.metrics if one.rank == own[task.task].rank and one.name != best]
+        alone &= own[task.task].rank == 1 and not near
+        if own[task.task].rank != 1:
+            parts.append(f"on {task.task} it stands in cluster {own[task.task].rank}")
+        elif near:
+            parts.append(f"on {task.task} it cannot be told from {_listed(near)}")
+        else:
+            parts.append(f"on {task.task} its lead is more than chance")
+    text = "; ".join(parts)
+    return Verdict(
+        "good" if alone else "unsure",
+        f"{best} agrees best with {record.target} ({value}); {text}.",
+    )
+
+
+def _ranks_and_values(tasks: Sequence[Sequence[MetricResult]], name: str) -> list[str]:
+    """Rank and value of the line of this name, task after task."""
+    found = [next(line for line in group if line.name == name) for group in tasks]
+    return [cell for line in found for cell in (_rank(line), _value(line))]
+
+
+def _rank(line: MetricResult) -> str:
+    return MISSING if line.rank is None else str(line.rank)
+
+
+def _value(line: MetricResult) -> str:
+    return UNDEFINED if math.isnan(line.value) else statistic(line.value)
+
+
+def _has(task: TaskResult, name: str) -> bool:
+    return any(not math.isnan(getattr(line, name)) for line in (*task.metrics, *task.raters))
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) > MOST_NAMES:
+        return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metricsmith.report.formats import fit, interval, statistic
-from metricsmith.report.plots.svg import WIDTH, Axis, Svg, dot, element, label, picture, tick_label, ticks
+from metricsmith.report.formats import fit_columns, interval, statistic
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import WIDTH, LinearAxis, dot, picture, svg_text, tick_label, ticks
 
 __all__ = ["Estimate", "forest"]
 
@@ -27,8 +28,8 @@ class Estimate:
     chance: float = math.nan
 
     @property
-    def words(self) -> str:
-        """The line in words, for the plot's description."""
+    def description(self) -> str:
+        """The line as text, for those who do not see the plot."""
         return f"{self.name}: {statistic(self.value, 2)} ({interval(self.low, self.high, 2)})"
 
 
@@ -40,7 +41,7 @@ def forest(
     to_one: bool = False,
     measure: str = "Kendall tau-b",
     from_zero: bool = True,
-) -> Svg:
+) -> Markup:
     """Draw the estimates in the order given; empty if not one of them is a number.
 
     Parameters
@@ -65,43 +66,39 @@ def forest(
         if math.isfinite(number)
     ]
     if not numbers:
-        return Svg("")
+        return Markup("")
     highest = 1.0 if to_one else min(1.0, max(0.3, *numbers) + 0.05)
     lowest = max(-1.0, min(numbers + [0.0] * from_zero) - 0.05)
-    axis = Axis(lowest, highest, MARGIN, WIDTH - MARGIN)
+    axis = LinearAxis(lowest, highest, MARGIN, WIDTH - MARGIN)
     bottom = ROW * len(estimates) + 2.0
     marks = [_grid(axis, bottom)]
     marks += [_line(axis, estimate, ROW * index) for index, estimate in enumerate(estimates)]
-    marks += _landmarks(axis, bottom + 34) if to_one else [_axis_name(measure, bottom + 36)]
-    return picture(key, bottom + 42, title, "; ".join(estimate.words for estimate in estimates), *marks)
+    marks += _landmarks(axis, bottom + 34) if to_one else [svg_text(WIDTH / 2, bottom + 36, measure, "muted", "middle")]
+    return picture(key, bottom + 42, title, "; ".join(estimate.description for estimate in estimates), *marks)
 
 
-def _grid(axis: Axis, bottom: float) -> Svg:
+def _grid(axis: LinearAxis, bottom: float) -> Markup:
     marks = []
     for value in ticks(axis.low, axis.high, 5):
         x = axis(value)
         marks.append(element("line", x1=x, x2=x, y1=0, y2=bottom, class_="zero" if value == 0 else "grid"))
-        marks.append(label(x, bottom + 18, tick_label(value, leading_zero=False), "tick", "middle"))
+        marks.append(svg_text(x, bottom + 18, tick_label(value, leading_zero=False), "tick", "middle"))
     return element("g", *marks)
 
 
-def _axis_name(measure: str, y: float) -> Svg:
-    return label(WIDTH / 2, y, measure, "muted", "middle")
-
-
-def _landmarks(axis: Axis, y: float) -> list[Svg]:
+def _landmarks(axis: LinearAxis, y: float) -> list[Markup]:
     return [
-        label(max(axis(0.0), 20.0), y, "chance", "muted", "middle"),
-        label(WIDTH, y, "the raters' order", "muted", "end"),
+        svg_text(max(axis(0.0), 20.0), y, "chance", "muted", "middle"),
+        svg_text(WIDTH, y, "the raters' order", "muted", "end"),
     ]
 
 
-def _line(axis: Axis, estimate: Estimate, top: float) -> Svg:
+def _line(axis: LinearAxis, estimate: Estimate, top: float) -> Markup:
     kind = "main" if estimate.main else "other"
     y = top + 27.0
     marks = [
-        label(0, top + 14, fit(estimate.name, 38), f"halo {'strong' if estimate.main else ''}".strip()),
-        label(WIDTH, top + 14, statistic(estimate.value, 2), "halo figure strong", "end"),
+        svg_text(0, top + 14, fit_columns(estimate.name, 38), f"halo {'strong' if estimate.main else ''}".strip()),
+        svg_text(WIDTH, top + 14, statistic(estimate.value, 2), "halo figure strong", "end"),
     ]
     if math.isfinite(estimate.chance):
         x = axis(estimate.chance)

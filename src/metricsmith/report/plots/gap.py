@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metricsmith.report.formats import statistic
-from metricsmith.report.plots.svg import Axis, Svg, element, label, picture, tick_label, ticks
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import LinearAxis, connected, level_frame, picture, svg_text, tick_label, ticks
 
 __all__ = ["GapPoint", "gap_plot"]
 
@@ -25,7 +26,7 @@ class GapPoint:
     high: float
 
 
-def gap_plot(key: str, points: Sequence[GapPoint]) -> Svg:
+def gap_plot(key: str, points: Sequence[GapPoint]) -> Markup:
     """Draw both changes; empty without two points that have numbers.
 
     Parameters
@@ -37,16 +38,16 @@ def gap_plot(key: str, points: Sequence[GapPoint]) -> Svg:
     """
     shown = sorted((point for point in points if math.isfinite(point.gap)), key=lambda point: point.at)
     if len(shown) < 2:
-        return Svg("")
+        return Markup("")
     heights = [
         number
         for point in shown
         for number in (point.reward, point.reward - point.gap, point.reward - point.low, point.reward - point.high)
         if math.isfinite(number)
     ]
-    across = Axis(shown[0].at, max(shown[-1].at, shown[0].at + 1e-9), LEFT, RIGHT)
-    up = Axis(min(0.0, *heights) - 0.02, max(0.1, *heights) + 0.02, BOTTOM, TOP)
-    words = "; ".join(
+    across = LinearAxis(shown[0].at, max(shown[-1].at, shown[0].at + 1e-9), LEFT, RIGHT)
+    up = LinearAxis(min(0.0, *heights) - 0.02, max(0.1, *heights) + 0.02, BOTTOM, TOP)
+    description = "; ".join(
         f"{tick_label(point.at)}: reward {statistic(point.reward, 2, signed=True)}, "
         f"reference {statistic(point.reward - point.gap, 2, signed=True)}"
         for point in shown
@@ -54,27 +55,17 @@ def gap_plot(key: str, points: Sequence[GapPoint]) -> Svg:
     reward = [(across(point.at), up(point.reward)) for point in shown]
     reference = [(across(point.at), up(point.reward - point.gap)) for point in shown]
     return picture(
-        key, BOTTOM + 40, "Change of reward and reference since the first step", words,
-        _frame(across, up), _whiskers(across, up, shown), _line(reward, "main"), _line(reference, "down"),
+        key, BOTTOM + 40, "Change of reward and reference since the first step", description,
+        level_frame(
+            across, up, {value: statistic(value, 2, signed=True) for value in ticks(up.low, up.high, 5)}, about=5
+        ),
+        _whiskers(across, up, shown), connected(reward, 3.5, "main"), connected(reference, 3.5, "down"),
         *_names(reward[-1][1], reference[-1][1]),
-        label((LEFT + RIGHT) / 2, BOTTOM + 34, "step", "muted", "middle"),
+        svg_text((LEFT + RIGHT) / 2, BOTTOM + 34, "step", "muted", "middle"),
     )  # fmt: skip
 
 
-def _frame(across: Axis, up: Axis) -> Svg:
-    marks = []
-    for value in ticks(up.low, up.high, 5):
-        y = up(value)
-        marks.append(element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="zero" if value == 0 else "grid"))
-        marks.append(label(LEFT - 6, y + 4, statistic(value, 2, signed=True), "tick", "end"))
-    marks += [
-        label(across(value), BOTTOM + 16, tick_label(value), "tick", "middle")
-        for value in ticks(across.low, across.high, 5)
-    ]
-    return element("g", *marks)
-
-
-def _whiskers(across: Axis, up: Axis, shown: Sequence[GapPoint]) -> Svg:
+def _whiskers(across: LinearAxis, up: LinearAxis, shown: Sequence[GapPoint]) -> Markup:
     lines = [
         element(
             "line", x1=across(point.at), x2=across(point.at), y1=up(point.reward - point.high),
@@ -86,16 +77,11 @@ def _whiskers(across: Axis, up: Axis, shown: Sequence[GapPoint]) -> Svg:
     return element("g", *lines)
 
 
-def _line(places: Sequence[tuple[float, float]], kind: str) -> Svg:
-    line = element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_=f"curve {kind}")
-    return element("g", line, *(element("circle", cx=x, cy=y, r=3.5, class_=f"dot {kind}") for x, y in places))
-
-
-def _names(reward: float, reference: float) -> tuple[Svg, Svg]:
+def _names(reward: float, reference: float) -> tuple[Markup, Markup]:
     """Both names at the ends of their lines, moved apart where these meet."""
     apart = max(0.0, 14 - abs(reward - reference)) / 2
     sign = -1 if reward <= reference else 1
     return (
-        label(RIGHT + 8, reward + 4 + sign * apart, "reward", "halo"),
-        label(RIGHT + 8, reference + 4 - sign * apart, "reference", "halo"),
+        svg_text(RIGHT + 8, reward + 4 + sign * apart, "reward", "halo"),
+        svg_text(RIGHT + 8, reference + 4 - sign * apart, "reference", "halo"),
     )

@@ -6,15 +6,16 @@ import math
 from collections.abc import Sequence
 
 from metricsmith.report.formats import interval, statistic
-from metricsmith.report.plots.svg import Axis, Svg, element, label, picture, tick_label, ticks
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import LinearAxis, connected, level_frame, picture, svg_text, tick_label, ticks
 from metricsmith.report.record import LearningPoint
 
-__all__ = ["learning_curve"]
+__all__ = ["learning_plot"]
 
 LEFT, RIGHT, TOP, BOTTOM = 36.0, 350.0, 10.0, 190.0
 
 
-def learning_curve(key: str, curve: Sequence[LearningPoint]) -> Svg:
+def learning_plot(key: str, curve: Sequence[LearningPoint]) -> Markup:
     """Draw the mean with its band; empty if no point is a number.
 
     Parameters
@@ -26,37 +27,28 @@ def learning_curve(key: str, curve: Sequence[LearningPoint]) -> Svg:
     """
     shown = sorted((point for point in curve if math.isfinite(point.kendall_tau_b)), key=lambda point: point.rows)
     if not shown:
-        return Svg("")
+        return Markup("")
     numbers = [
         number for point in shown for number in (point.kendall_tau_b, point.low, point.high) if math.isfinite(number)
     ]
-    across = Axis(0.0, shown[-1].rows * 1.04 or 1.0, LEFT, RIGHT)
-    up = Axis(max(-1.0, min(0.0, *numbers) - 0.03), min(1.0, max(0.2, *numbers) + 0.05), BOTTOM, TOP)
-    words = "; ".join(
+    across = LinearAxis(0.0, shown[-1].rows * 1.04 or 1.0, LEFT, RIGHT)
+    up = LinearAxis(max(-1.0, min(0.0, *numbers) - 0.03), min(1.0, max(0.2, *numbers) + 0.05), BOTTOM, TOP)
+    description = "; ".join(
         f"{point.rows} rows: {statistic(point.kendall_tau_b, 2)} ({interval(point.low, point.high, 2)})"
         for point in shown
     )
     return picture(
-        key, BOTTOM + 40, "Held-out agreement by number of training rows", words,
-        _frame(across, up), _band(across, up, shown), _curve(across, up, shown),
-        label((LEFT + RIGHT) / 2, BOTTOM + 34, "rated rows used for fitting", "muted", "middle"),
+        key, BOTTOM + 40, "Held-out agreement by number of training rows", description,
+        level_frame(
+            across, up, {value: tick_label(value, leading_zero=False) for value in ticks(up.low, up.high, 4)}, about=6
+        ),
+        _band(across, up, shown),
+        connected([(across(point.rows), up(point.kendall_tau_b)) for point in shown], 4.5),
+        svg_text((LEFT + RIGHT) / 2, BOTTOM + 34, "rated rows used for fitting", "muted", "middle"),
     )  # fmt: skip
 
 
-def _frame(across: Axis, up: Axis) -> Svg:
-    marks = []
-    for value in ticks(up.low, up.high, 4):
-        y = up(value)
-        marks.append(element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="zero" if value == 0 else "grid"))
-        marks.append(label(LEFT - 6, y + 4, tick_label(value, leading_zero=False), "tick", "end"))
-    marks += [
-        label(across(value), BOTTOM + 16, tick_label(value), "tick", "middle")
-        for value in ticks(across.low, across.high, 6)
-    ]
-    return element("g", *marks)
-
-
-def _band(across: Axis, up: Axis, shown: Sequence[LearningPoint]) -> Svg:
+def _band(across: LinearAxis, up: LinearAxis, shown: Sequence[LearningPoint]) -> Markup:
     bounded = [point for point in shown if math.isfinite(point.low) and math.isfinite(point.high)]
     upper = [f"{across(point.rows):.1f},{up(point.high):.1f}" for point in bounded]
     lower = [f"{across(point.rows):.1f},{up(point.low):.1f}" for point in reversed(bounded)]
@@ -68,9 +60,3 @@ def _band(across: Axis, up: Axis, shown: Sequence[LearningPoint]) -> Svg:
         for point in bounded
     ]  # fmt: skip
     return element("g", element("polygon", points=" ".join(upper + lower), class_="band"), *whiskers)
-
-
-def _curve(across: Axis, up: Axis, shown: Sequence[LearningPoint]) -> Svg:
-    places = [(across(point.rows), up(point.kendall_tau_b)) for point in shown]
-    line = element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_="curve")
-    return element("g", line, *(element("circle", cx=x, cy=y, r=4.5, class_="dot main") for x, y in places))

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metricsmith.report.plots.svg import Axis, Svg, dot, element, label, picture, tick_label, ticks
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import LinearAxis, axis_names, dot, picture, svg_text, tick_label, ticks
 
 __all__ = ["Mark", "plane"]
 
@@ -29,7 +30,7 @@ class Mark:
     sensitive: tuple[float, float]
 
 
-def plane(key: str, marks: Sequence[Mark]) -> Svg:
+def plane(key: str, marks: Sequence[Mark]) -> Markup:
     """Draw the marks; empty if there are none.
 
     Parameters
@@ -41,53 +42,53 @@ def plane(key: str, marks: Sequence[Mark]) -> Svg:
     """
     drawn = [mark for mark in marks if math.isfinite(mark.stability) and math.isfinite(mark.sensitivity)]
     if not drawn:
-        return Svg("")
+        return Markup("")
     lowest = min(mark.stability for mark in drawn)
-    across = Axis(0.0 if lowest < 0.5 else 0.5, 1.0, LEFT, RIGHT)
-    up = Axis(0.0, 1.0, BOTTOM, TOP)
+    across = LinearAxis(0.0 if lowest < 0.5 else 0.5, 1.0, LEFT, RIGHT)
+    up = LinearAxis(0.0, 1.0, BOTTOM, TOP)
     description = "Stability across, sensitivity upwards; the upper right corner is best. " + "; ".join(
         f"{mark.number}: {mark.name}, {mark.stability:.2f} and {mark.sensitivity:.2f}" for mark in drawn
     )
+    dots = [
+        element(
+            "g",
+            element("title", f"{mark.number}: {mark.name}"),
+            dot(across(mark.stability), up(mark.sensitivity), _kind(mark)),
+        )
+        for mark in sorted(drawn, key=lambda mark: mark.kind == "metric")
+    ]
     return picture(
         key, BOTTOM + 38, "Sensitivity against stability", description,
         _frame(across, up),
         element("g", *(_whiskers(across, up, mark) for mark in drawn)),
-        element("g", *(_dot(across, up, mark) for mark in sorted(drawn, key=lambda mark: mark.kind == "metric"))),
+        element("g", *dots),
         element("g", *_numbers(across, up, drawn)),
     )  # fmt: skip
 
 
-def _frame(across: Axis, up: Axis) -> Svg:
+def _frame(across: LinearAxis, up: LinearAxis) -> Markup:
     marks = []
     for value in ticks(across.low, across.high, 5):
         x = across(value)
         marks += [
             element("line", x1=x, x2=x, y1=TOP, y2=BOTTOM, class_="grid"),
-            label(x, BOTTOM + 16, tick_label(value), "tick", "middle"),
+            svg_text(x, BOTTOM + 16, tick_label(value), "tick", "middle"),
         ]
     for value in ticks(0.0, 1.0, 5):
         y = up(value)
         marks += [
             element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"),
-            label(LEFT - 6, y + 4, tick_label(value), "tick", "end"),
+            svg_text(LEFT - 6, y + 4, tick_label(value), "tick", "end"),
         ]
-    middle = (TOP + BOTTOM) / 2
-    marks += [
-        element("line", x1=LEFT, x2=RIGHT, y1=up(CHANCE), y2=up(CHANCE), class_="identity"),
-        label((LEFT + RIGHT) / 2, BOTTOM + 34, "stability", "muted", "middle"),
-        element(
-            "text", "sensitivity", class_="text muted", text_anchor="middle",
-            transform=f"translate(10 {middle:g}) rotate(-90)",
-        ),
-    ]  # fmt: skip
-    return element("g", *marks)
+    chance = element("line", x1=LEFT, x2=RIGHT, y1=up(CHANCE), y2=up(CHANCE), class_="identity")
+    return element("g", *marks, chance, *axis_names(across, up, ("stability", "sensitivity")))
 
 
 def _kind(mark: Mark) -> str:
     return {"metric": "main", "null": "off"}.get(mark.kind, "other")
 
 
-def _whiskers(across: Axis, up: Axis, mark: Mark) -> Svg:
+def _whiskers(across: LinearAxis, up: LinearAxis, mark: Mark) -> Markup:
     kind, x, y = f"whisker {_kind(mark)}", across(mark.stability), up(mark.sensitivity)
     lines = []
     if all(map(math.isfinite, mark.stable)):
@@ -97,12 +98,7 @@ def _whiskers(across: Axis, up: Axis, mark: Mark) -> Svg:
     return element("g", *lines)
 
 
-def _dot(across: Axis, up: Axis, mark: Mark) -> Svg:
-    note = element("title", f"{mark.number}: {mark.name}")
-    return element("g", note, dot(across(mark.stability), up(mark.sensitivity), _kind(mark)))
-
-
-def _numbers(across: Axis, up: Axis, marks: Sequence[Mark]) -> list[Svg]:
+def _numbers(across: LinearAxis, up: LinearAxis, marks: Sequence[Mark]) -> list[Markup]:
     """Each mark's number near it, where it covers no mark and no other number as far as there is such a place."""
     dots = [(across(mark.stability), up(mark.sensitivity)) for mark in marks]
     taken: list[tuple[float, float]] = []
@@ -112,7 +108,7 @@ def _numbers(across: Axis, up: Axis, marks: Sequence[Mark]) -> list[Svg]:
         inside = [place for place in places if LEFT < place[0] < RIGHT + 6 and TOP < place[1] < BOTTOM] or places
         place = max(inside, key=lambda place: min(_room(place, taken, NEAR), _room(place, dots, CLEAR)))
         taken.append(place)
-        written.append(label(*place, str(mark.number), "halo", "middle"))
+        written.append(svg_text(*place, str(mark.number), "halo", "middle"))
     return written
 
 

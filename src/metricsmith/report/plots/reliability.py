@@ -1,4 +1,4 @@
-"""Reliability plot: what raters gave, on average, where a metric predicts about so much."""
+"""Reliability plot: the mean rating of rows with neighbouring predictions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from metricsmith.errors import DataError
 from metricsmith.records import Scale
 from metricsmith.report.formats import count, points
-from metricsmith.report.plots.svg import Axis, Svg, dot, element, label, picture, tick_label, ticks
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import LinearAxis, dot, picture, square_frame, svg_text, ticks
 from metricsmith.stats.resampling import Groups, group_mean_interval
 from metricsmith.stats.resampling.draws import complete
 
-__all__ = ["Bin", "bins", "reliability"]
+__all__ = ["Bin", "bins", "reliability_plot"]
 
 MOST_BINS = 10
 LEAST_ROWS = 10  # a bin for each ten rows: with fewer its interval covers half of a five-point scale
@@ -97,7 +98,7 @@ def bins(
 
 
 def _parts(ordered: NDArray[np.float64], number: int) -> list[slice]:
-    """Where to cut: each time at the end of a tie that is nearest to an equal share of what is left."""
+    """Cuts sorted numbers, each time at the end of the tie that is nearest to an equal share of the rest."""
     parts: list[slice] = []
     n, start = ordered.size, 0
     least, ends = n / number / 2, np.append(np.flatnonzero(np.diff(ordered)) + 1, n)
@@ -118,7 +119,7 @@ def _bin(x: NDArray[np.float64], y: NDArray[np.float64], codes: NDArray[np.int64
     )  # fmt: skip
 
 
-def reliability(key: str, parts: Sequence[Bin], scale: Scale) -> Svg:
+def reliability_plot(key: str, parts: Sequence[Bin], scale: Scale) -> Markup:
     """Draw the bins with the line on which prediction and rating are equal; empty if there are none.
 
     Parameters
@@ -130,7 +131,7 @@ def reliability(key: str, parts: Sequence[Bin], scale: Scale) -> Svg:
         Both axes show the part of it where the bins lie, and at most a quarter of it beyond either end.
     """
     if not parts:
-        return Svg("")
+        return Markup("")
     margin = OVERHANG * scale.width
     numbers = [
         min(scale.high + margin, max(scale.low - margin, number))
@@ -140,16 +141,21 @@ def reliability(key: str, parts: Sequence[Bin], scale: Scale) -> Svg:
     ]
     edge = 0.04 * max(max(numbers) - min(numbers), 0.25 * scale.width)
     low, high = min(numbers) - edge, max(numbers) + edge
-    across, up = Axis(low, high, LEFT, RIGHT), Axis(low, high, BOTTOM, TOP)
-    words = "; ".join(
+    across, up = LinearAxis(low, high, LEFT, RIGHT), LinearAxis(low, high, BOTTOM, TOP)
+    description = "; ".join(
         f"{count(part.n, 'row')} predicted {points(part.prediction, scale.width)}, rated "
         f"{points(part.rating, scale.width)} ({_interval(part, scale)})"
         for part in parts
     )
     counts, lines = _counts(across, parts)
     return picture(
-        key, BOTTOM + 40 + LINE * lines, "Mean rating by prediction", words,
-        _frame(across, up, LINE * lines),
+        key, BOTTOM + 40 + LINE * lines, "Mean rating by prediction", description,
+        square_frame(
+            across, up, ticks(low, high, 5), ("mean prediction", "mean rating"),
+            element("line", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP, class_="identity"),
+            svg_text(0, BOTTOM + LINE - 2, "rows", "muted"),
+            below=LINE * lines,
+        ),
         *(_mark(across, up, part, scale) for part in parts),
         counts,
     )  # fmt: skip
@@ -161,7 +167,7 @@ def _interval(part: Bin, scale: Scale) -> str:
     return f"95 % interval {points(part.ci_low, scale.width)} to {points(part.ci_high, scale.width)}"
 
 
-def _counts(across: Axis, parts: Sequence[Bin]) -> tuple[Svg, int]:
+def _counts(across: LinearAxis, parts: Sequence[Bin]) -> tuple[Markup, int]:
     """Rows of each bin below the plot, on as many lines as it takes to keep neighbours apart; how many lines."""
     taken: list[float] = []  # how far each line is written
     marks = []
@@ -170,33 +176,11 @@ def _counts(across: Axis, parts: Sequence[Bin]) -> tuple[Svg, int]:
         half = 3.6 * len(text) + 2
         line = next((line for line, end in enumerate(taken) if x - half >= end), len(taken))
         taken[line : line + 1] = [x + half]
-        marks.append(label(x, BOTTOM + LINE * (line + 1) - 2, text, "tick", "middle"))
+        marks.append(svg_text(x, BOTTOM + LINE * (line + 1) - 2, text, "tick", "middle"))
     return element("g", *marks), len(taken)
 
 
-def _frame(across: Axis, up: Axis, gap: float) -> Svg:
-    marks = []
-    for value in ticks(across.low, across.high, 5):
-        x, y = across(value), up(value)
-        marks += [
-            element("line", x1=x, x2=x, y1=TOP, y2=BOTTOM, class_="grid"),
-            element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"),
-            label(x, BOTTOM + gap + 16, tick_label(value), "tick", "middle"),
-            label(LEFT - 6, y + 4, tick_label(value), "tick", "end"),
-        ]
-    marks += [
-        element("line", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP, class_="identity"),
-        label(0, BOTTOM + LINE - 2, "rows", "muted"),
-        label((LEFT + RIGHT) / 2, BOTTOM + gap + 34, "mean prediction", "muted", "middle"),
-        element(
-            "text", "mean rating", class_="text muted", text_anchor="middle",
-            transform=f"translate(10 {(TOP + BOTTOM) / 2:g}) rotate(-90)",
-        ),
-    ]  # fmt: skip
-    return element("g", *marks)
-
-
-def _mark(across: Axis, up: Axis, part: Bin, scale: Scale) -> Svg:
+def _mark(across: LinearAxis, up: LinearAxis, part: Bin, scale: Scale) -> Markup:
     """A disc where the interval holds the prediction, a diamond where not."""
     kind, x = "off" if part.side else "main", across(part.prediction)
     marks = [

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricsmith.records import Scale
-from metricsmith.report.formats import fit, points
-from metricsmith.report.plots.svg import Axis, Svg, element, label, picture, tick_label, ticks
+from metricsmith.report.formats import fit_columns, points
+from metricsmith.report.markup import Markup, element
+from metricsmith.report.plots.svg import LinearAxis, picture, square_frame, tick_label, ticks
 
 __all__ = ["MOST_POINTS", "Point", "beyond", "scatter", "thin"]
 
@@ -40,12 +41,12 @@ def thin(drawn: Sequence[Point], most: int = MOST_POINTS, seed: int = 0) -> list
 
 
 def beyond(drawn: Sequence[Point], scale: Scale) -> int:
-    """How many predictions lie too far outside the scale to be drawn in place."""
+    """The number of predictions that lie too far outside the scale to be drawn in place."""
     margin = OVERHANG * scale.width
     return sum(not scale.low - margin <= point.prediction <= scale.high + margin for point in drawn)
 
 
-def scatter(key: str, drawn: Sequence[Point], scale: Scale) -> Svg:
+def scatter(key: str, drawn: Sequence[Point], scale: Scale) -> Markup:
     """Draw the points, held-out ones on top, with the line of perfect prediction; empty if there are none.
 
     Parameters
@@ -58,13 +59,13 @@ def scatter(key: str, drawn: Sequence[Point], scale: Scale) -> Svg:
         Both axes show it, widened as far as the predictions ask for, at most by a quarter on each side.
     """
     if not drawn:
-        return Svg("")
+        return Markup("")
     margin = OVERHANG * scale.width
     low = max(scale.low - margin, min(scale.low, *(point.prediction for point in drawn)))
     high = min(scale.high + margin, max(scale.high, *(point.prediction for point in drawn)))
     edge = 0.03 * (high - low)
-    across = Axis(low - edge, high + edge, LEFT, RIGHT)
-    up = Axis(low - edge, high + edge, BOTTOM, TOP)
+    across = LinearAxis(low - edge, high + edge, LEFT, RIGHT)
+    up = LinearAxis(low - edge, high + edge, BOTTOM, TOP)
     ordered = sorted(drawn, key=lambda point: point.held_out)
     held_out = sum(point.held_out for point in drawn)
     description = (
@@ -73,38 +74,23 @@ def scatter(key: str, drawn: Sequence[Point], scale: Scale) -> Svg:
     )
     return picture(
         key, BOTTOM + 40, "Prediction against rating", description,
-        _frame(across, up, scale),
+        square_frame(
+            across, up, ticks(scale.low, scale.high, 5), ("raters' rating", "prediction"),
+            element(
+                "line", x1=across(scale.low), y1=up(scale.low), x2=across(scale.high), y2=up(scale.high),
+                class_="identity",
+            ),
+        ),
         element("g", *(_mark(across, up, point, scale) for point in ordered)),
     )  # fmt: skip
 
 
-def _frame(across: Axis, up: Axis, scale: Scale) -> Svg:
-    marks = []
-    for value in ticks(scale.low, scale.high, 5):
-        x, y = across(value), up(value)
-        marks += [
-            element("line", x1=x, x2=x, y1=TOP, y2=BOTTOM, class_="grid"),
-            element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"),
-            label(x, BOTTOM + 16, tick_label(value), "tick", "middle"),
-            label(LEFT - 6, y + 4, tick_label(value), "tick", "end"),
-        ]
-    ends = {"x1": across(scale.low), "y1": up(scale.low), "x2": across(scale.high), "y2": up(scale.high)}
-    middle = (TOP + BOTTOM) / 2
-    marks += [
-        element("line", **ends, class_="identity"),
-        label((LEFT + RIGHT) / 2, BOTTOM + 34, "raters' rating", "muted", "middle"),
-        element(
-            "text", "prediction", class_="text muted", text_anchor="middle",
-            transform=f"translate(10 {middle:g}) rotate(-90)",
-        ),
-    ]  # fmt: skip
-    return element("g", *marks)
-
-
-def _mark(across: Axis, up: Axis, point: Point, scale: Scale) -> Svg:
+def _mark(across: LinearAxis, up: LinearAxis, point: Point, scale: Scale) -> Markup:
     x, y = across(point.rating), up(point.prediction)
     rating = tick_label(point.rating) if math.isfinite(point.rating) else ""
-    note = element("title", f"{fit(point.name, 40)}: rated {rating}, predicted {points(point.prediction, scale.width)}")
+    note = element(
+        "title", f"{fit_columns(point.name, 40)}: rated {rating}, predicted {points(point.prediction, scale.width)}"
+    )
     if point.held_out:
         return element("circle", note, cx=x, cy=y, r=4.2, class_="point test")
     return element("rect", note, x=x - 2.7, y=y - 2.7, width=5.4, height=5.4, class_="point train")

@@ -1,4 +1,4 @@
-"""What every plot is made of: escaped elements, a linear axis, tidy ticks.
+"""The parts of every plot: text, marks, a linear axis, round ticks.
 
 Plots are drawn 360 units wide, which a phone shows one to one. Colours come from the page's style
 sheet through class names, so that one drawing serves light, dark and print.
@@ -7,54 +7,33 @@ sheet through class names, so that one drawing serves light, dark and print.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 
-from metricsmith.report.formats import clean, one_line, raw
+from metricsmith.report.formats import raw, single_line
+from metricsmith.report.markup import Markup, element
 
-__all__ = ["WIDTH", "Axis", "Svg", "dot", "element", "label", "picture", "tick_label", "ticks"]
+__all__ = [
+    "WIDTH", "LinearAxis", "axis_names", "connected", "dot", "level_frame", "picture", "square_frame", "svg_text",
+    "tick_label", "ticks",
+]  # fmt: skip
 
 WIDTH = 360.0
 
 
-class Svg(str):
-    """SVG source that is safe to paste into a page; everything else is escaped on the way in."""
-
-    __slots__ = ()
-
-    def __html__(self) -> str:
-        """Tell Jinja2 that this text is already escaped."""
-        return self
-
-
-def element(tag: str, *children: str, **attributes: str | float) -> Svg:
-    """One element. `children` that are not `Svg` are text and get escaped; ``class_`` means ``class``."""
-    written = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for name, value in attributes.items()
-    )
-    body = "".join(child if isinstance(child, Svg) else escape(clean(child)) for child in children)
-    return Svg(f"<{tag}{written}>{body}</{tag}>" if body else f"<{tag}{written}/>")
-
-
-def _attribute(value: str | float) -> str:
-    if isinstance(value, str):
-        return escape(clean(value))
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def label(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Svg:
+def svg_text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> Markup:
     """A line of text; `kind` is a class of the style sheet."""
     return element("text", text, x=x, y=y, class_=f"text {kind}".strip(), text_anchor=anchor)
 
 
-def dot(x: float, y: float, kind: str) -> Svg:
+def dot(x: float, y: float, kind: str) -> Markup:
     """A disc for the kind ``main``, a diamond for others: the shape, too, tells them apart."""
     if kind == "main":
         return element("circle", cx=x, cy=y, r=5.5, class_="dot main")
     return element("path", d=f"M{x:.1f} {y - 5:.1f}l5 5l-5 5l-5-5z", class_=f"dot {kind}")
 
 
-def picture(key: str, height: float, title: str, description: str, *marks: str) -> Svg:
+def picture(key: str, height: float, title: str, description: str, *marks: str) -> Markup:
     """The finished drawing with a title and a description for those who do not see it.
 
     Parameters
@@ -66,8 +45,8 @@ def picture(key: str, height: float, title: str, description: str, *marks: str) 
     """
     return element(
         "svg",
-        element("title", one_line(title), id=f"{key}-title"),
-        element("desc", one_line(description), id=f"{key}-text"),
+        element("title", single_line(title), id=f"{key}-title"),
+        element("desc", single_line(description), id=f"{key}-text"),
         *marks,
         class_=f"plot plot-{key}",
         viewBox=f"0 0 {WIDTH:g} {height:g}",
@@ -77,7 +56,7 @@ def picture(key: str, height: float, title: str, description: str, *marks: str) 
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class LinearAxis:
     """Maps [low, high] linearly to [start, end]; ``low < high``."""
 
     low: float
@@ -106,3 +85,66 @@ def tick_label(value: float, *, leading_zero: bool = True) -> str:
     """A tick's number, without the zero before the point if so asked."""
     text = raw(value)
     return text if leading_zero else text.replace("0.", ".", 1)
+
+
+def level_frame(across: LinearAxis, up: LinearAxis, numbers: Mapping[float, str], about: int) -> Markup:
+    """Level lines at the heights `numbers`, each with its text on the left, and about `about` ticks below."""
+    marks = []
+    for value, text in numbers.items():
+        y = up(value)
+        kind = "zero" if value == 0 else "grid"
+        marks.append(element("line", x1=across.start, x2=across.end, y1=y, y2=y, class_=kind))
+        marks.append(svg_text(across.start - 6, y + 4, text, "tick", "end"))
+    below = ticks(across.low, across.high, about)
+    marks += [svg_text(across(value), up.start + 16, tick_label(value), "tick", "middle") for value in below]
+    return element("g", *marks)
+
+
+def square_frame(
+    across: LinearAxis,
+    up: LinearAxis,
+    values: Sequence[float],
+    names: tuple[str, str],
+    *others: str,
+    below: float = 0.0,
+) -> Markup:
+    """A grid for two axes on one scale, other marks, and the names of both axes.
+
+    Parameters
+    ----------
+    across, up : LinearAxis
+    values : sequence of float
+        The places of the lines, on both axes.
+    names : tuple of str
+        Of the axis below and of the one on the left.
+    others : str
+        Marks above the grid.
+    below : float
+        Room between the grid and the numbers below it.
+    """
+    marks = []
+    for value in values:
+        x, y = across(value), up(value)
+        marks += [
+            element("line", x1=x, x2=x, y1=up.end, y2=up.start, class_="grid"),
+            element("line", x1=across.start, x2=across.end, y1=y, y2=y, class_="grid"),
+            svg_text(x, up.start + below + 16, tick_label(value), "tick", "middle"),
+            svg_text(across.start - 6, y + 4, tick_label(value), "tick", "end"),
+        ]
+    return element("g", *marks, *others, *axis_names(across, up, names, below))
+
+
+def axis_names(across: LinearAxis, up: LinearAxis, names: tuple[str, str], below: float = 0.0) -> tuple[Markup, Markup]:
+    """The name of the axis below, and of the one on the left, turned upwards."""
+    turned = f"translate(10 {(up.start + up.end) / 2:g}) rotate(-90)"
+    return (
+        svg_text((across.start + across.end) / 2, up.start + below + 34, names[0], "muted", "middle"),
+        element("text", names[1], class_="text muted", text_anchor="middle", transform=turned),
+    )
+
+
+def connected(places: Sequence[tuple[float, float]], radius: float, kind: str = "") -> Markup:
+    """A line through places with a disc on each; `kind` is a class of the style sheet, ``main`` if not given."""
+    line = element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_=f"curve {kind}".strip())
+    discs = (element("circle", cx=x, cy=y, r=radius, class_=f"dot {kind or 'main'}") for x, y in places)
+    return element("g", line, *discs)

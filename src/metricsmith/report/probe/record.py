@@ -55,7 +55,7 @@ class Subject:
 
     @property
     def insensitive(self) -> bool:
-        """Whether worse outputs do not clearly fall more often than they rise: `Sensitivity.balance` reaches 0."""
+        """True if worse outputs do not clearly fall more often than they rise: `Sensitivity.balance` reaches 0."""
         if self.lacking or self.sensitivity is None or self.sensitivity.n == 0:
             return False
         return not self.sensitivity.balance.low > 0
@@ -127,7 +127,7 @@ class Attack:
 
     @property
     def verdict(self) -> Literal["held", "deceived", "open"]:
-        """What the interval of the change decides, or that not a single pair moved that way; otherwise ``open``.
+        """The decision of the change's interval, or of not a single pair that moved that way; otherwise ``open``.
 
         With one group alone nothing is decided.
         """

@@ -1,0 +1,274 @@
+"""The blocks of a document: a report is a record and a document that lays it out.
+
+A document says in blocks what stands on the page, in Markdown and in the terminal. `metricsmith.report.html`,
+`metricsmith.report.markdown` and `metricsmith.report.terminal` write blocks down, `metricsmith.report.files` writes the
+files; none of them knows a report. Texts are plain and get escaped, except `Markup` on a page and `Markdown` in
+Markdown, which are pasted as they are.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+from metricsmith.report.markup import Markup, element, joined
+
+__all__ = [
+    "Across", "Block", "Cell", "Code", "Details", "Document", "Figure", "Heading", "Items", "Markdown", "Page",
+    "Paragraph", "Box", "Section", "Terms", "TextTable", "Tone", "Verdict", "Warnings", "header", "strong",
+]  # fmt: skip
+
+Tone = Literal["good", "unsure", "bad"]
+
+
+class Markdown(str):
+    """Text that is Markdown already; as a block it is a paragraph that is pasted as it is."""
+
+    __slots__ = ()
+
+
+class Cell(str):
+    """The text of a table's cell or of a term's meaning, with a class of the style sheet."""
+
+    style: str
+
+    def __new__(cls, text: str, style: str) -> Cell:
+        """Make `text` a cell."""
+        cell = super().__new__(cls, text)
+        cell.style = style
+        return cell
+
+
+def strong(text: str) -> Cell:
+    """A cell in bold type."""
+    return Cell(text, "strong")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading inside a section, or the page's own (level 1)."""
+
+    text: str
+    level: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph; `own_direction` lets a text from the data run in the direction of its own script."""
+
+    text: str
+    style: str = ""
+    own_direction: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer in one sentence.
+
+    Parameters
+    ----------
+    tone : str
+        ``good``, ``unsure`` or ``bad``; for an induction: better than chance on unseen rows, not known, or against
+        the raters.
+    sentence : str
+    cautions : tuple of str
+        Plain warnings that belong to it, for Markdown.
+    details : tuple of Block
+        Blocks inside its frame, for a page.
+    """
+
+    tone: Tone
+    sentence: str
+    cautions: tuple[str, ...] = ()
+    details: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Warnings:
+    """Warnings of the run; nothing where there is none."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list; `style` is a class of the style sheet."""
+
+    lines: Sequence[str]
+    style: str = ""
+    numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Terms, each with its meanings."""
+
+    terms: Sequence[tuple[str, Sequence[str]]]
+    style: str = ""
+
+    @classmethod
+    def glossary(cls, terms: Iterable[tuple[str, str]]) -> Terms:
+        """A glossary: each term with its one meaning."""
+        return cls([(term, [meaning]) for term, meaning in terms], "glossary")
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """A row of one cell across the table; with `group` it is the heading of the rows that follow."""
+
+    text: str
+    group: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table: a name on the left of each row, figures on the right.
+
+    Parameters
+    ----------
+    head : sequence of str
+    rows : sequence
+        As many cells as `head` has, or `Across`.
+    caption : str
+        Above the table, on a page.
+    label : str
+        The name of the region in which a wide table scrolls; a page draws none without it.
+    own : collection of int
+        The places of rows that are shaded.
+    bold : int
+        The column in bold type; 0 for none.
+    style : str
+        A class of the style sheet.
+    left : int
+        Leading columns that hold texts: they stand to the left, the others are figures.
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str] | Across]
+    caption: str = ""
+    label: str = ""
+    own: Collection[int] = ()
+    bold: int = 0
+    style: str = ""
+    left: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A plot with its caption; nothing where the plot is empty."""
+
+    plot: Markup
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Lines of Python."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Blocks that open from a line."""
+
+    summary: str
+    blocks: Sequence[Block]
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Blocks in an element of their own; `style` is a class of the style sheet."""
+
+    style: str
+    blocks: Sequence[Block]
+    tag: Literal["div", "article", "ol", "li"] = "div"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of a page with its heading; `key` is its address."""
+
+    key: str
+    title: str
+    blocks: Sequence[Block]
+
+
+Block = (
+    Heading | Paragraph | Verdict | Warnings | Items | Terms | TextTable | Figure | Code | Details | Box | Section
+    | Markup | Markdown
+)  # fmt: skip
+
+
+def header(eyebrow: str, title: str, target: str = "", description: str = "") -> list[Block]:
+    """The top of a page: a small line, the title with its target, and the description of the task, if there is one."""
+    heading = joined(title, " ", element("span", target, class_="target")) if target else title
+    task = [Paragraph(description, "task", own_direction=True)] if description else []
+    return [Paragraph(eyebrow, "eyebrow"), Heading(heading, level=1), *task]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page: its title, its header, its sections, and the text of the link that skips the header (empty: no link)."""
+
+    title: str
+    header: Sequence[Block]
+    main: Sequence[Block]
+    skip: str = ""
+
+
+class SignedRecord(Protocol):
+    """The data of a run."""
+
+    @property
+    def signature(self) -> str:
+        """The line that makes every number reproducible."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences that must not be overlooked."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content of the JSON file."""
+
+
+RecordType = TypeVar("RecordType", bound=SignedRecord)
+
+
+@dataclass(frozen=True)
+class Document(ABC, Generic[RecordType]):
+    """A record laid out in blocks.
+
+    Parameters
+    ----------
+    record : SignedRecord
+    """
+
+    record: RecordType
+    stem: ClassVar[str]
+    """The name of the files, without ending."""
+
+    @abstractmethod
+    def page(self) -> Page:
+        """The page; the signature line is added below it."""
+
+    @abstractmethod
+    def markdown(self) -> list[Block]:
+        """The Markdown file; the signature line is added below it."""
+
+    @abstractmethod
+    def terminal(self, folder: Path | None) -> list[str | TextTable]:
+        """Lines and tables for the terminal; `folder` is where the files were written, if they were."""
+
+    def ending(self, folder: Path | None, called: str = "report", notes: Sequence[str] = ()) -> list[str]:
+        """The last lines for the terminal: warnings, notes, the place of the page, if it was written, the signature."""
+        return [
+            *(f"warning: {warning}" for warning in self.record.warnings),
+            *(f"note: {note}" for note in notes),
+            *([f"{called}: {folder / f'{self.stem}.html'}"] if folder is not None else ()),
+            self.record.signature,
+        ]

@@ -1,0 +1,164 @@
+"""The components of an induced metric: their cards, and sentences on their weights and on how they were chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Protocol
+
+from metricsmith.records import Difference, MetricCard
+from metricsmith.report.formats import count, interval, percent, single_line, statistic
+from metricsmith.report.record import Component, RunRecord
+
+__all__ = [
+    "KINDS", "cards", "choice_stability", "cross_validated_components", "direction", "loss", "small_model",
+    "suppressors", "weight_width",
+]  # fmt: skip
+
+KINDS = {
+    "bank": "bank metric",
+    "criterion_judge": "single-criterion judge",
+    "rubric_judge": "rubric judge",
+    "geval_judge": "G-Eval judge",
+    "example_judge": "judge by examples",
+    "guideline_judge": "judge of the rating as a whole",
+    "direct_assessment": "direct assessment of a translation",
+    "dna_eval": "judge by weighted dimensions",
+    "esa_judge": "error span annotation of a translation",
+    "mqm_annotator": "MQM errors of one run",
+    "mqm_judge": "MQM errors of several runs",
+    "callable": "function",
+    "panel_member": "criterion of a panel",
+    "column": "column of the data",
+    "induced": "induced metric",
+}
+
+
+class Weighted(Protocol):
+    """The fields of a component that are read here."""
+
+    @property
+    def name(self) -> str:
+        """The component's name."""
+
+    @property
+    def weight(self) -> float:
+        """Rating points per standard deviation."""
+
+    @property
+    def tau_train(self) -> float:
+        """Tau-b of the component alone on the training rows."""
+
+
+def loss(found: Difference | None) -> str:
+    """The difference of the small metric from the full model on held-out rows; empty where none was measured."""
+    if found is None or not math.isfinite(found.kendall_tau_b):
+        return ""
+    gap = statistic(abs(found.kendall_tau_b))
+    same = gap == statistic(0.0)
+    lost = same or found.kendall_tau_b < 0
+    low, high = (-found.ci_high, -found.ci_low) if lost else (found.ci_low, found.ci_high)
+    ends = f" (95\u00a0% interval {interval(low, high)})" if math.isfinite(low) and math.isfinite(high) else ""
+    rows = f"On the same {count(found.n, 'held-out row')} the small metric"
+    if same:
+        return f"{rows}'s tau-b is within .0005 of the full model's{ends.replace('interval', 'interval of the loss')}."
+    return f"{rows} {'loses' if lost else 'gains'} {gap} of tau-b against the full model{ends}."
+
+
+def suppressors(components: Sequence[Weighted], rows: int) -> str:
+    """The components whose weight has another sign than their own tau-b on the training rows; empty without any.
+
+    Parameters
+    ----------
+    components : sequence
+    rows : int
+        The training rows. A tau-b within two standard errors of 0, as unrelated rankings of so many rows have them,
+        may have either sign by chance, which the sentence notes.
+    """
+    found = [item for item in components if item.weight * item.tau_train < 0]
+    if not found or rows < 2:
+        return ""
+    chance = 2 * math.sqrt(2 * (2 * rows + 5) / (9 * rows * (rows - 1)))
+    named = ", ".join(
+        f"{single_line(item.name)} (alone tau-b {statistic(item.tau_train, 2, signed=True)}"
+        f"{', near enough to 0 for either sign by chance' if abs(item.tau_train) < chance else ''})"
+        for item in found
+    )
+    return (
+        f"The weight has another sign than the component's own agreement with the training ratings in {named}: such a "
+        "component corrects the others (a suppressor), and its weight is no effect of that quality."
+    )
+
+
+def direction(component: Component) -> str:
+    """The direction in which more of the component moves the prediction."""
+    return f"more of it {'lowers' if component.direction == '-' else 'raises'} the prediction"
+
+
+def choice_stability(components: Iterable[Component]) -> str:
+    """The share of refits on other rows that choose the components again; never sells them as *the* criteria."""
+    shares = [item.selected_share for item in components if math.isfinite(item.selected_share)]
+    caveat = "Read them as one workable set, not as the criteria that the raters apply."
+    if not shares:
+        return f"How stable the choice of components is under resampling was not measured. {caveat}"
+    kept = (
+        f"Refitted on resampled rows, the typical component is chosen again in {percent(median(shares))} of "
+        f"refits, the rarest in {percent(min(shares))}."
+    )
+    if min(shares) < 0.8:
+        return f"{kept} To that extent the choice is an accident of these rows. {caveat}"
+    return (
+        f"{kept} The choice is steady on these rows; "
+        "that a component goes along with the ratings still does not show that raters look at it."
+    )
+
+
+def cross_validated_components(record: RunRecord) -> str:
+    """The meaning of a component's own tau-b under cross-validation; empty otherwise."""
+    if record.evaluation != "cv" or not record.tested:
+        return ""
+    told = "The tau-b of a component alone, on held-out rows, is its mean within folds."
+    if not any("model" in component.card.cost for component in record.components):
+        return told
+    return f"{told} Judges made from ratings had seen those of all rows here, so theirs may be too high."
+
+
+def small_model(record: RunRecord) -> str:
+    """The small model beside the full one, components that correct others, and predictions outside the scale."""
+    sentences = []
+    if math.isfinite(record.fidelity):
+        sentences.append(
+            f"These few components stand in for all candidates: their predictions correlate "
+            f"{statistic(record.fidelity)} with those of the full model on the rows they were chosen on."
+        )
+    sentences += [
+        loss(record.differences.get(record.unabridged) if record.tested else None),
+        suppressors(record.components, record.rows.get("train", 0)),
+    ]
+    if record.clipped_share > 0:
+        sentences.append(
+            f"{percent(record.clipped_share)} of the predictions lie outside the scale; "
+            "they are held at its end when used as a score."
+        )
+    return " ".join(filter(None, sentences))
+
+
+def weight_width(record: RunRecord) -> float:
+    """The width that weights are written for: the scale's, or less where every weight is small."""
+    sizes = [abs(component.weight) for component in record.components if math.isfinite(component.weight)]
+    largest = max(sizes, default=0.0)
+    return min(record.task.scale.width, 10 * largest) if largest else record.task.scale.width
+
+
+def cards(record: RunRecord) -> list[tuple[MetricCard, list[Component]]]:
+    """Each distinct card with the components that it describes, in the components' order."""
+    described: list[tuple[MetricCard, list[Component]]] = []
+    for component in record.components:
+        for card, components in described:
+            if card == component.card:
+                components.append(component)
+                break
+        else:
+            described.append((component.card, [component]))
+    return described

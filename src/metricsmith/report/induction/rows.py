@@ -1,0 +1,160 @@
+"""The rows of a run: predictions beside ratings, disagreements, and the table of scores."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from metricsmith.records import Scale
+from metricsmith.report.formats import points
+from metricsmith.report.plots.reliability import Bin, bins
+from metricsmith.report.record import RowRecord, RunRecord
+from metricsmith.spreadsheets import write_table
+
+__all__ = [
+    "ROW_COLUMNS", "Disagreement", "disagreements", "rated_rows", "reliability_bins", "reliability_sentence",
+    "render_scores",
+]  # fmt: skip
+
+ROW_COLUMNS = ("id", "group", "split", "rating", "prediction")
+MOST_CONTRIBUTIONS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A row on which metric and raters differ.
+
+    Parameters
+    ----------
+    row : RowRecord
+    rating, prediction : float
+    held_out : bool
+    start : float
+        The prediction before any component adds to it.
+    contributions : tuple of (str, float)
+        By falling size, undefined ones last; at most `MOST_CONTRIBUTIONS`.
+    others : int
+        How many more there are.
+    rest : float
+        What those add together.
+    """
+
+    row: RowRecord
+    rating: float
+    prediction: float
+    held_out: bool
+    start: float
+    contributions: tuple[tuple[str, float], ...]
+    others: int
+    rest: float
+
+    @property
+    def gap(self) -> float:
+        """Prediction minus rating, in rating points."""
+        return self.prediction - self.rating
+
+
+def rated_rows(record: RunRecord) -> list[tuple[RowRecord, float, float]]:
+    """Rows that have both a rating and a prediction, with the two numbers."""
+    return [
+        (row, row.rating, row.prediction)
+        for row in record.data
+        if row.rating is not None
+        and row.prediction is not None
+        and math.isfinite(row.rating)
+        and math.isfinite(row.prediction)
+    ]
+
+
+def reliability_bins(record: RunRecord) -> list[Bin]:
+    """The held-out rows in bins by prediction, intervals cut to the scale; empty if nothing was held out."""
+    held_out = [item for item in rated_rows(record) if record.tested and record.held_out(item[0])]
+    predictions, ratings = [item[2] for item in held_out], [item[1] for item in held_out]
+    scale, found = record.task.scale, bins(predictions, ratings, [item[0].group for item in held_out])
+    return [replace(part, ci_low=max(part.ci_low, scale.low), ci_high=min(part.ci_high, scale.high)) for part in found]
+
+
+def reliability_sentence(parts: Sequence[Bin], scale: Scale) -> str:
+    """The bins in which the metric is too generous or too strict; empty without bins that have an interval."""
+    judged = [part for part in parts if math.isfinite(part.ci_low)]
+    if not judged:
+        return ""
+    off = [part for part in judged if part.side]
+    some = f"{len(off)} of" if off else "all"
+    where = "In the only bin" if len(judged) == 1 else f"In {some} {len(judged)} bins"
+    place = (
+        f"{where} the mean prediction lies {'outside' if off else 'inside'} the 95\u00a0% interval of the mean rating"
+    )
+    if not off:
+        return f"{place}: these rows show no place where the metric is too generous or too strict."
+    better = 1 if scale.higher_is_better else -1
+    names = {better: "too generous", -better: "too strict"}
+    places = "; ".join(f"{names[part.side]} {_place(part, scale)}" for part in off)
+    return f"{place}; the metric is {places}. One bin in twenty lies outside by chance alone."
+
+
+def _place(part: Bin, scale: Scale) -> str:
+    lowest, highest, guess, given = (
+        points(number, scale.width) for number in (part.lowest, part.highest, part.prediction, part.rating)
+    )
+    if lowest == highest:
+        return f"where it predicts {guess} (the raters gave {given} on average)"
+    return f"where it predicts {lowest} to {highest} ({guess} on average, and the raters gave {given})"
+
+
+def disagreements(record: RunRecord, most: int = 8) -> list[Disagreement]:
+    """The rows where prediction and rating lie furthest apart: held-out rows first, then training rows.
+
+    Rows that agree exactly never appear; ties keep the order of the data.
+    """
+    apart = [(row, rating, guess) for row, rating, guess in rated_rows(record) if guess != rating]
+    apart.sort(key=lambda item: (not record.held_out(item[0]), -abs(item[2] - item[1])))
+    return [_disagreement(record, *item) for item in apart[:most]]
+
+
+def _disagreement(record: RunRecord, row: RowRecord, rating: float, prediction: float) -> Disagreement:
+    ordered = sorted(row.contributions.items(), key=lambda item: -abs(item[1]) if math.isfinite(item[1]) else math.inf)
+    total = math.fsum(value for _, value in ordered if math.isfinite(value))
+    rest = ordered[MOST_CONTRIBUTIONS:]
+    return Disagreement(
+        row=row,
+        rating=rating,
+        prediction=prediction,
+        held_out=record.held_out(row),
+        start=prediction - total if ordered else math.nan,
+        contributions=tuple(ordered[:MOST_CONTRIBUTIONS]),
+        others=len(rest),
+        rest=math.fsum(value for _, value in rest if math.isfinite(value)),
+    )
+
+
+def render_scores(record: RunRecord, *, raw_csv: bool = False) -> str:
+    """One line per row: `ROW_COLUMNS`, then every component's raw number.
+
+    ``split`` is ``train``, ``test``, ``unrated`` or, where a cross-validation held the row out and predicted it, the
+    number of that fold (``fold 1``). Numbers have full precision; a missing or undefined one is an empty cell. A
+    component that bears the name of a leading column gets `` (component)`` behind it. Texts that a spreadsheet would
+    run are marked as `metricsmith.spreadsheets.write_table` says, unless `raw_csv`.
+    """
+    names = [component.name for component in record.components]
+    header = [*ROW_COLUMNS, *(f"{name} (component)" if name in ROW_COLUMNS else name for name in names)]
+    rows = [
+        (
+            row.id,
+            row.group,
+            f"fold {row.fold}" if row.fold else row.split,
+            *map(_cell, (row.rating, row.prediction, *(row.values.get(n) for n in names))),
+        )
+        for row in record.data
+    ]
+    stream = io.StringIO()
+    write_table(stream, header, lambda: rows, raw=raw_csv)
+    return stream.getvalue()
+
+
+def _cell(value: float | None) -> str | None:
+    if value is None or not math.isfinite(value):
+        return None
+    return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))

@@ -1,0 +1,210 @@
+"""The verdict on an induced metric, in plain sentences that say no more than the record supports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from metricsmith.records import Agreement
+from metricsmith.report.blocks import Verdict
+from metricsmith.report.formats import count, interval, p_value, percent, statistic
+from metricsmith.report.raters import ceiling_lines
+from metricsmith.report.record import RunRecord
+from metricsmith.report.rivals import outdone
+from metricsmith.report.systems import systems_caution
+from metricsmith.stats.resampling import measured_coverage
+
+__all__ = [
+    "EVALUATIONS", "Outlook", "few_groups", "interval_outlook", "jackknifed", "outlook_sentence", "pairs_in_order",
+    "run_ceiling", "run_verdict", "undefined_reasons",
+]  # fmt: skip
+
+EVALUATIONS = {
+    "holdout": "Whole groups were set aside before anything was generated, chosen or fitted.",
+    "file": "The test rows came from a set of their own and were never fitted on.",
+    "cv": "Grouped cross-validation: each row was predicted by a fit that had not seen its group, and tau-b is the "
+    "mean over folds. The saved metric is fitted on all rated rows.",
+    "train_only": "No rows were set aside: metric and figures come from the same rows.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """The interval as it would be with `factor` times as many labelled groups, the estimate unchanged."""
+
+    factor: int
+    groups: int
+    value: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half the interval's width."""
+        return (self.high - self.low) / 2
+
+
+def run_verdict(record: RunRecord) -> Verdict:
+    """Say how far the metric can be trusted, with tau-b, interval and p on held-out rows.
+
+    An undefined tau-b, a p-value above .05 (or undefined), an interval that includes 0 and missing test
+    rows each take the verdict down to ``unsure`` and add a caution.
+    """
+    block = record.headline
+    if not math.isfinite(block.kendall_tau_b):
+        cautions = (_untested(record), f"{undefined_reason(block)}.")
+        sentence = f"No verdict: tau-b is undefined {_where(record, block)}."
+        return Verdict("unsure", sentence, tuple(filter(None, cautions)))
+    # Under cross-validation the interval is another one, of which simulations say nothing.
+    coverage = [] if record.tested and record.evaluation == "cv" else few_groups([block])
+    figures = " ".join([f"tau-b {_estimate(block)} {_where(record, block)}.", *coverage])
+    doubts = tuple(filter(None, (_untested(record), *_doubts(block))))
+    rivals = tuple(filter(None, (outdone(record), systems_caution(record.new_systems, block))))
+    if not record.tested:
+        return Verdict("unsure", f"Not tested on unseen outputs: {figures}", doubts + rivals)
+    if doubts:
+        sentence = f"No clear evidence that it ranks outputs like the raters do: {figures}"
+        return Verdict("unsure", sentence, doubts + rivals)
+    if block.kendall_tau_b < 0:
+        caution = "It reverses the raters' order more often than chance would. Do not use it."
+        return Verdict("bad", f"Ranks outputs against the raters: {figures}", (caution, *rivals))
+    return Verdict("good", f"Ranks outputs like the raters do more often than chance: {figures}", rivals)
+
+
+def _estimate(block: Agreement) -> str:
+    details = []
+    if math.isfinite(block.ci_low) and math.isfinite(block.ci_high):
+        details.append(f"95\u00a0% interval {interval(block.ci_low, block.ci_high, 2)}")
+    if math.isfinite(block.p_value):
+        details.append(_p(block.p_value))
+    value = statistic(block.kendall_tau_b, 2)
+    return f"{value} ({', '.join(details)})" if details else value
+
+
+def few_groups(blocks: Iterable[Agreement]) -> list[str]:
+    """The simulated coverage of group jackknife intervals that rest on few groups; nothing from 30 groups on."""
+    counts: dict[str, set[int]] = {}
+    for block in blocks:
+        covered = measured_coverage("tau", block.groups)
+        if covered is not None and math.isfinite(block.ci_low):
+            # Rounded down: it is what the simulations had at least.
+            known = math.isfinite(covered)
+            text = f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
+            counts.setdefault(text, set()).add(block.groups)
+    return [
+        f"Intervals on so few groups ({' and '.join(map(count, sorted(found)))}) {text} in simulations."
+        for text, found in counts.items()
+    ]
+
+
+def jackknifed(record: RunRecord) -> list[Agreement]:
+    """The blocks whose interval is that of the group jackknife; none under cross-validation.
+
+    There only the training block has one, and a remark on it would be read as a remark on all blocks.
+    """
+    if record.tested and record.evaluation == "cv":
+        return []
+    return [*([record.test] if record.tested else []), record.train, *record.baselines.values()]
+
+
+def _p(value: float) -> str:
+    text = p_value(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def _where(record: RunRecord, block: Agreement) -> str:
+    rows = count(block.n, "row")
+    groups = f" of {count(block.groups, 'group')}" if 0 < block.groups < block.n else ""
+    if not record.tested:
+        return f"on the same {rows}{groups} that it was fitted on"
+    if record.evaluation == "cv":
+        return f"on {rows}{groups}, each predicted while held out"
+    return f"on {count(block.n, 'unseen row')}{groups}"
+
+
+def _untested(record: RunRecord) -> str:
+    if record.tested:
+        return ""
+    return (
+        "Only training rows were available. The figures say how well the metric fits what it has seen, "
+        "not how it will do on new outputs: set rated groups aside, or use cross-validation, to find out."
+    )
+
+
+def _doubts(block: Agreement) -> list[str]:
+    doubts = []
+    if not math.isfinite(block.p_value):
+        doubts.append("There is no p-value: too few rows, groups or different ratings for one.")
+    elif block.p_value > 0.05:
+        doubts.append(f"{_p(block.p_value)} is above .05: chance alone gives agreement like this too often.")
+    if not (math.isfinite(block.ci_low) and math.isfinite(block.ci_high)):
+        doubts.append("There is no interval: too few rows, groups or different ratings, or one group decides alone.")
+    elif block.ci_low <= 0 <= block.ci_high:
+        doubts.append("The interval includes 0: more rated groups are needed before relying on the metric.")
+    return doubts
+
+
+def undefined_reason(block: Agreement) -> str:
+    """The reason for which tau-b of `block` has no value."""
+    if block.n < 2:
+        return f"{count(block.n, 'row')} with both a rating and a prediction; two are the least"
+    return "All ratings or all predictions are equal, so no pair can be ordered"
+
+
+def undefined_reasons(blocks: Iterable[tuple[str, Agreement]]) -> list[str]:
+    """One line per named block whose tau-b is undefined."""
+    return [f"{name}: {undefined_reason(block)}." for name, block in blocks if not math.isfinite(block.kendall_tau_b)]
+
+
+def pairs_in_order(tau: float) -> str:
+    """The meaning of tau-b in pairs, were there no ties; empty if undefined."""
+    if not math.isfinite(tau):
+        return ""
+    share = round(50 * (1 + tau))
+    return (
+        f"Were there no ties, a tau-b of {statistic(tau, 2)} would mean that about {share} of 100 pairs "
+        "of outputs stand in the raters' order; tossing a coin gets 50."
+    )
+
+
+def run_ceiling(record: RunRecord) -> list[str]:
+    """`ceiling_lines` of an induction: the metric and its baselines beside the ceiling."""
+    rivals = {name: block.kendall_tau_b for name, block in record.baselines.items()}
+    return ceiling_lines(record.raters, {"the induced metric": record.headline.kendall_tau_b, **rivals})
+
+
+def interval_outlook(block: Agreement, factors: tuple[int, ...] = (1, 2, 4)) -> list[Outlook]:
+    """The interval as it would be with more labelled groups; empty if it is undefined.
+
+    The width of an interval falls with the square root of the number of groups, so each side
+    is divided by the root of the factor.
+    """
+    value = block.kendall_tau_b
+    if not all(map(math.isfinite, (value, block.ci_low, block.ci_high))):
+        return []
+    groups = block.groups or block.n
+    return [
+        Outlook(
+            factor,
+            factor * groups,
+            value,
+            value - (value - block.ci_low) / math.sqrt(factor),
+            value + (block.ci_high - value) / math.sqrt(factor),
+        )
+        for factor in factors
+    ]
+
+
+def outlook_sentence(outlook: Sequence[Outlook]) -> str:
+    """A sentence on the interval with more labelled groups; empty if it is undefined."""
+    if not outlook:
+        return ""
+    now, *later = outlook
+    hopes = " and ".join(f"about {statistic(item.half_width, 2)} with {count(item.groups)}" for item in later)
+    side = statistic(now.half_width, 2)
+    return (
+        f"The interval now reaches {side} to either side, from {count(now.groups, 'group')}. "
+        f"Were tau-b to stay as it is, that would be {hopes} labelled groups in the test. "
+        "The estimate itself may move, and more rows to fit on may improve the metric."
+    )

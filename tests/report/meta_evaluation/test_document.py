@@ -1,0 +1,137 @@
+"""What a meta-evaluation says: cells, tables, the sentence above them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from meta_evaluations import FULL, record
+from metricsmith.meta_evaluation import MEASURES, ChanceFloor, MetricResult, TaskResult
+from metricsmith.report.meta_evaluation.write import (
+    MEANINGS,
+    compared_metrics,
+    meta_evaluation_verdict,
+    metric_cells,
+    overview,
+    p_value_table,
+    task_caution,
+    task_columns,
+)
+from metricsmith.stats.resampling import Interval
+
+
+def line(name, value, rank, p=0.005):
+    return MetricResult(
+        name, value, Interval(value - 0.1, value + 0.1), ChanceFloor(value, 0.4, 0.3, 0.5, p, 9, 0), rank
+    )
+
+
+def task(name, *lines):
+    return TaskResult(name, lines, (), tuple((math.nan,) * len(lines) for _ in lines))
+
+
+def test_the_overview_is_table_2_of_the_paper():
+    head, rows = overview(FULL)
+    assert head == ("metric", "#", "average", "#", "spa", "#", "acc-t")
+    assert rows == [
+        ("gemba", "1", ".765", "1", ".930", "2", ".600"),
+        ("x<b>", "1", ".765", "1", ".920", "1", ".610"),
+        ("flat", "–", "undefined", "2", ".500", "–", "undefined"),
+        ("another rater (slot 0)", "–", "–", "–", ".570", "–", ".580"),
+    ]
+
+
+def test_without_both_tasks_of_wmt24_there_is_no_average():
+    head, rows = overview(record(FULL.tasks[1]))
+    assert head == ("metric", "#", "acc-t")
+    assert rows[0] == ("x<b>", "1", ".610")
+
+
+def test_cells_follow_their_columns():
+    spa, acc = FULL.tasks
+    assert task_columns(spa) == ("cluster", "spa", "95 %", "chance", "p", "± draws", "on")
+    assert metric_cells(spa, spa.metrics[0]) == ("1", ".930", ".890 to .960", ".400", ".005", ".0011", "104")
+    found = dict(zip(task_columns(acc), metric_cells(acc, acc.metrics[0]), strict=True))
+    assert found["ε"] == "0.25"
+    assert metric_cells(acc, acc.metrics[2]) == ("–", "undefined", "–", "–", "–", "–", "104")
+    assert metric_cells(acc, acc.raters[0])[-1] == "104 + 3"
+    pooled = task("tau-b", line("a", 0.5, 1))
+    assert task_columns(pooled) == ("cluster", "tau-b", "95 %", "chance", "p", "on")
+    assert metric_cells(pooled, pooled.metrics[0])[-1] == "–"
+
+
+def test_p_values_stand_in_the_upper_triangle():
+    assert p_value_table(FULL.tasks[0]) == (
+        ("better than", "x<b>", "flat"),
+        [("gemba", ".010", ".020"), ("x<b>", "", ".030")],
+    )
+    assert p_value_table(FULL.tasks[1]) == (("better than", "gemba"), [("x<b>", ".010")])
+    assert p_value_table(task("acc", line("a", 0.5, 1)))[1] == []
+    assert p_value_table(TaskResult("acc", (), (), ()))[1] == []
+
+
+def test_a_dash_stands_for_two_metrics_that_were_not_tested():
+    nan = math.nan
+    three = TaskResult(
+        "acc", tuple(line(name, 0.5, 1) for name in "abc"), (), ((nan, 0.01, nan), (nan, nan, 0.2), (nan,) * 3)
+    )
+    assert p_value_table(three)[1] == [("a", ".010", "–"), ("b", "", ".200")]
+
+
+def test_a_cluster_under_the_test_of_pairs_comes_with_a_caution():
+    spa, acc = FULL.tasks
+    assert task_caution(FULL, acc) == (
+        "The clusters of acc-t rest on WMT's test, which told equally good metrics apart in 17 % of simulated runs at "
+        ".05; the test that exchanges scores (--swap scores) did so in 5.5 %: use it before saying that one metric "
+        "beats another by a little."
+    )
+    assert task_caution(FULL, spa) == ""
+    assert task_caution(record(spa, acc, swap="scores"), acc) == ""
+    assert task_caution(FULL, task("acc", line("a", 0.5, 1), line("b", 0.4, 2))) == ""
+    assert task_caution(FULL, task("acc-t", line("a", 0.5, 1))) == ""
+
+
+def test_every_measure_has_a_meaning():
+    assert set(MEANINGS) == set(MEASURES)
+
+
+def test_the_setting_counts_what_was_compared():
+    assert compared_metrics(FULL) == "3 metrics against mqm: 300 outputs of 3 systems on 104 segments in 30 documents."
+    assert "segments." in compared_metrics(record(*FULL.tasks, documents=0))
+
+
+BEST = line("a", 0.9, 1)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "tone", "says"),
+    [
+        ([task("acc", BEST, line("b", 0.8, 2))], "good", "a agrees best with mqm (acc .900, 95 % .800 to 1.000); "),
+        ([task("acc", BEST, line("b", 0.8, 2))], "good", "on acc its lead is more than chance."),
+        ([task("acc", BEST, line("b", 0.8, 1))], "unsure", "on acc it cannot be told from b."),
+        (
+            [task("acc", BEST, *(line(name, 0.8, 1) for name in "bcdef"))],
+            "unsure",
+            "cannot be told from b, c, d and 2 more.",
+        ),
+        (
+            [task(name, BEST, line("b", 0.8, 2)) for name in ("spa", "acc-t")],
+            "good",
+            "(average of spa and acc-t .900); on spa its lead is more than chance; on acc-t its lead",
+        ),
+        (
+            [task("spa", BEST, line("b", 0.8, 2)), task("acc-t", line("b", 0.7, 1), line("a", 0.65, 2))],
+            "unsure",
+            "on spa its lead is more than chance; on acc-t it stands in cluster 2.",
+        ),
+        ([task("acc", BEST)], "good", "a agrees with mqm better than chance (acc .900"),
+        ([task("acc", line("a", 0.4, 1, p=0.2))], "bad", "a comes first (acc .400, 95 % .300 to .500), and may"),
+        ([task("acc", line("a", math.nan, None))], "unsure", "No metric has a defined agreement with mqm on acc."),
+        ([task("tau-b", BEST, line("b", 0.8, 2)), task("acc", line("b", 0.9, 1), BEST)], "good", "(tau-b .900"),
+    ],
+)  # fmt: skip
+def test_the_verdict_claims_no_more_than_the_tests_support(tasks, tone, says):
+    verdict = meta_evaluation_verdict(record(*tasks))
+    assert verdict.tone == tone
+    assert says in verdict.sentence
