@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.gepa_bound import GEPABound, gepa_bound
     from metricsmith.optimizers.induce import induce
-    from metricsmith.optimizers.runs import Induced
+    from metricsmith.optimizers.recording import Induced
     from metricsmith.optimizers.students.episodes import axes_episodes, recommendation_episodes, rubric_episodes
     from metricsmith.optimizers.students.metrics import RankingMetric, YieldMetric
     from metricsmith.optimizers.students.perturber_episodes import perturbation_episodes, strategy_episodes
@@ -111,7 +111,7 @@ _HOMES = {
     "studies.monitoring": ("RewardMonitor",),
     "optimizers.students.perturber_episodes": ("perturbation_episodes", "strategy_episodes"),
     "optimizers.students.perturber_metric": ("PerturberMetric",),
-    "optimizers.runs": ("Induced",),
+    "optimizers.recording": ("Induced",),
     "optimizers.students.metrics": ("RankingMetric", "YieldMetric"),
     "studies.probing.position": ("probe_position",),
     "studies.probing.run": ("Prober",),

@@ -20,20 +20,20 @@ from metricsmith.errors import Interrupted, ModelFailure
 from metricsmith.metric import content_hash
 from metricsmith.model_calls import calls
 from metricsmith.optimizers import candidates
-from metricsmith.optimizers.crossing import cross_validated
-from metricsmith.optimizers.evaluation import METRIC
-from metricsmith.optimizers.fitting import FULL, FitOptions
+from metricsmith.optimizers.estimate import estimate_run
+from metricsmith.optimizers.evaluation import cross_validated
+from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.generation import Generated
-from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
-from metricsmith.optimizers.sources import Sources
+from metricsmith.optimizers.induce import induce_sides
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.passes import METRIC
+from metricsmith.optimizers.rated import Rated, Sides
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.report.tables import render_scores
 from metricsmith.stats.correlation import kendall_tau_b
 from planted import TASK, planted_rows
 
-COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))
+COLUMNS = Options(bank="none", columns=["good", "junk"])
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +46,7 @@ def rated(**changes):
 
 
 def crossed(train, options=COLUMNS, k=3):
-    return evaluate(Sides("cv", train, train.take([]), folds=folds(train.groups, k)), TASK, options).record
+    return induce_sides(Sides("cv", train, train.take([]), folds=folds(train.groups, k)), TASK, options).record
 
 
 def is_judged(prompt):
@@ -79,7 +79,7 @@ def test_a_judge_that_memorises_its_ratings_is_worth_nothing_on_held_out_rows(mo
 
     monkeypatch.setattr(candidates, "learn", memorise)
     with serve(answer) as server:
-        options = Options(sources=Sources(bank="generated", generators={"tuned": 1}), lm=server.lm())
+        options = Options(bank="generated", generators={"tuned": 1}, lm=server.lm())
         record = crossed(train, options)
     assert not server.wrong
     assert record.train.kendall_tau_b > 0.999
@@ -89,8 +89,8 @@ def test_a_judge_that_memorises_its_ratings_is_worth_nothing_on_held_out_rows(mo
 def test_held_out_rows_are_asked_only_what_the_fold_needs():
     train = rated(sources=12)
     with serve(own_axes) as server:
-        sources = Sources(bank="generated", generators={"criterion": 9})
-        options = Options(sources=sources, fit=FitOptions(n=2), lm=server.lm())
+        sources = Options(bank="generated", generators={"criterion": 9})
+        options = replace(sources, n=2, lm=server.lm())
         record = crossed(train, options)
     judged = sum(map(is_judged, server.prompts))
     # Three folds of 24 learning rows and the final pass of 36 ask all nine; 12 held-out rows a fold need the two
@@ -110,8 +110,8 @@ def test_what_costs_nothing_is_compared_whole():
 
 def test_a_judge_that_is_the_same_in_every_fold_is_asked_once_a_row():
     with serve(scripted) as server:  # the same criteria, whatever the rows
-        sources = Sources(bank="generated", generators={"criterion": 2})
-        crossed(rated(sources=12), Options(sources=sources, lm=server.lm()))
+        sources = Options(bank="generated", generators={"criterion": 2})
+        crossed(rated(sources=12), replace(sources, lm=server.lm()))
     assert sum(map(is_judged, server.prompts)) == 2 * 36
     assert server.requests == 2 * 36 + 4  # and the axes, anew in each pass
 
@@ -121,8 +121,8 @@ def test_a_panel_is_asked_whole_on_held_out_rows():
 
     train = rated(sources=12)
     with serve(panelled) as server:
-        sources = Sources(bank="generated", generators={"criterion": 5}, panel=True)
-        record = crossed(train, Options(sources=sources, fit=FitOptions(n=1), lm=server.lm()))
+        sources = Options(bank="generated", generators={"criterion": 5}, panel=True)
+        record = crossed(train, replace(sources, n=1, lm=server.lm()))
     assert FULL in record.baselines
 
 
@@ -131,10 +131,10 @@ def test_requests_stay_within_what_was_estimated_at_most(k):
     train = rated(sources=12)
     sides = Sides("cv", train, train.take([]), folds=folds(train.groups, k))
     with serve(own_axes) as server:
-        sources = Sources(bank="generated", generators={"criterion": 6, "rubric": 3})
-        options = Options(sources=sources, lm=server.lm())
+        sources = Options(bank="generated", generators={"criterion": 6, "rubric": 3})
+        options = replace(sources, lm=server.lm())
         estimated, most = (estimate_run(sides, TASK, options, **more).requests for more in ({}, {"most": True}))
-        evaluate(sides, TASK, options)
+        induce_sides(sides, TASK, options)
     assert server.requests <= most
     assert abs(estimated - server.requests) <= 0.15 * server.requests
 
@@ -167,7 +167,7 @@ def test_folds_with_one_rating_are_counted():
     parts = folds(train.groups, 3)
     for place in parts[0].test:
         train.rows[place]["rating"] = train.ratings[place] = 3.0
-    record = evaluate(Sides("cv", train, train.take([]), folds=parts), TASK, COLUMNS).record
+    record = induce_sides(Sides("cv", train, train.take([]), folds=parts), TASK, COLUMNS).record
     assert any(re.match("1 of 3 folds have one and the same rating", note) for note in record.notes)
     assert math.isfinite(record.test.kendall_tau_b)
 
@@ -181,9 +181,9 @@ def test_a_bank_metric_is_computed_once_a_row():
 
     bank = MetricBank((replace(family, compute=compute),))
     train = rated(sources=12)
-    record = crossed(train, Options(sources=Sources(metrics=bank, bank="existing")))
+    record = crossed(train, Options(metrics=bank, bank="existing"))
     assert len(computed) == len(set(computed)) == len({row.output for row in train.rows})
-    plain = crossed(train, Options(sources=Sources(metrics=default_bank().only("rouge1_f"), bank="existing")))
+    plain = crossed(train, Options(metrics=default_bank().only("rouge1_f"), bank="existing"))
     assert (record.components, record.test, record.baselines) == (plain.components, plain.test, plain.baselines)
 
 
@@ -202,9 +202,9 @@ def test_one_that_was_stopped_goes_on_with_its_store(tmp_path, way, ends):
         return own_axes(prompt)
 
     def run(store):
-        sources = Sources(bank="generated", generators={"criterion": 3})
+        sources = Options(bank="generated", generators={"criterion": 3})
         with serve(answer) as server:
-            return crossed(train, Options(sources=sources, lm=server.lm(), store=store))
+            return crossed(train, replace(sources, lm=server.lm(), store=store))
 
     stopping = False
     whole = run(tmp_path / "whole.sqlite")
@@ -227,8 +227,8 @@ def test_one_that_was_stopped_goes_on_with_its_store(tmp_path, way, ends):
 
 def test_judges_that_no_fold_can_make_are_one_line():
     with serve(scripted) as server:
-        sources = Sources(bank="generated", generators={"criterion": 2, "examples": 1, "tuned": 1})
-        record = crossed(rated(sources=8), Options(sources=sources, lm=server.lm()))
+        sources = Options(bank="generated", generators={"criterion": 2, "examples": 1, "tuned": 1})
+        record = crossed(rated(sources=8), replace(sources, lm=server.lm()))
     lines = [line for line in record.warnings if "could not be made" in line]
     assert [line.split(" (")[0] for line in lines if line.startswith("Fold")] == [
         "Folds 1, 2, 3: Judges that could not be made: 1 of the family 'examples'"

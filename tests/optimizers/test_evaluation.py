@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from metricsmith.metric import make_row
-from metricsmith.optimizers.evaluation import METRIC, Trial, best_single, learning_curve, predictions, selected_shares
-from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induction import Options, induct
+from metricsmith.optimizers.induce import run_pass
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.passes import METRIC, Trial, best_single, learning_points, predictions, selected_shares
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.sources import Sources
 from metricsmith.records import Scale, Task
 from metricsmith.stats.correlation import kendall_tau_b
 
@@ -34,8 +33,8 @@ def rows(sizes, seed=0, sign=1):
 
 def induction(train, others=(), task=TASK, options=None, prior=()):
     names = list(train[0]["columns"])
-    options = options or Options(sources=Sources(bank="none", columns=names, prior_columns=prior))
-    return induct(Rated.of(train, "rating"), others, task, options)
+    options = options or Options(bank="none", columns=names, prior_columns=prior)
+    return run_pass(Rated.of(train, "rating"), others, task, options)
 
 
 def test_the_metric_comes_first_and_predicts_as_it_does_for_anybody():
@@ -43,7 +42,7 @@ def test_the_metric_comes_first_and_predicts_as_it_does_for_anybody():
     done = induction(train, others)
     found = predictions(done, done.other_values, others)
     assert next(iter(found)) == METRIC
-    np.testing.assert_array_equal(found[METRIC], [judgement.raw for judgement in done.metric.judge_batch(others)])
+    np.testing.assert_array_equal(found[METRIC], [judgement.raw for judgement in done.metric().judge_batch(others)])
 
 
 def test_the_best_single_candidate_is_the_strongest_in_either_direction_turned_to_point_up():
@@ -73,7 +72,7 @@ def test_candidates_that_never_vary_leave_no_best_one():
 
 
 def test_shares_are_seeded_and_name_every_component():
-    options = Options(sources=Sources(bank="none", columns=["bad", "weak", "junk0", "junk1"]), fit=FitOptions(n=3))
+    options = Options(bank="none", columns=["bad", "weak", "junk0", "junk1"], n=3)
     done = induction(rows([1] * 20), options=options)
     shares = [selected_shares(done, options.fit, seed) for seed in (0, 0, 1, 2)]
     assert set(shares[0]) == set(done.fitted.small.names)
@@ -86,7 +85,7 @@ def test_one_group_can_only_be_drawn_whole():
     # Resampled by group, a single group always gives the rows of the fit itself: every component is chosen again.
     # Resampled by row it would not, as twenty groups of one row show.
     names = ["bad", "weak", "junk0", "junk1", "junk2", "junk3"]
-    options = Options(sources=Sources(bank="none", columns=names), fit=FitOptions(n=3))
+    options = Options(bank="none", columns=names, n=3)
     whole, apart = induction(rows([20]), options=options), induction(rows([1] * 20), options=options)
     assert set(selected_shares(whole, options.fit, 0).values()) == {1.0}
     assert min(selected_shares(apart, options.fit, 0).values()) < 1.0
@@ -97,7 +96,7 @@ def test_the_learning_curve_draws_whole_groups_and_ends_at_the_fit_itself():
     # 2 + 28 j / 5; a quarter of the rows, 9, is none of those. Four groups hold 4 or 32, six 6 or 34.
     train, others = rows([1, 1, 1, 29, 1, 1, 1, 1]), rows([3] * 6, seed=1)
     done = induction(train, others)
-    points = learning_curve([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, 0)
+    points = learning_points([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, 0)
     assert len(points) == 4
     for point, least in zip(points[:3], (2, 4, 6), strict=True):
         assert point.rows in {round(least + 28 * j / 5) for j in range(6)}
@@ -112,7 +111,7 @@ def test_the_learning_curve_keeps_the_ratings_direction():
     # Few rows and a prior: if "bad" were taken to rise with the rating, the last point would leave the fit.
     train, others = rows([1] * 8, sign=-1), rows([1] * 30, seed=1, sign=-1)
     done = induction(train, others, ERRORS, prior=("weak", "junk0"))
-    (*_, last) = learning_curve([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, 0)
+    (*_, last) = learning_points([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, 0)
     held_out = predictions(done, done.other_values, others)[METRIC]
     assert last.kendall_tau_b == kendall_tau_b(held_out, [row["rating"] for row in others])
 
@@ -121,7 +120,7 @@ def test_the_learning_curve_is_seeded():
     train, others = rows([2] * 12), rows([3] * 6, seed=1)
     done = induction(train, others)
     curves = [
-        learning_curve([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, seed)
+        learning_points([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, seed)
         for seed in (0, 0, 1)
     ]
     assert curves[0] == curves[1] != curves[2]
@@ -132,7 +131,7 @@ def test_a_learning_curve_takes_eight_groups(groups, points):
     train, others = rows([3] * groups), rows([3] * 6, seed=1)
     done = induction(train, others)
     test = Rated.of(others, "rating")
-    assert len(learning_curve([Trial(done, test, done.other_values)], done.fit, 0)) == points
+    assert len(learning_points([Trial(done, test, done.other_values)], done.fit, 0)) == points
 
 
 def test_a_candidate_with_a_few_values_cannot_be_the_best_single_one_by_luck():
@@ -177,14 +176,14 @@ def test_refits_see_the_unrated_rows_that_the_fit_saw():
     train, test = rows([3] * 12), rows([3] * 6, seed=1)
     unrated = [row.without("rating") for row in rows([1] * 40, seed=2)]
     names = list(train[0]["columns"])
-    options = Options(sources=Sources(bank="none", columns=names))
-    done = induct(Rated.of(train, "rating"), test, TASK, options, unrated)
-    points = learning_curve([Trial(done, Rated.of(test, "rating"), done.other_values)], done.fit, 0)
+    options = Options(bank="none", columns=names)
+    done = run_pass(Rated.of(train, "rating"), test, TASK, options, unrated)
+    points = learning_points([Trial(done, Rated.of(test, "rating"), done.other_values)], done.fit, 0)
     whole = kendall_tau_b(predictions(done, done.other_values, test)[METRIC], [row["rating"] for row in test])
     assert points[-1].kendall_tau_b == pytest.approx(whole)
 
 
 def test_where_all_candidates_are_kept_none_is_chosen():
-    options = Options(sources=Sources(bank="none", columns=["bad", "weak"]), fit=FitOptions(full=True))
+    options = Options(bank="none", columns=["bad", "weak"], full=True)
     done = induction(rows([1] * 20), options=options)
     assert selected_shares(done, done.fit, 0) == {}

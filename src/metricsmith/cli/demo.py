@@ -17,7 +17,7 @@ from metricsmith.cli.terminal import say
 if TYPE_CHECKING:
     import dspy
 
-    from metricsmith.optimizers.runs import Induced
+    from metricsmith.optimizers.recording import RunResult
 
 __all__ = ["SINGLE_MINDED", "demo", "planted_truth"]
 
@@ -69,7 +69,7 @@ def demo(
         say(line)
 
 
-def planted_truth(done: Induced) -> list[str]:
+def planted_truth(done: RunResult) -> list[str]:
     """What the planted defects say about the components: their due signs, and what none of them can see."""
     from metricsmith.datasets import plain_notices
 

@@ -131,7 +131,6 @@ def induce(
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.induce import prepare, with_probe
-    from metricsmith.optimizers.signature import same_run
     from metricsmith.optimizers.splitting import Division
     from metricsmith.programs.asked_scale import asked_note
     from metricsmith.studies.probing.run import Prober
@@ -169,8 +168,7 @@ def induce(
         say(run.plan(prober))
         return
     if not force:
-        known = run.signature
-        check_replaceable(out, lambda line: same_run(line, known), "name another folder with --out, or add --force")
+        check_replaceable(out, run.signature.same_run, "name another folder with --out, or add --force")
     if quiet:
         logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
     if run.sides.split and not quiet and not as_json:

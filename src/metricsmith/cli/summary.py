@@ -15,14 +15,14 @@ from metricsmith.report.sentences import few_groups
 from metricsmith.report.systems import systems_caution, systems_lines
 
 if TYPE_CHECKING:
-    from metricsmith.optimizers.runs import Induced
+    from metricsmith.optimizers.recording import RunResult
     from metricsmith.records import Agreement
     from metricsmith.report.record import Component, RunRecord
 
 __all__ = ["summary"]
 
 
-def summary(done: Induced, out: Path) -> str:
+def summary(done: RunResult, out: Path) -> str:
     """Components, agreement beside the baselines, warnings, and where everything was written."""
     record = done.record
     side = "held-out rows" if record.tested else "training rows only"

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from os import PathLike
-from typing import Any, Literal, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import dspy
 
-from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.splits import content_order
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
-from metricsmith.optimizers.apart import set_apart
-from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.own import own_metrics
-from metricsmith.optimizers.rated import Rated, shared_source
-from metricsmith.optimizers.runs import Sides, evaluate
-from metricsmith.optimizers.sources import DEFAULT_POOL, Sources
+from metricsmith.optimizers.induce import induce_sides
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.rated import Rated, Sides, shared_source, split_rated
+from metricsmith.optimizers.splitting import set_apart
 from metricsmith.programs.induced import InducedMetric
-from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.records import Task
-from metricsmith.scoring import Budget, Concurrency
-from metricsmith.store import Store
 
 __all__ = ["AutoMetrics"]
 
 
-class AutoMetrics:
+@dataclass(frozen=True, eq=False)
+class AutoMetrics(Options):
     """Induces a weighted set of metrics from rated rows (AutoMetrics, section 3).
 
     The default combines by `PriorRidge`, abridged to the twelve components that reproduce it best, or, where candidates
@@ -96,62 +89,6 @@ class AutoMetrics:
     seed : int
         Decides ties, examples, splits and resampling.
     """
-
-    def __init__(
-        self,
-        task: Task | None = None,
-        *,
-        k: int = 30,
-        n: int | None = None,
-        fidelity: float | None = None,
-        full: bool = False,
-        regression: str = "auto",
-        bank: str = "auto",
-        generators: Mapping[str, int] | None = None,
-        columns: Sequence[str] = (),
-        prior_columns: Sequence[str] = (),
-        allow_columns: Sequence[str] = (),
-        metrics: MetricBank | Sequence[Any] | None = None,
-        recommender: Recommender | None = None,
-        lm: Any = None,
-        concurrency: Literal["auto"] | int | Concurrency = "auto",
-        store: str | PathLike[str] | Store | None = None,
-        budget: Budget | None = None,
-        max_failure_rate: float = 0.2,
-        strict: bool = False,
-        progress: bool = False,
-        generated_only_below: int = 80,
-        panel: bool = False,
-        allow_missing: bool = False,
-        seed: int = 0,
-    ) -> None:
-        bank_of_metrics, own = own_metrics(metrics)
-        self.task = task
-        self.options = Options(
-            sources=Sources(
-                bank=bank,
-                columns=tuple(columns),
-                prior_columns=tuple(prior_columns),
-                allow_columns=tuple(allow_columns),
-                generators=dict(DEFAULT_POOL if generators is None else generators),
-                metrics=bank_of_metrics,
-                own=own,
-                k=k,
-                generated_only_below=generated_only_below,
-                panel=panel,
-                allow_missing=allow_missing,
-            ),
-            fit=FitOptions(regression=regression, n=n, fidelity=fidelity, full=full, seed=seed),
-            recommender=recommender,
-            lm=lm,
-            concurrency=concurrency,
-            store=store,
-            budget=budget,
-            max_failure_rate=max_failure_rate,
-            strict=strict,
-            progress=progress,
-            seed=seed,
-        )
 
     @classmethod
     def paper(cls, task: Task | None = None, **options: Any) -> Self:
@@ -220,24 +157,7 @@ class AutoMetrics:
         origin = f"{len(contents)} rows sha256:{content_hash(contents)} | scale {task.scale}"
         left_out = len(valset or ()) - len(test)
         notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
-        first = self.options.sources.check_columns([*train.rows, *test.rows], task.target)
+        first = self.check_columns([*train.rows, *test.rows], task.target)
         in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places, first)
-        sides, own = set_apart(self.options.sources.own, train, lambda _: in_order)
-        options = replace(self.options, sources=replace(self.options.sources, own=own))
-        return evaluate(sides, task, options).metric
-
-
-def split_rated(rows: Sequence[dspy.Example], task: Task) -> tuple[list[dspy.Example], list[dspy.Example]]:
-    """Rows with and without a rating; a rating off the scale is a `DataError`."""
-    rated, unrated = [], []
-    for number, row in enumerate(rows):
-        value = row.get(task.target)
-        if value is None or value != value:
-            unrated.append(row)
-        elif not task.scale.contains(float(value)):
-            raise DataError(
-                f"row {row.get('id', number)!r}: {task.target} is {value!r}, but the scale runs from {task.scale}"
-            )
-        else:
-            rated.append(row)
-    return rated, unrated
+        sides, own = set_apart(self.own, train, lambda _: in_order)
+        return induce_sides(sides, task, self.with_own(own)).metric

@@ -33,8 +33,8 @@ from metricsmith.records import Status, Task, Usage
 from metricsmith.signatures.axes import Axis
 
 __all__ = [
-    "DEFAULT_COUNTS", "GENERATORS", "Family", "Generated", "Lack", "attempt", "axes_inputs", "complete", "ends_all",
-    "generate", "rubric_inputs",
+    "DEFAULT_COUNTS", "GENERATORS", "Generated", "JudgeFamily", "Lack", "attempt", "axes_inputs", "check_complete",
+    "ends_all", "generate_judges", "rubric_inputs",
 ]  # fmt: skip
 
 # AutoMetrics, section 3.1: 10 single-criterion and 5 rubric judges.
@@ -68,7 +68,7 @@ class Generated:
 
 
 @dataclass(frozen=True)
-class Family:
+class JudgeFamily:
     """How to make judges of one kind from axes, how many requests each takes, and whether a panel can seat them."""
 
     build: Callable[[Sequence[Axis], Task], Generated]
@@ -112,14 +112,14 @@ def attempt(counts: Mapping[str, int], make: Callable[[], Generated]) -> Generat
         return Generated(usage=problem.usage or Usage(), notes=(note,), lacks=lacks)
 
 
-def complete(made: Generated, strict: bool) -> Generated:
+def check_complete(made: Generated, strict: bool) -> Generated:
     """The judges; `ModelFailure` if `strict` and one of them could not be made."""
     if strict and made.lacks:
         raise ModelFailure(f"not all judges could be made, which strict does not allow: {made.lacks[0].why}")
     return made
 
 
-def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> Generated:
+def generate_judges(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> Generated:
     """Make judges from rated rows: one request for all axes, then whatever each family needs.
 
     Parameters
@@ -227,8 +227,8 @@ def _written(
     return made
 
 
-GENERATORS: Mapping[str, Family] = {
-    "criterion": Family(_criterion_judges, requests_each=0),
-    "rubric": Family(_rubric_judges, requests_each=1),
-    "geval": Family(_geval_judges, requests_each=1, on_panels=False),
+GENERATORS: Mapping[str, JudgeFamily] = {
+    "criterion": JudgeFamily(_criterion_judges, requests_each=0),
+    "rubric": JudgeFamily(_rubric_judges, requests_each=1),
+    "geval": JudgeFamily(_geval_judges, requests_each=1, on_panels=False),
 }

@@ -18,7 +18,7 @@ from metricsmith.metric import content_hash
 from metricsmith.model_calls.flow import Flow
 from metricsmith.model_calls.limits import Concurrency
 from metricsmith.optimizers.examples import draw_examples
-from metricsmith.optimizers.generation import Generated, attempt, complete
+from metricsmith.optimizers.generation import Generated, attempt, check_complete
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
 from metricsmith.optimizers.tuning.methods import THREADS
@@ -29,7 +29,7 @@ from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Task
 
-__all__ = ["LEARNED", "Start", "learn", "startable"]
+__all__ = ["LEARNED", "Start", "learn", "learned_counts", "startable"]
 
 MOST_ROWS = 80  # to learn from and to select by; more rows cost more with every candidate
 DRAWS = 4  # of examples, for the example-based judge
@@ -99,7 +99,7 @@ def learn(
         made = Generated()
         for place in (place for place in places if place[0] == name):
             made += attempt({name: 1}, partial(_learned, name, rows, task, seed + place[1], flows[place]))
-        return complete(made, strict)
+        return check_complete(made, strict)
 
     made, families = Generated(notes=(said,) if said else ()), dict(places)
     with ThreadPoolExecutor(len(families), "metricsmith learning") as pool:
@@ -167,6 +167,11 @@ def _tuned(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:
 
 
 LEARNED: Mapping[str, Callable[[Sequence[dspy.Example], Task, int], Start]] = {"examples": _examples, "tuned": _tuned}
+
+
+def learned_counts(counts: Mapping[str, int]) -> dict[str, int]:
+    """Those families whose judges learn from the ratings themselves."""
+    return {name: count for name, count in counts.items() if name in LEARNED}
 
 
 def _places(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -27,7 +27,7 @@ from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.plan import as_metric
 from metricsmith.stats.correlation import kendall_tau_b
 
-__all__ = ["check_functions", "from_learning", "hidden_fields", "named_apart", "own_metrics"]
+__all__ = ["check_functions", "free_name", "from_learning", "hidden_fields", "named_apart", "own_metrics"]
 
 BoolArray = NDArray[np.bool_]
 ALLOWED = "judges and other metrics, functions of (example, pred), names such as 'rouge1_f', or banks"
@@ -107,14 +107,20 @@ def named_apart(
                 notes.append(f"the column {metric.name!r} stands in for the bank metric of that name")
                 continue
             metric = metric.fit(rows)
-        name, number = metric.name, 2
-        while name in taken:
-            name, number = f"{metric.name}_{number}", number + 1
-        taken.add(name)
+        name = free_name(metric.name, taken)
         if name != metric.name:
             notes.append(f"your metric {metric.name!r} is called {name!r} here: something else has its name")
         named[place] = _called(metric, name, hidden)
     return [named[place] for place in sorted(named)], notes
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """The name, numbered from 2 where it is among those `taken`, which get it."""
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    taken.add(free)
+    return free
 
 
 def _can_be_renamed(metric: Metric) -> bool:

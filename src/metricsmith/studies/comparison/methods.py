@@ -15,10 +15,11 @@ from metricsmith.metric import Metric
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.prices import price
 from metricsmith.model_calls.tokens import estimate_tokens
-from metricsmith.optimizers.evaluation import best_column, filled
+from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.generation import PARSE_TRIES
-from metricsmith.optimizers.induction import induct
-from metricsmith.optimizers.runs import Sides, estimate_run
+from metricsmith.optimizers.induce import run_pass
+from metricsmith.optimizers.passes import best_column, with_median
+from metricsmith.optimizers.rated import Sides
 from metricsmith.programs.generators.dimensions import DimensionsGenerator
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
@@ -88,7 +89,7 @@ def _best_existing(setting: Setting, _: int) -> Predicted:
         nothing = np.full(len(setting.test), np.nan)
         return Predicted(nothing, remark="no existing metric has a defined tau-b on the validation rows")
     place, sign = best
-    values = sign * filled(setting.test_scores[:, place], setting.learned_scores[:, place])
+    values = sign * with_median(setting.test_scores[:, place], setting.learned_scores[:, place])
     direction = "more is better" if sign > 0 else "less is better"
     rows = len(setting.parts.validation)
     return Predicted(values, remark=f"chosen on {rows} validation rows: {setting.existing.names[place]}, {direction}")
@@ -110,17 +111,17 @@ def _autometrics(setting: Setting, seed: int) -> Predicted:
     """Generate, retrieve, regress on the learned rows, with the whole pass repeated for each seed."""
     options = setting.options
     own = options.seed + seed
-    options = replace(options, seed=own, repetition=seed, fit=replace(options.fit, seed=own), progress=False)
-    induction = induct(setting.learned, setting.test.rows, setting.task, options)
-    values = induction.metric.predict(induction.other_values[:, induction.fitted.positions])
-    asked = [metric.name for metric in induction.table.metrics if metric.card.cost == "model"]
-    components = ", ".join(metric.name for metric in induction.metric.components) or "no component"
-    not_made = induction.candidates.not_made
-    setting.sparse.update(induction.candidates.sparse)
+    options = replace(options, seed=own, repetition=seed, progress=False)
+    trained = run_pass(setting.learned, setting.test.rows, setting.task, options)
+    values = trained.predict(trained.other_values)
+    asked = [metric.name for metric in trained.table.metrics if metric.card.cost == "model"]
+    components = ", ".join(trained.components.names) or "no component"
+    not_made = trained.candidates.not_made
+    setting.sparse.update(trained.candidates.sparse)
     return Predicted(
         values,
-        induction.table.select(asked).counts() if asked else {},
-        induction.candidates.usage + induction.table.usage,
+        trained.table.select(asked).counts() if asked else {},
+        trained.candidates.usage + trained.table.usage,
         f"{components}; {not_made}" if not_made else components,
     )
 

@@ -17,11 +17,10 @@ from metricsmith.model_calls.models import check_sampling
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.estimate import times
 from metricsmith.optimizers.induce import configure
-from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.sources import sparse_note
+from metricsmith.optimizers.options import Options, sparse_note
+from metricsmith.optimizers.passes import stage
+from metricsmith.optimizers.rated import twin_note
 from metricsmith.optimizers.spending import budget_lines, spending
-from metricsmith.optimizers.stages import stage
-from metricsmith.optimizers.twins import twin_note
 from metricsmith.programs.asked_scale import asked_note, asked_scale
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
@@ -301,7 +300,7 @@ def _notes(bench: _Bench) -> list[str]:
     if "guideline_judge" in bench.available and asked_scale(task.scale).points:
         notes.append(asked_note(task.target, task.scale, bench.setting.learned.ratings))
     if REFERENCE in bench.available:
-        notes += [f"AutoMetrics: {note}" for note in bench.options.plan(bench.setting.learned).notes]
+        notes += [f"AutoMetrics: {note}" for note in bench.options.chosen_sources(bench.setting.learned).notes]
     return [*notes, *(f"AutoMetrics: {note}" for note in sparse_note(bench.setting.sparse))]
 
 
@@ -322,7 +321,7 @@ def _warnings(setting: Setting, lines: Sequence[MethodResult]) -> list[str]:
 
 def _signature(bench: _Bench, table: Table) -> str:
     """The line that names everything on which the numbers depend."""
-    options, sources = bench.options, bench.options.sources
+    options = bench.options
     sampling: Callable[[str], object] = (getattr(options.model, "kwargs", None) or {}).get
     temperature = sampling("temperature")
     model = f"model {bench.model}, temperature {'not set' if temperature is None else temperature}"
@@ -334,7 +333,7 @@ def _signature(bench: _Bench, table: Table) -> str:
             f"scale {bench.setting.task.scale}{f', {table.people}' if table.people is not None else ''}",
             f"{counts['train']}/{counts['validation']}/{counts['test']} train/validation/test rows by group",
             f"methods {', '.join(bench.available)}",
-            f"{options.fit.label}, bank {sources.bank}, k {sources.k}{', panel' if sources.panel else ''}",
+            f"{options.fit.label}, bank {options.bank}, k {options.k}{', panel' if options.panel else ''}",
             model if bench.model else "no model",
             f"seed {options.seed}, {bench.seeds} repetitions",
         ]
