@@ -48,7 +48,7 @@ def pass_on(lm, **options):
 
 def outcome(done):
     numbers = np.nan_to_num(done.table.run(), nan=-1.0).tolist()
-    return sorted(done.candidates.judged), sorted(done.scored.dropped), numbers, done.metric.fingerprint()
+    return sorted(done.candidates.judged), sorted(done.scored.dropped), numbers, done.fingerprint()
 
 
 @pytest.fixture(scope="module")

@@ -32,21 +32,23 @@ class AutoMetrics(Options):
     Parameters
     ----------
     task : Task, optional
-        What the rows are about; may come with `compile` instead.
+        Description, target and scale; may come with `compile` instead.
     k : int
-        How many metrics retrieval keeps.
+        The number of metrics that retrieval keeps.
     n : int, optional
-        How many components to keep; by default twelve, or, where a candidate costs model calls, as many as a fidelity
+        The number of components; by default twelve, or, where a candidate costs model calls, as many as a fidelity
         of .97 takes.
     fidelity : float, optional
         Correlation with the full model at which the abridged one is good enough, in (0, 1]; it decides on the size
         where `n` is not given.
     full : bool
-        Whether all candidates are kept as components.
+        True: all candidates are kept as components.
     regression : str
         ``auto`` (PriorRidge) or ``pls`` (the paper's).
     bank : str
-        ``auto``, ``all``, ``existing``, ``generated`` or ``none``; see `Sources`.
+        ``existing`` (bank metrics), ``generated`` (judges), ``all`` (both), ``none`` (columns only) or ``auto``:
+        without a language model as ``existing``; with one as ``generated`` below `generated_only_below` rated training
+        rows and as ``all`` from there on.
     generators : mapping of str to int, optional
         Judge family (``criterion``, ``rubric``, ``geval``, ``examples``, ``tuned``) to number of judges; by default
         the paper's 10 single-criterion, 5 rubric, 1 example-based and 1 tuned by MIPROv2. Judges of the family
@@ -78,16 +80,22 @@ class AutoMetrics(Options):
         In [0, 1], for each judge by itself: one more of whose judgements are unparsable, out of range or refused is
         dropped, and the metric is induced from what is left. More requests that fail on their way stop the run.
     strict : bool
-        Whether a judge that cannot be made, or would be dropped, stops the run instead of a warning.
+        True: a judge that cannot be made, or would be dropped, stops the run instead of a warning.
     generated_only_below : int
         With a language model and fewer rated training rows than this, only judges are candidates.
     panel : bool
-        Whether all generated judges are asked in one request a row (`Panel`), which is cheaper, instead of
+        True: all generated judges are asked in one request a row (`Panel`), which is cheaper, instead of
         each in one of its own. A metric that keeps only some of them still asks for all.
     allow_missing : bool
-        Whether candidates stay that lack what they need, or are undefined, on more than a tenth of the training rows.
+        True: candidates stay that lack texts they need, or are undefined, on more than a tenth of the training rows.
+    per_judge : bool
+        True: `max_failure_rate` holds for each judge by itself; otherwise for all judgements together, and no judge is
+        dropped.
     seed : int
         Decides ties, examples, splits and resampling.
+    repetition : int
+        The number of this run among several on the same rows: the model is asked anew in each, past DSPy's cache and in
+        places of its own in the store. Above 0 it needs a temperature above .15.
     """
 
     @classmethod

@@ -38,10 +38,23 @@ WHY = 160  # characters of a reason in the line on judges that could not be made
 class Candidates:
     """The predictors to compute.
 
-    `declared` names those that measure the target by declaration, more being better: judges, generated or the
-    caller's, and prior columns. `judged` names the judges. `made` says how many there were before retrieval, and
-    `lacks` which others could not be made. `own` names the caller's metrics. `sparse` names those that are left out for
-    want of values, each with the share of the training rows.
+    Parameters
+    ----------
+    metrics : tuple of Metric
+    declared : frozenset of str
+        Names of those that measure the target by declaration, more being better: judges, generated or the caller's,
+        and prior columns.
+    notes : tuple of str
+    usage : Usage
+        Of generation and retrieval.
+    made : int
+        The number of judges before retrieval.
+    lacks : tuple of Lack
+        The judges that could not be made.
+    sparse : mapping of str to str
+        Names of those that are left out for want of values, each with the share of the training rows.
+    own : frozenset of str
+        Names of the caller's metrics.
     """
 
     metrics: tuple[Metric, ...]
@@ -64,11 +77,11 @@ class Candidates:
         return f"Judges that could not be made: {'; '.join(parts)}." if parts else ""
 
     def without(self, names: Collection[str]) -> Candidates:
-        """Those that are left without the named ones."""
+        """The candidates without the named ones."""
         return replace(self, metrics=tuple(metric for metric in self.metrics if metric.name not in names))
 
     def without_sparse(self, sparse: Mapping[str, str]) -> Candidates:
-        """Those that are left without what `Options.sparse` found, and a note that says so."""
+        """The candidates without those that `Options.sparse` found, and a note that says so."""
         return replace(self.without(sparse), notes=(*self.notes, *sparse_note(sparse)), sparse=sparse)
 
     @property
@@ -83,7 +96,7 @@ class Candidates:
 
     @property
     def costly(self) -> bool:
-        """Whether any candidate costs a model call per row."""
+        """True if any candidate costs a model call per row."""
         return any(metric.card.cost == "model" for metric in self.metrics)
 
 

@@ -99,7 +99,7 @@ def estimate_passes(passes: Sequence[PassRows], task: Task, options: Options, *,
 
 
 def _own(passes: Sequence[PassRows], options: Options, others: int, most: bool) -> Usage:
-    """The requests of the caller's own judges: once a row, being the same in every fold, which all share a store."""
+    """The requests of the caller's own judges: once a row, for all folds have the same judges and share a store."""
     judges = [metric for metric in options.own if "model" in metric.card.needs]
     if not judges:
         return Usage()
@@ -126,7 +126,10 @@ def _made(one: PassRows, task: Task, options: Options, counts: Mapping[str, int]
     asked = [(_request([_sample(name, task)], rows), kept * count) for name, count in families.items()]
     total = judges + len(options.own)
     read: float = _contents([*rows, *one.others])
-    read += (1.0 if most else _needed_share(total)) * _contents(one.held_out)
+    # A fold's fits need on held-out rows at least the best judge and the five of the paper's regression, where judges
+    # agree, and at most all of them, nearly reached where they do not (docs/performance.md): halfway between.
+    needed = (min(total, PAPER_N + 1) / total + 1) / 2 if total else 0.0
+    read += (1.0 if most else needed) * _contents(one.held_out)
     read += (1.0 if most else _kept_share(total, options)) * _contents(one.unrated)
     if options.panel and (seated := {name: count for name, count in families.items() if GENERATORS[name].on_panels}):
         asked = [part for part, name in zip(asked, families, strict=True) if name not in seated]
@@ -141,7 +144,7 @@ def _made(one: PassRows, task: Task, options: Options, counts: Mapping[str, int]
 
 
 def _request(metrics: Sequence[Metric], rows: Sequence[dspy.Example]) -> Usage:
-    """One request of the metrics' asker, of the mean length over rows of all lengths."""
+    """One request of the metrics' asker, averaged over a sample of rows of all lengths."""
     by_length = sorted(rows, key=lambda row: len(str(row.get("output"))))
     step = max(1, len(rows) // SAMPLE)
     several = estimate_scoring(metrics, by_length[step // 2 :: step])
@@ -164,17 +167,8 @@ def _written(rows: Sequence[dspy.Example], task: Task, families: Mapping[str, in
     return Usage(1 + written, ask + written * WRITTEN_TOKENS, completion)
 
 
-def _needed_share(judges: int) -> float:
-    """The share of the judges that a fold's fits need on held-out rows, in the middle of what it can be.
-
-    At least it is the best judge and the five of the paper's regression: so it is where judges agree. At most it is
-    all of them: nearly so where they do not (docs/performance.md).
-    """
-    return (min(judges, PAPER_N + 1) / judges + 1) / 2 if judges else 0.0
-
-
 def _kept_share(judges: int, options: Options) -> float:
-    """The share of the judges that become components, in the middle of what it can be."""
+    """The share of the judges that become components, halfway between its bounds."""
     largest = judges if options.fit.full else min(judges, options.fit.n or judges)
     least = largest if options.fit.full else min(judges, 1)
     return (least + largest) / 2 / judges if judges else 0.0
@@ -192,7 +186,7 @@ def _sample(family: str, task: Task, number: int = 0) -> Judge:
 
 
 def times(usage: Usage, count: float) -> Usage:
-    """The usage of so many like it, or of a share of them."""
+    """The usage multiplied by a count or a share; tokens and requests are rounded."""
     return Usage(
         round(count * usage.requests), round(count * usage.prompt_tokens), round(count * usage.completion_tokens),
         None if usage.cost is None else count * usage.cost,

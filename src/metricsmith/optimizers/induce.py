@@ -191,9 +191,10 @@ def _judge_unrated(trained: Pass, rows: Sequence[dspy.Example]) -> ScoreTable:
         with dspy.context(lm=options.model):
             return score(metrics, rows, **options.scoring)
     except ModelFailure as stopped:
-        if options.strict or stopped.table is None or len(stopped.table.dropped) < len(metrics):
+        table: ScoreTable | None = stopped.table
+        if options.strict or table is None or len(table.dropped) < len(metrics):
             raise
-        return stopped.table
+        return table
 
 
 def induce(
@@ -364,7 +365,7 @@ def with_probe(done: RunResult, table: Table, optimizer: Options, prober: Probin
 
 
 def _with(usage: Mapping[str, Any], found: ProbeRecord) -> dict[str, Any]:
-    """What the run cost, with the probe; before the run its cost could not be known."""
+    """The usage of the run and of the probe together."""
     sent = found.usage
     cost = [part for part in (usage["cost"], sent.cost) if part is not None]
     return {

@@ -1,4 +1,4 @@
-"""Agreement on outputs of systems that nobody has rated: each pair of rows is ranked by a fit without its systems."""
+"""Agreement on outputs of unrated systems: each pair of rows is ranked by a fit without its systems."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_BLOCKS = 8  # systems beyond are left out of fits several at a time: 92 fit
 
 @dataclass(frozen=True)
 class SystemsFold:
-    """The rows that one fit is tested on, and how to fit anew.
+    """The rows that one fit is tested on, and a function that fits anew without some systems.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ class SystemsFold:
 
 @dataclass(frozen=True)
 class SystemsLeftOut:
-    """Kendall's tau-b on rows of new systems, and the same without each group, system and cell of the two.
+    """Kendall's tau-b on rows of new systems, and the same without each group, each system and each pair of both.
 
-    `refitted` is the value without each block of systems where the fits are without it too.
+    `refitted` has for each block of systems the value without it, from fits that are without it too.
     """
 
     kendall_tau_b: float
@@ -69,17 +69,17 @@ class SystemsLeftOut:
 
 
 def leave_systems_out(folds: Sequence[SystemsFold], *, most: int = MOST_BLOCKS) -> SystemsLeftOut:
-    """Kendall's tau-b that the fit is to be expected to have on rows of new systems and new groups.
+    """The Kendall's tau-b to expect on rows of new systems and new groups.
 
-    Two rows are ranked by the fit that has seen neither system. A fit that has seen them knows how these systems
-    differ in level, which says nothing of others; and predictions of two fits are not ranked against each other.
+    Two rows are ranked by the fit that has seen neither system: a fit that has seen them knows how their levels differ,
+    which says nothing about other systems. Predictions of two fits are never ranked against each other.
 
     Parameters
     ----------
     folds : sequence of SystemsFold
         One for a held-out side; several for a cross-validation, where pairs count inside a fold.
     most : int
-        Into how many blocks systems are put to be left out.
+        The number of blocks in which systems are left out.
     """
     systems, groups, ratings, inside = _joined(folds)
     sizes = np.bincount(systems)
@@ -154,7 +154,7 @@ def new_systems(trials: Sequence[Trial], options: FitOptions) -> NewSystems | No
 
 @dataclass(frozen=True)
 class _Side:
-    """A fit, and of the rows that it is tested on those with a system and a prediction."""
+    """A pass, and those of its test rows that have a system and a prediction."""
 
     trained: Pass
     rows: Rated
@@ -188,7 +188,7 @@ class _Side:
 
 
 def _inside(folds: Sequence[SystemsFold], predicted: Sequence[FloatArray]) -> NewSystems:
-    """Agreement inside systems, as the metric stands."""
+    """Agreement inside systems, with the metric as it is."""
     systems, groups, ratings, fold = _joined(folds)
     found = pair_tau(np.concatenate(predicted), ratings, only=[systems, fold], groupings=[groups])
     ends = jackknife_interval(found.value, found.without[0], bounds=(-1.0, 1.0))
@@ -202,7 +202,7 @@ def _inside(folds: Sequence[SystemsFold], predicted: Sequence[FloatArray]) -> Ne
 
 
 def _against(folds: Sequence[SystemsFold], whole: bool) -> str:
-    """Why there can be no figure for new systems; empty if there can."""
+    """The reason why there can be no figure for new systems; empty if there can."""
     systems, groups, _, _ = _joined(folds)
     number = np.unique(systems).size
     if number < MINIMUM_SYSTEMS:

@@ -87,8 +87,8 @@ def named_apart(
 ) -> tuple[list[Metric], list[str]]:
     """The own metrics as candidates, with notes.
 
-    Metrics whose name is `taken` are numbered, in copies; `taken` gets their names. Functions do not see the `hidden`
-    fields. Bank metrics get the corpus statistics of `rows`, and are left out where most of these cannot feed them.
+    A metric whose name is `taken` becomes a copy with a number; `taken` gets its name. Functions do not see the
+    `hidden` fields. Bank metrics get the corpus statistics of `rows`, and are left out if most rows cannot feed them.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def free_name(name: str, taken: set[str]) -> str:
 
 
 def _can_be_renamed(metric: Metric) -> bool:
-    """False for what has its name from a bank, a panel or a table, and for an induced metric."""
+    """False for metrics named by a bank, a panel or a table, and for induced metrics."""
     settings = getattr(getattr(metric, "settings", None), "values", {})
     of_panel = hasattr(getattr(metric, "asker", None), "members")
     return isinstance(metric, CallableMetric) or ("name" in settings and not of_panel)
@@ -148,9 +148,9 @@ def _called(metric: Metric, name: str, hidden: Collection[str]) -> Metric:
 def hidden_fields(rows: Sequence[dspy.Example], task: Task) -> frozenset[str]:
     """The fields of rated rows that no function among the candidates sees.
 
-    The rating, what is said of raters, and every other label from which the rating follows: one with a tau-b above
-    .95 in either direction, several whose mean, sum or median it is (`combinations_of`), and one with as many values as
-    there are ratings, each of which stands for one of them.
+    Hidden are the rating, everything about raters, and every other label from which the rating follows: a label with
+    a tau-b above .95 in either direction, labels whose mean, sum or median is the rating (`combinations_of`), and a
+    label whose values stand for the ratings one by one.
     """
     ratings = np.array([float(row[task.target]) for row in rows])
     hidden = {task.target, *RATERS}
@@ -173,7 +173,7 @@ def hidden_fields(rows: Sequence[dspy.Example], task: Task) -> frozenset[str]:
 def check_functions(
     table: ScoreTable, ratings: NDArray[np.float64], target: str, *, allowed: Collection[str], prior: Collection[str]
 ) -> tuple[str, ...]:
-    """`check_copies` for what functions made of the n rated rows that come first in `table`, beside its columns.
+    """`check_copies` for the numbers of functions, and of columns, on the n rated rows that come first in `table`.
 
     Raises
     ------

@@ -87,7 +87,7 @@ class Sides:
     split: str = ""
 
     def with_learning(self, more: Rated) -> Sides:
-        """The same with further rows, which are learned from in every fold and tested on in none."""
+        """These sides with further rows, which are learned from in every fold and tested on in none."""
         places = np.arange(len(self.train), len(self.train) + len(more))
         folds = [Split(np.concatenate([fold.train, places]), fold.test) for fold in self.folds]
         origin = f"{self.origin} | {len(more)} further rows learned from and never tested on"
@@ -153,13 +153,13 @@ def shared_source(train: Rated, test: Rated) -> str:
 
 
 def _of(row: dspy.Example, what: str) -> str:
-    """The row's field, empty where it has none; of its group the one that it had before groups were joined."""
+    """The row's field as text, empty without one; for its group the one from before groups were joined."""
     own = row.get("own_group") if what == "group" and row.get("group") else None
     return str(own or row.get(what) or "")
 
 
 def twin_note(sides: Sequence[tuple[Sequence[dspy.Example], Sequence[dspy.Example]]]) -> str:
-    """A line on how many test rows have a twin among the training rows, empty where none has.
+    """A line on the number of test rows that have a twin among the training rows; empty without any.
 
     A twin's output has the same words in the same order, or one word more or less. Equal outputs of eight words or
     more stay on one side already (`datasets.splits`), unless the sides were given.
@@ -187,7 +187,7 @@ def twin_note(sides: Sequence[tuple[Sequence[dspy.Example], Sequence[dspy.Exampl
 
 
 def _shortened(rows: Sequence[dspy.Example]) -> list[tuple[int, NDArray[np.uint64]]]:
-    """Of each output one number for all its words, and one for what is left without each of them."""
+    """For each output one number for all its words, and one for the rest without each of its words."""
     numbers = []
     for row in rows:
         words = str(row.get("output") or "").lower().split()

@@ -25,7 +25,7 @@ from metricsmith.programs.induced import Explanation, InducedMetric
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from metricsmith.records import Judgement, Task, Usage
-from metricsmith.report.record import Component, PanelTokens, RowRecord, RunRecord
+from metricsmith.report.record import Component, RowRecord, RunRecord
 from metricsmith.report.rivals import not_beaten
 from metricsmith.report.write import write_reports
 from metricsmith.scoring import ScoreTable, tally
@@ -185,7 +185,7 @@ def record_run(
     ]
     raws = [row.prediction for row in data if row.prediction is not None]
     outside = sum(not trained.task.scale.contains(raw) for raw in raws)
-    predicted = predictions(trained, trained.train_values, train.rows)[METRIC]
+    predicted, panel = predictions(trained, trained.train_values, train.rows)[METRIC], trained.candidates.panel
     return RunRecord(
         task=trained.task,
         signature=metric.settings.signature,
@@ -214,7 +214,7 @@ def record_run(
         learning=evaluation.learning,
         failures=tuple(_failures(failed)),
         split=sides.split,
-        panel=_panel_tokens(trained),
+        panel=None if panel is None else tokens_per_row(panel, trained.table.rows),
         raters=raters,
         differences=evaluation.differences,
         new_systems=evaluation.new_systems,
@@ -280,12 +280,6 @@ def _rows(
             )
         )
     return records
-
-
-def _panel_tokens(trained: Pass) -> PanelTokens | None:
-    """Prompt tokens of the panel and of its judges one by one, over the rows that they read."""
-    panel = trained.candidates.panel
-    return None if panel is None else tokens_per_row(panel, trained.table.rows)
 
 
 def _failures(failed: Iterable[Judgement]) -> list[str]:

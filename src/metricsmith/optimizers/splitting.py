@@ -43,7 +43,7 @@ MOST_TIMES = 5  # requests of a cross-validation that nobody asked for, over tho
 
 @dataclass(frozen=True)
 class Division:
-    """The way in which a caller wants rows set aside: the options of `induce`, by their names.
+    """The caller's wish for a split: the options of `induce`, by their names.
 
     Raises
     ------
@@ -72,7 +72,7 @@ class Division:
 
 
 def fold_count(groups: int, asks: bool) -> int:
-    """The number of folds that is taken where none is asked for.
+    """The default number of folds.
 
     Three cover as well as more (docs/coverage.md) and cost least, so that three are taken where a model is asked.
     Elsewhere five leave fits more rows, if each then has four groups.
@@ -107,7 +107,7 @@ def split_table(table: Table, options: Options, task: Task, division: Division) 
 
 
 def _chosen(table: Table, options: Options, task: Task, division: Division, more: Rated | None = None) -> Sides:
-    """The sides that are asked for; where none are, those that `split` stands for. `more` rows join the learners."""
+    """The sides that are asked for, or else those that `split` stands for; `more` rows join the learning side."""
     if not division.open:
         return _sides(table, options, task, division)
     part = table.subset(table.rated())
@@ -159,7 +159,7 @@ def _sides(table: Table, options: Options, task: Task, division: Division) -> Si
 
 
 def _named_groups(table: Table, rated: Rated) -> Rated:
-    """The rows without the groups that nobody named: row numbers mean nothing in another file."""
+    """The rows without groups that are row numbers or guesses: these mean nothing in another file."""
     if table.columns.group is not None:
         return rated
     names = ("group", "own_group")
@@ -176,7 +176,7 @@ def settled(
     held : Sides
         A hold-out.
     crossed : callable
-        Makes the cross-validation; called only where the hold-out leaves fewer than `ENOUGH` groups.
+        Makes the cross-validation; called only if the hold-out leaves fewer than `ENOUGH` groups.
     task, options
         Of the run; its budget counts as far as requests, tokens and dollars are known beforehand.
     more : Rated, optional
@@ -272,7 +272,7 @@ def _any_learned(metrics: Sequence[Metric], rated: Rated) -> BoolArray:
 
 
 def _unstated(metric: Metric) -> str:
-    """A warning on a judge that shows signs of learning and does not say from which rows."""
+    """A warning about a judge that shows signs of learning and does not say from which rows; else empty."""
     if learned_from(metric) or not has_learned(metric):
         return ""
     return (
@@ -282,7 +282,7 @@ def _unstated(metric: Metric) -> str:
 
 
 def _too_few_on(metric: Metric, sides: Sides) -> str:
-    """Why a metric cannot be weighed or tested: what is new to it on the smallest side; empty if it can."""
+    """The reason why too few rows of a side are new to a metric for it to be weighed or tested; else empty."""
     learning = [sides.train.take(fold.train) for fold in sides.folds] or [sides.train]
     for side in [*learning, *([sides.test] if sides.kind == "file" else [])]:
         learned = from_learning(metric, side)
