@@ -69,7 +69,7 @@ class Generated:
 
 @dataclass(frozen=True)
 class JudgeFamily:
-    """A family of judges: the function that makes them from axes, requests for each judge, and whether panels seat it."""
+    """A family of judges: how many requests each takes, and whether panels seat it; `build` makes them from axes."""
 
     build: Callable[[Sequence[Axis], Task], Generated]
     requests_each: int
