@@ -134,7 +134,7 @@ def generate_candidates(rows: Sequence[dspy.Example], task: Task, options: Optio
     ModelFailure
         If the model refuses to work, or no request for judges reached it.
     """
-    bank, own, taken, said = _existing(rows, task, options, sources)  # whatever is wrong with these ends it unpaid
+    bank, own, taken, said = _existing(rows, task, options, sources)  # errors come before anything is paid for
     made = _generated(rows, task, options) if sources.generated else Generated()
     for judge in made.judges:  # a name that others or an earlier judge have is numbered
         judge.settings.values["name"] = free_name(judge.name, taken)

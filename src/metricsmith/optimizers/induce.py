@@ -108,7 +108,7 @@ def induce_sides(
     columns: Columns | None = None,
     raters: RaterCeiling | None = None,
 ) -> RunResult:
-    """Induce a metric and find out how far it agrees with raters whom the fit has not seen.
+    """Induce a metric from given sides, and measure its agreement with ratings that the fit has not seen.
 
     Under cross-validation the whole pass is repeated inside every fold, and the metric itself is fitted on all rows.
     What learns from ratings learns them anew in each fold, from its learning rows alone.
@@ -153,7 +153,7 @@ def induce_sides(
 
 @contextmanager
 def _own_store(options: Options) -> Iterator[Options]:
-    """Give the run a store of its own where it has none.
+    """Options with a temporary store where the run has none.
 
     A judge that is the same in several folds, because it learned nothing from ratings, is then asked once a row.
     """
@@ -246,7 +246,7 @@ def induce(
 
 
 def prepare(table: Table, optimizer: Options | None = None, division: Division | None = None) -> Prepared:
-    """Decide all that `induce` with the same arguments decides before anything is asked; errors as there."""
+    """Take all decisions that `induce` with the same arguments takes before anything is asked; errors as there."""
     if not isinstance(table, Table):
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     options, task = configure(table, optimizer or Options())
@@ -257,7 +257,7 @@ def prepare(table: Table, optimizer: Options | None = None, division: Division |
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run of which the sides are chosen and nothing is asked yet; `tested` is the table that the test rows are of."""
+    """A run with its sides chosen and nothing asked yet; `tested` is the table from which the test rows come."""
 
     table: Table
     task: Task
@@ -276,19 +276,19 @@ class Prepared:
         return SignatureLine.of(self.sides, self.task, self.options)
 
     def spending(self) -> AbstractContextManager[None]:
-        """One budget for whatever is asked in a block: the run, and a probe after it."""
+        """One budget for all requests of a block: those of the run, and of a probe after it."""
         options = self.options
         return spending(
             options.budget, options.concurrency, expected=self.estimated, store=options.store, model=options.model
         )
 
     def induced(self) -> RunResult:
-        """Run it."""
+        """Run it: an induced metric and its record."""
         raters, columns = self.tested.rater_ceiling(), self.table.columns
         return induce_sides(self.sides, self.task, self.options, self.estimated, columns=columns, raters=raters)
 
     def plan(self, prober: Probing | None = None) -> str:
-        """Say what the run would do and what it would ask of the model; asks nothing."""
+        """The text of a dry run: rows, candidates, requests and cost; asks nothing."""
         options, sides, usage, counts = self.options, self.sides, self.estimated, self.options.judge_counts
         if isinstance(options.store, str | PathLike) and Path(options.store).exists():
             Store(options.store, read_only=True).close()  # the run would find out too, but later
@@ -322,7 +322,7 @@ class Prepared:
 
 
 class Probing(Protocol):
-    """The part of a `Prober` that an induction uses: probing stands above it."""
+    """The part of a `Prober` that an induction uses, as a protocol: probing is imported above this package."""
 
     def filled(
         self,
@@ -332,17 +332,17 @@ class Probing(Protocol):
         budget: Budget | None,
         concurrency: Literal["auto"] | int | Concurrency,
     ) -> Self:
-        """The same with these where it has none of its own."""
+        """A prober with these options where this one has none of its own."""
 
     def probe(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> ProbeRecord:
         """Change outputs of the rows and score them."""
 
     def outlook(self, rows: Sequence[dspy.Example], task: Task) -> str:
-        """A sentence on what it will take."""
+        """A sentence on the requests that the probe will take."""
 
 
 def with_probe(done: RunResult, table: Table, optimizer: Options, prober: Probing) -> RunResult:
-    """The same with a section on outputs of the table that were changed on purpose.
+    """A result whose record has a section on outputs of the table that were changed on purpose.
 
     The prober uses the optimizer's model, store, budget and concurrency where it has none of its own. Where the model
     fails in the probe, or the budget runs out, a warning takes the place of the section: the metric itself is made and

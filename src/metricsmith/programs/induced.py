@@ -224,7 +224,7 @@ class InducedMetric(DSPyCallable, Saved):
         return [(component, run) for component in self.components]
 
     def _compare_adapters(self) -> None:
-        """Say once if the components are asked in another form than that in which the metric was fitted."""
+        """Warn once if the components are asked under another adapter than that of the fit."""
         fitted, now = self.settings.values.get("adapter", "chat"), adapter_name()
         if fitted != now and not self._told and self.card.cost == "model":
             self._told = True
