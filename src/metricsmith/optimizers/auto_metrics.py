@@ -134,7 +134,7 @@ class AutoMetrics(Options):
         Raises
         ------
         OptionError
-            If there is no task, or a group, input or output stands on both sides.
+            If there is no task, or a group, input or output stands in both sets.
         DataError
             If there are fewer than two rated training rows, their ratings are constant, or a column is the target
             under another name.

@@ -1,4 +1,4 @@
-"""Rated rows, the splits of a run into training, test and unrated rows, and what two sides must not share."""
+"""Rated rows, the division of a run's rows for training and testing, and the texts that both must not share."""
 
 from __future__ import annotations
 
