@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from metricsmith.optimizers.new_systems import HeldOut, leave_systems_out
+from metricsmith.optimizers.new_systems import SystemsFold, leave_systems_out
 from metricsmith.stats.correlation import batch_kendall_tau_b
 from metricsmith.stats.regression import PriorRidge
 from metricsmith.stats.resampling import Interval, correlation_interval, jackknife_interval, wilson_interval
@@ -132,7 +132,7 @@ class Fit:
         """Predictions less the intercept, which orders nothing."""
         return np.asarray(self.combination.transform(rows.scores) @ self.weights)
 
-    def held_out(self, test: Rows, exact: bool = False) -> HeldOut:
+    def held_out(self, test: Rows, exact: bool = False) -> SystemsFold:
         """The folds that `leave_systems_out` takes."""
         normal = self.combination.transform(test.scores)
 
@@ -145,7 +145,7 @@ class Fit:
             penalty = self.penalty * np.diag(gram.diagonal() / len(A))  # on columns of variance 1
             return np.asarray(normal @ np.linalg.solve(gram + penalty, A.T @ self.learned.ratings[kept]))
 
-        return HeldOut(self.learned.systems, test.ratings, test.systems, test.prompts, refit)
+        return SystemsFold(self.learned.systems, test.ratings, test.systems, test.prompts, refit)
 
 
 METHODS = ("today", "systems alone", "fits as they are", "two-way")

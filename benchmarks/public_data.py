@@ -28,8 +28,7 @@ import pandas as pd
 
 from metricsmith import AutoMetrics, Table, induce, read_table
 from metricsmith.optimizers.fitting import FULL, FitOptions, fit
-from metricsmith.optimizers.induce import configure
-from metricsmith.optimizers.induction import induct
+from metricsmith.optimizers.induce import configure, run_pass
 from metricsmith.optimizers.rated import Rated
 from metricsmith.stats.correlation import kendall_tau_b
 
@@ -118,8 +117,8 @@ def losses(pairs: Path, splits: int, sizes: list[int], rows: int) -> Taus:
             for declared in ("", ", judges not declared")[: 1 + bool(train.prior)]:
                 chosen, task = configure(train, optimizer(train, seed))
                 if declared:
-                    chosen = replace(chosen, sources=replace(chosen.sources, prior_columns=()))
-                done = induct(part, held.rows, task, chosen)
+                    chosen = replace(chosen, prior_columns=())
+                done = run_pass(part, held.rows, task, chosen)
                 best = tau(done.fitted.rivals[FULL].predict(done.other_values), held)
                 for label, size in options.items():
                     small = fit(

@@ -13,8 +13,9 @@ from metricsmith.bank import bleu, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
-from metricsmith.optimizers.auto_metrics import AutoMetrics, split_rated
-from metricsmith.optimizers.sources import DEFAULT_POOL
+from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.options import DEFAULT_POOL
+from metricsmith.optimizers.rated import split_rated
 from metricsmith.programs.loading import load
 from metricsmith.scoring import Budget
 from panels import panelled
@@ -37,19 +38,19 @@ def test_every_argument_reaches_the_options():
         TASK, k=7, n=3, fidelity=0.9, regression="pls", bank="all", generators={"rubric": 2}, columns=["a", "b"],
         prior_columns=["b"], concurrency=4, max_failure_rate=0.5, progress=True, generated_only_below=12, seed=9,
         budget=Budget(requests=3),
-    ).options  # fmt: skip
-    sources, fit = options.sources, options.fit
-    assert (sources.k, sources.bank, sources.generators) == (7, "all", {"rubric": 2})
-    assert (sources.columns, sources.prior_columns, sources.generated_only_below) == (("a", "b"), ("b",), 12)
+    )  # fmt: skip
+    fit = options.fit
+    assert (options.k, options.bank, options.generators) == (7, "all", {"rubric": 2})
+    assert (options.columns, options.prior_columns, options.generated_only_below) == (("a", "b"), ("b",), 12)
     assert (fit.n, fit.fidelity, fit.regression, fit.seed) == (3, 0.9, "pls", 9)
     assert (options.concurrency, options.max_failure_rate, options.progress, options.seed) == (4, 0.5, True, 9)
     assert options.budget == Budget(requests=3)
 
 
 def test_the_defaults_are_the_documented_ones():
-    options = AutoMetrics().options
-    assert (options.sources.bank, options.sources.k, options.sources.generated_only_below) == ("auto", 30, 80)
-    assert dict(options.sources.generators) == dict(DEFAULT_POOL)
+    options = AutoMetrics()
+    assert (options.bank, options.k, options.generated_only_below) == ("auto", 30, 80)
+    assert dict(options.generators) == dict(DEFAULT_POOL)
     assert dict(DEFAULT_POOL) == {"criterion": 10, "rubric": 5, "examples": 1, "tuned": 1}
     assert (options.fit.regression, options.fit.n, options.fit.fidelity) == ("auto", None, None)
     assert (options.max_failure_rate, options.seed) == (0.2, 0)
@@ -132,7 +133,7 @@ def test_geval_judges_are_induced_saved_and_loaded(panel, tmp_path):
 
 def test_the_papers_sizes_can_be_changed():
     paper = AutoMetrics.paper(TASK, n=3, seed=4)
-    assert (paper.options.fit.n, paper.options.fit.regression, paper.options.seed) == (3, "pls", 4)
+    assert (paper.fit.n, paper.fit.regression, paper.seed) == (3, "pls", 4)
 
 
 def test_a_group_on_both_sides_is_refused_by_name():
@@ -169,7 +170,7 @@ def test_compile_refuses_what_makes_no_sense():
 
 def test_the_papers_configuration_is_named():
     paper = AutoMetrics.paper(TASK, metrics=BANK)
-    assert (paper.options.sources.k, paper.options.fit.n, paper.options.fit.regression) == (30, 5, "pls")
+    assert (paper.k, paper.fit.n, paper.fit.regression) == (30, 5, "pls")
     metric = paper.compile(planted_rows()[:60], planted_rows()[60:])
     assert len(metric.components) == 5
     assert "PriorRidge, projected" in metric.record.baselines

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dspy
 import pytest
 
+from gathered import gather
 from loopback import scripted, serve
 from metricsmith.bank import bleu, cider, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.errors import HopelessModel, JudgementFailed, NeedsError, OptionError
 from metricsmith.metric import make_row
-from metricsmith.optimizers.candidates import gather
-from metricsmith.optimizers.sources import Sources
+from metricsmith.optimizers.options import Options
 from metricsmith.programs.recommenders.base import Recommendation, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
@@ -38,31 +38,31 @@ ROWS = planted_rows(sources=8)
     ],
 )
 def test_sources_follow_bank_rows_and_model(bank, rated, has_lm, expected):
-    plan = Sources(bank=bank).resolve(rated, has_lm, has_text=True)
+    plan = Options(bank=bank).resolve(rated, has_lm, has_text=True)
     assert (plan.existing, plan.generated) == expected
 
 
 def test_the_papers_rule_for_few_rows_is_a_parameter_and_said():
-    plan = Sources(generated_only_below=10).resolve(10, True, True)
+    plan = Options(generated_only_below=10).resolve(10, True, True)
     assert plan.existing
-    assert "generated judges only" in Sources().resolve(10, True, True).notes[0]
+    assert "generated judges only" in Options().resolve(10, True, True).notes[0]
 
 
 def test_without_a_model_one_line_says_that_nothing_is_generated():
-    assert Sources().resolve(10, False, True).notes == ("no language model given: nothing is generated",)
+    assert Options().resolve(10, False, True).notes == ("no language model given: nothing is generated",)
 
 
 def test_without_text_only_columns_remain():
-    plan = Sources(columns=["a"]).resolve(10, True, has_text=False)
+    plan = Options(columns=["a"]).resolve(10, True, has_text=False)
     assert (plan.existing, plan.generated) == (False, False)
     with pytest.raises(NeedsError, match="needs output text"):
-        Sources(bank="existing").resolve(10, True, has_text=False)
+        Options(bank="existing").resolve(10, True, has_text=False)
 
 
 @pytest.mark.parametrize("bank", ["generated", "all"])
 def test_judges_without_a_model_are_refused_with_the_way_out(bank):
     with pytest.raises(NeedsError, match="pass --lm MODEL"):
-        Sources(bank=bank).resolve(100, False, True)
+        Options(bank=bank).resolve(100, False, True)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_judges_without_a_model_are_refused_with_the_way_out(bank):
 )
 def test_sources_without_meaning_are_refused(options, message):
     with pytest.raises(OptionError, match=message):
-        Sources(**options)
+        Options(**options)
 
 
 def pool(rows=ROWS, has_lm=False, **options):
-    sources = Sources(metrics=BANK, **options)
+    sources = Options(metrics=BANK, **options)
     plan = sources.resolve(len(rows), has_lm, True)
     return gather(rows, TASK, sources, plan, BM25Recommender())
 
@@ -104,7 +104,7 @@ def test_metrics_that_lack_texts_are_left_out_and_said():
     with pytest.raises(OptionError, match="no candidate metric"):
         pool(rows)
     candidates = gather(
-        rows, TASK, Sources(metrics=BANK, columns=["x"]), Sources().resolve(10, False, True), BM25Recommender()
+        rows, TASK, Options(metrics=BANK, columns=["x"]), Options().resolve(10, False, True), BM25Recommender()
     )
     assert [metric.name for metric in candidates.metrics] == ["x"]
     assert any("no row has references" in note and "bleu" in note for note in candidates.notes)
@@ -150,7 +150,7 @@ class Picking:
 
 
 def retrieved(recommender, **options):
-    sources = Sources(metrics=BANK, **options)
+    sources = Options(metrics=BANK, **options)
     return gather(ROWS, TASK, sources, sources.resolve(len(ROWS), False, True), recommender)
 
 
@@ -196,7 +196,7 @@ def test_columns_do_not_count_towards_k():
 
 
 def test_corpus_statistics_are_bound_to_the_training_rows():
-    sources = Sources(metrics=MetricBank((cider.FAMILY,)))
+    sources = Options(metrics=MetricBank((cider.FAMILY,)))
     (metric, *_) = gather(ROWS, TASK, sources, sources.resolve(9, False, True), BM25Recommender()).metrics
     assert metric.statistics == cider.FAMILY.metrics()[0].fit(ROWS).statistics
     assert metric.statistics is not None
@@ -229,5 +229,5 @@ def test_only_what_was_skipped_is_missing_for_failures_have_a_gate_of_their_own(
     judge = Scripted(lambda row, run: status if int(row.id) % 4 == 0 else float(row.id))
     rows = [make_row(f"text {number}", id=str(number)) for number in range(8)]
     table = score([judge, default_bank().get("output_words")], rows, max_failure_rate=1, progress=False)
-    assert Sources().sparse(table, 8) == found
-    assert Sources(allow_missing=True).sparse(table, 8) == {}
+    assert Options().sparse(table, 8) == found
+    assert Options(allow_missing=True).sparse(table, 8) == {}

@@ -8,6 +8,7 @@ import dspy
 import numpy as np
 import pytest
 
+from gathered import gather
 from loopback import QUALITIES, scripted, serve
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
@@ -17,9 +18,8 @@ from metricsmith.model_calls.flow import Flow, Outcome, use
 from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.optimizers import learning_judges
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.candidates import gather
 from metricsmith.optimizers.induce import induce
-from metricsmith.optimizers.sources import Sources
+from metricsmith.optimizers.options import Options
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
@@ -242,7 +242,7 @@ def test_strict_stops_instead(answer, generators, says):
 
 def gathered(answer=scripted, **faults):
     rows = planted_rows(sources=8)
-    sources = Sources(metrics=BANK, bank="all", generators={"criterion": 1, "examples": 1})
+    sources = Options(metrics=BANK, bank="all", generators={"criterion": 1, "examples": 1})
     with serve(answer, **faults) as server, dspy.context(lm=server.lm()):
         return gather(rows, TASK, sources, sources.resolve(len(rows), True, True), BM25Recommender())
 
@@ -254,7 +254,9 @@ def test_a_model_that_refuses_to_work_ends_everything(status):
 
 
 def test_a_judge_that_learns_ends_everything_only_where_the_model_refuses_to_work(monkeypatch):
-    monkeypatch.setattr("metricsmith.optimizers.candidates.generate", lambda *_, **__: learning_judges.Generated())
+    monkeypatch.setattr(
+        "metricsmith.optimizers.candidates.generate_judges", lambda *_, **__: learning_judges.Generated()
+    )
     with pytest.raises(HopelessModel, match="refuses to work"):
         gathered(always=401)
     with pytest.raises(ModelFailure, match="no request for judges was answered") as refused:

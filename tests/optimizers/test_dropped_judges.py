@@ -7,18 +7,19 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.optimizers.induction import Options, induct
+from metricsmith.optimizers.induce import run_pass
+from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.sources import Sources
 from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=10)
-SOURCES = Sources(bank="generated", generators={"criterion": 6})
+SOURCES = Options(bank="generated", generators={"criterion": 6})
 SHARES = {"Brevity": 0.5, "Plain words": 0.4, "Complete facts": 0.1}  # of rows on which a judge gives no number
 CHILD = """
 import sys
@@ -42,12 +43,12 @@ def answer(prompt):
 
 
 def pass_on(lm, **options):
-    return induct(Rated.of(ROWS, "rating"), [], TASK, Options(sources=SOURCES, lm=lm, **options))
+    return run_pass(Rated.of(ROWS, "rating"), [], TASK, replace(SOURCES, lm=lm, **options))
 
 
 def outcome(done):
     numbers = np.nan_to_num(done.table.run(), nan=-1.0).tolist()
-    return sorted(done.candidates.judged), sorted(done.scored.dropped), numbers, done.metric.fingerprint()
+    return sorted(done.candidates.judged), sorted(done.scored.dropped), numbers, done.fingerprint()
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import dspy
 import numpy as np
@@ -14,12 +15,10 @@ from metricsmith import CriterionJudge, score
 from metricsmith.datasets.table import read_table
 from metricsmith.model_calls.prices import price
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.estimate import Pass, estimate
-from metricsmith.optimizers.fitting import FitOptions
+from metricsmith.optimizers.estimate import PassRows, estimate_passes
 from metricsmith.optimizers.induce import induce, prepare
-from metricsmith.optimizers.induction import Options
+from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.sources import Sources
 from metricsmith.optimizers.splitting import Division
 from planted import TASK, WORDS, planted_rows
 
@@ -30,13 +29,13 @@ COUNTS = {"criterion": 2, "rubric": 1}
 
 def passing(others=0, held_out=0, unrated=0, rows=ROWS):
     taken = [FURTHER[:others], FURTHER[others : others + held_out], FURTHER[others + held_out :][:unrated]]
-    return Pass(Rated.of(rows, "rating"), *taken)
+    return PassRows(Rated.of(rows, "rating"), *taken)
 
 
 def estimated(*passes, counts=COUNTS, model="unknown/model", panel=False, most=False, bank="generated", n=None):
-    sources = Sources(bank=bank, generators=counts, panel=panel, k=30)
-    options = Options(sources=sources, lm=dspy.LM(model), fit=FitOptions(n=n))
-    return estimate(passes, TASK, options, most=most)
+    sources = Options(bank=bank, generators=counts, panel=panel, k=30)
+    options = replace(sources, lm=dspy.LM(model), n=n)
+    return estimate_passes(passes, TASK, options, most=most)
 
 
 @pytest.mark.parametrize(

@@ -1,190 +1,251 @@
-"""Predictions of the metric and of its rivals, and how far they hang on the rows that were drawn."""
+"""Cross-validation: no fold's judge sees its held-out rows, and the model is asked no more than a fold needs."""
 
 from __future__ import annotations
 
+import io
+import math
+import os
+import re
+import signal
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
-from metricsmith.metric import make_row
-from metricsmith.optimizers.evaluation import METRIC, Trial, best_single, learning_curve, predictions, selected_shares
-from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induction import Options, induct
-from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.sources import Sources
-from metricsmith.records import Scale, Task
+from loopback import own_axes, scripted, serve
+from metricsmith.bank.catalogue import MetricBank, default_bank
+from metricsmith.datasets.splits import folds
+from metricsmith.errors import Interrupted, ModelFailure
+from metricsmith.metric import content_hash
+from metricsmith.model_calls import calls
+from metricsmith.optimizers import candidates
+from metricsmith.optimizers.estimate import estimate_run
+from metricsmith.optimizers.fitting import FULL
+from metricsmith.optimizers.generation import Generated
+from metricsmith.optimizers.induce import induce_sides
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.passes import METRIC
+from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.report.induction.rows import render_scores
 from metricsmith.stats.correlation import kendall_tau_b
+from planted import TASK, planted_rows
 
-TASK = Task("Rewrite.", "rating", Scale(1, 5))
-ERRORS = Task("Count errors.", "rating", Scale(1, 5, higher_is_better=False))
-
-
-def rows(sizes, seed=0, sign=1):
-    """Groups of the given sizes; `bad` falls with the rating, `weak` hardly rises; outputs grow as ratings fall."""
-    random = np.random.default_rng(seed)
-    made = []
-    for group, size in enumerate(sizes):
-        for _ in range(size):
-            quality = random.uniform(-2, 2)
-            columns = {"bad": -quality + random.normal(0, 0.3), "weak": quality + random.normal(0, 8)}
-            columns |= {f"junk{number}": random.normal() for number in range(4)}
-            text = "word " * round(20 - 4 * quality + random.normal())
-            made.append(make_row(text, rating=3 + sign * quality, group=f"g{group}", columns=columns))
-    return made
+COLUMNS = Options(bank="none", columns=["good", "junk"])
 
 
-def induction(train, others=(), task=TASK, options=None, prior=()):
-    names = list(train[0]["columns"])
-    options = options or Options(sources=Sources(bank="none", columns=names, prior_columns=prior))
-    return induct(Rated.of(train, "rating"), others, task, options)
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
-def test_the_metric_comes_first_and_predicts_as_it_does_for_anybody():
-    train, others = rows([3] * 12), rows([3] * 4, seed=1)
-    done = induction(train, others)
-    found = predictions(done, done.other_values, others)
-    assert next(iter(found)) == METRIC
-    np.testing.assert_array_equal(found[METRIC], [judgement.raw for judgement in done.metric.judge_batch(others)])
+def rated(**changes):
+    return Rated.of(planted_rows(**changes), "rating")
 
 
-def test_the_best_single_candidate_is_the_strongest_in_either_direction_turned_to_point_up():
-    train, others = rows([3] * 12), rows([3] * 4, seed=1)
-    done = induction(train, others)
-    found = predictions(done, done.other_values, others)["best single candidate"]
-    np.testing.assert_array_equal(found, [-row["columns"]["bad"] for row in others])
+def crossed(train, options=COLUMNS, k=3):
+    return induce_sides(Sides("cv", train, train.take([]), folds=folds(train.groups, k)), TASK, options).record
 
 
-def test_length_points_the_way_it_did_on_the_training_rows():
-    train = rows([3] * 12)
-    others = [make_row("one two three", columns=train[0]["columns"]), make_row("one", columns=train[0]["columns"])]
-    done = induction(train, others)
-    np.testing.assert_array_equal(predictions(done, done.other_values, others)["output length in words"], [-3, -1])
+def is_judged(prompt):
+    return "[[ ## output ## ]]" in prompt and "`axes`" not in prompt
 
 
-def test_without_output_texts_there_is_no_length():
-    train = [row.copy(output="") for row in rows([3] * 12)]
-    done = induction(train, train)
-    assert "output length in words" not in predictions(done, done.other_values, train)
+def outputs_in(prompt):
+    return prompt.rsplit("[[ ## output ## ]]", 1)[-1]
 
 
-def test_candidates_that_never_vary_leave_no_best_one():
-    train = [row.copy(columns={"flat": 1.0}) for row in rows([3] * 12)]
-    done = induction(train, train)
-    assert "best single candidate" not in predictions(done, done.other_values, train)
-
-
-def test_shares_are_seeded_and_name_every_component():
-    options = Options(sources=Sources(bank="none", columns=["bad", "weak", "junk0", "junk1"]), fit=FitOptions(n=3))
-    done = induction(rows([1] * 20), options=options)
-    shares = [selected_shares(done, options.fit, seed) for seed in (0, 0, 1, 2)]
-    assert set(shares[0]) == set(done.fitted.small.names)
-    assert shares[0] == shares[1]
-    assert len({tuple(share.values()) for share in shares}) > 1
-    assert all(0 <= value <= 1 for value in shares[0].values())
-
-
-def test_one_group_can_only_be_drawn_whole():
-    # Resampled by group, a single group always gives the rows of the fit itself: every component is chosen again.
-    # Resampled by row it would not, as twenty groups of one row show.
-    names = ["bad", "weak", "junk0", "junk1", "junk2", "junk3"]
-    options = Options(sources=Sources(bank="none", columns=names), fit=FitOptions(n=3))
-    whole, apart = induction(rows([20]), options=options), induction(rows([1] * 20), options=options)
-    assert set(selected_shares(whole, options.fit, 0).values()) == {1.0}
-    assert min(selected_shares(apart, options.fit, 0).values()) < 1.0
-
-
-def test_the_learning_curve_draws_whole_groups_and_ends_at_the_fit_itself():
-    # Eight groups, seven of one row and one of 29. Two groups hold 2 or 30 rows, so five draws have a mean of
-    # 2 + 28 j / 5; a quarter of the rows, 9, is none of those. Four groups hold 4 or 32, six 6 or 34.
-    train, others = rows([1, 1, 1, 29, 1, 1, 1, 1]), rows([3] * 6, seed=1)
-    done = induction(train, others)
-    points = learning_curve([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, 0)
-    assert len(points) == 4
-    for point, least in zip(points[:3], (2, 4, 6), strict=True):
-        assert point.rows in {round(least + 28 * j / 5) for j in range(6)}
-        assert point.low - 1e-12 <= point.kendall_tau_b <= point.high + 1e-12
-    last = points[3]
-    held_out = predictions(done, done.other_values, others)[METRIC]
-    assert last.rows == 36
-    assert last.low == last.high == kendall_tau_b(held_out, [row["rating"] for row in others])
-
-
-def test_the_learning_curve_keeps_the_ratings_direction():
-    # Few rows and a prior: if "bad" were taken to rise with the rating, the last point would leave the fit.
-    train, others = rows([1] * 8, sign=-1), rows([1] * 30, seed=1, sign=-1)
-    done = induction(train, others, ERRORS, prior=("weak", "junk0"))
-    (*_, last) = learning_curve([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, 0)
-    held_out = predictions(done, done.other_values, others)[METRIC]
-    assert last.kendall_tau_b == kendall_tau_b(held_out, [row["rating"] for row in others])
-
-
-def test_the_learning_curve_is_seeded():
-    train, others = rows([2] * 12), rows([3] * 6, seed=1)
-    done = induction(train, others)
-    curves = [
-        learning_curve([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, seed)
-        for seed in (0, 0, 1)
+def test_a_judge_that_memorises_its_ratings_is_worth_nothing_on_held_out_rows(monkeypatch):
+    """Ratings are noise. A judge is handed the ratings of the rows that it learns from and repeats them."""
+    random = np.random.default_rng(0)
+    rows = [
+        row.copy(output=f"#{number}# {row.output}", rating=float(random.integers(1, 6)))
+        for number, row in enumerate(planted_rows(sources=20))
     ]
-    assert curves[0] == curves[1] != curves[2]
+    train = Rated.of(rows, "rating")
+
+    def memorise(rows, task, counts, **_):
+        known = "; ".join(f"{row.output.split()[0]} is {row['rating']:.0f}" for row in rows)
+        return Generated((GuidelineJudge(name="memory", measure="rating", guideline=known, task="", scale=task.scale),))
+
+    def answer(prompt):
+        if "`axes`" in prompt:
+            return scripted(prompt)
+        mark = re.search(r"#\d+#", outputs_in(prompt))[0]
+        known = re.search(f"{mark} is ([1-5])", prompt)
+        return {"reasoning": "I remember.", "score": known[1] if known else str(1 + int(content_hash(mark), 16) % 5)}
+
+    monkeypatch.setattr(candidates, "learn", memorise)
+    with serve(answer) as server:
+        options = Options(bank="generated", generators={"tuned": 1}, lm=server.lm())
+        record = crossed(train, options)
+    assert not server.wrong
+    assert record.train.kendall_tau_b > 0.999
+    assert abs(record.test.kendall_tau_b) < 0.2  # 60 rows of noise
 
 
-@pytest.mark.parametrize(("groups", "points"), [(7, 0), (8, 4)])
-def test_a_learning_curve_takes_eight_groups(groups, points):
-    train, others = rows([3] * groups), rows([3] * 6, seed=1)
-    done = induction(train, others)
-    test = Rated.of(others, "rating")
-    assert len(learning_curve([Trial(done, test, done.other_values)], done.fit, 0)) == points
+def test_held_out_rows_are_asked_only_what_the_fold_needs():
+    train = rated(sources=12)
+    with serve(own_axes) as server:
+        sources = Options(bank="generated", generators={"criterion": 9})
+        options = replace(sources, n=2, lm=server.lm())
+        record = crossed(train, options)
+    judged = sum(map(is_judged, server.prompts))
+    # Three folds of 24 learning rows and the final pass of 36 ask all nine; 12 held-out rows a fold need the two
+    # components, the five of the paper's regression and the best single candidate, which may coincide.
+    everything = 9 * (3 * 24 + 36)
+    assert everything + 3 * 12 * 2 <= judged <= everything + 3 * 12 * 8
+    assert FULL not in record.baselines
+    assert any(note.startswith("not compared, since a fold asks") and FULL in note for note in record.notes)
+    assert {"PLS, n = 5 (paper)", "best single candidate"} <= set(record.baselines)
 
 
-def test_a_candidate_with_a_few_values_cannot_be_the_best_single_one_by_luck():
-    train = rows([3] * 12)
-    for number, row in enumerate(train):
-        row["columns"]["lucky"] = row["rating"] if number < 3 else float("nan")
-    done = induction(train)
-    position, sign = best_single(done)
-    assert (done.table.names[position], sign) == ("bad", -1.0)
+def test_what_costs_nothing_is_compared_whole():
+    record = crossed(rated(sources=12))
+    assert FULL in record.baselines
+    assert not any("not compared" in note for note in record.notes)
 
 
-def test_a_missing_score_of_the_best_single_candidate_counts_as_average():
-    train = rows([3] * 12)
-    train[0]["columns"]["bad"] = float("nan")
-    done = induction(train)
-    found = predictions(done, done.train_values, train)["best single candidate"]
-    known = [-row["columns"]["bad"] for row in train[1:]]
-    assert found[0] == pytest.approx(np.median(known))
+def test_a_judge_that_is_the_same_in_every_fold_is_asked_once_a_row():
+    with serve(scripted) as server:  # the same criteria, whatever the rows
+        sources = Options(bank="generated", generators={"criterion": 2})
+        crossed(rated(sources=12), replace(sources, lm=server.lm()))
+    assert sum(map(is_judged, server.prompts)) == 2 * 36
+    assert server.requests == 2 * 36 + 4  # and the axes, anew in each pass
 
 
-def test_a_missing_score_of_an_unseen_row_counts_as_average_among_the_training_rows():
-    train, others = rows([3] * 12), rows([3] * 4, seed=1)
-    done = induction(train, others)
-    values = done.other_values + 100  # the median of the unseen rows lies far from that of the training rows
-    values[0] = np.nan
-    found = predictions(done, values, others)["best single candidate"]
-    assert found[0] == np.median([-row["columns"]["bad"] for row in train])
-    assert (found[1:] < -90).all()
+def test_a_panel_is_asked_whole_on_held_out_rows():
+    from panels import panelled
+
+    train = rated(sources=12)
+    with serve(panelled) as server:
+        sources = Options(bank="generated", generators={"criterion": 5}, panel=True)
+        record = crossed(train, replace(sources, n=1, lm=server.lm()))
+    assert FULL in record.baselines
 
 
-def test_rows_that_the_metric_declines_have_no_prediction():
-    train, others = rows([3] * 12), rows([3] * 4, seed=1)
-    done = induction(train, others)
-    values = done.other_values.copy()
-    values[0] = np.nan
-    found = predictions(done, values, others)
-    assert np.isnan(found[METRIC][0])
-    assert np.isfinite(found[METRIC][1:]).all()
+@pytest.mark.parametrize("k", [3, 5])
+def test_requests_stay_within_what_was_estimated_at_most(k):
+    train = rated(sources=12)
+    sides = Sides("cv", train, train.take([]), folds=folds(train.groups, k))
+    with serve(own_axes) as server:
+        sources = Options(bank="generated", generators={"criterion": 6, "rubric": 3})
+        options = replace(sources, lm=server.lm())
+        estimated, most = (estimate_run(sides, TASK, options, **more).requests for more in ({}, {"most": True}))
+        induce_sides(sides, TASK, options)
+    assert server.requests <= most
+    assert abs(estimated - server.requests) <= 0.15 * server.requests
 
 
-def test_refits_see_the_unrated_rows_that_the_fit_saw():
-    train, test = rows([3] * 12), rows([3] * 6, seed=1)
-    unrated = [row.without("rating") for row in rows([1] * 40, seed=2)]
-    names = list(train[0]["columns"])
-    options = Options(sources=Sources(bank="none", columns=names))
-    done = induct(Rated.of(train, "rating"), test, TASK, options, unrated)
-    points = learning_curve([Trial(done, Rated.of(test, "rating"), done.other_values)], done.fit, 0)
-    whole = kendall_tau_b(predictions(done, done.other_values, test)[METRIC], [row["rating"] for row in test])
-    assert points[-1].kendall_tau_b == pytest.approx(whole)
+def test_components_have_their_own_agreement_within_folds_and_a_learning_curve():
+    train = rated(sources=12)
+    record = crossed(train)
+    assert all(math.isfinite(component.tau_test) for component in record.components)
+    (good,) = (component for component in record.components if component.name == "good")
+    assert good.tau_test > 0.5
+    assert len(record.learning) == 4
+    assert [point.rows for point in record.learning] == sorted(point.rows for point in record.learning)
+    # All learning rows: the same fit as in the folds, whose mean agreement is the headline.
+    assert record.learning[-1].kendall_tau_b == pytest.approx(record.test.kendall_tau_b)
 
 
-def test_where_all_candidates_are_kept_none_is_chosen():
-    options = Options(sources=Sources(bank="none", columns=["bad", "weak"]), fit=FitOptions(full=True))
-    done = induction(rows([1] * 20), options=options)
-    assert selected_shares(done, done.fit, 0) == {}
+def test_differences_from_baselines_stand_on_the_same_folds():
+    train = rated(sources=12)
+    evaluation = crossed(train)
+    assert set(evaluation.differences) == set(evaluation.baselines)
+    assert METRIC not in evaluation.differences
+    for label, found in evaluation.differences.items():
+        gap = evaluation.test.kendall_tau_b - evaluation.baselines[label].kendall_tau_b
+        assert found.kendall_tau_b == pytest.approx(gap)
+        assert found.ci_low <= found.kendall_tau_b <= found.ci_high
+
+
+def test_folds_with_one_rating_are_counted():
+    train = rated(sources=12)
+    parts = folds(train.groups, 3)
+    for place in parts[0].test:
+        train.rows[place]["rating"] = train.ratings[place] = 3.0
+    record = induce_sides(Sides("cv", train, train.take([]), folds=parts), TASK, COLUMNS).record
+    assert any(re.match("1 of 3 folds have one and the same rating", note) for note in record.notes)
+    assert math.isfinite(record.test.kendall_tau_b)
+
+
+def test_a_bank_metric_is_computed_once_a_row():
+    (family,), computed = default_bank().only("rouge1_f").families, []
+
+    def compute(batch, names):
+        computed.extend(zip(batch.outputs, map(tuple, batch.references), strict=True))
+        return family.compute(batch, names)
+
+    bank = MetricBank((replace(family, compute=compute),))
+    train = rated(sources=12)
+    record = crossed(train, Options(metrics=bank, bank="existing"))
+    assert len(computed) == len(set(computed)) == len({row.output for row in train.rows})
+    plain = crossed(train, Options(metrics=default_bank().only("rouge1_f"), bank="existing"))
+    assert (record.components, record.test, record.baselines) == (plain.components, plain.test, plain.baselines)
+
+
+@pytest.mark.parametrize(("way", "ends"), [("Ctrl-C", Interrupted), ("server", ModelFailure)])
+def test_one_that_was_stopped_goes_on_with_its_store(tmp_path, way, ends):
+    """Three judges in each of three folds: the run ends in the second, and only what was not judged is asked then."""
+    train, judged, broken = rated(sources=8), [], way == "server"
+
+    def answer(prompt):
+        if is_judged(prompt):
+            if stopping and broken and len(judged) == 90:
+                raise ConnectionError
+            judged.append(prompt)
+            if stopping and not broken and len(judged) == 90:
+                os.kill(os.getpid(), signal.SIGINT)
+        return own_axes(prompt)
+
+    def run(store):
+        sources = Options(bank="generated", generators={"criterion": 3})
+        with serve(answer) as server:
+            return crossed(train, replace(sources, lm=server.lm(), store=store))
+
+    stopping = False
+    whole = run(tmp_path / "whole.sqlite")
+    everything = sorted(judged)
+    judged.clear()
+    stopping = True
+    with pytest.raises(ends):
+        run(tmp_path / "store.sqlite")
+    before = len(judged)
+    stopping = False
+    resumed = run(tmp_path / "store.sqlite")
+    assert 90 <= before < len(everything) - 60
+    # What was on its way at Ctrl-C was answered and may have come too late for the store: at most 64.
+    asked_twice = len(judged) - len(everything)
+    assert 0 <= asked_twice <= (0 if broken else 64)
+    assert sorted(set(judged)) == sorted(set(everything))
+    assert (resumed.components, resumed.test, resumed.baselines) == (whole.components, whole.test, whole.baselines)
+    assert resumed.data == whole.data
+
+
+def test_judges_that_no_fold_can_make_are_one_line():
+    with serve(scripted) as server:
+        sources = Options(bank="generated", generators={"criterion": 2, "examples": 1, "tuned": 1})
+        record = crossed(rated(sources=8), replace(sources, lm=server.lm()))
+    lines = [line for line in record.warnings if "could not be made" in line]
+    assert [line.split(" (")[0] for line in lines if line.startswith("Fold")] == [
+        "Folds 1, 2, 3: Judges that could not be made: 1 of the family 'examples'"
+    ]
+    assert "1 of the family 'tuned'" in lines[0]
+
+
+def test_the_scores_file_names_each_rows_fold_so_that_the_figure_can_be_made_again():
+    record = crossed(rated(sources=20))
+    table = pd.read_csv(io.StringIO(render_scores(record)))
+    assert sorted(set(table["split"])) == ["fold 1", "fold 2", "fold 3"]
+    taus = [kendall_tau_b(own["prediction"], own["rating"]) for _, own in table.groupby("split")]
+    assert np.mean(taus) == pytest.approx(record.test.kendall_tau_b, abs=1e-12)
+
+
+@pytest.mark.parametrize(("k", "advised"), [(3, False), (4, True)])
+def test_three_folds_are_advised_only_where_there_are_more(k, advised):
+    record = crossed(rated(sources=8), k=k)
+    (few,) = [warning for warning in record.warnings if "too few for an interval" in warning]
+    assert ("--cv 3" in few) is advised
+    assert not any("the interval is rough" in warning for warning in record.warnings)

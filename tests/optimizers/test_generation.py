@@ -8,7 +8,7 @@ import pytest
 from loopback import QUALITIES, scripted, serve
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.model_calls import calls
-from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate
+from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate_judges
 from metricsmith.records import Scale, Task
 from planted import TASK, planted_rows
 
@@ -22,7 +22,7 @@ def short_pauses(monkeypatch):
 
 def made(answer=scripted, counts=DEFAULT_COUNTS, **faults):
     with serve(answer, **faults) as server, dspy.context(lm=server.lm()):
-        return generate(ROWS, TASK, counts), server
+        return generate_judges(ROWS, TASK, counts), server
 
 
 def test_the_default_is_ten_criteria_and_five_rubrics_from_one_request_for_axes():
@@ -96,13 +96,13 @@ def test_without_axes_there_is_a_model_failure():
 
 def test_an_unknown_family_is_refused():
     with pytest.raises(OptionError, match="did you mean 'rubric'"):
-        generate(ROWS, TASK, {"rubrik": 3})
+        generate_judges(ROWS, TASK, {"rubrik": 3})
 
 
 def test_the_model_is_told_how_many_axes_are_wanted_and_which_way_the_rating_points():
     def asked(task):
         with serve(scripted) as server, dspy.context(lm=server.lm()):
-            generate(ROWS, task, {"criterion": 2, "rubric": 1})
+            generate_judges(ROWS, task, {"criterion": 2, "rubric": 1})
         return server.prompts[0]
 
     up, down = asked(TASK), asked(Task("Count errors.", "rating", Scale(1, 5, higher_is_better=False)))
@@ -123,6 +123,6 @@ def test_examples_follow_the_seed():
     prompts = []
     for seed in (0, 0, 1):
         with serve(scripted) as server, dspy.context(lm=server.lm()):
-            generate(tied, TASK, {"criterion": 1}, seed=seed)
+            generate_judges(tied, TASK, {"criterion": 1}, seed=seed)
         prompts.append(server.prompts[0])
     assert prompts[0] == prompts[1] != prompts[2]

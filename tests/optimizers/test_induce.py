@@ -17,9 +17,9 @@ from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.model_calls import calls
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.evaluation import METRIC
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induce import induce, prepare
+from metricsmith.optimizers.passes import METRIC
 from planted import TASK, planted_rows
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))

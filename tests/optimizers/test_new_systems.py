@@ -13,13 +13,12 @@ from metricsmith.datasets.table import read_table
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.candidates import Candidates
-from metricsmith.optimizers.evaluation import Trial
 from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induce import induce
-from metricsmith.optimizers.induction import Options, induct
-from metricsmith.optimizers.new_systems import HeldOut, leave_systems_out, new_systems
+from metricsmith.optimizers.induce import induce, run_pass
+from metricsmith.optimizers.new_systems import SystemsFold, leave_systems_out, new_systems
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.passes import Trial
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.sources import Sources
 from metricsmith.records import Scale, Task
 from metricsmith.stats.correlation import kendall_tau_b
 from stubs import Scripted
@@ -31,7 +30,7 @@ def held_out(refit, systems=6, prompts=5, seed=0):
     """Rows of every prompt and system on both sides, ratings drawn."""
     random = np.random.default_rng(seed)
     prompt, system = (codes.ravel() for codes in np.indices((prompts, systems)))
-    return HeldOut(system, random.normal(size=system.size), system, prompt, refit)
+    return SystemsFold(system, random.normal(size=system.size), system, prompt, refit)
 
 
 def rows(prompts, systems, seed, *, known=True, level=2.0, signal=0.0, extra=0):
@@ -49,9 +48,9 @@ def rows(prompts, systems, seed, *, known=True, level=2.0, signal=0.0, extra=0):
 
 
 def fitted(train, test, **changes):
-    sources = Sources(bank="none", columns=list(train[0]["columns"]))
-    options = Options(sources=sources, **changes)
-    return induct(Rated.of(train, "rating"), test, TASK, options), Rated.of(test, "rating")
+    sources = Options(bank="none", columns=list(train[0]["columns"]))
+    options = replace(sources, **changes)
+    return run_pass(Rated.of(train, "rating"), test, TASK, options), Rated.of(test, "rating")
 
 
 def trial(train, test):
@@ -108,9 +107,7 @@ def test_pairs_of_two_folds_do_not_count():
 
 def test_levels_of_the_rated_systems_do_not_pass_for_agreement_on_new_ones():
     induction, test = fitted(rows(16, 8, 0), rows(10, 8, 1))
-    shared = kendall_tau_b(
-        induction.metric.predict(induction.other_values[:, induction.fitted.positions]), test.ratings
-    )
+    shared = kendall_tau_b(induction.predict(induction.other_values), test.ratings)
     found = new_systems([Trial(induction, test, induction.other_values)], FitOptions())
     assert shared > 0.3
     assert found.kendall_tau_b < 0.1
@@ -169,14 +166,14 @@ class Judges(Candidates):
 
 def test_judges_that_learned_from_all_systems_are_counted():
     one = trial(rows(16, 6, 0, signal=1.0), rows(10, 6, 1, signal=1.0))
-    name = one.induction.fitted.small.names[0]
+    name = one.trained.fitted.small.names[0]
     judges = Judges((Scripted(name=name),), frozenset({name}))
-    assert new_systems([replace(one, induction=replace(one.induction, candidates=judges))], FitOptions()).judges == 1
+    assert new_systems([replace(one, trained=replace(one.trained, candidates=judges))], FitOptions()).judges == 1
 
 
 def test_where_a_fold_judged_its_rows_by_what_it_kept_nothing_is_refitted():
     one = trial(rows(16, 6, 0), rows(10, 6, 1))
-    halves = [replace(one, known=frozenset(one.induction.fitted.positions[:3])), one]
+    halves = [replace(one, known=frozenset(one.trained.fitted.positions[:3])), one]
     assert new_systems(halves, FitOptions()).withheld.startswith("under cross-validation held-out rows are judged")
     whole = replace(one, known=frozenset(range(12)))
     assert new_systems([whole], FitOptions()) == new_systems([one], FitOptions())

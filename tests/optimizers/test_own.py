@@ -7,16 +7,16 @@ import re
 import numpy as np
 import pytest
 
+from gathered import gather
 from metricsmith.bank import rouge
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import DataError, ModelFailure, NeedsError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.candidates import gather
+from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.own import from_learning, hidden_fields, own_metrics
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.sources import Sources
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
@@ -76,12 +76,12 @@ def test_anything_else_is_refused_by_the_constructor(given, message):
 
 
 def pool(own, rows=ROWS, has_lm=False, **options):
-    sources = Sources(own=own_metrics(own)[1], **options)
+    sources = Options(metrics=own, **options)
     return gather(rows, TASK, sources, sources.resolve(len(rows), has_lm, True), BM25Recommender())
 
 
 def test_own_candidates_are_kept_whatever_the_number_of_rows_and_whatever_retrieval_keeps():
-    few = Sources(own=own_metrics([words, "rouge1_f"])[1], generators={})
+    few = Options(metrics=[words, "rouge1_f"], generators={})
     plan = few.resolve(10, True, True)
     assert not plan.existing
     assert [m.name for m in gather(ROWS, TASK, few, plan, BM25Recommender()).metrics] == ["words", "rouge1_f"]
@@ -140,8 +140,8 @@ def test_a_bank_metric_is_fitted_to_the_training_rows_and_left_out_where_they_ca
 
 def test_own_metrics_need_texts():
     with pytest.raises(NeedsError, match="your metric 'words' needs output text"):
-        Sources(own=own_metrics([words])[1], columns=["good"]).resolve(10, False, has_text=False)
-    assert not Sources(own=[ColumnMetric("good")]).resolve(10, False, has_text=False).existing
+        Options(metrics=[words], columns=["good"]).resolve(10, False, has_text=False)
+    assert not Options(metrics=[ColumnMetric("good")]).resolve(10, False, has_text=False).existing
 
 
 def labelled(**labels):

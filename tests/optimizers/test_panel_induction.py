@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import dspy
 import pytest
 
 import metricsmith
+from gathered import gather
 from loopback import scripted, serve
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.candidates import gather
-from metricsmith.optimizers.estimate import Pass, estimate
-from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
-from metricsmith.optimizers.sources import Sources
+from metricsmith.optimizers.estimate import PassRows, estimate_passes, estimate_run
+from metricsmith.optimizers.induce import induce_sides
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.rated import Rated, Sides
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.recommenders.base import Recommendation, unscored
@@ -47,7 +46,7 @@ class Picking:
 
 
 def gathered(panel, recommender=None, **options):
-    sources = Sources(metrics=BANK, bank="all", generators=COUNTS, panel=panel, **options)
+    sources = Options(metrics=BANK, bank="all", generators=COUNTS, panel=panel, **options)
     with serve(scripted) as server, dspy.context(lm=server.lm()):
         plan = sources.resolve(len(ROWS), True, True)
         return gather(ROWS, TASK, sources, plan, recommender or BM25Recommender())
@@ -71,7 +70,7 @@ def test_a_judge_that_takes_a_metrics_name_sits_under_its_new_one():
             found["axes"][0] = {"name": "rouge1_f", "meaning": "Takes a bank metric's name."}
         return found
 
-    sources = Sources(metrics=BANK, bank="all", generators={"criterion": 2}, panel=True)
+    sources = Options(metrics=BANK, bank="all", generators={"criterion": 2}, panel=True)
     with serve(answer) as server, dspy.context(lm=server.lm()):
         candidates = gather(ROWS, TASK, sources, sources.resolve(len(ROWS), True, True), BM25Recommender())
     assert candidates.judged == {"rouge1_f_2", "plain_words"}
@@ -85,7 +84,7 @@ def test_only_judges_that_retrieval_keeps_sit_on_the_panel():
 
 
 def test_without_judges_there_is_no_panel():
-    sources = Sources(metrics=BANK, bank="existing", panel=True)
+    sources = Options(metrics=BANK, bank="existing", panel=True)
     candidates = gather(ROWS, TASK, sources, sources.resolve(len(ROWS), False, True), BM25Recommender())
     assert candidates.panel is None
 
@@ -98,10 +97,10 @@ def sides(**changes):
 def induced(n=2, **changes):
     """A run on 24 rated rows with five judges on a panel, and the server that it asked."""
     with serve(panelled) as server:
-        sources = Sources(bank="generated", generators=COUNTS, panel=True)
-        options = Options(sources=sources, fit=FitOptions(n=n), lm=server.lm())
+        sources = Options(bank="generated", generators=COUNTS, panel=True)
+        options = replace(sources, n=n, lm=server.lm())
         estimated = estimate_run(sides(**changes), TASK, options)
-        return evaluate(sides(**changes), TASK, options), server, estimated
+        return induce_sides(sides(**changes), TASK, options), server, estimated
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +154,8 @@ def test_the_record_holds_tokens_both_ways_and_the_reports_show_them(done, tmp_p
 
 def test_without_a_panel_nothing_is_said_of_one():
     with serve(scripted) as server:
-        sources = Sources(bank="generated", generators={"criterion": 1})
-        record = evaluate(sides(), TASK, Options(sources=sources, lm=server.lm())).record
+        sources = Options(bank="generated", generators={"criterion": 1})
+        record = induce_sides(sides(), TASK, replace(sources, lm=server.lm())).record
     assert record.panel is None
     assert "panel" not in record.as_dict()
     for page in (render_markdown(RunDocument(record)), render_html(RunDocument(record))):
@@ -171,10 +170,10 @@ def test_the_estimate_of_tokens_lies_near_the_prompts(done):
 
 def test_a_panel_is_estimated_at_one_request_a_row_and_fewer_tokens():
     alone, together = (
-        estimate(
-            [Pass(Rated.of(ROWS, "rating"))],
+        estimate_passes(
+            [PassRows(Rated.of(ROWS, "rating"))],
             TASK,
-            Options(Sources("generated", generators=COUNTS, panel=panel), lm=dspy.LM("unknown/model")),
+            Options(bank="generated", generators=COUNTS, panel=panel, lm=dspy.LM("unknown/model")),
         )
         for panel in (False, True)
     )

@@ -10,7 +10,7 @@ from metricsmith.bank import levenshtein
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.table import read_table
 from metricsmith.metric import make_row
-from metricsmith.optimizers import induction
+from metricsmith.optimizers import induce as module
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
 from metricsmith.optimizers.rated import Rated, in_given_order, shared_source
@@ -119,9 +119,9 @@ def test_compile_gives_the_same_metric_for_the_same_rows_in_any_order():
 
 def test_judges_are_made_from_the_same_rows_in_the_same_order_whatever_that_of_the_file(monkeypatch):
     given = []
-    real = induction.gather
+    real = module.generate_candidates
     monkeypatch.setattr(
-        induction, "gather", lambda rows, *rest, **named: given.append(rows) or real(rows, *rest, **named)
+        module, "generate_candidates", lambda rows, *rest, **named: given.append(rows) or real(rows, *rest, **named)
     )
     own = frame()
     for table in (own, own.iloc[::-1]):

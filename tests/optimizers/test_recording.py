@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from metricsmith.metric import make_row
-from metricsmith.optimizers.evaluation import METRIC
-from metricsmith.optimizers.fitting import FULL, FitOptions
-from metricsmith.optimizers.induction import Options, induct
-from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.recording import Evaluation, record_run
-from metricsmith.optimizers.sources import Sources
+from metricsmith.optimizers.evaluation import Evaluation
+from metricsmith.optimizers.fitting import FULL
+from metricsmith.optimizers.induce import run_pass
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.passes import METRIC
+from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.optimizers.recording import record_run
 from metricsmith.records import Agreement, Difference, Judgement, Scale, Status, Task, Usage
+from metricsmith.scoring import score
 from metricsmith.stats.correlation import kendall_tau_b
 
 TASK = Task("Rewrite.", "rating", Scale(1, 5))
@@ -38,8 +40,8 @@ TRAIN, TEST = rows(30), rows(20, seed=1)
 
 
 def inducted(train=TRAIN, test=TEST):
-    options = Options(sources=Sources(bank="none", columns=["up", "down"]), fit=FitOptions(n=2))
-    return induct(Rated.of(train, "rating"), test, TASK, options)
+    options = Options(bank="none", columns=["up", "down"], n=2)
+    return run_pass(Rated.of(train, "rating"), test, TASK, options)
 
 
 @pytest.fixture(scope="module")
@@ -49,17 +51,15 @@ def induction():
 
 def record(induction, test=GOOD, unrated=(), **changes):
     settings = {"kind": "holdout", "baselines": {}, "test_rows": Rated.of(TEST, "rating"), **changes}
-    explanations = induction.metric.explain(unrated) if unrated else []
+    metric = induction.metric("line")
     return record_run(
         induction,
+        metric,
         Evaluation(test=test, **settings),
-        unrated,
-        explanations,
-        signature="line",
+        score(metric.components, unrated, progress=False),
+        Sides("holdout", induction.train, settings["test_rows"], notes=("a note",)),
         estimated=Usage(7, 70, 700, 0.7),
         seconds=1.23456,
-        seed=0,
-        notes=("a note",),
     )
 
 
@@ -164,7 +164,7 @@ def test_unrated_rows_are_scored_and_counted_apart(induction):
     assert done.rows["unrated"] == 1
     assert done.judgements["requested"] == 102
     assert (done.data[-1].split, done.data[-1].rating) == ("unrated", None)
-    assert done.data[-1].prediction == induction.metric.judge_batch(unrated)[0].raw
+    assert done.data[-1].prediction == induction.metric().judge_batch(unrated)[0].raw
 
 
 def test_components_show_their_weight_direction_and_correlation_on_either_side(induction):
@@ -219,7 +219,7 @@ def test_held_out_predictions_stand_in_for_the_fit_of_all_rows():
 
 def test_agreement_with_the_training_rows_is_of_the_metrics_own_predictions(induction):
     done = record(induction)
-    raw = [judgement.raw for judgement in induction.metric.judge_batch(TRAIN)]
+    raw = [judgement.raw for judgement in induction.metric().judge_batch(TRAIN)]
     assert done.train.kendall_tau_b == kendall_tau_b(raw, [row["rating"] for row in TRAIN])
     assert (done.train.n, done.train.groups) == (30, 30)
     assert METRIC not in done.baselines

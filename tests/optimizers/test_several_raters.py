@@ -59,7 +59,7 @@ def test_the_rule_on_few_rows_counts_outputs(table):
     # 120 ratings, but 60 outputs: below 80 only generated judges are made, unless told otherwise.
     options, _ = configure(table, AutoMetrics())
     rated = table.subset(table.rated())
-    assert len(rated) == 60 < options.sources.generated_only_below < len(frame())
+    assert len(rated) == 60 < options.generated_only_below < len(frame())
 
 
 def test_the_record_holds_how_people_agree_on_all_rated_outputs(done, table):

@@ -16,7 +16,7 @@ from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import JudgementFailed, StateError
 from metricsmith.metric import Metric, make_row
-from metricsmith.programs.induced import InducedMetric
+from metricsmith.programs.induced import InducedMetric, best_contributions
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.loading import load
 from metricsmith.programs.state import write_state
@@ -41,7 +41,7 @@ def induced(components, weights, rows=ROWS, task=TASK):
     metric = InducedMetric(
         components=components, combination=combination(names, weights, values), task=task, best=[0.0] * len(names)
     )
-    metric.settings.values["best"] = metric.best_contributions(values)
+    metric.settings.values["best"] = best_contributions(metric.combination, values, task.scale)
     return metric
 
 
@@ -266,8 +266,9 @@ def test_the_best_contribution_is_the_least_where_lower_is_better():
     values = np.array([[1.0, 3.0], [5.0, 3.0]])
     task = Task("Count errors.", "errors", Scale(1, 5, higher_is_better=False))
     # z of 1 and 5 are -+ sqrt 2 and the weight is .5; z of 3 is 0.
-    assert columns_metric([0.5, 1.0]).best_contributions(values) == pytest.approx([0.5 * math.sqrt(2), 0.0])
-    assert columns_metric([0.5, 1.0], task).best_contributions(values) == pytest.approx([-0.5 * math.sqrt(2), 0.0])
+    weighted = columns_metric([0.5, 1.0]).combination
+    assert best_contributions(weighted, values, TASK.scale) == pytest.approx([0.5 * math.sqrt(2), 0.0])
+    assert best_contributions(weighted, values, task.scale) == pytest.approx([-0.5 * math.sqrt(2), 0.0])
 
 
 def test_a_judgement_costs_what_its_components_cost_whether_or_not_it_has_a_value():

@@ -17,7 +17,7 @@ from metricsmith.cli.terminal import say
 if TYPE_CHECKING:
     import dspy
 
-    from metricsmith.optimizers.runs import Induced
+    from metricsmith.optimizers.recording import RunResult
 
 __all__ = ["SINGLE_MINDED", "demo_command", "planted_truth"]
 
@@ -69,7 +69,7 @@ def demo_command(
         say(line)
 
 
-def planted_truth(done: Induced) -> list[str]:
+def planted_truth(done: RunResult) -> list[str]:
     """Lines that hold the components against the planted defects: their due signs, and what none of them can see."""
     from metricsmith.datasets import plain_notices
 

@@ -54,7 +54,6 @@ def induce_command(
     """Induce a metric from rated outputs."""
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.induce import prepare, with_probe
-    from metricsmith.optimizers.signature import same_run
     from metricsmith.optimizers.splitting import Division
     from metricsmith.studies.probing.run import Prober
 
@@ -74,9 +73,7 @@ def induce_command(
         say(run.plan(prober))
         return
     if not force:
-        known = run.signature
-        way_out = "name another folder with --out, or add --force"
-        check_replaceable(output.out, lambda line: same_run(line, known), way_out)
+        check_replaceable(output.out, run.signature.same_run, "name another folder with --out, or add --force")
     if run.sides.split and output.verbose:
         say(f"note: {run.sides.split}", err=True)
     with interruptible(limits.store, output), run.spending():

@@ -9,11 +9,11 @@ from metricsmith.report.terminal import render_terminal
 from metricsmith.report.write import RunDocument
 
 if TYPE_CHECKING:
-    from metricsmith.optimizers.runs import Induced
+    from metricsmith.optimizers.recording import RunResult
 
 __all__ = ["summary"]
 
 
-def summary(done: Induced, out: Path) -> str:
+def summary(done: RunResult, out: Path) -> str:
     """Components, agreement beside the baselines, warnings, and where everything was written."""
     return render_terminal(RunDocument(done.record), out)

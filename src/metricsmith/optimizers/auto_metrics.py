@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from os import PathLike
-from typing import Any, Literal, Self
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import dspy
 
-from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.splits import content_order
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
-from metricsmith.optimizers.apart import set_apart
-from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.own import own_metrics
-from metricsmith.optimizers.rated import Rated, shared_source
-from metricsmith.optimizers.runs import Sides, evaluate
-from metricsmith.optimizers.sources import DEFAULT_POOL, Sources
+from metricsmith.optimizers.induce import induce_sides
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.rated import Rated, Sides, shared_source, split_rated
+from metricsmith.optimizers.splitting import set_apart
 from metricsmith.programs.induced import InducedMetric
-from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.records import Task
-from metricsmith.scoring import Budget, Concurrency
-from metricsmith.store import Store
 
 __all__ = ["AutoMetrics"]
 
 
-class AutoMetrics:
+@dataclass(frozen=True, eq=False)
+class AutoMetrics(Options):
     """Induces a weighted set of metrics from rated rows (AutoMetrics, section 3).
 
     The default combines by `PriorRidge`, abridged to the twelve components that reproduce it best, or, where candidates
@@ -39,21 +32,23 @@ class AutoMetrics:
     Parameters
     ----------
     task : Task, optional
-        What the rows are about; may come with `compile` instead.
+        Description, target and scale; may come with `compile` instead.
     k : int
-        How many metrics retrieval keeps.
+        The number of metrics that retrieval keeps.
     n : int, optional
-        How many components to keep; by default twelve, or, where a candidate costs model calls, as many as a fidelity
+        The number of components; by default twelve, or, where a candidate costs model calls, as many as a fidelity
         of .97 takes.
     fidelity : float, optional
         Correlation with the full model at which the abridged one is good enough, in (0, 1]; it decides on the size
         where `n` is not given.
     full : bool
-        Whether all candidates are kept as components.
+        True: all candidates are kept as components.
     regression : str
         ``auto`` (PriorRidge) or ``pls`` (the paper's).
     bank : str
-        ``auto``, ``all``, ``existing``, ``generated`` or ``none``; see `Sources`.
+        ``existing`` (bank metrics), ``generated`` (judges), ``all`` (both), ``none`` (columns only) or ``auto``:
+        without a language model as ``existing``; with one as ``generated`` below `generated_only_below` rated training
+        rows and as ``all`` from there on.
     generators : mapping of str to int, optional
         Judge family (``criterion``, ``rubric``, ``geval``, ``examples``, ``tuned``) to number of judges; by default
         the paper's 10 single-criterion, 5 rubric, 1 example-based and 1 tuned by MIPROv2. Judges of the family
@@ -85,73 +80,23 @@ class AutoMetrics:
         In [0, 1], for each judge by itself: one more of whose judgements are unparsable, out of range or refused is
         dropped, and the metric is induced from what is left. More requests that fail on their way stop the run.
     strict : bool
-        Whether a judge that cannot be made, or would be dropped, stops the run instead of a warning.
+        True: a judge that cannot be made, or would be dropped, stops the run instead of a warning.
     generated_only_below : int
         With a language model and fewer rated training rows than this, only judges are candidates.
     panel : bool
-        Whether all generated judges are asked in one request a row (`Panel`), which is cheaper, instead of
+        True: all generated judges are asked in one request a row (`Panel`), which is cheaper, instead of
         each in one of its own. A metric that keeps only some of them still asks for all.
     allow_missing : bool
-        Whether candidates stay that lack what they need, or are undefined, on more than a tenth of the training rows.
+        True: candidates stay that lack texts they need, or are undefined, on more than a tenth of the training rows.
+    per_judge : bool
+        True: `max_failure_rate` holds for each judge by itself; otherwise for all judgements together, and no judge is
+        dropped.
     seed : int
         Decides ties, examples, splits and resampling.
+    repetition : int
+        The number of this run among several on the same rows: the model is asked anew in each, past DSPy's cache and in
+        places of its own in the store. Above 0 it needs a temperature above .15.
     """
-
-    def __init__(
-        self,
-        task: Task | None = None,
-        *,
-        k: int = 30,
-        n: int | None = None,
-        fidelity: float | None = None,
-        full: bool = False,
-        regression: str = "auto",
-        bank: str = "auto",
-        generators: Mapping[str, int] | None = None,
-        columns: Sequence[str] = (),
-        prior_columns: Sequence[str] = (),
-        allow_columns: Sequence[str] = (),
-        metrics: MetricBank | Sequence[Any] | None = None,
-        recommender: Recommender | None = None,
-        lm: Any = None,
-        concurrency: Literal["auto"] | int | Concurrency = "auto",
-        store: str | PathLike[str] | Store | None = None,
-        budget: Budget | None = None,
-        max_failure_rate: float = 0.2,
-        strict: bool = False,
-        progress: bool = False,
-        generated_only_below: int = 80,
-        panel: bool = False,
-        allow_missing: bool = False,
-        seed: int = 0,
-    ) -> None:
-        bank_of_metrics, own = own_metrics(metrics)
-        self.task = task
-        self.options = Options(
-            sources=Sources(
-                bank=bank,
-                columns=tuple(columns),
-                prior_columns=tuple(prior_columns),
-                allow_columns=tuple(allow_columns),
-                generators=dict(DEFAULT_POOL if generators is None else generators),
-                metrics=bank_of_metrics,
-                own=own,
-                k=k,
-                generated_only_below=generated_only_below,
-                panel=panel,
-                allow_missing=allow_missing,
-            ),
-            fit=FitOptions(regression=regression, n=n, fidelity=fidelity, full=full, seed=seed),
-            recommender=recommender,
-            lm=lm,
-            concurrency=concurrency,
-            store=store,
-            budget=budget,
-            max_failure_rate=max_failure_rate,
-            strict=strict,
-            progress=progress,
-            seed=seed,
-        )
 
     @classmethod
     def paper(cls, task: Task | None = None, **options: Any) -> Self:
@@ -189,7 +134,7 @@ class AutoMetrics:
         Raises
         ------
         OptionError
-            If there is no task, or a group, input or output stands on both sides.
+            If there is no task, or a group, input or output stands in both sets.
         DataError
             If there are fewer than two rated training rows, their ratings are constant, or a column is the target
             under another name.
@@ -220,24 +165,7 @@ class AutoMetrics:
         origin = f"{len(contents)} rows sha256:{content_hash(contents)} | scale {task.scale}"
         left_out = len(valset or ()) - len(test)
         notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
-        first = self.options.sources.check_columns([*train.rows, *test.rows], task.target)
+        first = self.check_columns([*train.rows, *test.rows], task.target)
         in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places, first)
-        sides, own = set_apart(self.options.sources.own, train, lambda _: in_order)
-        options = replace(self.options, sources=replace(self.options.sources, own=own))
-        return evaluate(sides, task, options).metric
-
-
-def split_rated(rows: Sequence[dspy.Example], task: Task) -> tuple[list[dspy.Example], list[dspy.Example]]:
-    """Rows with and without a rating; a rating off the scale is a `DataError`."""
-    rated, unrated = [], []
-    for number, row in enumerate(rows):
-        value = row.get(task.target)
-        if value is None or value != value:
-            unrated.append(row)
-        elif not task.scale.contains(float(value)):
-            raise DataError(
-                f"row {row.get('id', number)!r}: {task.target} is {value!r}, but the scale runs from {task.scale}"
-            )
-        else:
-            rated.append(row)
-    return rated, unrated
+        sides, own = set_apart(self.own, train, lambda _: in_order)
+        return induce_sides(sides, task, self.with_own(own)).metric

@@ -14,17 +14,10 @@ from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import MetricsmithError, ModelFailure, OptionError
 from metricsmith.metric import Metric
-from metricsmith.optimizers.generation import (
-    Generated,
-    Lack,
-    attempt,
-    complete,
-    ends_all,
-    generate,
-)
-from metricsmith.optimizers.learning_judges import learn
-from metricsmith.optimizers.own import hidden_fields, named_apart
-from metricsmith.optimizers.sources import Plan, Sources, learned_counts, sparse_note
+from metricsmith.optimizers.generation import Generated, Lack, attempt, check_complete, ends_all, generate_judges
+from metricsmith.optimizers.learning_judges import LEARNED, learn, learned_counts
+from metricsmith.optimizers.options import ChosenSources, Options, sparse_note
+from metricsmith.optimizers.own import free_name, hidden_fields, named_apart
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.dna import DnAEval
@@ -36,7 +29,7 @@ from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import MetricCard, Status, Task, Usage
 
-__all__ = ["Candidates", "card_key", "gather", "pool_cards"]
+__all__ = ["Candidates", "Pool", "card_key", "generate_candidates", "pool_cards", "retrieve_candidates"]
 
 WHY = 160  # characters of a reason in the line on judges that could not be made
 
@@ -45,10 +38,23 @@ WHY = 160  # characters of a reason in the line on judges that could not be made
 class Candidates:
     """The predictors to compute.
 
-    `declared` names those that measure the target by declaration, more being better: judges, generated or the
-    caller's, and prior columns. `judged` names the judges. `made` says how many there were before retrieval, and
-    `lacks` which others could not be made. `own` names the caller's metrics. `sparse` names those that are left out for
-    want of values, each with the share of the training rows.
+    Parameters
+    ----------
+    metrics : tuple of Metric
+    declared : frozenset of str
+        Names of those that measure the target by declaration, more being better: judges, generated or the caller's,
+        and prior columns.
+    notes : tuple of str
+    usage : Usage
+        Of generation and retrieval.
+    made : int
+        The number of judges before retrieval.
+    lacks : tuple of Lack
+        The judges that could not be made.
+    sparse : mapping of str to str
+        Names of those that are left out for want of values, each with the share of the training rows.
+    own : frozenset of str
+        Names of the caller's metrics.
     """
 
     metrics: tuple[Metric, ...]
@@ -71,11 +77,11 @@ class Candidates:
         return f"Judges that could not be made: {'; '.join(parts)}." if parts else ""
 
     def without(self, names: Collection[str]) -> Candidates:
-        """Those that are left without the named ones."""
+        """The candidates without the named ones."""
         return replace(self, metrics=tuple(metric for metric in self.metrics if metric.name not in names))
 
     def without_sparse(self, sparse: Mapping[str, str]) -> Candidates:
-        """Those that are left without what `Sources.sparse` found, and a note that says so."""
+        """The candidates without those that `Options.sparse` found, and a note that says so."""
         return replace(self.without(sparse), notes=(*self.notes, *sparse_note(sparse)), sparse=sparse)
 
     @property
@@ -90,87 +96,116 @@ class Candidates:
 
     @property
     def costly(self) -> bool:
-        """Whether any candidate costs a model call per row."""
+        """True if any candidate costs a model call per row."""
         return any(metric.card.cost == "model" for metric in self.metrics)
 
 
-def gather(
-    rows: Sequence[dspy.Example],
-    task: Task,
-    sources: Sources,
-    plan: Plan,
-    recommender: Recommender,
-    *,
-    seed: int = 0,
-    strict: bool = False,
-) -> Candidates:
-    """Generate judges, find usable bank metrics, and let the recommender keep the `k` most promising.
+@dataclass(frozen=True)
+class Pool:
+    """Everything that a run could take as a predictor.
 
-    Columns are always kept, for they are already paid for, and so are the caller's own metrics. A judge that cannot be
-    made is lacking, and the others go on; with `strict` it ends everything.
+    Parameters
+    ----------
+    listed : tuple of Metric
+        Generated judges and usable bank metrics, among which retrieval chooses.
+    columns : tuple of Metric
+        Columns of the rows: they are already paid for, and always candidates.
+    own : tuple of Metric
+        The caller's own metrics: always candidates too.
+    made : Generated
+        The generated judges, with what they took and which could not be made.
+    notes : tuple of str
+    """
+
+    listed: tuple[Metric, ...]
+    columns: tuple[Metric, ...]
+    own: tuple[Metric, ...]
+    made: Generated
+    notes: tuple[str, ...]
+
+
+def generate_candidates(rows: Sequence[dspy.Example], task: Task, options: Options, sources: ChosenSources) -> Pool:
+    """Generate judges, and find the bank metrics that the rows can feed.
+
+    A judge that cannot be made is lacking, and the others go on; with ``options.strict`` it ends everything.
 
     Raises
     ------
     ModelFailure
-        If the model refuses to work, no request for judges reached it, or no candidate is left.
+        If the model refuses to work, or no request for judges reached it.
     """
-    bank, own, taken, said = _existing(rows, task, sources, plan)  # whatever is wrong with these ends it unpaid
-    made = _generated(rows, task, sources.generators, seed, strict) if plan.generated else Generated()
-    notes, judges = [*plan.notes, *dict.fromkeys(made.notes), *said], made.judges
-    _name_apart(judges, taken)
-    chosen, recommended_notes, recommended_usage = _retrieve([*judges, *bank], task, sources.k, recommender)
-    if sources.panel:
+    bank, own, taken, said = _existing(rows, task, options, sources)  # errors come before anything is paid for
+    made = _generated(rows, task, options) if sources.generated else Generated()
+    for judge in made.judges:  # a name that others or an earlier judge have is numbered
+        judge.settings.values["name"] = free_name(judge.name, taken)
+    notes = (*sources.notes, *dict.fromkeys(made.notes), *said)
+    return Pool((*made.judges, *bank), tuple(map(ColumnMetric, options.columns)), tuple(own), made, notes)
+
+
+def retrieve_candidates(pool: Pool, task: Task, options: Options) -> Candidates:
+    """Keep the `k` metrics that the recommender finds most promising, and all columns and own metrics.
+
+    Raises
+    ------
+    ModelFailure
+        If no candidate is left because judges could not be made.
+    OptionError
+        If there is no candidate at all.
+    """
+    chosen, notes, usage = _recommended(pool.listed, task, options.k, options.retriever())
+    if options.panel:
         chosen = _seated(chosen, task)
-    metrics = (*map(ColumnMetric, sources.columns), *own, *chosen)
-    if not metrics and made.lacks:
-        raise ModelFailure(f"no candidate metric is left; {'; '.join(made.notes)}", usage=made.usage)
+    metrics = (*pool.columns, *pool.own, *chosen)
+    if not metrics and pool.made.lacks:
+        raise ModelFailure(f"no candidate metric is left; {'; '.join(pool.made.notes)}", usage=pool.made.usage)
     if not metrics:
         raise OptionError("there is no candidate metric: give output text, --metric-columns, or another --bank")
     declared = {metric.name for metric in metrics if _is_judge(metric) and metric.output.higher_is_better}
-    declared |= set(sources.prior_columns)
     return Candidates(
         metrics,
-        frozenset(declared),
-        (*notes, *recommended_notes),
-        made.usage + recommended_usage,
-        len(judges) + sum(metric.card.cost == "model" for metric in own),
-        made.lacks,
-        own=frozenset(metric.name for metric in own),
+        frozenset(declared.union(options.prior_columns)),
+        (*pool.notes, *notes),
+        pool.made.usage + usage,
+        len(pool.made.judges) + sum(metric.card.cost == "model" for metric in pool.own),
+        pool.made.lacks,
+        own=frozenset(metric.name for metric in pool.own),
     )
 
 
 def _existing(
-    rows: Sequence[dspy.Example], task: Task, sources: Sources, plan: Plan
+    rows: Sequence[dspy.Example], task: Task, options: Options, sources: ChosenSources
 ) -> tuple[list[BankMetric], list[Metric], set[str], list[str]]:
     """Bank metrics to choose from, the caller's own metrics, the names of both and of columns, and notes."""
-    whole, given = sources.metrics or default_bank(), {one.name for one in sources.own if isinstance(one, BankMetric)}
+    whole = options.bank_of_metrics or default_bank()
+    given = {one.name for one in options.own if isinstance(one, BankMetric)}
     bank, own, notes = list[BankMetric](), list[Metric](), list[str]()
-    if plan.existing:
-        usable, unusable = whole.usable(rows, coverage=sources.coverage)
-        bank = [metric.fit(rows) for metric in usable if metric.name not in {*given, *sources.columns}]
-        notes += _left_out(unusable)
+    if sources.existing:
+        usable, unusable = whole.usable(rows, coverage=options.coverage)
+        bank = [metric.fit(rows) for metric in usable if metric.name not in {*given, *options.columns}]
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in unusable:
+            by_reason.setdefault(reason, []).append(name)
+        notes += [f"left out because {why}: {', '.join(dict.fromkeys(names))}" for why, names in by_reason.items()]
         notes += [
-            f"the column {m.name!r} stands in for the bank metric of that name"
-            for m in usable
-            if m.name in sources.columns
+            f"the column {metric.name!r} stands in for the bank metric of that name"
+            for metric in usable
+            if metric.name in options.columns
         ]
-    taken = {*sources.columns, *(metric.name for metric in bank)}
-    if sources.own:
+    taken = {*options.columns, *(metric.name for metric in bank)}
+    if options.own:
         # names of bank metrics that are no candidates now are taken too: a function has one name at any number of rows
         taken |= {metric.name for metric in whole.metrics()} - given
-        own, said = named_apart(sources.own, taken, rows, hidden_fields(rows, task))
+        own, said = named_apart(options.own, taken, rows, hidden_fields(rows, task))
         notes += said
     return bank, own, taken, notes
 
 
-def _generated(
-    rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], seed: int, strict: bool
-) -> Generated:
+def _generated(rows: Sequence[dspy.Example], task: Task, options: Options) -> Generated:
     """All judges that can be made, family by family."""
-    learned = learned_counts(counts)
-    written = {name: count for name, count in counts.items() if name not in learned}
-    made = complete(attempt(written, partial(generate, rows, task, written, seed=seed)), strict)
-    made += learn(rows, task, learned, seed=seed, strict=strict)
+    counts, seed = options.judge_counts, options.seed
+    written = {name: count for name, count in counts.items() if name not in LEARNED}
+    made = check_complete(attempt(written, partial(generate_judges, rows, task, written, seed=seed)), options.strict)
+    made += learn(rows, task, learned_counts(counts), seed=seed, strict=options.strict)
     if made.lacks and not made.judges and all(lack.status == Status.TRANSPORT for lack in made.lacks):
         raise ModelFailure(f"no request for judges was answered: {made.lacks[0].why}", Status.TRANSPORT, made.usage)
     return made
@@ -190,7 +225,7 @@ def _seated(chosen: Sequence[Metric], task: Task) -> list[Metric]:
     return [members[metric.name] if metric in judges else metric for metric in chosen]
 
 
-def _retrieve(
+def _recommended(
     pool: Sequence[Metric], task: Task, k: int, recommender: Recommender
 ) -> tuple[list[Metric], tuple[str, ...], Usage]:
     """Keep the metrics of the k best cards; a pool that is small enough is kept as it is."""
@@ -227,21 +262,3 @@ def pool_cards(pool: Sequence[Metric]) -> list[MetricCard]:
 def card_key(metric: Metric) -> str:
     """Outputs of one bank family share a card; a judge is known by its own name."""
     return metric.card.name if isinstance(metric, BankMetric) else metric.name
-
-
-def _name_apart(judges: Sequence[Judge], taken: set[str]) -> None:
-    """Number the judges whose name is taken, by others or by an earlier judge."""
-    for judge in judges:
-        name, number = judge.name, 2
-        while name in taken:
-            name, number = f"{judge.name}_{number}", number + 1
-        taken.add(name)
-        judge.settings.values["name"] = name
-
-
-def _left_out(unusable: Sequence[tuple[str, str]]) -> list[str]:
-    """One note per reason, with the families that it rules out."""
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in unusable:
-        by_reason.setdefault(reason, []).append(name)
-    return [f"left out because {reason}: {', '.join(dict.fromkeys(names))}" for reason, names in by_reason.items()]

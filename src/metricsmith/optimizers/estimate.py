@@ -1,4 +1,4 @@
-"""What a run will ask of the language model, before it asks."""
+"""The requests, tokens and cost of a run, before anything is asked."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from metricsmith.model_calls.prices import price
 from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.optimizers.fitting import PAPER_N
 from metricsmith.optimizers.generation import GENERATORS
-from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.learning_judges import startable
-from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.sources import learned_counts
+from metricsmith.optimizers.learning_judges import learned_counts, startable
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.rated import Rated, Sides
 from metricsmith.programs.generators.axes import contrast
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -29,7 +28,7 @@ from metricsmith.scoring import estimate as estimate_scoring
 from metricsmith.scoring.plan import content_key
 from metricsmith.signatures.axes import ProposeAxes
 
-__all__ = ["Pass", "estimate", "times"]
+__all__ = ["PassRows", "estimate_passes", "estimate_run", "times"]
 
 FRAME_TOKENS = 350  # what DSPy's chat adapter writes around the fields of a signature
 WRITTEN_TOKENS = 250  # a rubric, or evaluation steps
@@ -42,13 +41,13 @@ LEVEL = "One sentence on what outputs look like that stand on this level, or on 
 
 
 @dataclass(frozen=True)
-class Pass:
-    """One pass of generate, retrieve, score and fit.
+class PassRows:
+    """The rows of one pass of generate, retrieve, score and fit.
 
     Parameters
     ----------
     train : Rated
-        What is learned from.
+        The rows that are learned from.
     others : sequence of dspy.Example
         Further rows that every judge reads.
     held_out : sequence of dspy.Example
@@ -63,7 +62,15 @@ class Pass:
     unrated: Sequence[dspy.Example] = ()
 
 
-def estimate(passes: Sequence[Pass], task: Task, options: Options, *, most: bool = False) -> Usage:
+def estimate_run(sides: Sides, task: Task, options: Options, *, most: bool = False) -> Usage:
+    """The requests that a run is likely to make, or with `most` the most that it can, faults aside."""
+    rated = sides.train
+    folds = [PassRows(rated.take(fold.train), held_out=rated.take(fold.test).rows) for fold in sides.folds]
+    last = PassRows(rated, others=sides.test.rows, unrated=sides.unrated)
+    return estimate_passes([*folds, last], task, options, most=most)
+
+
+def estimate_passes(passes: Sequence[PassRows], task: Task, options: Options, *, most: bool = False) -> Usage:
     """Estimate requests, tokens and cost of a run; retries and repairs are not in it.
 
     Rows with equal texts count once, and judges for which there are too few rows to learn from do not count. What the
@@ -72,7 +79,7 @@ def estimate(passes: Sequence[Pass], task: Task, options: Options, *, most: bool
 
     Parameters
     ----------
-    passes : sequence of Pass
+    passes : sequence of PassRows
         The last one makes the metric.
     task : Task
     options : Options
@@ -81,19 +88,19 @@ def estimate(passes: Sequence[Pass], task: Task, options: Options, *, most: bool
         Give a bound in place of what is to be expected: judges that learn take all that they may, and every judge
         reads every row.
     """
-    plan = options.plan(passes[-1].train)
-    counts: Mapping[str, int] = options.sources.generators if plan.generated else {}
+    sources = options.chosen_sources(passes[-1].train)
+    counts: Mapping[str, int] = options.judge_counts if sources.generated else {}
     with options.asking():
         own = _own(passes, options, sum(counts.values()), most)
-        made = sum((_made(one, task, options, counts, plan.existing, most) for one in passes), Usage())
+        made = sum((_made(one, task, options, counts, sources.existing, most) for one in passes), Usage())
     made = replace(made, cost=price(getattr(options.model, "model", ""), made.prompt_tokens, made.completion_tokens))
     unknown = any(part.requests and part.cost is None for part in (own, made))
     return replace(own + made, cost=None) if unknown else own + made
 
 
-def _own(passes: Sequence[Pass], options: Options, others: int, most: bool) -> Usage:
-    """The requests of the caller's own judges: once a row, being the same in every fold, which all share a store."""
-    judges = [metric for metric in options.sources.own if "model" in metric.card.needs]
+def _own(passes: Sequence[PassRows], options: Options, others: int, most: bool) -> Usage:
+    """The requests of the caller's own judges: once a row, for all folds have the same judges and share a store."""
+    judges = [metric for metric in options.own if "model" in metric.card.needs]
     if not judges:
         return Usage()
     shared = options.store is not None or options.model is not None
@@ -104,24 +111,27 @@ def _own(passes: Sequence[Pass], options: Options, others: int, most: bool) -> U
     return sum((estimate_scoring(judges, rows, **places) for rows in read), times(unrated, share))
 
 
-def _made(one: Pass, task: Task, options: Options, counts: Mapping[str, int], existing: bool, most: bool) -> Usage:
+def _made(one: PassRows, task: Task, options: Options, counts: Mapping[str, int], existing: bool, most: bool) -> Usage:
     """The requests of one pass: to make its generated judges, for these to read rows, and to rank all cards."""
-    sources, rows = options.sources, one.train.rows
+    rows = one.train.rows
     starts = startable(rows, task, learned_counts(counts), seed=options.seed)
     families = {name: count for name, count in counts.items() if name in GENERATORS and count}
     judges = sum(families.values()) + len(starts)
-    bank = (sources.metrics or default_bank()).usable(rows, coverage=sources.coverage)[0] if existing else []
+    bank = (options.bank_of_metrics or default_bank()).usable(rows, coverage=options.coverage)[0] if existing else []
     cards = judges + len({metric.card.name for metric in bank})
-    ranked = options.model is not None and options.recommender is None and cards > sources.k
-    shown = min(cards, max(MOST_CARDS, sources.k)) if ranked else 0
+    ranked = options.model is not None and options.recommender is None and cards > options.k
+    shown = min(cards, max(MOST_CARDS, options.k)) if ranked else 0
     usage = _written(rows, task, families) + Usage(int(ranked), shown * CARD_TOKENS, shown * 8)
-    kept = min(1.0, sources.k / judges) if judges else 0.0
+    kept = min(1.0, options.k / judges) if judges else 0.0
     asked = [(_request([_sample(name, task)], rows), kept * count) for name, count in families.items()]
-    total = judges + len(sources.own)
+    total = judges + len(options.own)
     read: float = _contents([*rows, *one.others])
-    read += (1.0 if most else _needed_share(total)) * _contents(one.held_out)
+    # A fold's fits need on held-out rows at least the best judge and the five of the paper's regression, where judges
+    # agree, and at most all of them, nearly reached where they do not (docs/performance.md): halfway between.
+    needed = (min(total, PAPER_N + 1) / total + 1) / 2 if total else 0.0
+    read += (1.0 if most else needed) * _contents(one.held_out)
     read += (1.0 if most else _kept_share(total, options)) * _contents(one.unrated)
-    if sources.panel and (seated := {name: count for name, count in families.items() if GENERATORS[name].on_panels}):
+    if options.panel and (seated := {name: count for name, count in families.items() if GENERATORS[name].on_panels}):
         asked = [part for part, name in zip(asked, families, strict=True) if name not in seated]
         panel = Panel([_sample(name, task, number) for name in seated for number in range(seated[name])])
         together = replace(_request(panel.members(), rows), completion_tokens=ITEM_TOKENS * panel.numbers)
@@ -134,7 +144,7 @@ def _made(one: Pass, task: Task, options: Options, counts: Mapping[str, int], ex
 
 
 def _request(metrics: Sequence[Metric], rows: Sequence[dspy.Example]) -> Usage:
-    """One request of the metrics' asker, of the mean length over rows of all lengths."""
+    """One request of the metrics' asker, averaged over a sample of rows of all lengths."""
     by_length = sorted(rows, key=lambda row: len(str(row.get("output"))))
     step = max(1, len(rows) // SAMPLE)
     several = estimate_scoring(metrics, by_length[step // 2 :: step])
@@ -157,17 +167,8 @@ def _written(rows: Sequence[dspy.Example], task: Task, families: Mapping[str, in
     return Usage(1 + written, ask + written * WRITTEN_TOKENS, completion)
 
 
-def _needed_share(judges: int) -> float:
-    """The share of the judges that a fold's fits need on held-out rows, in the middle of what it can be.
-
-    At least it is the best judge and the five of the paper's regression: so it is where judges agree. At most it is
-    all of them: nearly so where they do not (docs/performance.md).
-    """
-    return (min(judges, PAPER_N + 1) / judges + 1) / 2 if judges else 0.0
-
-
 def _kept_share(judges: int, options: Options) -> float:
-    """The share of the judges that become components, in the middle of what it can be."""
+    """The share of the judges that become components, halfway between its bounds."""
     largest = judges if options.fit.full else min(judges, options.fit.n or judges)
     least = largest if options.fit.full else min(judges, 1)
     return (least + largest) / 2 / judges if judges else 0.0
@@ -185,7 +186,7 @@ def _sample(family: str, task: Task, number: int = 0) -> Judge:
 
 
 def times(usage: Usage, count: float) -> Usage:
-    """The usage of so many like it, or of a share of them."""
+    """The usage multiplied by a count or a share; tokens and requests are rounded."""
     return Usage(
         round(count * usage.requests), round(count * usage.prompt_tokens), round(count * usage.completion_tokens),
         None if usage.cost is None else count * usage.cost,

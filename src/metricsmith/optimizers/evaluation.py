@@ -1,194 +1,209 @@
-"""How far an induced metric agrees with raters who were not asked, beside what is simpler than it."""
+"""The agreement of an induced metric with the raters, on rows that its fit has not seen."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-import dspy
 import numpy as np
-from numpy.typing import NDArray
 
-from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
-from metricsmith.optimizers.induction import Induction
-from metricsmith.optimizers.rated import Rated
+from metricsmith.datasets.splits import Split
+from metricsmith.optimizers.fitting import FULL
+from metricsmith.optimizers.new_systems import new_systems
+from metricsmith.optimizers.passes import (
+    METRIC,
+    Pass,
+    Trial,
+    best_single,
+    learning_points,
+    predictions,
+    selected_shares,
+    stage,
+)
+from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.programs.judges.panel import PanelMember
+from metricsmith.records import Agreement, Difference, Judgement, Usage
 from metricsmith.report.record import LearningPoint
-from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
-from metricsmith.stats.resampling import resampled_rows
+from metricsmith.report.systems import NewSystems
+from metricsmith.scoring import ScoreTable
+from metricsmith.stats.agreement import agreement, paired_agreement
+from metricsmith.stats.fold_agreement import agreement_over_folds, difference_over_folds
 
-__all__ = [
-    "METRIC", "Trial", "best_column", "best_single", "filled", "learning_curve", "predictions", "refit",
-    "selected_shares",
-]  # fmt: skip
-
-FloatArray = NDArray[np.float64]
-METRIC = "induced metric"
-REFITS = 40  # bootstrap refits for the share in which a component is chosen
-DRAWS = 5  # seeded draws of training groups per point of the learning curve
+__all__ = ["Evaluation", "FoldTrial", "cross_validated", "held_out", "needed_places"]
 
 
 @dataclass(frozen=True)
-class Trial:
-    """An induction and rows that test it.
-
-    `values`, shape (n, m), are the candidate scores of the n rows of `test`. `known` are the places of the candidates
-    that were computed there; None: all.
-    """
-
-    induction: Induction
-    test: Rated
-    values: FloatArray
-    known: Collection[int] | None = None
-
-
-def predictions(
-    induction: Induction, values: FloatArray, rows: Sequence[dspy.Example], known: Collection[int] | None = None
-) -> dict[str, FloatArray]:
-    """Predict rows by the induced metric and by every baseline.
+class Evaluation:
+    """Figures on rows that the fit has not seen, with the judgements and the cost of the folds.
 
     Parameters
     ----------
-    induction : Induction
-        Fitted on its own training rows.
-    values : float array, shape (n, m)
-        Candidate scores of the n rows to predict.
-    rows : sequence of dspy.Example
-        The same rows, for their length.
-    known : collection of int, optional
-        Places of the candidates that were computed; baselines that need others are left out.
-
-    Returns
-    -------
-    dict of str to float array, shape (n,)
-        ``METRIC`` first. Baselines: the output's length and the best single candidate, each with its sign
-        on the training rows; the plain mean of the declared judges; the paper's PLS; the full model that the
-        induced metric abridges.
+    kind : str
+        ``holdout``, ``file``, ``cv`` or ``train_only``.
+    test : Agreement
+        Of the metric, on the held-out rows.
+    baselines : mapping of str to Agreement
+        Of simpler models, on the same rows, or on the training rows where none are held out.
+    test_rows : Rated
+        Empty under cross-validation.
+    held_out_predictions, held_out_folds : sequence of float and of int
+        Under cross-validation of each training row the prediction while it was held out, and the number of that fold,
+        from 1; empty otherwise.
+    shares : mapping of str to float
+        By component the share of resamples that choose it again (`selected_shares`).
+    learning : tuple of LearningPoint
+    judgements : tuple of Judgement
+        Those of the folds.
+    usage : Usage
+        Of the folds.
+    fallen : tuple of str
+        The judges that folds had to do without.
+    own_taus : mapping of str to float
+        Under cross-validation the tau-b of each component alone, within folds.
+    differences : mapping of str to Difference
+        By baseline: how far the metric's tau-b lies above that of the baseline.
+    notes : tuple of str
+    new_systems : NewSystems, optional
     """
-    fitted, train = induction.fitted, induction.train
-    result = {METRIC: induction.metric.predict(values[:, fitted.positions])}
-    for label, model in fitted.rivals.items():
-        if known is None or set(model.combination.indices) <= set(known):
-            result[label] = model.predict(values)
-    single = best_single(induction)
-    if single is not None:
-        place, sign = single
-        result["best single candidate"] = sign * filled(values[:, place], induction.train_values[:, place])
-    lengths, train_lengths = output_lengths(rows), output_lengths(train.rows)
-    if np.isfinite(train_lengths).all():
-        result["output length in words"] = _signed(train_lengths, train.ratings) * lengths
-    return result
+
+    kind: str
+    test: Agreement
+    baselines: Mapping[str, Agreement]
+    test_rows: Rated
+    held_out_predictions: Sequence[float] = ()
+    held_out_folds: Sequence[int] = ()
+    shares: Mapping[str, float] = field(default_factory=dict)
+    learning: tuple[LearningPoint, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    fallen: tuple[str, ...] = ()
+    own_taus: Mapping[str, float] = field(default_factory=dict)
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    new_systems: NewSystems | None = None
 
 
-def best_single(induction: Induction) -> tuple[int, float] | None:
-    """Position and sign of the candidate that agrees best with the training ratings; None if none is defined."""
-    return best_column(induction.train_values, induction.train.ratings)
+def held_out(trained: Pass, sides: Sides) -> Evaluation:
+    """Compare on the test rows, which `trained` has scored, or on the training rows if there are none."""
+    tested = len(sides.test) > 0
+    rows, values = (sides.test, trained.other_values) if tested else (sides.train, trained.train_values)
+    trials, seed = [Trial(trained, rows, values)] if tested else [], trained.options.seed
+    with stage("evaluating", trained.options.progress):
+        predicted = predictions(trained, values, rows.rows)
+        blocks = {
+            label: agreement(numbers, rows.ratings, rows.groups, seed=seed) for label, numbers in predicted.items()
+        }
+        own = blocks.pop(METRIC)
+        return Evaluation(
+            kind=sides.kind,
+            test=own if tested else agreement([], []),
+            baselines=blocks,
+            test_rows=sides.test,
+            shares=selected_shares(trained, trained.fit, seed),
+            learning=learning_points(trials, trained.fit, seed),
+            differences={
+                label: paired_agreement(predicted[METRIC], predicted[label], rows.ratings, rows.groups)
+                for label in blocks
+            },
+            new_systems=new_systems(trials, trained.fit),
+        )
 
 
-def best_column(values: FloatArray, ratings: FloatArray) -> tuple[int, float] | None:
-    """Position and sign of the column, out of shape (n, m), that agrees best with ratings of shape (n,), or None.
+@dataclass(frozen=True)
+class FoldTrial(Trial):
+    """The trial of one fold.
 
-    Absolute tau-b counts by the share of rows on which the column has a value, so that one with a few
-    values cannot win by luck. As in the regressions, a missing score then counts as average (`filled`). Of equally
-    good columns it is the first.
+    `held` are the judgements of the held-out rows. `judgements` are all of the fold, read as soon as it is done: a
+    judge that is the same in the next fold may replace in the store what failed in this one.
     """
-    taus = batch_kendall_tau_b(values.T, ratings)
-    shares = np.isfinite(values).mean(axis=0)
-    if not np.isfinite(taus).any():
-        return None
-    best = int(np.nanargmax(np.abs(taus) * shares))
-    return best, float(np.sign(taus[best]))
+
+    held: ScoreTable = field(kw_only=True)
+    judgements: Sequence[Judgement] = field(kw_only=True)
 
 
-def filled(column: FloatArray, known: FloatArray) -> FloatArray:
-    """`column` with the median of `known` where it has no finite value."""
-    return np.where(np.isfinite(column), column, np.median(_present(known)))
+def needed_places(trained: Pass) -> list[int]:
+    """The places of the candidates to ask on held-out rows: those that cost nothing, and those that a model rests on.
 
-
-def _present(column: FloatArray) -> FloatArray:
-    return column[np.isfinite(column)]
-
-
-def output_lengths(rows: Sequence[dspy.Example]) -> FloatArray:
-    """Words per output, NaN without one."""
-    return np.array([len(row["output"].split()) if row.get("output") else np.nan for row in rows], dtype=float)
-
-
-def _signed(column: FloatArray, ratings: FloatArray) -> float:
-    """The direction of a column on the training rows; 1 where there is none."""
-    return -1.0 if kendall_tau_b(column, ratings) < 0 else 1.0
-
-
-def selected_shares(induction: Induction, options: FitOptions, seed: int) -> dict[str, float]:
-    """The share of resamples of the training groups in which each component is chosen again, in [0, 1].
-
-    Empty where all candidates are kept, so that none is chosen.
+    A panel is asked whole, so that all its members come with one of them.
     """
-    if options.full:
-        return {}
-    counts = dict.fromkeys(induction.fitted.small.names, 0)
-    done = 0
-    for rows in resampled_rows(induction.train.groups, REFITS, seed):
-        if np.ptp(induction.train.ratings[rows]) == 0:
-            continue
-        chosen = set(refit(induction, rows, options).small.names)
-        done += 1
-        for name in counts:
-            counts[name] += name in chosen
-    return {name: count / done if done else float("nan") for name, count in counts.items()}
+    metrics, single = trained.table.metrics, best_single(trained)
+    wanted = {*trained.fitted.positions, *([] if single is None else [single[0]])}
+    for label, rival in trained.fitted.rivals.items():
+        if label != FULL and len(rival.combination.indices) <= max(5, len(trained.fitted.positions)):
+            wanted |= set(rival.combination.indices)
+    seated = {place for place, metric in enumerate(metrics) if isinstance(metric, PanelMember)}
+    free = {place for place, metric in enumerate(metrics) if metric.card.cost != "model"}
+    return sorted(wanted | free | (seated if wanted & seated else set()))
 
 
-def refit(
-    induction: Induction, rows: NDArray[Any], options: FitOptions, known: Collection[int] | None = None
-) -> Fitted:
-    """Fit the same candidates, or those of them that are known, on some of the training rows."""
-    candidates, names = induction.candidates, induction.table.names
-    values, unrated = induction.train_values[rows], induction.unrated_values
-    if known is not None:
-        hidden = [place for place in range(len(names)) if place not in known]
-        values, unrated = values.copy(), unrated.copy()
-        values[:, hidden] = math.nan  # a column without a value is constant and never chosen
-        unrated[:, hidden] = math.nan
-    return fit(
-        values,
-        induction.train.ratings[rows],
-        names,
-        declared=candidates.declared,
-        judged=candidates.judged,
-        higher_is_better=induction.metric.task.scale.higher_is_better,
-        options=options,
-        unrated=unrated,
-        rivals=False,
+def cross_validated(trained: Pass, folds: Sequence[Split], trials: Sequence[FoldTrial]) -> Evaluation:
+    """Compare on the held-out rows of every fold; `trained` is the pass over all rows.
+
+    A baseline that needs candidates that a fold has not asked on its held-out rows is not compared.
+    """
+    rated, seed = trained.train, trained.options.seed
+    by_fold = [predictions(one.trained, one.values, one.test.rows, one.known) for one in trials]
+    shared = [label for label in by_fold[0] if all(label in predicted for predicted in by_fold)]
+    ratings, groups = [one.test.ratings for one in trials], [one.test.groups for one in trials]
+    held = {label: [predicted[label] for predicted in by_fold] for label in shared}
+    blocks = {label: agreement_over_folds(predicted, ratings, groups) for label, predicted in held.items()}
+    held_predictions, held_by = np.full(len(rated), np.nan), np.zeros(len(rated), dtype=int)
+    for number, (fold, predicted) in enumerate(zip(folds, held[METRIC], strict=True), start=1):
+        held_predictions[fold.test], held_by[fold.test] = predicted, number
+    values = trained.components.run()
+    tables = [table for one in trials for table in (one.trained.scored, one.held)]
+    fallen = [
+        f"Fold {number}: {line}"
+        for number, one in enumerate(trials, start=1)
+        for line in (*one.trained.scored.dropped.values(), *one.held.dropped.values())
+    ]
+    return Evaluation(
+        kind="cv",
+        test=blocks.pop(METRIC),
+        baselines=blocks,
+        differences={label: difference_over_folds(held[METRIC], held[label], ratings, groups) for label in blocks},
+        test_rows=rated.take([]),
+        held_out_predictions=tuple(held_predictions.tolist()),
+        held_out_folds=tuple(held_by.tolist()),
+        own_taus={
+            name: agreement_over_folds([values[fold.test, place] for fold in folds], ratings, groups).kendall_tau_b
+            for place, name in enumerate(trained.components.names)
+        },
+        shares=selected_shares(trained, trained.fit, seed),
+        learning=learning_points(trials, trained.fit, seed),
+        judgements=tuple(judgement for one in trials for judgement in one.judgements),
+        usage=sum((one.trained.candidates.usage for one in trials), Usage())
+        + sum((table.usage for table in tables), Usage()),
+        fallen=(*_not_made(trials), *fallen),
+        notes=tuple(_notes(trials, blocks)),
+        new_systems=new_systems(trials, trained.fit),
     )
 
 
-def learning_curve(trials: Sequence[Trial], options: FitOptions, seed: int) -> tuple[LearningPoint, ...]:
-    """Held-out tau-b against the number of training rows: whole groups, a quarter at a time, seeded draws.
+def _not_made(trials: Sequence[Trial]) -> list[str]:
+    """One line for all folds that lack the same judges, with the reasons of the first of them."""
+    lacking: dict[tuple[tuple[str, int], ...], dict[int, str]] = {}
+    for number, one in enumerate(trials, start=1):
+        made = one.trained.candidates
+        if made.lacks:
+            key = tuple((lack.family, lack.count) for lack in made.lacks)
+            lacking.setdefault(key, {})[number] = made.not_made
+    return [
+        f"Fold{'s' if len(folds) > 1 else ''} {', '.join(map(str, folds))}: {next(iter(folds.values()))}"
+        for folds in lacking.values()
+    ]
 
-    Candidates stay as they are; only the combination is fitted anew. Of several trials (the folds of a
-    cross-validation) each draw counts by its mean over those in which tau-b is defined. Empty where a trial has fewer
-    than six training groups, or a single one fewer than eight.
-    """
-    groups = [np.array(trial.induction.train.groups) for trial in trials]
-    names = [list(dict.fromkeys(trial.induction.train.groups)) for trial in trials]
-    if min(map(len, names), default=0) < (8 if len(trials) == 1 else 6):
-        return ()
-    random = np.random.default_rng(seed)
-    points = []
-    for quarter in (1, 2, 3, 4):
-        draws, sizes = [], []
-        for _ in range(DRAWS if quarter < 4 else 1):
-            taus = []
-            for trial, labels, own in zip(trials, groups, names, strict=True):
-                rows = np.flatnonzero(np.isin(labels, random.permutation(own)[: len(own) * quarter // 4]))
-                if np.ptp(trial.induction.train.ratings[rows]) == 0:
-                    continue
-                fitted = refit(trial.induction, rows, options, trial.known)
-                taus.append(kendall_tau_b(fitted.small.predict(trial.values[:, fitted.positions]), trial.test.ratings))
-                sizes.append(len(rows))
-            if taus:
-                draws.append(float(np.nanmean(taus)) if np.isfinite(taus).any() else math.nan)
-        if draws and np.isfinite(draws).all():
-            points.append(LearningPoint(round(float(np.mean(sizes))), float(np.mean(draws)), min(draws), max(draws)))
-    return tuple(points)
+
+def _notes(trials: Sequence[Trial], blocks: Mapping[str, object]) -> list[str]:
+    """Notes on methods that are not compared, and on folds without a value."""
+    fitted = dict.fromkeys(label for one in trials for label in one.trained.fitted.rivals)
+    lacking = [label for label in fitted if label not in blocks]
+    flat = sum(np.ptp(one.test.ratings) == 0 for one in trials)
+    return [
+        *(
+            [f"not compared, since a fold asks on its held-out rows only what its metric needs: {', '.join(lacking)}"]
+            if lacking
+            else []
+        ),
+        *([f"{flat} of {len(trials)} folds have one and the same rating throughout and do not count"] if flat else []),
+    ]

@@ -1,4 +1,4 @@
-"""Which rated rows an example-based judge is shown: balanced over the ratings, as many as fit, drawn by the seed."""
+"""Rated rows for an example-based judge: balanced over the ratings, as many as fit, drawn by the seed."""
 
 from __future__ import annotations
 
@@ -124,7 +124,8 @@ def draw_examples(
         raise OptionError(f"each={each} and draws={draws} must be 1 or more")
     if len(examples) != len(ratings):
         raise DataError(f"{len(examples)} examples and {len(ratings)} ratings: give as many of each")
-    costs = [_tokens(example) for example in examples]
+    # a field's marker takes about eight tokens
+    costs = [sum(estimate_tokens(str(text)) + 8 for text in example.values()) for example in examples]
     if not costs or min(costs) > tokens:
         least = f"; the shortest takes {min(costs)}" if costs else ""
         raise OptionError(f"no example fits into {tokens} tokens{least}: give more, or shorter rows")
@@ -147,9 +148,3 @@ def _draw(
                 chosen.append(place)
                 tokens -= costs[place]
     return [chosen[position] for position in random.permutation(len(chosen))]
-
-
-def _tokens(example: Mapping[str, Any]) -> int:
-    """What one example adds to the prompt."""
-    texts = [str(value) for value in example.values()]
-    return sum(map(estimate_tokens, texts)) + 8 * len(texts)  # a field's marker takes about eight

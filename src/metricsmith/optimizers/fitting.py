@@ -1,4 +1,4 @@
-"""How candidate scores become one prediction, and the simpler models that stand beside it."""
+"""The combination of candidate scores into one prediction, and the simpler models that stand beside it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FULL = "PriorRidge, all candidates"  # what the induced metric abridges: no riva
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How the components are chosen and weighted.
+    """Options of the choice and the weighting of components.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a fit yields.
+    """The models that one fit yields.
 
     Parameters
     ----------
@@ -123,12 +123,12 @@ class Fitted:
 
     @property
     def abridges(self) -> bool:
-        """Whether `small` stands in for the full PriorRidge."""
+        """True if `small` stands in for the full PriorRidge."""
         return not math.isnan(self.fidelity)
 
     @property
     def positions(self) -> list[int]:
-        """Where the components stand among the candidates."""
+        """The places of the components among the candidates."""
         return list(self.small.indices)
 
 
@@ -161,7 +161,7 @@ def fit(
     unrated : float array, shape (u, m), optional
         Further rows that help to choose the small model.
     rivals : bool
-        Whether to fit the models to compare with.
+        True: fit the models to compare with too.
 
     Raises
     ------
@@ -198,14 +198,14 @@ def fit(
 
 
 def check_learnable(ratings: FloatArray) -> None:
-    """Refuse ratings from which nothing can be learned, with a `DataError`."""
+    """Refuse ratings from which nothing can be learned, with a `DataError`: fewer than two, or all alike."""
     if len(ratings) < 2 or np.ptp(ratings) == 0:
         raise DataError(f"{len(ratings)} rated training rows with one and the same rating: nothing can be learned")
 
 
 @dataclass(frozen=True)
 class _Model:
-    """One way to combine: the model, what it abridges, and what to say about it."""
+    """One way to combine: the model, the full one that it abridges, and a sentence and notes on both."""
 
     label: str
     small: LinearCombination
@@ -295,7 +295,7 @@ def _places(chosen: Collection[str], names: Sequence[str]) -> list[int]:
 
 
 def _oriented(combination: LinearCombination, sign: float) -> LinearCombination:
-    """Turn a model of negated ratings back."""
+    """The model of the ratings themselves, from one of ratings times `sign`."""
     if sign > 0:
         return combination
     return replace(

@@ -1,4 +1,4 @@
-"""Generated judges: which families there are, how many of each, and the requests that make them."""
+"""Generated judges: their families, the default number of each, and the requests that make them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from metricsmith.records import Status, Task, Usage
 from metricsmith.signatures.axes import Axis
 
 __all__ = [
-    "DEFAULT_COUNTS", "GENERATORS", "Family", "Generated", "Lack", "attempt", "axes_inputs", "complete", "ends_all",
-    "generate", "rubric_inputs",
+    "DEFAULT_COUNTS", "GENERATORS", "Generated", "JudgeFamily", "Lack", "attempt", "axes_inputs", "check_complete",
+    "ends_all", "generate_judges", "rubric_inputs",
 ]  # fmt: skip
 
 # AutoMetrics, section 3.1: 10 single-criterion and 5 rubric judges.
@@ -43,7 +43,7 @@ PARSE_TRIES = 4  # a lost generation request costs a whole judge, or all of them
 
 @dataclass(frozen=True)
 class Lack:
-    """Judges of a family that were asked for and could not be made, and why; `status` where their requests failed."""
+    """Judges of a family that could not be made, with the reason; `status` where their requests failed."""
 
     family: str
     count: int
@@ -53,7 +53,7 @@ class Lack:
 
 @dataclass(frozen=True)
 class Generated:
-    """Judges with what it took to make them, and which others could not be made."""
+    """Generated judges, the usage that made them, notes, and the judges that could not be made."""
 
     judges: tuple[Judge, ...] = ()
     usage: Usage = field(default_factory=Usage)
@@ -67,8 +67,8 @@ class Generated:
 
 
 @dataclass(frozen=True)
-class Family:
-    """How to make judges of one kind from axes, how many requests each takes, and whether a panel can seat them."""
+class JudgeFamily:
+    """A family of judges: how many requests each takes, and whether panels seat it; `build` makes them from axes."""
 
     build: Callable[[Sequence[Axis], Task], Generated]
     requests_each: int
@@ -76,9 +76,9 @@ class Family:
 
 
 def ends_all(problem: MetricsmithError) -> bool:
-    """True if a failure ends more than the part in which it happened.
+    """True if a failure ends the whole run, not only the part in which it happened.
 
-    So do a model that refuses to work, a spent budget or a stopped run, and Ctrl-C.
+    A model that refuses to work, a spent budget, a stopped run and Ctrl-C end the whole run.
     """
     if isinstance(problem, JudgementFailed | ModelFailure) and problem.status in (Status.BUDGET, Status.SKIPPED):
         return True
@@ -86,7 +86,7 @@ def ends_all(problem: MetricsmithError) -> bool:
 
 
 def attempt(counts: Mapping[str, int], make: Callable[[], Generated]) -> Generated:
-    """Make judges of one or more families; where that fails, a note and what was paid take their place.
+    """Make judges of one or more families; where that fails, a note and the usage take their place.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def attempt(counts: Mapping[str, int], make: Callable[[], Generated]) -> Generat
     Raises
     ------
     MetricsmithError
-        What `ends_all`.
+        A failure that ends the whole run (`ends_all`).
     """
     try:
         return make()
@@ -111,15 +111,15 @@ def attempt(counts: Mapping[str, int], make: Callable[[], Generated]) -> Generat
         return Generated(usage=problem.usage or Usage(), notes=(note,), lacks=lacks)
 
 
-def complete(made: Generated, strict: bool) -> Generated:
-    """The judges; `ModelFailure` if `strict` and one of them could not be made."""
+def check_complete(made: Generated, strict: bool) -> Generated:
+    """The judges as they are; `ModelFailure` if `strict` and one of them could not be made."""
     if strict and made.lacks:
         raise ModelFailure(f"not all judges could be made, which strict does not allow: {made.lacks[0].why}")
     return made
 
 
-def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> Generated:
-    """Make judges from rated rows: one request for all axes, then whatever each family needs.
+def generate_judges(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int], *, seed: int = 0) -> Generated:
+    """Make judges from rated rows: one request for all axes, then the requests that each family needs.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def generate(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int]
 
 
 def axes_inputs(rows: Sequence[dspy.Example], task: Task, count: int, *, seed: int = 0) -> dict[str, Any]:
-    """What `AxesGenerator` is asked, from rated rows; `seed` as for `contrast`."""
+    """The inputs of `AxesGenerator`, from rated rows; `seed` as for `contrast`."""
     examples, asked = contrast(rows, task, seed=seed), asked_scale(task.scale)
     scale = asked.scale if asked.points else task.scale
     return {
@@ -172,7 +172,7 @@ def axes_inputs(rows: Sequence[dspy.Example], task: Task, count: int, *, seed: i
 
 
 def rubric_inputs(axis: Axis, task: Task) -> dict[str, Any]:
-    """What `RubricGenerator` is asked about one axis."""
+    """The inputs of `RubricGenerator` and `StepsGenerator` for one axis."""
     return {"task": task.description, "criterion": f"{axis.name}: {axis.meaning}"}
 
 
@@ -206,7 +206,7 @@ def _written(
     what: str,
     build: Callable[[Axis, dspy.Prediction], Judge],
 ) -> Generated:
-    """Have something written for each axis, concurrently; an axis for which that fails is left out and said so."""
+    """Ask `generator` about each axis, concurrently; an axis for which that fails is left out with a note."""
     if not axes:
         return Generated()
 
@@ -226,8 +226,8 @@ def _written(
     return made
 
 
-GENERATORS: Mapping[str, Family] = {
-    "criterion": Family(_criterion_judges, requests_each=0),
-    "rubric": Family(_rubric_judges, requests_each=1),
-    "geval": Family(_geval_judges, requests_each=1, on_panels=False),
+GENERATORS: Mapping[str, JudgeFamily] = {
+    "criterion": JudgeFamily(_criterion_judges, requests_each=0),
+    "rubric": JudgeFamily(_rubric_judges, requests_each=1),
+    "geval": JudgeFamily(_geval_judges, requests_each=1, on_panels=False),
 }

@@ -1,73 +1,212 @@
-"""The whole job on a table: choose the sides, induce, evaluate, record."""
+"""From rated rows to an induced metric and its record: generate, retrieve, score, fit, report."""
 
 from __future__ import annotations
 
-import glob
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal, Protocol, Self
 
 import dspy
 import numpy as np
-from numpy.typing import NDArray
 
-from metricsmith.datasets.splits import Split, content_order, effective_groups, folds, holdout
+from metricsmith.bank.remembered import numbers_kept
+from metricsmith.datasets.columns import Columns
+from metricsmith.datasets.splits import Split, content_order
 from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import Metric
-from metricsmith.optimizers.apart import set_apart
-from metricsmith.optimizers.auto_metrics import AutoMetrics
+from metricsmith.optimizers.candidates import generate_candidates, retrieve_candidates
+from metricsmith.optimizers.estimate import estimate_run
+from metricsmith.optimizers.evaluation import FoldTrial, cross_validated, held_out, needed_places
+from metricsmith.optimizers.fitting import check_learnable, fit
 from metricsmith.optimizers.generation import GENERATORS
-from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.rated import Rated, shared_source
-from metricsmith.optimizers.runs import Induced, Sides, estimate_run, evaluate
-from metricsmith.optimizers.signature import known_signature
+from metricsmith.optimizers.options import ChosenSources, Options
+from metricsmith.optimizers.own import check_functions, from_learning
+from metricsmith.optimizers.passes import Pass, stage
+from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.optimizers.recording import RunResult, SignatureLine, record_run
 from metricsmith.optimizers.spending import budget_lines, spending
-from metricsmith.optimizers.splitting import FRACTION, Division, fold_count, settled
-from metricsmith.optimizers.twins import twin_note
-from metricsmith.programs.induced import InducedMetric
+from metricsmith.optimizers.splitting import Division, split_table
 from metricsmith.records import Status, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
-from metricsmith.scoring import Budget, Concurrency
+from metricsmith.scoring import Budget, Concurrency, ScoreTable, score
+from metricsmith.stats.ceiling import RaterCeiling
 from metricsmith.store import Store
 
-__all__ = ["Induced", "Prepared", "configure", "induce", "prepare", "with_probe"]
+__all__ = ["Prepared", "configure", "induce", "induce_sides", "prepare", "run_pass", "with_probe"]
 
 
-class Probing(Protocol):
-    """The part of a `Prober` that an induction uses: probing stands above it."""
+def run_pass(
+    train: Rated,
+    others: Sequence[dspy.Example],
+    task: Task,
+    options: Options,
+    unrated: Sequence[dspy.Example] = (),
+    *,
+    sources: ChosenSources | None = None,
+) -> Pass:
+    """Generate, retrieve, score and fit.
 
-    def filled(
-        self,
-        *,
-        lm: Any,
-        store: str | PathLike[str] | Store | None,
-        budget: Budget | None,
-        concurrency: Literal["auto"] | int | Concurrency,
-    ) -> Self:
-        """The same with these where it has none of its own."""
+    Parameters
+    ----------
+    train : Rated
+        The only rows whose ratings are seen.
+    others : sequence of dspy.Example
+        Rows that are scored along, for testing. Their ratings are never read.
+    task : Task
+    options : Options
+    unrated : sequence of dspy.Example
+        Rows without a rating. Where no candidate costs a model call they help to choose the small model.
+    sources : ChosenSources, optional
+        By default as the number of training rows decides.
+    """
+    check_learnable(train.ratings)
+    sources = sources or options.chosen_sources(train)
+    with options.asking():
+        with stage("finding candidates", options.progress):
+            pool = generate_candidates(train.rows, task, options, sources)
+            candidates = retrieve_candidates(pool, task, options)
+        with stage("scoring rows", options.progress):
+            scored = score(candidates.metrics, [*train.rows, *others], **options.scoring)
+            candidates = candidates.without(scored.dropped)
+            asked = scored.select(metric.name for metric in candidates.metrics)
+            candidates = candidates.without_sparse(options.sparse(asked, len(train)))
+            table = scored.select(metric.name for metric in candidates.metrics)
+            extra = score(candidates.metrics, [] if candidates.costly else unrated, progress=False).run()
+    warnings = check_functions(
+        table, train.ratings, task.target, allowed=options.allow_columns, prior=options.prior_columns
+    )
+    new = np.zeros(len(train), dtype=bool)
+    learned = [from_learning(metric, train) if metric.name in candidates.own else new for metric in table.metrics]
+    mask = np.array(learned, dtype=bool).reshape(len(table.metrics), len(train)).T
+    with stage("fitting", options.progress):
+        fitted = fit(
+            np.where(mask, np.nan, table.run()[: len(train)]),
+            train.ratings,
+            table.names,
+            declared=candidates.declared,
+            judged=candidates.judged,
+            higher_is_better=task.scale.higher_is_better,
+            options=options.fit.settled(candidates.costly),
+            unrated=extra,
+        )
+    return Pass(train, task, options, candidates, scored, table, extra, fitted, mask, warnings)
 
-    def probe(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> ProbeRecord:
-        """Change outputs of the rows and score them."""
 
-    def outlook(self, rows: Sequence[dspy.Example], task: Task) -> str:
-        """A sentence on what it will take."""
+def induce_sides(
+    sides: Sides,
+    task: Task,
+    options: Options,
+    expected: Usage | None = None,
+    *,
+    columns: Columns | None = None,
+    raters: RaterCeiling | None = None,
+) -> RunResult:
+    """Induce a metric from given sides, and measure its agreement with ratings that the fit has not seen.
+
+    Under cross-validation the whole pass is repeated inside every fold, and the metric itself is fitted on all rows.
+    What learns from ratings learns them anew in each fold, from its learning rows alone.
+
+    Parameters
+    ----------
+    sides : Sides
+    task : Task
+    options : Options
+    expected : Usage, optional
+        The estimate, where it is known already.
+    columns : Columns, optional
+        Where the rows were read from, so that new rows can be read alike.
+    raters : RaterCeiling, optional
+        For the record.
+
+    Raises
+    ------
+    ModelFailure
+        If the budget runs out before all is known, and as `run_pass` raises it.
+    """
+    expected = estimate_run(sides, task, options) if expected is None else expected
+    store, model = options.store, options.model
+    limits = spending(options.budget, options.concurrency, expected=expected, store=store, model=model)
+    started = time.perf_counter()
+    with limits, _own_store(options) if sides.folds else nullcontext(options) as own:
+        if own.store is not None and not isinstance(own.store, Store):
+            Store(own.store).close()  # one that cannot be used is found out before anything is paid for
+        with numbers_kept() if sides.folds else nullcontext():
+            sources = own.chosen_sources(sides.train)  # one procedure for all folds: that of the saved metric
+            trials = [_fold_trial(sides.train, fold, task, own, sources) for fold in sides.folds]
+            trained = run_pass(sides.train, sides.test.rows, task, own, sides.unrated, sources=sources)
+            evaluation = cross_validated(trained, sides.folds, trials) if trials else held_out(trained, sides)
+        metric = trained.metric(SignatureLine.of(sides, task, own).whole(trained), columns)
+        unrated = _judge_unrated(trained, sides.unrated)
+        record = record_run(
+            trained, metric, evaluation, unrated, sides,
+            estimated=expected, seconds=time.perf_counter() - started, raters=raters,
+        )  # fmt: skip
+    return RunResult(metric.with_record(record), record)
+
+
+@contextmanager
+def _own_store(options: Options) -> Iterator[Options]:
+    """Options with a temporary store where the run has none.
+
+    A judge that is the same in several folds, because it learned nothing from ratings, is then asked once a row.
+    """
+    if options.store is not None or options.model is None:
+        yield options
+        return
+    with TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "judgements.sqlite")
+        try:
+            yield replace(options, store=store)
+        finally:
+            store.close()
+
+
+def _fold_trial(rated: Rated, fold: Split, task: Task, options: Options, sources: ChosenSources) -> FoldTrial:
+    """The pass on a fold's learning rows, and the judgements of its held-out rows.
+
+    Of the candidates that cost requests, those are asked on the held-out rows that the metric, the best single
+    candidate or the paper's regression of the fold needs.
+    """
+    trained, test = run_pass(rated.take(fold.train), [], task, options, sources=sources), rated.take(fold.test)
+    known = needed_places(trained)
+    with options.asking():
+        held = score([trained.table.metrics[place] for place in known], test.rows, **options.scoring)
+    values = np.full((len(test), len(trained.table.metrics)), np.nan)
+    values[:, known] = held.run()
+    judgements = [*trained.scored.flat(), *held.flat()]
+    return FoldTrial(trained, test, values, frozenset(known), held=held, judgements=judgements)
+
+
+def _judge_unrated(trained: Pass, rows: Sequence[dspy.Example]) -> ScoreTable:
+    """The components' judgements of unrated rows; the metric is made even if no component can judge these."""
+    options, metrics = trained.options, trained.components.metrics
+    try:
+        with dspy.context(lm=options.model):
+            return score(metrics, rows, **options.scoring)
+    except ModelFailure as stopped:
+        table: ScoreTable | None = stopped.table
+        if options.strict or table is None or len(table.dropped) < len(metrics):
+            raise
+        return table
 
 
 def induce(
     table: Table,
-    optimizer: AutoMetrics | None = None,
+    optimizer: Options | None = None,
     *,
     fraction: float | None = None,
     test: Table | None = None,
     cv: int | None = None,
     split: str = "auto",
     prober: Probing | None = None,
-) -> Induced:
+) -> RunResult:
     """Induce a metric from a table and evaluate it on rows that the fit has not seen.
 
     Parameters
@@ -103,22 +242,22 @@ def induce(
     run = prepare(table, optimizer, Division(fraction, test, cv, split))
     with run.spending():
         done = run.induced()
-        return done if prober is None else with_probe(done, table, optimizer or AutoMetrics(), prober)
+        return done if prober is None else with_probe(done, table, optimizer or Options(), prober)
 
 
-def prepare(table: Table, optimizer: AutoMetrics | None = None, division: Division | None = None) -> Prepared:
-    """Decide all that `induce` with the same arguments decides before anything is asked; errors as there."""
+def prepare(table: Table, optimizer: Options | None = None, division: Division | None = None) -> Prepared:
+    """Take all decisions that `induce` with the same arguments takes before anything is asked; errors as there."""
     if not isinstance(table, Table):
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
-    options, task = configure(table, optimizer or AutoMetrics())
+    options, task = configure(table, optimizer or Options())
     division = division or Division()
-    sides, options = _apart(table, options, task, division)
+    sides, options = split_table(table, options, task, division)
     return Prepared(table, task, options, sides, table if division.test is None else division.test)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run of which the sides are chosen and nothing is asked yet; `tested` is the table that the test rows are of."""
+    """A run with its sides chosen and nothing asked yet; `tested` is the table from which the test rows come."""
 
     table: Table
     task: Task
@@ -132,45 +271,43 @@ class Prepared:
         return estimate_run(self.sides, self.task, self.options)
 
     @property
-    def signature(self) -> Sequence[str]:
+    def signature(self) -> SignatureLine:
         """The parts of the signature line that are known already."""
-        return known_signature(len(self.sides.train), self.sides.origin, self.task, self.options)
+        return SignatureLine.of(self.sides, self.task, self.options)
 
     def spending(self) -> AbstractContextManager[None]:
-        """One budget for whatever is asked in a block: the run, and a probe after it."""
+        """One budget for all requests of a block: those of the run, and of a probe after it."""
         options = self.options
         return spending(
             options.budget, options.concurrency, expected=self.estimated, store=options.store, model=options.model
         )
 
-    def induced(self) -> Induced:
-        """Run it."""
-        done = evaluate(self.sides, self.task, self.options, self.estimated)
-        done.metric.record = replace(done.record, raters=self.tested.rater_ceiling())
-        done.metric.settings.values["reading"] = _reading(self.table, done.metric)
-        return replace(done, record=done.metric.record)
+    def induced(self) -> RunResult:
+        """Run it: an induced metric and its record."""
+        raters, columns = self.tested.rater_ceiling(), self.table.columns
+        return induce_sides(self.sides, self.task, self.options, self.estimated, columns=columns, raters=raters)
 
     def plan(self, prober: Probing | None = None) -> str:
-        """Say what the run would do and what it would ask of the model; asks nothing."""
-        options, sides, usage, counts = self.options, self.sides, self.estimated, self.options.sources.generators
+        """The text of a dry run: rows, candidates, requests and cost; asks nothing."""
+        options, sides, usage, counts = self.options, self.sides, self.estimated, self.options.judge_counts
         if isinstance(options.store, str | PathLike) and Path(options.store).exists():
             Store(options.store, read_only=True).close()  # the run would find out too, but later
-        chosen = options.plan(sides.train)
+        chosen = options.chosen_sources(sides.train)
         most = estimate_run(sides, self.task, options, most=True).requests
         cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
         judges = sum(counts.values()) if chosen.generated else 0
         seated = sum(count for name, count in counts.items() if name in GENERATORS and GENERATORS[name].on_panels)
-        own = f", {len(options.sources.own)} of your own" if options.sources.own else ""
+        own = f", {len(options.own)} of your own" if options.own else ""
         known = judges and options.store is not None
         stored = "; the store may hold a part of that: it shows only with the judges" if known else ""
-        together = f" ({seated} of them asked together)" if options.sources.panel and judges else ""
+        together = f" ({seated} of them asked together)" if options.panel and judges else ""
         return "\n".join(
             [
                 f"rows: {len(sides.train)} train, {len(sides.test)} test, {len(sides.unrated)} unrated",
                 f"source: {sides.origin}",
                 *([sides.split] if sides.split else []),
                 f"candidates: {judges} generated judges{together}, {'the' if chosen.existing else 'no'} bank metrics, "
-                f"{len(options.sources.columns)} columns{own}; retrieval keeps at most {options.sources.k} judges and "
+                f"{len(options.columns)} columns{own}; retrieval keeps at most {options.k} judges and "
                 "metrics",
                 *chosen.notes,
                 *sides.warnings,
@@ -184,8 +321,28 @@ class Prepared:
         )
 
 
-def with_probe(done: Induced, table: Table, optimizer: AutoMetrics, prober: Probing) -> Induced:
-    """The same with a section on outputs of the table that were changed on purpose.
+class Probing(Protocol):
+    """The part of a `Prober` that an induction uses, as a protocol: probing is imported above this package."""
+
+    def filled(
+        self,
+        *,
+        lm: Any,
+        store: str | PathLike[str] | Store | None,
+        budget: Budget | None,
+        concurrency: Literal["auto"] | int | Concurrency,
+    ) -> Self:
+        """A prober with these options where this one has none of its own."""
+
+    def probe(self, metric: Metric, rows: Sequence[dspy.Example], task: Task | None = None) -> ProbeRecord:
+        """Change outputs of the rows and score them."""
+
+    def outlook(self, rows: Sequence[dspy.Example], task: Task) -> str:
+        """A sentence on the requests that the probe will take."""
+
+
+def with_probe(done: RunResult, table: Table, optimizer: Options, prober: Probing) -> RunResult:
+    """A result whose record has a section on outputs of the table that were changed on purpose.
 
     The prober uses the optimizer's model, store, budget and concurrency where it has none of its own. Where the model
     fails in the probe, or the budget runs out, a warning takes the place of the section: the metric itself is made and
@@ -204,12 +361,11 @@ def with_probe(done: Induced, table: Table, optimizer: AutoMetrics, prober: Prob
         notes = (*done.record.notes, *(f"probe: {note}" for note in found.notes))
         usage = _with(done.record.usage, found)
         record = replace(done.record, probe=found, warnings=warnings, notes=notes, usage=usage)
-    done.metric.record = record
-    return replace(done, record=record)
+    return RunResult(done.metric.with_record(record), record)
 
 
 def _with(usage: Mapping[str, Any], found: ProbeRecord) -> dict[str, Any]:
-    """What the run cost, with the probe; before the run its cost could not be known."""
+    """The usage of the run and of the probe together."""
     sent = found.usage
     cost = [part for part in (usage["cost"], sent.cost) if part is not None]
     return {
@@ -222,117 +378,11 @@ def _with(usage: Mapping[str, Any], found: ProbeRecord) -> dict[str, Any]:
     }
 
 
-def configure(table: Table, optimizer: AutoMetrics) -> tuple[Options, Task]:
+def configure(table: Table, optimizer: Options) -> tuple[Options, Task]:
     """The optimizer's options with the table's candidate columns added."""
-    sources = optimizer.options.sources
-    columns = tuple(dict.fromkeys([*sources.columns, *table.metric_values]))
-    prior = tuple(dict.fromkeys([*sources.prior_columns, *table.prior]))
+    columns = tuple(dict.fromkeys([*optimizer.columns, *table.metric_values]))
+    prior = tuple(dict.fromkeys([*optimizer.prior_columns, *table.prior]))
     task = optimizer.task or table.task
     if not task.target:
         raise OptionError("the table has no rating column: name one with target=... (--target)")
-    return replace(optimizer.options, sources=replace(sources, columns=columns, prior_columns=prior)), task
-
-
-def _apart(table: Table, options: Options, task: Task, division: Division) -> tuple[Sides, Options]:
-    """The sides, and the options with those of the caller's own metrics that can be weighed on them.
-
-    Rows from which these have learned are set apart before the others are divided, and then join the learning side.
-    """
-    if not options.sources.own:
-        return _chosen(table, options, task, division), options
-    order = content_order(table.rows, task.target)
-    places = order[~np.isnan(table.ratings[order])]
-    rated = Rated.of(table.subset(places).rows, task.target)
-
-    def divide(learned: NDArray[np.bool_]) -> Sides:
-        if not learned.any():
-            return _chosen(table, options, task, division)
-        rest = np.setdiff1d(np.arange(len(table)), places[learned])
-        more = rated.take(np.flatnonzero(learned))
-        sides = _chosen(table.subset(rest), options, task, division, more)
-        own = ("train", "unrated", *(["test"] if division.test is None else []))
-        given = {**sides.places, **{side: rest[sides.places[side]] for side in own}}
-        given["train"] = np.concatenate([given["train"], places[learned]])
-        return replace(sides.with_learning(more), places=given)
-
-    sides, own = set_apart(options.sources.own, rated, divide)
-    return sides, replace(options, sources=replace(options.sources, own=own))
-
-
-def _chosen(table: Table, options: Options, task: Task, division: Division, more: Rated | None = None) -> Sides:
-    """The sides that are asked for; where none are, those that `split` stands for. `more` rows join the learners."""
-    if not division.open:
-        return _sides(table, options, task, division)
-    part = table.subset(table.rated())
-    groups = len(set(effective_groups(part.groups, part.texts).tolist()))
-    asks = options.model is not None and options.plan(Rated.of(part.rows, task.target)).generated
-    crossed = partial(_sides, table, options, task, Division(cv=fold_count(groups, asks)))
-    if division.split == "cv":
-        return crossed()
-    held = _sides(table, options, task, Division(fraction=FRACTION))
-    return held if division.split == "holdout" else settled(held, crossed, task, options, more)
-
-
-def _sides(table: Table, options: Options, task: Task, division: Division) -> Sides:
-    test, cv = division.test, division.cv
-    order = content_order(table.rows, task.target)
-    places, apart = order[~np.isnan(table.ratings[order])], order[np.isnan(table.ratings[order])]
-    part = table.subset(places)
-    rated, none = Rated.of(part.rows, task.target), Rated.of([], task.target)
-    given = {"train": places, "test": places[:0], "unrated": apart}
-    kind, how, train, held = "train_only", "no test rows", rated, none
-    parts: tuple[Split, ...] = ()
-    if cv is not None:
-        kind, how = "cv", f"{cv}-fold cross-validation by group"
-        parts = folds(part.groups, cv, options.seed, part.texts, ratings=part.ratings)
-    elif test is not None:
-        kind, how = "file", f"test {test.source}"
-        order = content_order(test.rows, task.target)
-        given["test"] = order[~np.isnan(test.ratings[order])]
-        held = Rated.of(test.subset(given["test"]).rows, task.target)
-        shared = shared_source(_named_groups(table, rated), _named_groups(test, held))
-        if shared:
-            raise OptionError(
-                f"{shared} of the test file {test.name} stands in the training rows too: what was fitted on cannot "
-                "test; leave such rows out (--where), or hold out a share instead (--test 0.3)"
-            )
-    elif division.fraction:
-        kind, how = "holdout", f"{division.fraction:g} held out by group"
-        two = holdout(part.groups, part.texts, fraction=division.fraction, seed=options.seed, ratings=part.ratings)
-        train, held = rated.take(two.train), rated.take(two.test)
-        given |= {"train": places[two.train], "test": places[two.test]}
-    origin = (
-        f"data {table.source}, {len(table)} rows, columns {table.columns}, "
-        f"scale {task.scale}{f', {table.people}' if table.people is not None else ''} | {how}"
-    )
-    first = options.sources.check_columns(part.rows, task.target)
-    pairs = [(rated.take(one.train).rows, rated.take(one.test).rows) for one in parts] or [(train.rows, held.rows)]
-    notes = tuple(filter(None, (*table.notes, twin_note(pairs))))
-    return Sides(kind, train, held, table.subset(apart).rows, parts, origin, notes, given, first)
-
-
-def _named_groups(table: Table, rated: Rated) -> Rated:
-    """The rows without the groups that nobody named: row numbers mean nothing in another file."""
-    if table.columns.group is not None:
-        return rated
-    names = ("group", "own_group")
-    return replace(rated, rows=[row.without(*(name for name in names if name in row)) for row in rated.rows])
-
-
-def _reading(table: Table, metric: InducedMetric) -> dict[str, Any]:
-    """How to read new rows in the same way: the columns that the components look at, no others."""
-    columns, cards = table.columns, [component.card for component in metric.components]
-    judged = any(card.cost == "model" for card in cards)
-    needs = {need for card in cards for need in card.needs}
-    reading: dict[str, Any] = {
-        "metric_columns": [glob.escape(card.name) for card in cards if card.kind == "column"],
-    }
-    if any(card.kind != "column" for card in cards):
-        reading["output"] = columns.output
-    if judged or "input" in needs:
-        reading["inputs"] = list(columns.inputs)
-    if judged or "references" in needs:
-        reading["reference"] = list(columns.references)
-    if judged:
-        reading["context"] = columns.context
-    return reading
+    return replace(optimizer, columns=columns, prior_columns=prior), task

@@ -1,4 +1,4 @@
-"""Judges of a pool that learn from the ratings themselves: one shown rated examples, one tuned by MIPROv2."""
+"""Judges that learn from the ratings themselves: one shown rated examples, one tuned by MIPROv2."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from metricsmith.metric import content_hash
 from metricsmith.model_calls.flow import Flow
 from metricsmith.model_calls.limits import Concurrency
 from metricsmith.optimizers.examples import draw_examples
-from metricsmith.optimizers.generation import Generated, attempt, complete
+from metricsmith.optimizers.generation import Generated, attempt, check_complete
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
 from metricsmith.optimizers.tuning.methods import THREADS
@@ -29,7 +29,7 @@ from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.records import Task
 
-__all__ = ["LEARNED", "Start", "learn", "startable"]
+__all__ = ["LEARNED", "Start", "learn", "learned_counts", "startable"]
 
 MOST_ROWS = 80  # to learn from and to select by; more rows cost more with every candidate
 DRAWS = 4  # of examples, for the example-based judge
@@ -38,7 +38,7 @@ TRIALS = 12  # evaluations of the selection rows that MIPROv2 is given requests 
 
 @dataclass(frozen=True)
 class Start:
-    """A judge to be tuned, its rows, and who tunes it."""
+    """A judge to be tuned, its tuner, and the rows to learn from and to select by."""
 
     judge: Judge
     tuner: JudgeTuner
@@ -47,12 +47,12 @@ class Start:
 
     @property
     def bound(self) -> int:
-        """The most requests that it takes."""
+        """The most requests that tuning takes."""
         return self.tuner.bound(self.judge, self.learn, self.select)
 
     @property
     def expected(self) -> int:
-        """About how many requests it takes; faults aside."""
+        """The requests that tuning is likely to take, faults aside."""
         return self.tuner.expected(self.judge, self.learn, self.select)
 
 
@@ -61,8 +61,8 @@ def learn(
 ) -> Generated:
     """Make judges from rated rows: families side by side, judges of a family one after the other.
 
-    All together have as many judgements on their way as one search has. What is made, and what is raised, are those of
-    one family after the other: a family that ends everything ends only those behind it.
+    All together have as many requests in flight as one search has. Judges and errors are the same as if the families
+    followed one another: a failure that ends everything ends only the families behind it.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ def learn(
         ``examples`` and ``tuned``, and how many of each; each has a seed of its own.
     seed : int
     strict : bool
-        Whether a judge that cannot be made ends everything.
+        True: a judge that cannot be made ends everything.
 
     Returns
     -------
     Generated
-        Where a judge cannot be made, for want of rows or for its failures, a note says so in its place; where judges
-        are not asked in the raters' numbers, the first note says so and why.
+        A judge that cannot be made, for want of rows or for its failures, is replaced by a note. Where judges are not
+        asked in the raters' numbers, the first note gives the reason.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def learn(
         made = Generated()
         for place in (place for place in places if place[0] == name):
             made += attempt({name: 1}, partial(_learned, name, rows, task, seed + place[1], flows[place]))
-        return complete(made, strict)
+        return check_complete(made, strict)
 
     made, families = Generated(notes=(said,) if said else ()), dict(places)
     with ThreadPoolExecutor(len(families), "metricsmith learning") as pool:
@@ -113,7 +113,7 @@ def learn(
 
 
 def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int, flow: Flow) -> Generated:
-    """One judge, with a note on how it was tuned."""
+    """One judge, with a note on its tuning."""
     start = LEARNED[name](rows, task, seed)
     judge = start.tuner.compile(start.judge, start.learn, start.select, flow=flow)
     tuning = judge.tuning
@@ -167,6 +167,11 @@ def _tuned(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:
 
 
 LEARNED: Mapping[str, Callable[[Sequence[dspy.Example], Task, int], Start]] = {"examples": _examples, "tuned": _tuned}
+
+
+def learned_counts(counts: Mapping[str, int]) -> dict[str, int]:
+    """Those families whose judges learn from the ratings themselves."""
+    return {name: count for name, count in counts.items() if name in LEARNED}
 
 
 def _places(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -1,4 +1,4 @@
-"""Agreement on outputs of systems that nobody has rated: each pair of rows is ranked by a fit without its systems."""
+"""Agreement on outputs of unrated systems: each pair of rows is ranked by a fit without its systems."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import DataError
-from metricsmith.optimizers.evaluation import Trial, refit
 from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induction import Induction
+from metricsmith.optimizers.passes import Pass, Trial, refit
 from metricsmith.optimizers.rated import Rated
 from metricsmith.report.systems import MINIMUM_SYSTEMS, NewSystems
 from metricsmith.stats.resampling import Interval, jackknife_interval
 from metricsmith.stats.resampling.two_way import PairTau, pair_tau, two_way_interval
 
-__all__ = ["MOST_BLOCKS", "HeldOut", "SystemsLeftOut", "leave_systems_out", "new_systems"]
+__all__ = ["MOST_BLOCKS", "SystemsFold", "SystemsLeftOut", "leave_systems_out", "new_systems"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -28,8 +27,8 @@ MOST_BLOCKS = 8  # systems beyond are left out of fits several at a time: 92 fit
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """The rows that one fit is tested on, and how to fit anew.
+class SystemsFold:
+    """The rows that one fit is tested on, and a function that fits anew without some systems.
 
     Parameters
     ----------
@@ -52,9 +51,9 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class SystemsLeftOut:
-    """Kendall's tau-b on rows of new systems, and the same without each group, system and cell of the two.
+    """Kendall's tau-b on rows of new systems, and the same without each group, each system and each pair of both.
 
-    `refitted` is the value without each block of systems where the fits are without it too.
+    `refitted` has for each block of systems the value without it, from fits that are without it too.
     """
 
     kendall_tau_b: float
@@ -69,18 +68,18 @@ class SystemsLeftOut:
         return two_way_interval(self.kendall_tau_b, self.by_group, self.by_system, self.by_cell, refitted=self.refitted)
 
 
-def leave_systems_out(folds: Sequence[HeldOut], *, most: int = MOST_BLOCKS) -> SystemsLeftOut:
-    """Kendall's tau-b that the fit is to be expected to have on rows of new systems and new groups.
+def leave_systems_out(folds: Sequence[SystemsFold], *, most: int = MOST_BLOCKS) -> SystemsLeftOut:
+    """The Kendall's tau-b to expect on rows of new systems and new groups.
 
-    Two rows are ranked by the fit that has seen neither system. A fit that has seen them knows how these systems
-    differ in level, which says nothing of others; and predictions of two fits are not ranked against each other.
+    Two rows are ranked by the fit that has seen neither system: a fit that has seen them knows how their levels differ,
+    which says nothing about other systems. Predictions of two fits are never ranked against each other.
 
     Parameters
     ----------
-    folds : sequence of HeldOut
+    folds : sequence of SystemsFold
         One for a held-out side; several for a cross-validation, where pairs count inside a fold.
     most : int
-        Into how many blocks systems are put to be left out.
+        The number of blocks in which systems are left out.
     """
     systems, groups, ratings, inside = _joined(folds)
     sizes = np.bincount(systems)
@@ -136,7 +135,7 @@ def new_systems(trials: Sequence[Trial], options: FitOptions) -> NewSystems | No
         _inside(folds, [side.predicted for side in sides]),
         judges=max(
             len(one.candidates.judged.intersection(one.fitted.small.names))
-            for one in (trial.induction for trial in trials)
+            for one in (trial.trained for trial in trials)
         ),
         unnamed=sum(len(trial.test) for trial in trials) - sum(len(side.rows) for side in sides),
     )
@@ -155,33 +154,32 @@ def new_systems(trials: Sequence[Trial], options: FitOptions) -> NewSystems | No
 
 @dataclass(frozen=True)
 class _Side:
-    """A fit, and of the rows that it is tested on those with a system and a prediction."""
+    """A pass, and those of its test rows that have a system and a prediction."""
 
-    induction: Induction
+    trained: Pass
     rows: Rated
     values: FloatArray
     predicted: FloatArray
 
     @classmethod
     def of(cls, trial: Trial) -> _Side:
-        induction, rows = trial.induction, trial.test
-        predicted = induction.metric.predict(trial.values[:, induction.fitted.positions])
+        rows, predicted = trial.test, trial.trained.predict(trial.values)
         kept = [place for place, row in enumerate(rows.rows) if row.get("system") and np.isfinite(predicted[place])]
-        return cls(induction, rows.take(kept), trial.values[kept], predicted[kept])
+        return cls(trial.trained, rows.take(kept), trial.values[kept], predicted[kept])
 
     @property
     def systems(self) -> list[str]:
         return [str(row["system"]) for row in self.rows.rows]
 
-    def held_out(self, names: Sequence[str], groups: Sequence[str], options: FitOptions) -> HeldOut:
+    def held_out(self, names: Sequence[str], groups: Sequence[str], options: FitOptions) -> SystemsFold:
         system, group = ({name: place for place, name in enumerate(given)} for given in (names, groups))
 
         def again(kept: NDArray[np.bool_]) -> FloatArray:
-            fitted = refit(self.induction, np.flatnonzero(kept), options)
+            fitted = refit(self.trained, np.flatnonzero(kept), options)
             return fitted.small.predict(self.values[:, fitted.positions])
 
-        return HeldOut(
-            learned=np.array([system.get(str(row.get("system")), -1) for row in self.induction.train.rows]),
+        return SystemsFold(
+            learned=np.array([system.get(str(row.get("system")), -1) for row in self.trained.train.rows]),
             ratings=self.rows.ratings,
             systems=np.array([system[name] for name in self.systems], dtype=np.int64),
             groups=np.array([group[name] for name in self.rows.groups], dtype=np.int64),
@@ -189,8 +187,8 @@ class _Side:
         )
 
 
-def _inside(folds: Sequence[HeldOut], predicted: Sequence[FloatArray]) -> NewSystems:
-    """Agreement inside systems, as the metric stands."""
+def _inside(folds: Sequence[SystemsFold], predicted: Sequence[FloatArray]) -> NewSystems:
+    """Agreement inside systems, with the metric as it is."""
     systems, groups, ratings, fold = _joined(folds)
     found = pair_tau(np.concatenate(predicted), ratings, only=[systems, fold], groupings=[groups])
     ends = jackknife_interval(found.value, found.without[0], bounds=(-1.0, 1.0))
@@ -203,8 +201,8 @@ def _inside(folds: Sequence[HeldOut], predicted: Sequence[FloatArray]) -> NewSys
     )
 
 
-def _against(folds: Sequence[HeldOut], whole: bool) -> str:
-    """Why there can be no figure for new systems; empty if there can."""
+def _against(folds: Sequence[SystemsFold], whole: bool) -> str:
+    """The reason why there can be no figure for new systems; empty if there can."""
     systems, groups, _, _ = _joined(folds)
     number = np.unique(systems).size
     if number < MINIMUM_SYSTEMS:
@@ -220,7 +218,7 @@ def _against(folds: Sequence[HeldOut], whole: bool) -> str:
     return ""
 
 
-def _joined(folds: Sequence[HeldOut]) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
+def _joined(folds: Sequence[SystemsFold]) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
     """Systems, groups, ratings and the number of the fold, of all held-out rows."""
     systems, groups = (
         np.concatenate([getattr(fold, name) for fold in folds]).astype(np.int64) for name in ("systems", "groups")

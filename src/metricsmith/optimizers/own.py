@@ -26,7 +26,7 @@ from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.plan import as_metric
 from metricsmith.stats.correlation import kendall_tau_b
 
-__all__ = ["check_functions", "from_learning", "hidden_fields", "named_apart", "own_metrics"]
+__all__ = ["check_functions", "free_name", "from_learning", "hidden_fields", "named_apart", "own_metrics"]
 
 BoolArray = NDArray[np.bool_]
 ALLOWED = "judges and other metrics, functions of (example, pred), names such as 'rouge1_f', or banks"
@@ -86,8 +86,8 @@ def named_apart(
 ) -> tuple[list[Metric], list[str]]:
     """The own metrics as candidates, with notes.
 
-    Metrics whose name is `taken` are numbered, in copies; `taken` gets their names. Functions do not see the `hidden`
-    fields. Bank metrics get the corpus statistics of `rows`, and are left out where most of these cannot feed them.
+    A metric whose name is `taken` becomes a copy with a number; `taken` gets its name. Functions do not see the
+    `hidden` fields. Bank metrics get the corpus statistics of `rows`, and are left out if most rows cannot feed them.
 
     Raises
     ------
@@ -106,18 +106,24 @@ def named_apart(
                 notes.append(f"the column {metric.name!r} stands in for the bank metric of that name")
                 continue
             metric = metric.fit(rows)
-        name, number = metric.name, 2
-        while name in taken:
-            name, number = f"{metric.name}_{number}", number + 1
-        taken.add(name)
+        name = free_name(metric.name, taken)
         if name != metric.name:
             notes.append(f"your metric {metric.name!r} is called {name!r} here: something else has its name")
         named[place] = _called(metric, name, hidden)
     return [named[place] for place in sorted(named)], notes
 
 
+def free_name(name: str, taken: set[str]) -> str:
+    """The name, numbered from 2 where it is among those `taken`, which get it."""
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    taken.add(free)
+    return free
+
+
 def _can_be_renamed(metric: Metric) -> bool:
-    """False for what has its name from a bank, a panel or a table, and for an induced metric."""
+    """False for metrics named by a bank, a panel or a table, and for induced metrics."""
     settings = getattr(getattr(metric, "settings", None), "values", {})
     of_panel = hasattr(getattr(metric, "asker", None), "members")
     return isinstance(metric, CallableMetric) or ("name" in settings and not of_panel)
@@ -141,9 +147,9 @@ def _called(metric: Metric, name: str, hidden: Collection[str]) -> Metric:
 def hidden_fields(rows: Sequence[dspy.Example], task: Task) -> frozenset[str]:
     """The fields of rated rows that no function among the candidates sees.
 
-    The rating, what is said of raters, and every other label from which the rating follows: one with a tau-b above
-    .95 in either direction, several whose mean, sum or median it is (`combinations_of`), and one with as many values as
-    there are ratings, each of which stands for one of them.
+    Hidden are the rating, everything about raters, and every other label from which the rating follows: a label with
+    a tau-b above .95 in either direction, labels whose mean, sum or median is the rating (`combinations_of`), and a
+    label whose values stand for the ratings one by one.
     """
     ratings = np.array([float(row[task.target]) for row in rows])
     hidden = {task.target, *RATERS}
@@ -166,7 +172,7 @@ def hidden_fields(rows: Sequence[dspy.Example], task: Task) -> frozenset[str]:
 def check_functions(
     table: ScoreTable, ratings: NDArray[np.float64], target: str, *, allowed: Collection[str], prior: Collection[str]
 ) -> tuple[str, ...]:
-    """`check_copies` for what functions made of the n rated rows that come first in `table`, beside its columns.
+    """`check_copies` for the numbers of functions, and of columns, on the n rated rows that come first in `table`.
 
     Raises
     ------

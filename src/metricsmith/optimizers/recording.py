@@ -1,216 +1,242 @@
-"""From inductions to the record that the reports show."""
+"""The result of a run: the record that the reports show, and the signature line that makes it reproducible."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import dspy
 import numpy as np
 
-from metricsmith.optimizers.evaluation import METRIC, best_single, predictions
+from metricsmith.errors import DataError
+from metricsmith.metric import content_hash
+from metricsmith.model_calls.models import identity
+from metricsmith.optimizers.evaluation import Evaluation
 from metricsmith.optimizers.fitting import FULL
-from metricsmith.optimizers.induction import Induction
-from metricsmith.optimizers.rated import Rated
-from metricsmith.programs.induced import Explanation
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.passes import METRIC, Pass, best_single, predictions
+from metricsmith.optimizers.rated import Sides, in_given_order
+from metricsmith.programs.induced import Explanation, InducedMetric
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
-from metricsmith.records import Agreement, Difference, Judgement, Usage
-from metricsmith.report.record import Component, LearningPoint, PanelTokens, RowRecord, RunRecord
+from metricsmith.records import Judgement, Task, Usage
+from metricsmith.report.record import Component, RowRecord, RunRecord
 from metricsmith.report.rivals import not_beaten
-from metricsmith.report.systems import NewSystems
-from metricsmith.scoring import tally
+from metricsmith.report.write import write_reports
+from metricsmith.scoring import ScoreTable, tally
 from metricsmith.stats.agreement import agreement
+from metricsmith.stats.ceiling import RaterCeiling
 from metricsmith.stats.correlation import kendall_tau_b
 from metricsmith.stats.resampling import MINIMUM_GROUPS
+from metricsmith.version import __version__
 
-__all__ = ["Evaluation", "missing_judges", "record_run"]
+__all__ = ["Induced", "RunResult", "SignatureLine", "record_run"]
 
-NOTHING = Usage()
+SEPARATOR = " | "
+
+
+@dataclass(frozen=True, repr=False)
+class RunResult:
+    """An induced metric and the record of how it came about."""
+
+    metric: InducedMetric
+    record: RunRecord
+
+    def write(self, folder: str | PathLike[str], *, raw_csv: bool = False) -> None:
+        """Write ``metric.json``, ``report.html``, ``report.md``, ``report.json`` and ``scores.csv``.
+
+        With `raw_csv`, texts in the latter that a spreadsheet would run are not marked.
+
+        Raises
+        ------
+        DataError
+            If the folder cannot be written to.
+        """
+        target = Path(folder)
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            self.metric.save(target / "metric.json")
+            write_reports(self.record, target, raw_csv=raw_csv)
+        except OSError as problem:
+            raise DataError(f"cannot write to {target}: {problem.strerror}; name another folder") from problem
+
+    def __repr__(self) -> str:
+        return f"RunResult(metric={self.metric!r}, tau-b {self.record.headline.kendall_tau_b:.3f})"
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """What was found out on rows that the fit has not seen, with the judgements and the cost of the folds.
+class SignatureLine:
+    """The parts of a run's signature line that are known before anything is asked.
 
-    `held_out_predictions` are those of the training rows, each made while its row was held out
-    (cross-validation), and `held_out_folds` the numbers of these folds, from 1; empty otherwise. `own_taus` are the
-    tau-b of the components alone, within folds. `differences` are how far the metric's tau-b lies above that of each
-    baseline. `fallen` says of the folds which judges they had to do without, `notes` what else is worth knowing of
-    them.
+    Parameters
+    ----------
+    version : str
+        Of the package.
+    origin : str
+        The data and their split; may be empty.
+    rows : str
+        The number of training rows.
+    sources : str
+        Bank, `k`, and whether judges sit on a panel.
+    model, seed : str
+    options : str
+        A hash of all options that decide on numbers and have no words of their own in the line: the task, the judges
+        to make, the caller's own metrics, the model's settings.
     """
 
-    kind: str
-    test: Agreement
-    baselines: Mapping[str, Agreement]
-    test_rows: Rated
-    held_out_predictions: Sequence[float] = ()
-    held_out_folds: Sequence[int] = ()
-    shares: Mapping[str, float] = field(default_factory=dict)
-    learning: tuple[LearningPoint, ...] = ()
-    judgements: tuple[Judgement, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-    fallen: tuple[str, ...] = ()
-    own_taus: Mapping[str, float] = field(default_factory=dict)
-    differences: Mapping[str, Difference] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    new_systems: NewSystems | None = None
+    version: str
+    origin: str
+    rows: str
+    sources: str
+    model: str
+    seed: str
+    options: str
+
+    @classmethod
+    def of(cls, sides: Sides, task: Task, options: Options) -> SignatureLine:
+        """The known parts of a run's line."""
+        model, bank = options.model, options.bank_of_metrics
+        sources = {
+            **{
+                name: getattr(options, name) for name in ("bank", "k", "generated_only_below", "panel", "allow_missing")
+            },
+            **{name: sorted(getattr(options, name)) for name in ("columns", "prior_columns", "allow_columns")},
+            "generators": options.judge_counts,
+            "metrics": None if bank is None else [metric.name for metric in bank.metrics()],
+            "own": [one.name if one.card.kind == "callable" else one.fingerprint() for one in options.own],
+        }
+        decided = {
+            "task": asdict(task),
+            "sources": sources,
+            "fit": asdict(options.fit),
+            "recommender": "" if options.recommender is None else type(options.recommender).__name__,
+            "failures": [options.max_failure_rate, options.per_judge],
+            "model": None if model is None else identity(model),
+        }
+        return cls(
+            version=f"metricsmith {__version__}",
+            origin=sides.origin,
+            rows=f"{len(sides.train)} training rows",
+            sources=f"bank {options.bank}, k {options.k}{', panel' if options.panel else ''}",
+            model=f"model {model.model}" if getattr(model, "model", None) else "no model",
+            seed=f"seed {options.seed}",
+            options=f"options sha256:{content_hash(decided)[:12]}",
+        )
+
+    def whole(self, trained: Pass) -> str:
+        """The whole line, with the size of the small model and the metric's fingerprint."""
+        metric = f"metric {trained.fingerprint()}"
+        parts = (
+            self.version, self.origin, self.rows, trained.fit.label, self.sources, self.model, self.seed, metric,
+            self.options,
+        )  # fmt: skip
+        return SEPARATOR.join(filter(None, parts))
+
+    def same_run(self, line: str) -> bool:
+        """True if a line is of a run with these parts: the same data, rows, options, model and seed."""
+        known = SEPARATOR.join(asdict(self).values())  # the origin is of several parts itself
+        return set(known.split(SEPARATOR)) - {""} <= set(line.split(SEPARATOR))
 
 
 def record_run(
-    induction: Induction,
+    trained: Pass,
+    metric: InducedMetric,
     evaluation: Evaluation,
-    unrated: Sequence[dspy.Example],
-    unrated_explanations: Sequence[Explanation],
+    unrated: ScoreTable,
+    sides: Sides,
     *,
-    signature: str,
     estimated: Usage,
     seconds: float,
-    seed: int,
-    notes: Sequence[str] = (),
-    first: Sequence[str] = (),
-    unrated_usage: Usage = NOTHING,
-    unrated_fallen: Iterable[str] = (),
+    raters: RaterCeiling | None = None,
 ) -> RunRecord:
-    """Put the record together; `first` are its first warnings."""
-    train = induction.train
-    explanations = induction.metric.combine(induction.components)
-    further = [
-        *evaluation.judgements,
-        *(part.judgement for explanation in unrated_explanations for part in explanation.parts),
-    ]
-    more = tally(further)
-    failed = [*induction.scored.failed(), *(judgement for judgement in further if not judgement.ok)]
-    train_block = agreement(
-        predictions(induction, induction.train_values, train.rows)[METRIC],
-        train.ratings,
-        train.groups,
-        seed=seed,
-    )
+    """The record of a run.
+
+    Parameters
+    ----------
+    trained : Pass
+        Over all training rows, with the test rows scored along.
+    metric : InducedMetric
+        Made of `trained`.
+    evaluation : Evaluation
+    unrated : ScoreTable
+        The components' judgements of the unrated rows.
+    sides : Sides
+        Give notes, first warnings and the order in which rows were given.
+    estimated : Usage
+        Before the run.
+    seconds : float
+        Taken by the run.
+    raters : RaterCeiling, optional
+    """
+    train, fitted, more = trained.train, trained.fitted, metric.combine(unrated)
+    explanations, cut = metric.combine(trained.components), len(train)
+    further = [*evaluation.judgements, *(part.judgement for explanation in more for part in explanation.parts)]
+    added = tally(further)
+    failed = [*trained.scored.failed(), *(judgement for judgement in further if not judgement.ok)]
     data = [
-        *_rows("train", train.rows, explanations[: len(train)], induction, evaluation),
-        *_rows("test", evaluation.test_rows.rows, explanations[len(train) :], induction),
-        *_rows("unrated", unrated, unrated_explanations, induction),
+        *_rows("train", train.rows, explanations[:cut], trained.task, evaluation),
+        *_rows("test", evaluation.test_rows.rows, explanations[cut:], trained.task),
+        *_rows("unrated", unrated.rows, more, trained.task),
     ]
     raws = [row.prediction for row in data if row.prediction is not None]
-    scale = induction.metric.task.scale
-    usage = induction.candidates.usage + induction.scored.usage + evaluation.usage + unrated_usage
+    outside = sum(not trained.task.scale.contains(raw) for raw in raws)
+    predicted, panel = predictions(trained, trained.train_values, train.rows)[METRIC], trained.candidates.panel
     return RunRecord(
-        task=induction.metric.task,
-        signature=signature,
+        task=trained.task,
+        signature=metric.settings.signature,
         evaluation=evaluation.kind,
         rows={
-            "rated": len(train) + len(evaluation.test_rows),
-            "train": len(train),
-            "test": evaluation.test.n,
-            "unrated": len(unrated),
+            "rated": cut + len(evaluation.test_rows), "train": cut, "test": evaluation.test.n,
+            "unrated": len(unrated.rows),
         },
-        components=_components(induction, evaluation),
-        train=train_block,
+        components=_components(trained, evaluation),
+        train=agreement(predicted, train.ratings, train.groups, seed=trained.options.seed),
         test=evaluation.test,
         baselines=evaluation.baselines,
-        judgements={status: count + more[status] for status, count in induction.scored.counts().items()},
-        usage=_usage(usage, estimated, seconds),
-        warnings=(
-            *first,
-            *induction.warnings,
-            *_majority(induction),
-            *_warnings(induction, evaluation, failed),
-            *missing_judges(induction),
-            *evaluation.fallen,
-            *(f"Unrated rows: {reason}" for reason in unrated_fallen),
-        ),
-        notes=(
-            *notes,
-            *evaluation.notes,
-            *induction.candidates.notes,
-            *_panel_note(induction),
-            *induction.fitted.notes,
-            *_single_note(induction),
-        ),
-        data=tuple(data),
-        combiner=induction.fitted.sentence,
-        fidelity=induction.fitted.fidelity,
-        unabridged=FULL if FULL in evaluation.baselines and induction.fitted.abridges else "",
-        clipped_share=sum(not scale.contains(raw) for raw in raws) / len(raws) if raws else 0.0,
+        judgements={status: count + added[status] for status, count in trained.scored.counts().items()},
+        usage={
+            **_counted(trained.candidates.usage + trained.scored.usage + evaluation.usage + unrated.usage),
+            "seconds": round(seconds, 3),
+            "estimated": _counted(estimated),
+        },
+        warnings=tuple(_all_warnings(trained, evaluation, failed, sides.warnings, unrated.dropped.values())),
+        notes=tuple(_all_notes(trained, evaluation, sides.notes)),
+        data=in_given_order(data, sides.places),
+        combiner=fitted.sentence,
+        fidelity=fitted.fidelity,
+        unabridged=FULL if FULL in evaluation.baselines and fitted.abridges else "",
+        clipped_share=outside / len(raws) if raws else 0.0,
         learning=evaluation.learning,
         failures=tuple(_failures(failed)),
-        panel=_panel(induction),
+        split=sides.split,
+        panel=None if panel is None else tokens_per_row(panel, trained.table.rows),
+        raters=raters,
         differences=evaluation.differences,
         new_systems=evaluation.new_systems,
-    )
+    )  # fmt: skip
 
 
-def missing_judges(induction: Induction) -> list[str]:
-    """The judges that were asked for and take no part: one line on those never made, one for each that was dropped."""
-    not_made = induction.candidates.not_made
-    return [*([not_made] if not_made else []), *induction.scored.dropped.values()]
+def _counted(usage: Usage) -> dict[str, Any]:
+    names = ("requests", "prompt_tokens", "completion_tokens", "cost")
+    return {name: getattr(usage, name) for name in names}
 
 
-def _majority(induction: Induction) -> list[str]:
-    """A warning where more than half of the judges that were asked for fell away."""
-    candidates, dropped = induction.candidates, len(induction.scored.dropped)
-    lacking = sum(lack.count for lack in candidates.lacks)
-    asked = candidates.made + lacking
-    if 2 * (lacking + dropped) <= asked:
-        return []
-    return [
-        f"{lacking + dropped} of {asked} judges fell away ({lacking} could not be made, {dropped} failed too often): "
-        "the metric rests on what is left."
-    ]
-
-
-def _panel(induction: Induction) -> PanelTokens | None:
-    """Prompt tokens of the panel and of its judges one by one, over the rows that they read."""
-    panel = induction.candidates.panel
-    return None if panel is None else tokens_per_row(panel, induction.table.rows)
-
-
-def _panel_note(induction: Induction) -> list[str]:
-    """On how many rows the panel was of no use; the first member asked for bears what a joint request costs."""
-    table = induction.table
-    others = [place for place, metric in enumerate(table.metrics) if isinstance(metric, PanelMember)][1:]
-    alone = sum(
-        all(table.judgement(row, place).usage.requests for place in others) for row in range(len(table.rows)) if others
-    )
-    return [f"the panel could not be read on {alone} rows: its criteria were asked one by one"] if alone else []
-
-
-def _single_note(induction: Induction) -> list[str]:
-    single = best_single(induction)
-    return [] if single is None else [f"best single candidate on the training rows: {induction.table.names[single[0]]}"]
-
-
-def _usage(usage: Usage, estimated: Usage, seconds: float) -> dict[str, Any]:
-    return {
-        "requests": usage.requests,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "cost": usage.cost,
-        "seconds": round(seconds, 3),
-        "estimated": {
-            "requests": estimated.requests,
-            "prompt_tokens": estimated.prompt_tokens,
-            "completion_tokens": estimated.completion_tokens,
-            "cost": estimated.cost,
-        },
-    }
-
-
-def _components(induction: Induction, evaluation: Evaluation) -> tuple[Component, ...]:
+def _components(trained: Pass, evaluation: Evaluation) -> tuple[Component, ...]:
     """Components by falling absolute weight, each with its own correlation on either side."""
-    values, cut = induction.components.run(), len(induction.train)
-    ratings, test_ratings = induction.train.ratings, evaluation.test_rows.ratings
+    table, small, cut = trained.components, trained.fitted.small, len(trained.train)
+    values, ratings, test_ratings = table.run(), trained.train.ratings, evaluation.test_rows.ratings
     components = [
         Component(
             name=metric.name,
             kind=metric.card.kind,
             weight=float(weight),
             direction="+" if weight >= 0 else "-",
-            tau_train=kendall_tau_b(induction.train_values[:, induction.fitted.positions[j]], ratings),
+            tau_train=kendall_tau_b(trained.train_values[:, trained.fitted.positions[j]], ratings),
             tau_test=kendall_tau_b(values[cut:, j], test_ratings)
             if len(test_ratings)
             else evaluation.own_taus.get(metric.name, math.nan),
@@ -218,9 +244,7 @@ def _components(induction: Induction, evaluation: Evaluation) -> tuple[Component
             card=metric.card,
             selected_share=evaluation.shares.get(metric.name, math.nan),
         )
-        for j, (metric, weight) in enumerate(
-            zip(induction.components.metrics, induction.fitted.small.weights, strict=True)
-        )
+        for j, (metric, weight) in enumerate(zip(table.metrics, small.weights, strict=True))
     ]
     return tuple(sorted(components, key=lambda component: -abs(component.weight)))
 
@@ -229,38 +253,33 @@ def _rows(
     split: str,
     rows: Sequence[dspy.Example],
     explanations: Sequence[Explanation],
-    induction: Induction,
+    task: Task,
     evaluation: Evaluation | None = None,
 ) -> list[RowRecord]:
-    target = induction.metric.task.target
+    """The rows of one split; with an `evaluation` by folds each has the prediction made while it was held out."""
     held_out, folds = (evaluation.held_out_predictions, evaluation.held_out_folds) if evaluation else ((), ())
     records = []
     for number, (row, explanation) in enumerate(zip(rows, explanations, strict=True)):
-        row_id = str(row.get("id", f"{split} {number}"))
+        held = held_out[number] if held_out else None
+        parts = {part.name: part for part in explanation.parts}
         records.append(
             RowRecord(
-                id=row_id,
+                id=str(row.get("id", f"{split} {number}")),
                 group=str(row.get("group", "")),
                 split=split,
-                rating=None if split == "unrated" else float(row[target]),
-                prediction=_number(held_out[number]) if held_out else explanation.prediction.raw,
+                rating=None if split == "unrated" else float(row[task.target]),
+                prediction=explanation.prediction.raw if held is None else None if math.isnan(held) else held,
                 output=str(row.get("output") or ""),
                 input=str(row.get("input") or ""),
-                values={part.name: part.judgement.raw for part in explanation.parts},
-                contributions={} if held_out else _contributions(explanation),
-                feedback={part.name: part.judgement.feedback for part in explanation.parts if part.judgement.feedback},
+                values={name: part.judgement.raw for name, part in parts.items()},
+                contributions={}
+                if held_out
+                else {name: part.contribution for name, part in parts.items() if part.judgement.ok},
+                feedback={name: part.judgement.feedback for name, part in parts.items() if part.judgement.feedback},
                 fold=folds[number] if folds else 0,
             )
         )
     return records
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def _contributions(explanation: Explanation) -> dict[str, float]:
-    return {part.name: part.contribution for part in explanation.parts if part.judgement.ok}
 
 
 def _failures(failed: Iterable[Judgement]) -> list[str]:
@@ -274,51 +293,91 @@ def _failures(failed: Iterable[Judgement]) -> list[str]:
     return [f"{metric}: {count} {status}, first: {first[metric, status]}" for (metric, status), count in counts.items()]
 
 
-def _fewer_folds(evaluation: Evaluation) -> str:
-    return ", or take three folds (--cv 3)" if len(set(evaluation.held_out_folds) - {0}) > 3 else ""
+def _all_notes(trained: Pass, evaluation: Evaluation, given: Iterable[str]) -> list[str]:
+    notes, table, single = [*given, *evaluation.notes, *trained.candidates.notes], trained.table, best_single(trained)
+    # the first member of a panel bears what a joint request costs: the others cost something where it was of no use
+    others = [place for place, metric in enumerate(table.metrics) if isinstance(metric, PanelMember)][1:]
+    alone = sum(
+        all(table.judgement(row, place).usage.requests for place in others) for row in range(len(table.rows)) if others
+    )
+    if alone:
+        notes.append(f"the panel could not be read on {alone} rows: its criteria were asked one by one")
+    notes += trained.fitted.notes
+    if single is not None:
+        notes.append(f"best single candidate on the training rows: {table.names[single[0]]}")
+    return notes
 
 
-def _warnings(induction: Induction, evaluation: Evaluation, failures: Sequence[Judgement]) -> list[str]:
-    warnings = []
+def _all_warnings(
+    trained: Pass, evaluation: Evaluation, failed: Sequence[Judgement], first: Iterable[str], unrated: Iterable[str]
+) -> list[str]:
+    """The warnings of a record: those on the data come `first`, those on `unrated` rows last."""
+    candidates, dropped = trained.candidates, trained.scored.dropped
+    warnings = [*first, *trained.warnings]
+    lacking = sum(lack.count for lack in candidates.lacks)
+    asked, away = candidates.made + lacking, lacking + len(dropped)
+    if 2 * away > asked:
+        warnings.append(
+            f"{away} of {asked} judges fell away ({lacking} could not be made, {len(dropped)} failed too often): "
+            "the metric rests on what is left."
+        )
+    warnings += _doubts(evaluation)
+    number = sum(one.status != "skipped" and one.metric not in dropped for one in failed)
+    if number:
+        warnings.append(f"{number} of the judgements failed; they count as missing, not as low.")
+    if evaluation.kind != "train_only":
+        warnings += not_beaten({name: apart for name, apart in evaluation.differences.items() if name != FULL})
+    if trained.fitted.imputed:
+        missing = [f"{name} {count}" for name, count in trained.fitted.imputed.items()]
+        warnings.append(f"Missing or infinite training scores, which count as average: {', '.join(missing)}.")
+    if candidates.not_made:
+        warnings.append(candidates.not_made)
+    return [*warnings, *dropped.values(), *evaluation.fallen, *(f"Unrated rows: {reason}" for reason in unrated)]
+
+
+def _doubts(evaluation: Evaluation) -> list[str]:
+    """Warnings that the held-out rows do not show enough."""
+    test, doubt = evaluation.test, _first_doubt(evaluation)
+    doubts = [doubt] if doubt else []
+    unpredicted = len(evaluation.test_rows) - test.n
+    if unpredicted > 0:
+        doubts.append(f"{unpredicted} held-out rows have no prediction and are left out of the metric's figures.")
+    if MINIMUM_GROUPS <= test.groups < 10 and math.isfinite(test.ci_low):
+        doubts.append(f"Only {test.groups} held-out groups: the interval is rough.")
+    return doubts
+
+
+def _first_doubt(evaluation: Evaluation) -> str:
+    """The gravest reason to doubt the agreement on held-out rows; empty if there is none."""
     test = evaluation.test
     if evaluation.kind == "train_only":
-        warnings.append(
+        return (
             "No held-out rows: every figure here comes from the rows that the metric was fitted to, "
             "and says nothing about new ones."
         )
-    elif evaluation.kind == "cv" and math.isnan(test.ci_low) and math.isfinite(test.kendall_tau_b):
-        warnings.append(
+    fewer = ", or take three folds (--cv 3)" if len(set(evaluation.held_out_folds) - {0}) > 3 else ""
+    if evaluation.kind == "cv" and math.isnan(test.ci_low) and math.isfinite(test.kendall_tau_b):
+        return (
             f"{test.n} rows of {test.groups} groups are too few for an interval or a p-value of this cross-validation: "
-            f"rate more groups, or name a finer group column{_fewer_folds(evaluation)}."
+            f"rate more groups, or name a finer group column{fewer}."
         )
-    elif evaluation.kind != "cv" and test.groups < MINIMUM_GROUPS:
-        warnings.append(
+    if evaluation.kind != "cv" and test.groups < MINIMUM_GROUPS:
+        return (
             f"{test.groups} held-out {'group is' if test.groups == 1 else 'groups are'} too few for an interval or a "
             "p-value that means anything: cross-validate (--split cv), or name a finer group column."
         )
-    elif math.isnan(test.kendall_tau_b):
-        warnings.append("On held-out rows the agreement is undefined: predictions or ratings do not vary there.")
-    elif not test.p_value <= 0.05:
-        warnings.append(
+    if math.isnan(test.kendall_tau_b):
+        return "On held-out rows the agreement is undefined: predictions or ratings do not vary there."
+    if not test.p_value <= 0.05:
+        return (
             f"On held-out rows the agreement with the raters cannot be told from chance (p = {test.p_value:.2f}): "
             "do not use this metric to choose or to optimise."
         )
-    elif not (test.ci_low > 0 or test.ci_high < 0):
-        warnings.append("The 95% interval of the held-out tau-b includes 0: more rated groups are needed.")
-    elif test.kendall_tau_b < 0:
-        warnings.append("On held-out rows the metric ranks against the raters: something is upside down.")
-    unpredicted = len(evaluation.test_rows) - test.n
-    if unpredicted > 0:
-        warnings.append(f"{unpredicted} held-out rows have no prediction and are left out of the metric's figures.")
-    if MINIMUM_GROUPS <= test.groups < 10 and math.isfinite(test.ci_low):
-        warnings.append(f"Only {test.groups} held-out groups: the interval is rough.")
-    dropped = induction.scored.dropped
-    failed = sum(one.status != "skipped" and one.metric not in dropped for one in failures)
-    if failed:
-        warnings.append(f"{failed} of the judgements failed; they count as missing, not as low.")
-    if evaluation.kind != "train_only":
-        warnings += not_beaten({name: apart for name, apart in evaluation.differences.items() if name != FULL})
-    if induction.fitted.imputed:
-        missing = [f"{name} {count}" for name, count in induction.fitted.imputed.items()]
-        warnings.append(f"Missing or infinite training scores, which count as average: {', '.join(missing)}.")
-    return warnings
+    if not (test.ci_low > 0 or test.ci_high < 0):
+        return "The 95% interval of the held-out tau-b includes 0: more rated groups are needed."
+    if test.kendall_tau_b < 0:
+        return "On held-out rows the metric ranks against the raters: something is upside down."
+    return ""
+
+
+Induced = RunResult  # its name at the package's root

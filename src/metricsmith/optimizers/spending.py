@@ -1,4 +1,4 @@
-"""One budget and one rate for a whole run, whoever sends its requests, and how a run ends that is cut short by them."""
+"""One budget and one rate limiter for all requests of a run, and the error with which a run out of budget ends."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def spending(
 ) -> Iterator[None]:
     """Let all requests of a block count towards one budget, and keep them under the same ceilings.
 
-    Inside another such block a budget that is the same, or none, is that one's. Where the budget runs out the block
-    ends with an error: a metric fitted to half of the judgements would look like a whole one.
+    Inside another such block the same budget, or none, means that of the outer block. Where the budget runs out the
+    block ends with an error: a metric fitted to half of the judgements would look like a whole one.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ def spending(
 
 
 def budget_lines(budget: Budget | None, usage: Usage, *, short: bool = False) -> list[str]:
-    """The estimate beside each limit, in words; with `short` only where the budget does not reach."""
+    """One line for each limit with the estimate beside it; with `short` only where the budget does not reach."""
     return [] if budget is None else [words for over, words in budget.beside(usage) if over or not short]
 
 
 def check_budget(budget: object) -> None:
-    """Refuse what is no `Budget`, with an `OptionError`."""
+    """Refuse anything but a `Budget` or None, with an `OptionError`."""
     if budget is not None and not isinstance(budget, Budget):
         raise OptionError(f"budget={budget!r} must be a Budget, say Budget(requests=1000), or None for no limit")
 
@@ -104,7 +104,7 @@ def check_budget(budget: object) -> None:
 def _ended(
     flow: Flow, expected: Usage, store: str | PathLike[str] | Store | None, reached: str = ""
 ) -> ModelFailure | None:
-    """The error with which a run ends that was refused a request, once for each refusal; None if it was not."""
+    """The error of a run that was refused a request, once for each refusal; None if it was not."""
     if not flow.refused:
         return None
     spent, why, status = flow.spent, flow.refused, Status.SKIPPED if flow.stopped else Status.BUDGET

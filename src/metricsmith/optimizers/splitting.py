@@ -1,20 +1,37 @@
-"""Hold-out or cross-validation: what the default takes for the rows at hand, and what either would ask of a model."""
+"""The choice of splits: a hold-out or cross-validation, and rows that metrics have learned from already.
+
+Groups with rows that a metric of the caller's has learned from stay on the learning side, in every fold, and the metric
+has no value there: no metric is weighed by such rows, nor tested on them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.datasets.splits import Split, content_order, effective_groups, folds, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
-from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.runs import Sides, estimate_run
+from metricsmith.metric import Metric
+from metricsmith.optimizers.estimate import estimate_run
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.own import from_learning
+from metricsmith.optimizers.rated import Rated, Sides, shared_source, twin_note
 from metricsmith.optimizers.spending import budget_lines
+from metricsmith.programs.learned import has_learned, learned_from
 from metricsmith.records import Task, Usage
 
-__all__ = ["ENOUGH", "FRACTION", "SPLITS", "Division", "fold_count", "settled"]
+__all__ = [
+    "ENOUGH", "FEWEST_GROUPS", "FEWEST_ROWS", "FRACTION", "SPLITS", "Division", "fold_count", "set_apart",
+    "split_table",
+]  # fmt: skip
 
+BoolArray = NDArray[np.bool_]
+FEWEST_ROWS, FEWEST_GROUPS = 20, 5  # that a metric has not learned from, for it to be weighed by
 SPLITS = ("auto", "holdout", "cv")
 FRACTION = 0.3  # of the rated rows, where a hold-out is made
 ENOUGH = 15
@@ -26,7 +43,7 @@ MOST_TIMES = 5  # requests of a cross-validation that nobody asked for, over tho
 
 @dataclass(frozen=True)
 class Division:
-    """The way in which a caller wants rows set aside: the options of `induce`, by their names.
+    """The caller's wish for a split: the options of `induce`, by their names.
 
     Raises
     ------
@@ -55,12 +72,98 @@ class Division:
 
 
 def fold_count(groups: int, asks: bool) -> int:
-    """The number of folds that is taken where none is asked for.
+    """The default number of folds.
 
     Three cover as well as more (docs/coverage.md) and cost least, so that three are taken where a model is asked.
     Elsewhere five leave fits more rows, if each then has four groups.
     """
     return min(MANY if not asks and groups >= MANY * GROUPS_A_FOLD else FEW, groups)
+
+
+def split_table(table: Table, options: Options, task: Task, division: Division) -> tuple[Sides, Options]:
+    """The sides, and the options with those of the caller's own metrics that can be weighed on them.
+
+    Rows from which these have learned are set apart before the others are divided, and then join the learning side.
+    """
+    if not options.own:
+        return _chosen(table, options, task, division), options
+    order = content_order(table.rows, task.target)
+    places = order[~np.isnan(table.ratings[order])]
+    rated = Rated.of(table.subset(places).rows, task.target)
+
+    def divide(learned: NDArray[np.bool_]) -> Sides:
+        if not learned.any():
+            return _chosen(table, options, task, division)
+        rest = np.setdiff1d(np.arange(len(table)), places[learned])
+        more = rated.take(np.flatnonzero(learned))
+        sides = _chosen(table.subset(rest), options, task, division, more)
+        own = ("train", "unrated", *(["test"] if division.test is None else []))
+        given = {**sides.places, **{side: rest[sides.places[side]] for side in own}}
+        given["train"] = np.concatenate([given["train"], places[learned]])
+        return replace(sides.with_learning(more), places=given)
+
+    sides, own = set_apart(options.own, rated, divide)
+    return sides, options.with_own(own)
+
+
+def _chosen(table: Table, options: Options, task: Task, division: Division, more: Rated | None = None) -> Sides:
+    """The sides that are asked for, or else those that `split` stands for; `more` rows join the learning side."""
+    if not division.open:
+        return _sides(table, options, task, division)
+    part = table.subset(table.rated())
+    groups = len(set(effective_groups(part.groups, part.texts).tolist()))
+    asks = options.model is not None and options.chosen_sources(Rated.of(part.rows, task.target)).generated
+    crossed = partial(_sides, table, options, task, Division(cv=fold_count(groups, asks)))
+    if division.split == "cv":
+        return crossed()
+    held = _sides(table, options, task, Division(fraction=FRACTION))
+    return held if division.split == "holdout" else settled(held, crossed, task, options, more)
+
+
+def _sides(table: Table, options: Options, task: Task, division: Division) -> Sides:
+    test, cv = division.test, division.cv
+    order = content_order(table.rows, task.target)
+    places, apart = order[~np.isnan(table.ratings[order])], order[np.isnan(table.ratings[order])]
+    part = table.subset(places)
+    rated, none = Rated.of(part.rows, task.target), Rated.of([], task.target)
+    given = {"train": places, "test": places[:0], "unrated": apart}
+    kind, how, train, held = "train_only", "no test rows", rated, none
+    parts: tuple[Split, ...] = ()
+    if cv is not None:
+        kind, how = "cv", f"{cv}-fold cross-validation by group"
+        parts = folds(part.groups, cv, options.seed, part.texts, ratings=part.ratings)
+    elif test is not None:
+        kind, how = "file", f"test {test.source}"
+        order = content_order(test.rows, task.target)
+        given["test"] = order[~np.isnan(test.ratings[order])]
+        held = Rated.of(test.subset(given["test"]).rows, task.target)
+        shared = shared_source(_named_groups(table, rated), _named_groups(test, held))
+        if shared:
+            raise OptionError(
+                f"{shared} of the test file {test.name} stands in the training rows too: what was fitted on cannot "
+                "test; leave such rows out (--where), or hold out a share instead (--test 0.3)"
+            )
+    elif division.fraction:
+        kind, how = "holdout", f"{division.fraction:g} held out by group"
+        two = holdout(part.groups, part.texts, fraction=division.fraction, seed=options.seed, ratings=part.ratings)
+        train, held = rated.take(two.train), rated.take(two.test)
+        given |= {"train": places[two.train], "test": places[two.test]}
+    origin = (
+        f"data {table.source}, {len(table)} rows, columns {table.columns}, "
+        f"scale {task.scale}{f', {table.people}' if table.people is not None else ''} | {how}"
+    )
+    first = options.check_columns(part.rows, task.target)
+    pairs = [(rated.take(one.train).rows, rated.take(one.test).rows) for one in parts] or [(train.rows, held.rows)]
+    notes = tuple(filter(None, (*table.notes, twin_note(pairs))))
+    return Sides(kind, train, held, table.subset(apart).rows, parts, origin, notes, given, first)
+
+
+def _named_groups(table: Table, rated: Rated) -> Rated:
+    """The rows without groups that are row numbers or guesses: these mean nothing in another file."""
+    if table.columns.group is not None:
+        return rated
+    names = ("group", "own_group")
+    return replace(rated, rows=[row.without(*(name for name in names if name in row)) for row in rated.rows])
 
 
 def settled(
@@ -73,7 +176,7 @@ def settled(
     held : Sides
         A hold-out.
     crossed : callable
-        Makes the cross-validation; called only where the hold-out leaves fewer than `ENOUGH` groups.
+        Makes the cross-validation; called only if the hold-out leaves fewer than `ENOUGH` groups.
     task, options
         Of the run; its budget counts as far as requests, tokens and dollars are known beforehand.
     more : Rated, optional
@@ -110,3 +213,90 @@ def settled(
     if why:
         return replace(held, split=f"Hold-out, though {left}: {why}.{costs}")
     return replace(other, split=f"{name[0].upper()}{name[1:]}: {left}, fewer than {ENOUGH}.{costs}")
+
+
+def set_apart(
+    own: Sequence[Metric], rated: Rated, divide: Callable[[BoolArray], Sides]
+) -> tuple[Sides, tuple[Metric, ...]]:
+    """Sides on which no own metric is tested on groups that it has learned from, and the metrics that can be weighed.
+
+    Parameters
+    ----------
+    own : sequence of Metric
+    rated : Rated
+        The n rated rows that `divide` puts on sides.
+    divide : callable
+        From which of these rows have to learn, shape (n,), to sides.
+
+    Returns
+    -------
+    Sides
+        Test rows of a file of their own that a metric has learned from are left out, and the notes say so. Warnings
+        say which metrics do not tell what they learned from, and which are left out since too few of the rows to learn
+        from, or of those to test on, are new to them.
+    tuple of Metric
+    """
+    kept, notes = list(own), list[str]()
+    warnings = [warning for metric in own if (warning := _unstated(metric))]
+    while True:
+        learned = _any_learned(kept, rated)
+        if learned.any() and (why := _too_few(rated, learned)):
+            out = [(max(kept, key=lambda metric: int(from_learning(metric, rated).sum())), why)]
+        else:
+            sides = divide(learned)
+            out = [(metric, why) for metric in kept if (why := _too_few_on(metric, sides))]
+        if not out:
+            break
+        kept = [metric for metric in kept if all(metric is not one for one, _ in out)]
+        warnings += [f"Your metric {metric.name!r} is left out: {why}." for metric, why in out]
+    if learned.any():
+        notes.append(
+            f"{int(learned.sum())} rated rows are learned from and never tested on: your metrics have learned from "
+            "these groups"
+        )
+    if sides.kind == "file":
+        known = _any_learned(kept, sides.test)
+        if known.any():
+            new = np.flatnonzero(~known)
+            given = {**sides.places, "test": sides.places["test"][new]} if "test" in sides.places else {}
+            sides = replace(sides, test=sides.test.take(new), places=given)
+            notes.append(f"{int(known.sum())} test rows are left out: your metrics have learned from their groups")
+    return replace(sides, notes=(*sides.notes, *notes), warnings=(*sides.warnings, *warnings)), tuple(kept)
+
+
+def _any_learned(metrics: Sequence[Metric], rated: Rated) -> BoolArray:
+    learned = np.zeros(len(rated), dtype=bool)
+    for metric in metrics:
+        learned |= from_learning(metric, rated)
+    return learned
+
+
+def _unstated(metric: Metric) -> str:
+    """A warning about a judge that shows signs of learning and does not say from which rows; else empty."""
+    if learned_from(metric) or not has_learned(metric):
+        return ""
+    return (
+        f"Your metric {metric.name!r} has learned from rated rows and does not say which: if they are among these, its "
+        "weight and every figure are too good. Tune it again with this version, or on other rows."
+    )
+
+
+def _too_few_on(metric: Metric, sides: Sides) -> str:
+    """The reason why too few rows of a side are new to a metric for it to be weighed or tested; else empty."""
+    learning = [sides.train.take(fold.train) for fold in sides.folds] or [sides.train]
+    for side in [*learning, *([sides.test] if sides.kind == "file" else [])]:
+        learned = from_learning(metric, side)
+        if learned.any() and (why := _too_few(side, learned)):
+            return why
+    return ""
+
+
+def _too_few(rated: Rated, learned: BoolArray) -> str:
+    groups = {group for group, known in zip(rated.groups, learned, strict=True) if not known}
+    rows = int((~learned).sum())
+    if rows >= FEWEST_ROWS and len(groups) >= FEWEST_GROUPS:
+        return ""
+    return (
+        f"it has learned from {int(learned.sum())} of {len(rated)} rows or their groups, and the other {rows} in "
+        f"{len(groups)} groups are fewer than {FEWEST_ROWS} in {FEWEST_GROUPS}; rate more rows, or tune on fewer"
+    )

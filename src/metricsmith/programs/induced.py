@@ -24,7 +24,7 @@ from metricsmith.report.record import RunRecord
 from metricsmith.scoring import ScoreTable, score
 from metricsmith.stats.regression import LinearCombination
 
-__all__ = ["Explanation", "InducedMetric", "Part"]
+__all__ = ["Explanation", "InducedMetric", "Part", "best_contributions", "induced_fingerprint", "predict_ratings"]
 
 logger = logging.getLogger(__name__)
 notes = logging.getLogger("metricsmith.notes")  # shown on the terminal, each once
@@ -54,13 +54,12 @@ class InducedMetric(MetricProgram):
     reading : mapping, optional
         Options for `read_table`.
     adapter : str
-        Under which of DSPy's adapters it was fitted, for whoever uses it under another: ``chat``, ``json``, ``xml``,
+        The DSPy adapter under which it was fitted, so that use under another can be told: ``chat``, ``json``, ``xml``,
         ``baml`` or ``other``. The one in force counts.
-
-    Attributes
-    ----------
-    record : RunRecord or None
-        What the report shows; not saved with the metric.
+    made_with : mapping, optional
+        Provenance (`Saved`): the model that made it, and the rows that it learned from. Changes no score.
+    record : RunRecord, optional
+        Everything that the report shows; not saved with the metric.
     """
 
     name = "induced"
@@ -75,10 +74,13 @@ class InducedMetric(MetricProgram):
         signature: str = "",
         reading: Mapping[str, Any] | None = None,
         adapter: str = "chat",
+        made_with: Mapping[str, Any] | None = None,
+        record: RunRecord | None = None,
     ) -> None:
         super().__init__()
         self.components = list(components)
-        self.record: RunRecord | None = None
+        self.record = record
+        self.made_with = dict(made_with or {})
         self.settings = Settings(
             task=asdict(task),
             combination=combination.to_dict(),
@@ -89,6 +91,20 @@ class InducedMetric(MetricProgram):
         )
         self._told = False
 
+    def with_record(self, record: RunRecord) -> InducedMetric:
+        """The same metric with the record of the run that made it; this one stays as it is."""
+        return InducedMetric(
+            components=self.components,
+            combination=self.combination,
+            task=self.task,
+            best=self.settings.best,
+            signature=self.settings.signature,
+            reading=self.reading,
+            adapter=self.settings.values.get("adapter", "chat"),
+            made_with=self.made_with,
+            record=record,
+        )
+
     @property
     def reading(self) -> dict[str, Any]:
         """Options for `read_table` that read new rows as the training rows were read."""
@@ -96,7 +112,7 @@ class InducedMetric(MetricProgram):
 
     @property
     def task(self) -> Task:
-        """What the rows are about."""
+        """The task of the rated rows: description, target and scale."""
         values = self.settings.task
         return Task(values["description"], values["target"], Scale(**values["scale"]))
 
@@ -121,12 +137,13 @@ class InducedMetric(MetricProgram):
     @property
     def card(self) -> MetricCard:
         """A card made from the components' cards."""
-        cards = [component.card for component in self.components]
+        cards, combination = [component.card for component in self.components], self.combination
+        terms = [f"{weight:+.4g} * {name}" for name, weight in zip(combination.names, combination.weights, strict=True)]
         return MetricCard(
             name=f"Induced metric for {self.task.target}",
             kind="induced",
             summary=f"Predicts {self.task.target} ({self.task.scale}) from {len(cards)} components.",
-            formula=_formula(self.combination),
+            formula=f"{combination.intercept:.4g} {' '.join(terms)}, each column transformed to mean 0 and variance 1",
             outputs=(self.output,),
             needs=tuple(sorted({need for card in cards for need in card.needs})),
             cost="model" if any(card.cost == "model" for card in cards) else "cheap",
@@ -142,7 +159,7 @@ class InducedMetric(MetricProgram):
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
-        """As `forward`, in a thread that sees the caller's DSPy context."""
+        """`forward` in a thread that sees the caller's DSPy context."""
         row = dspy.Example(output=output, input=input, references=list(references), context=context)
         return await asyncio.to_thread(self._verdict, row)
 
@@ -204,7 +221,7 @@ class InducedMetric(MetricProgram):
         return [(component, run) for component in self.components]
 
     def _compare_adapters(self) -> None:
-        """Say once if the components are asked in another form than that in which the metric was fitted."""
+        """Warn once if the components are asked under another adapter than that of the fit."""
         fitted, now = self.settings.values.get("adapter", "chat"), adapter_name()
         if fitted != now and not self._told and self.card.cost == "model":
             self._told = True
@@ -227,10 +244,7 @@ class InducedMetric(MetricProgram):
 
         Missing scores count as average; NaN where they carry more than half of the absolute weight.
         """
-        combination = self.combination
-        weights = np.abs(combination.weights)
-        absent = np.where(np.isfinite(values), 0.0, weights).sum(axis=1) if len(weights) else np.zeros(len(values))
-        return np.where(absent > MOST_MISSING * weights.sum(), np.nan, combination.predict(values))
+        return predict_ratings(self.combination, values)
 
     def _part(self, place: int, weight: float, judgement: Judgement, contribution: float, sign: float) -> Part:
         component, known = self.components[place], judgement.ok
@@ -261,27 +275,17 @@ class InducedMetric(MetricProgram):
         feedback = "\n".join(str(part) for part in [*costly, *absent])
         return Judgement(self.name, raw, self.task.scale.unit(raw), feedback, run=run, usage=usage)
 
-    def best_contributions(self, values: NDArray[np.float64]) -> list[float]:
-        """Per component the best contribution over rows, shape (n, p) in, p numbers out."""
-        contributions = self.combination.contributions(values)
-        best = contributions.max(axis=0) if self.task.scale.higher_is_better else contributions.min(axis=0)
-        return [float(value) for value in best]
-
     def __repr__(self) -> str:
         names = ", ".join(component.name for component in self.components)
         return f"InducedMetric({self.task.target} from {names or 'its mean alone'})"
 
     def fingerprint(self) -> str:
         """A hash of components, weights and scale; of a function's name, whose code no file holds."""
-        parts = [
-            content_hash(component.to_state()) if component.card.kind == "callable" else component.fingerprint()
-            for component in self.components
-        ]
-        return content_hash("induced", parts, self.settings.combination, self.settings.task)
+        return induced_fingerprint(self.components, self.settings.combination, self.settings.task)
 
     @property
     def demands(self) -> list[str]:
-        """Sentences on what the components rest on besides the texts of a row; empty where that is nothing."""
+        """Sentences on the columns and functions that the components need besides the texts of a row."""
         states = [part for _, part in state_parts(self.to_state())]
         columns, functions = (
             list(dict.fromkeys(part["name"] for part in states if part["kind"] == kind))
@@ -309,6 +313,24 @@ class InducedMetric(MetricProgram):
         return {"kind": "induced", **self.settings.dump_state(), "components": components, **self.provenance()}
 
 
-def _formula(combination: LinearCombination) -> str:
-    terms = [f"{weight:+.4g} * {name}" for name, weight in zip(combination.names, combination.weights, strict=True)]
-    return f"{combination.intercept:.4g} {' '.join(terms)}, each column transformed to mean 0 and variance 1"
+def predict_ratings(combination: LinearCombination, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Predictions from component scores, shape (n, p) -> (n,), as `InducedMetric.predict` makes them."""
+    weights = np.abs(combination.weights)
+    absent = np.where(np.isfinite(values), 0.0, weights).sum(axis=1) if len(weights) else np.zeros(len(values))
+    return np.where(absent > MOST_MISSING * weights.sum(), np.nan, combination.predict(values))
+
+
+def best_contributions(combination: LinearCombination, values: NDArray[np.float64], scale: Scale) -> list[float]:
+    """Per component the best contribution over rows on a rating scale, shape (n, p) in, p numbers out."""
+    contributions = combination.contributions(values)
+    best = contributions.max(axis=0) if scale.higher_is_better else contributions.min(axis=0)
+    return [float(value) for value in best]
+
+
+def induced_fingerprint(components: Sequence[Metric], combination: Mapping[str, Any], task: Mapping[str, Any]) -> str:
+    """The fingerprint of an induced metric of these components, from combination and task as mappings."""
+    parts = [
+        content_hash(component.to_state()) if component.card.kind == "callable" else component.fingerprint()
+        for component in components
+    ]
+    return content_hash("induced", parts, combination, task)

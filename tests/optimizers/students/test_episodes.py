@@ -14,7 +14,7 @@ from metricsmith.bank import bleu, distinct, levenshtein, rouge, self_bleu
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import DataError, OptionError
-from metricsmith.optimizers.generation import generate
+from metricsmith.optimizers.generation import generate_judges
 from metricsmith.optimizers.students.episodes import (
     Episode,
     HeldOut,
@@ -122,7 +122,7 @@ def test_a_generator_is_asked_what_an_induction_asks_it():
     train, _ = training_side(seed=3)
     with serve(answer) as server, dspy.context(lm=server.lm()):
         AxesGenerator()(**episode.inputs())
-        generate(train.rows, TABLE.task, {"criterion": 2}, seed=3)
+        generate_judges(train.rows, TABLE.task, {"criterion": 2}, seed=3)
     assert server.prompts[0] == server.prompts[1]
 
 

@@ -67,7 +67,7 @@ def test_three_groups_are_needed():
 def test_rows_that_own_metrics_learned_from_are_training_rows_and_no_existing_metric_is_own():
     rows = planted_rows(sources=30)
     shown = [row for row in rows if row.group in {"s2", "s5", "s8"}]
-    options = AutoMetrics(TASK, metrics=[memory(shown), words], bank="none", columns=["good"]).options
+    options = AutoMetrics(TASK, metrics=[memory(shown), words], bank="none", columns=["good"])
     for seed in range(4):
         chosen = replace(options, seed=seed)
         data = comparison_data(as_table(rows), TASK, chosen, fraction=0.3, validation=0.2, guideline="", dimensions=3)
@@ -77,7 +77,7 @@ def test_rows_that_own_metrics_learned_from_are_training_rows_and_no_existing_me
         assert len(parts.train) + len(parts.validation) + len(parts.test) == 90
         assert "9 rated rows are learned from and never tested on" in data.warnings[-1]
         assert [metric.name for metric in data.existing_metrics] == ["good"]
-    whole = AutoMetrics(TASK, metrics=[memory(rows), words], bank="none", columns=["good"]).options
+    whole = AutoMetrics(TASK, metrics=[memory(rows), words], bank="none", columns=["good"])
     data = comparison_data(as_table(rows), TASK, whole, fraction=0.3, validation=0.2, guideline="", dimensions=3)
-    assert [metric.name for metric in data.options.sources.own] == ["words"]
+    assert [metric.name for metric in data.options.own] == ["words"]
     assert "Your metric 'memory' is left out" in data.warnings[0]

@@ -12,14 +12,11 @@ from metricsmith.datasets.splits import content_order, holdout
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric
-from metricsmith.optimizers.apart import set_apart
-from metricsmith.optimizers.candidates import gather
+from metricsmith.optimizers.candidates import generate_candidates, retrieve_candidates
 from metricsmith.optimizers.fitting import check_learnable
-from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.runs import Sides
-from metricsmith.optimizers.sources import Plan
-from metricsmith.programs.recommenders.bm25 import BM25Recommender
+from metricsmith.optimizers.options import ChosenSources, Options
+from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.optimizers.splitting import set_apart
 from metricsmith.records import Task
 from metricsmith.scoring import ScoreTable, score
 
@@ -87,12 +84,12 @@ class ComparisonData:
         The baselines handle missing scores in their own ways, so that these do not rule a metric out.
         """
         has_text = any(row.get("output") for row in self.learned.rows)
-        sources = replace(self.options.sources, k=10**9, panel=False, allow_missing=True, own=())  # own: AutoMetrics'
-        uses_bank = has_text and sources.bank != "none"
-        if not uses_bank and not sources.columns:
+        options = replace(self.options.with_own(()), k=10**9, panel=False, allow_missing=True)  # own: AutoMetrics'
+        uses_bank = has_text and options.bank != "none"
+        if not uses_bank and not options.columns:
             return ()
-        plan = Plan(uses_bank, False, ())
-        return gather(self.learned.rows, self.task, sources, plan, BM25Recommender()).metrics
+        pool = generate_candidates(self.learned.rows, self.task, options, ChosenSources(uses_bank, False, ()))
+        return retrieve_candidates(pool, self.task, options).metrics
 
     @cached_property
     def existing(self) -> ScoreTable:
@@ -123,7 +120,7 @@ def comparison_data(
     if isinstance(dimensions, bool) or dimensions < 1:
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
     rated = Rated.of(table.subset(table.rated()).rows, task.target)
-    warnings = options.sources.check_columns(rated.rows, task.target)
+    warnings = options.check_columns(rated.rows, task.target)
     parts = ThreeWaySplit(rated, rated, rated)
 
     def split(learned: NDArray[np.bool_]) -> Sides:
@@ -134,8 +131,8 @@ def comparison_data(
         parts = replace(parts, train=parts.train + rated.take(np.flatnonzero(learned)))
         return Sides("holdout", parts.train + parts.validation, parts.test)
 
-    sides, own = set_apart(options.sources.own, rated, split)
-    options = replace(options, sources=replace(options.sources, own=own))
+    sides, own = set_apart(options.own, rated, split)
+    options = options.with_own(own)
     check_learnable(parts.train.ratings)
     notes = (*warnings, *sides.warnings, *sides.notes)
     return ComparisonData(task, parts, options, guideline, dimensions, notes)

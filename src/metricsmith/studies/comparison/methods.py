@@ -21,12 +21,11 @@ from metricsmith.model_calls.models import check_sampling
 from metricsmith.model_calls.prices import price
 from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.estimate import times
-from metricsmith.optimizers.evaluation import best_column, filled
+from metricsmith.optimizers.estimate import estimate_run, times
 from metricsmith.optimizers.generation import PARSE_TRIES
-from metricsmith.optimizers.induce import configure
-from metricsmith.optimizers.induction import induct
-from metricsmith.optimizers.runs import Sides, estimate_run
+from metricsmith.optimizers.induce import configure, run_pass
+from metricsmith.optimizers.passes import best_column, with_median
+from metricsmith.optimizers.rated import Sides
 from metricsmith.programs.generators.axes import DimensionsGenerator
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.guideline import GuidelineJudge
@@ -96,7 +95,7 @@ def _best_existing(data: ComparisonData, _: int) -> Predicted:
         nothing = np.full(len(data.test), np.nan)
         return Predicted(nothing, remark="no existing metric has a defined tau-b on the validation rows")
     place, sign = best
-    values = sign * filled(data.test_scores[:, place], data.learned_scores[:, place])
+    values = sign * with_median(data.test_scores[:, place], data.learned_scores[:, place])
     direction = "more is better" if sign > 0 else "less is better"
     rows = len(data.split.validation)
     return Predicted(values, remark=f"chosen on {rows} validation rows: {data.existing.names[place]}, {direction}")
@@ -117,18 +116,17 @@ def _boosting(backend: str) -> Callable[[ComparisonData, int], Predicted]:
 def _autometrics(data: ComparisonData, seed: int) -> Predicted:
     """Generate, retrieve, regress on the learned rows, with the whole pass repeated for each seed."""
     own = data.options.seed + seed
-    fit = replace(data.options.fit, seed=own)
-    options = replace(data.options, seed=own, repetition=seed, fit=fit, progress=False)
-    induction = induct(data.learned, data.test.rows, data.task, options)
-    values = induction.metric.predict(induction.other_values[:, induction.fitted.positions])
-    asked = [metric.name for metric in induction.table.metrics if metric.card.cost == "model"]
-    components = ", ".join(metric.name for metric in induction.metric.components) or "no component"
-    not_made = induction.candidates.not_made
-    data.sparse.update(induction.candidates.sparse)
+    options = replace(data.options, seed=own, repetition=seed, progress=False)
+    trained = run_pass(data.learned, data.test.rows, data.task, options)
+    values = trained.predict(trained.other_values)
+    asked = [metric.name for metric in trained.table.metrics if metric.card.cost == "model"]
+    components = ", ".join(trained.components.names) or "no component"
+    not_made = trained.candidates.not_made
+    data.sparse.update(trained.candidates.sparse)
     return Predicted(
         values,
-        induction.table.select(asked).counts() if asked else {},
-        induction.candidates.usage + induction.table.usage,
+        trained.table.select(asked).counts() if asked else {},
+        trained.candidates.usage + trained.table.usage,
         f"{components}; {not_made}" if not_made else components,
     )
 

@@ -15,11 +15,10 @@ from metricsmith.bank.remembered import numbers_kept
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.sources import sparse_note
+from metricsmith.optimizers.options import sparse_note
+from metricsmith.optimizers.passes import stage
+from metricsmith.optimizers.rated import Rated, twin_note
 from metricsmith.optimizers.spending import budget_lines, spending
-from metricsmith.optimizers.stages import stage
-from metricsmith.optimizers.twins import twin_note
 from metricsmith.programs.asked_scale import asked_note, asked_scale
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
@@ -303,7 +302,7 @@ def _notes(plan: ComparisonPlan) -> list[str]:
     if "guideline_judge" in available and asked_scale(data.task.scale).points:
         notes.append(asked_note(data.task.target, data.task.scale, data.learned.ratings))
     if REFERENCE in available:
-        notes += [f"AutoMetrics: {note}" for note in data.options.plan(data.learned).notes]
+        notes += [f"AutoMetrics: {note}" for note in data.options.chosen_sources(data.learned).notes]
     return [*notes, *(f"AutoMetrics: {note}" for note in sparse_note(data.sparse))]
 
 
@@ -325,7 +324,6 @@ def _warnings(plan: ComparisonPlan, results: Sequence[MethodResult]) -> list[str
 def _signature(plan: ComparisonPlan, table: Table) -> str:
     """The signature line: everything on which the numbers depend."""
     task, options = plan.data.task, plan.data.options
-    sources = options.sources
     sampling: Callable[[str], object] = (getattr(options.model, "kwargs", None) or {}).get
     temperature = sampling("temperature")
     model = f"model {plan.model}, temperature {'not set' if temperature is None else temperature}"
@@ -337,7 +335,7 @@ def _signature(plan: ComparisonPlan, table: Table) -> str:
             f"data {table.source}, columns {table.columns}, scale {task.scale}{people}",
             f"{counts['train']}/{counts['validation']}/{counts['test']} train/validation/test rows by group",
             f"methods {', '.join(plan.available)}",
-            f"{options.fit.label}, bank {sources.bank}, k {sources.k}{', panel' if sources.panel else ''}",
+            f"{options.fit.label}, bank {options.bank}, k {options.k}{', panel' if options.panel else ''}",
             model if plan.model else "no model",
             f"seed {options.seed}, {plan.seeds} repetitions",
         ]

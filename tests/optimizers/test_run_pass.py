@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from loopback import scripted, serve
@@ -10,14 +12,14 @@ from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.metric import make_row
 from metricsmith.model_calls import calls
-from metricsmith.optimizers.fitting import FitOptions
-from metricsmith.optimizers.induction import Options, induct
+from metricsmith.optimizers.induce import run_pass
+from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.sources import Sources
+from metricsmith.programs.induced import best_contributions
 from planted import TASK, planted_rows
 
 TRAIN, OTHERS = planted_rows(sources=12), planted_rows(sources=4, seed=1)
-COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))
+COLUMNS = Options(bank="none", columns=["good", "junk"])
 
 
 @pytest.fixture(autouse=True)
@@ -43,40 +45,41 @@ def test_taking_rows_keeps_ratings_and_groups_beside_them():
 
 
 def test_scores_of_the_training_rows_come_first():
-    done = induct(rated(), OTHERS, TASK, COLUMNS)
+    done = run_pass(rated(), OTHERS, TASK, COLUMNS)
     assert done.train_values[:, 0].tolist() == [row["columns"]["good"] for row in TRAIN]
     assert done.other_values[:, 1].tolist() == [row["columns"]["junk"] for row in OTHERS]
     assert done.components.names == done.fitted.small.names
 
 
 def test_corpus_statistics_come_from_the_training_rows_alone():
-    options = Options(sources=Sources(bank="existing", metrics=MetricBank((cider.FAMILY,))))
-    with_others, without = induct(rated(), OTHERS, TASK, options), induct(rated(), [], TASK, options)
-    assert without.metric.components[0].statistics is not None
-    assert with_others.metric.fingerprint() == without.metric.fingerprint()
+    options = Options(bank="existing", metrics=MetricBank((cider.FAMILY,)))
+    with_others, without = run_pass(rated(), OTHERS, TASK, options), run_pass(rated(), [], TASK, options)
+    assert without.metric().components[0].statistics is not None
+    assert with_others.metric().fingerprint() == without.metric().fingerprint()
 
 
 def test_judges_are_generated_from_the_training_rows_alone():
     marked = [row.copy(output="SECRET " + row.output, rating=5.0) for row in OTHERS]
     with serve(scripted) as server:
-        options = Options(sources=Sources(bank="generated", generators={"criterion": 1}), lm=server.lm())
-        induct(rated(), marked, TASK, options)
+        options = Options(bank="generated", generators={"criterion": 1}, lm=server.lm())
+        run_pass(rated(), marked, TASK, options)
     assert "SECRET" not in server.prompts[0]
     assert any("SECRET" in prompt for prompt in server.prompts[1:])
 
 
 def test_costs_are_measured_from_the_best_training_row():
     splendid = [row.copy(columns={"good": 99.0, "junk": 99.0}) for row in OTHERS]
-    straight = Options(sources=COLUMNS.sources, fit=FitOptions(regression="pls", n=2))  # z-scores know no ceiling
-    first, second = induct(rated(), OTHERS, TASK, straight), induct(rated(), splendid, TASK, straight)
-    assert first.metric.settings.best == second.metric.settings.best
-    assert first.metric.settings.best == first.metric.best_contributions(first.components.run()[: len(TRAIN)])
+    straight = replace(COLUMNS, regression="pls", n=2)  # z-scores know no ceiling
+    first, second = run_pass(rated(), OTHERS, TASK, straight), run_pass(rated(), splendid, TASK, straight)
+    assert first.metric().settings.best == second.metric().settings.best
+    train = first.components.run()[: len(TRAIN)]
+    assert first.metric().settings.best == best_contributions(first.fitted.small, train, TASK.scale)
 
 
 def test_unrated_rows_are_not_judged_for_the_fit_where_judging_costs():
     with serve(scripted) as server:
-        options = Options(sources=Sources(bank="generated", generators={"criterion": 2}), lm=server.lm())
-        done = induct(rated(), [], TASK, options, unrated=OTHERS)
+        options = Options(bank="generated", generators={"criterion": 2}, lm=server.lm())
+        done = run_pass(rated(), [], TASK, options, unrated=OTHERS)
     assert server.requests == 1 + 2 * len(TRAIN)
     assert len(done.table.rows) == len(TRAIN)
 
@@ -90,21 +93,21 @@ def stubborn(prompt):
 @pytest.mark.parametrize(("gate", "stops"), [(0.2, True), (0.32, True), (0.34, False)])
 def test_the_gate_over_all_judges_is_the_callers(gate, stops):
     with serve(stubborn) as server:
-        sources = Sources(bank="generated", generators={"criterion": 3})
-        options = Options(sources=sources, lm=server.lm(), max_failure_rate=gate, per_judge=False)
+        sources = Options(bank="generated", generators={"criterion": 3})
+        options = replace(sources, lm=server.lm(), max_failure_rate=gate, per_judge=False)
         if stops:
             with pytest.raises(ModelFailure, match="judgements failed"):
-                induct(rated(), [], TASK, options)
+                run_pass(rated(), [], TASK, options)
         else:
-            counts = [judgement.ok for judgement in induct(rated(), [], TASK, options).table.flat()]
+            counts = [judgement.ok for judgement in run_pass(rated(), [], TASK, options).table.flat()]
             assert (sum(counts), len(counts)) == (2 * len(TRAIN), 3 * len(TRAIN))
 
 
 @pytest.mark.parametrize(("gate", "kept"), [(0.2, 2), (0.99, 2), (1.0, 3)])
 def test_the_gate_for_each_judge_is_the_callers(gate, kept):
     with serve(stubborn) as server:
-        sources = Sources(bank="generated", generators={"criterion": 3})
-        done = induct(rated(), [], TASK, Options(sources=sources, lm=server.lm(), max_failure_rate=gate))
+        sources = Options(bank="generated", generators={"criterion": 3})
+        done = run_pass(rated(), [], TASK, replace(sources, lm=server.lm(), max_failure_rate=gate))
     assert len(done.table.names) == len(done.candidates.metrics) == kept
     assert len(done.scored.names) == 3
     assert set(done.scored.dropped) == set(done.scored.names) - set(done.table.names)
@@ -118,8 +121,8 @@ def test_a_gate_that_is_no_share_is_refused_before_anything_is_asked(gate):
 
 def test_no_more_requests_are_in_flight_than_asked_for():
     with serve(scripted, delay=0.01) as server:
-        sources = Sources(bank="generated", generators={"criterion": 2})
-        induct(rated(TRAIN[:9]), [], TASK, Options(sources=sources, lm=server.lm(), concurrency=2))
+        sources = Options(bank="generated", generators={"criterion": 2})
+        run_pass(rated(TRAIN[:9]), [], TASK, replace(sources, lm=server.lm(), concurrency=2))
     assert server.most_in_flight == 2
 
 
@@ -132,7 +135,7 @@ def gaps(count, rows=TRAIN):
 @pytest.mark.parametrize(("missing", "kept"), [(3, ["good", "junk"]), (4, ["junk"])])
 def test_a_candidate_that_lacks_more_than_a_tenth_of_the_training_values_is_out_and_said(missing, kept):
     """3 of 30 are a tenth, 4 are more."""
-    done = induct(rated(gaps(missing, TRAIN[:30])), OTHERS, TASK, COLUMNS)
+    done = run_pass(rated(gaps(missing, TRAIN[:30])), OTHERS, TASK, COLUMNS)
     assert list(done.table.names) == kept
     said = [note for note in done.candidates.notes if "no value on more than 10%" in note]
     assert said == ([] if len(kept) == 2 else [
@@ -143,27 +146,27 @@ def test_a_candidate_that_lacks_more_than_a_tenth_of_the_training_values_is_out_
 
 
 def test_gaps_in_rows_to_be_tested_rule_nothing_out():
-    assert induct(rated(), gaps(9, OTHERS), TASK, COLUMNS).table.names == ("good", "junk")
+    assert run_pass(rated(), gaps(9, OTHERS), TASK, COLUMNS).table.names == ("good", "junk")
 
 
 def test_candidates_with_gaps_stay_where_that_is_allowed():
-    options = Options(sources=Sources(bank="none", columns=["good", "junk"], allow_missing=True))
-    done = induct(rated(gaps(20)), OTHERS, TASK, options)
+    options = Options(bank="none", columns=["good", "junk"], allow_missing=True)
+    done = run_pass(rated(gaps(20)), OTHERS, TASK, options)
     assert done.table.names == ("good", "junk")
     assert not done.candidates.sparse
 
 
 def test_candidates_that_all_have_gaps_are_an_error_with_the_way_out():
-    options = Options(sources=Sources(bank="none", columns=["good"]))
+    options = Options(bank="none", columns=["good"])
     with pytest.raises(
         DataError, match=r"every candidate lacks .* 36 training rows: good \(none on 14%\).*--allow-mis"
     ):
-        induct(rated(gaps(5)), OTHERS, TASK, options)
+        run_pass(rated(gaps(5)), OTHERS, TASK, options)
 
 
 def test_a_metric_made_where_references_are_missing_scores_every_row():
     rows = [row.copy(references=[]) if place % 3 else row for place, row in enumerate(TRAIN)]
-    done = induct(rated(rows), [], TASK, Options(sources=Sources(bank="existing")))
+    done = run_pass(rated(rows), [], TASK, Options(bank="existing"))
     assert any("only 12 of 36 rows have references" in note for note in done.candidates.notes)
-    assert all(judgement.ok for judgement in done.metric.judge_batch(rows))
+    assert all(judgement.ok for judgement in done.metric().judge_batch(rows))
     assert {"bleu", "rouge1_r"}.isdisjoint(done.table.names)

@@ -12,15 +12,15 @@ from metricsmith.bank import bleu, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.splits import Split
 from metricsmith.model_calls import calls
-from metricsmith.optimizers.fitting import FULL, FitOptions
-from metricsmith.optimizers.induction import Options
-from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.runs import Sides, estimate_run, evaluate
-from metricsmith.optimizers.sources import Sources
+from metricsmith.optimizers.estimate import estimate_run
+from metricsmith.optimizers.fitting import FULL
+from metricsmith.optimizers.induce import induce_sides
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.rated import Rated, Sides
 from metricsmith.programs.loading import load
 from planted import TASK, planted_rows
 
-COLUMNS = Options(sources=Sources(bank="none", columns=["good", "junk"]))
+COLUMNS = Options(bank="none", columns=["good", "junk"])
 NONE = Rated.of([], "rating")
 
 
@@ -40,7 +40,7 @@ def thirds(count):
 
 
 def crossed(train, options=COLUMNS):
-    return evaluate(Sides("cv", train, NONE, folds=thirds(len(train)), origin="data x"), TASK, options)
+    return induce_sides(Sides("cv", train, NONE, folds=thirds(len(train)), origin="data x"), TASK, options)
 
 
 def test_no_prediction_of_a_fold_has_seen_the_ratings_of_its_rows():
@@ -54,7 +54,7 @@ def test_no_prediction_of_a_fold_has_seen_the_ratings_of_its_rows():
 
 def test_the_metric_of_a_cross_validation_is_fitted_on_all_rows():
     train = rated(sources=12)
-    whole = evaluate(Sides("train_only", train, NONE), TASK, COLUMNS)
+    whole = induce_sides(Sides("train_only", train, NONE), TASK, COLUMNS)
     assert crossed(train).metric.combination == whole.metric.combination
 
 
@@ -75,11 +75,11 @@ def test_an_undisturbed_run_asks_just_what_was_estimated(folds):
     half = [Split(np.arange(6), np.arange(6, 12)), Split(np.arange(6, 12), np.arange(6))]
     sides = Sides("cv" if folds else "train_only", train, NONE, folds=half[:folds])
     with serve(own_axes) as server:
-        sources = Sources(bank="generated", generators={"criterion": 1, "rubric": 1})
-        options = Options(sources=sources, lm=server.lm())
+        sources = Options(bank="generated", generators={"criterion": 1, "rubric": 1})
+        options = replace(sources, lm=server.lm())
         estimated = estimate_run(sides, TASK, options)
         assert server.requests == 0
-        record = evaluate(sides, TASK, options).record
+        record = induce_sides(sides, TASK, options).record
     # Every pass: one request for axes, one for the rubric. Two judges read all 12 rows, in a fold its 6 learning rows
     # and its 6 held-out rows, as the two components.
     assert server.requests == record.usage["requests"] == (folds + 1) * (1 + 1 + 12 * 2)
@@ -91,9 +91,9 @@ def test_unrated_rows_are_judged_by_the_components_alone():
     train, unrated = rated(sources=4), planted_rows(sources=1, seed=5, rated=False)
     sides = Sides("train_only", train, NONE, unrated)
     with serve(scripted) as server:
-        sources = Sources(bank="generated", generators={"criterion": 3})
-        options = Options(sources=sources, fit=FitOptions(n=1), lm=server.lm())
-        record = evaluate(sides, TASK, options).record
+        sources = Options(bank="generated", generators={"criterion": 3})
+        options = replace(sources, n=1, lm=server.lm())
+        record = induce_sides(sides, TASK, options).record
         estimated = estimate_run(sides, TASK, options).requests
     # One request for axes, three judges on 12 rows, and the one component on 3 unrated rows.
     assert server.requests == record.usage["requests"] == 1 + 3 * 12 + 1 * 3
@@ -109,8 +109,7 @@ def test_the_seed_redraws_the_permutations_and_leaves_agreement_and_interval():
     train, test = rated(sources=12), rated(sources=4, seed=1, noise=2.0)
     unlike = replace(test, ratings=np.random.default_rng(0).permutation(test.ratings))  # nothing to be found
     first, same, other = (
-        evaluate(Sides("file", train, unlike), TASK, Options(sources=COLUMNS.sources, seed=seed)).record.test
-        for seed in (0, 0, 1)
+        induce_sides(Sides("file", train, unlike), TASK, replace(COLUMNS, seed=seed)).record.test for seed in (0, 0, 1)
     )
     assert first == same
     assert (first.kendall_tau_b, first.ci_low, first.ci_high) == (other.kendall_tau_b, other.ci_low, other.ci_high)
@@ -120,13 +119,13 @@ def test_the_seed_redraws_the_permutations_and_leaves_agreement_and_interval():
 def test_held_out_rows_are_resampled_by_group():
     train, test = rated(sources=12), rated(sources=8, seed=1)
     alone = Rated(test.rows, test.ratings, [str(number) for number in range(len(test))])
-    grouped, apart = (evaluate(Sides("file", train, side), TASK, COLUMNS).record.test for side in (test, alone))
+    grouped, apart = (induce_sides(Sides("file", train, side), TASK, COLUMNS).record.test for side in (test, alone))
     assert (grouped.groups, apart.groups) == (8, 24)
     assert grouped.ci_low != apart.ci_low
 
 
 def test_the_signature_names_what_the_numbers_depend_on_and_goes_with_the_metric(tmp_path):
-    done = evaluate(Sides("train_only", rated(sources=12), NONE, origin="data x sha256:1"), TASK, COLUMNS)
+    done = induce_sides(Sides("train_only", rated(sources=12), NONE, origin="data x sha256:1"), TASK, COLUMNS)
     parts = done.record.signature.split(" | ")
     assert parts[0].startswith("metricsmith ")
     assert parts[1:7] == [
@@ -145,14 +144,14 @@ def test_the_signature_names_what_the_numbers_depend_on_and_goes_with_the_metric
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        (Options(sources=COLUMNS.sources, seed=5), "seed 5"),
-        (Options(sources=COLUMNS.sources, fit=FitOptions(n=1)), "PriorRidge r2 1/6, projected to n 1"),
-        (Options(sources=COLUMNS.sources, fit=FitOptions(regression="pls")), "TwoStagePLS n 5"),
-        (Options(sources=Sources(bank="none", columns=["good"], k=7)), "bank none, k 7"),
+        (replace(COLUMNS, seed=5), "seed 5"),
+        (replace(COLUMNS, n=1), "PriorRidge r2 1/6, projected to n 1"),
+        (replace(COLUMNS, regression="pls"), "TwoStagePLS n 5"),
+        (Options(bank="none", columns=["good"], k=7), "bank none, k 7"),
     ],
 )
 def test_the_signature_follows_the_options(options, part):
-    done = evaluate(Sides("train_only", rated(sources=12), NONE), TASK, options)
+    done = induce_sides(Sides("train_only", rated(sources=12), NONE), TASK, options)
     assert part in done.record.signature.split(" | ")
 
 
@@ -160,9 +159,9 @@ BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
 
 
 def held_out(**size):
-    sources = Sources(bank="existing", metrics=BANK, columns=["good", "junk"])
+    sources = Options(bank="existing", metrics=BANK, columns=["good", "junk"])
     sides = Sides("holdout", rated(sources=16), rated(sources=8, seed=1, first=16))
-    return evaluate(sides, TASK, Options(sources=sources, fit=FitOptions(**size)))
+    return induce_sides(sides, TASK, replace(sources, **size))
 
 
 def test_by_default_twelve_free_components_are_kept_and_what_they_lose_is_reported():

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from loopback import serve
-from metricsmith.optimizers.apart import set_apart
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.induce import induce, prepare
-from metricsmith.optimizers.induction import Options, induct
-from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.runs import Sides, evaluate
-from metricsmith.optimizers.sources import Sources
-from metricsmith.optimizers.splitting import Division
+from metricsmith.optimizers.induce import induce, induce_sides, prepare, run_pass
+from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.optimizers.splitting import Division, set_apart
 from metricsmith.programs.learned import learned_from, row_hash
 from metricsmith.programs.loading import load
 from metricsmith.scoring import CallableMetric, score
@@ -77,8 +74,8 @@ def test_what_a_judge_knows_by_heart_buys_it_no_weight():
         judges[f"silent, {name}"].made_with = {}
     train, done = Rated.of(ROWS, "rating"), {}
     for name, judge in judges.items():
-        sources = Sources(bank="none", own=(judge,), columns=["good"])
-        done[name] = induct(train, [], TASK, Options(sources=sources))
+        sources = Options(bank="none", metrics=(judge,), columns=["good"])
+        done[name] = run_pass(train, [], TASK, sources)
     place = done["right"].table.names.index("memory")
     np.testing.assert_array_equal(np.isnan(done["right"].train_values[:, place]), np.arange(60) < 27)
     assert np.isfinite(done["silent, right"].train_values).all()
@@ -90,7 +87,7 @@ def test_what_a_judge_knows_by_heart_buys_it_no_weight():
 def test_a_component_shows_its_tau_on_rows_that_are_new_to_it():
     shown = [row for row in ROWS if int(row.group[1:]) < 9]
     metric = optimizer(memory(shown), fidelity=1.0).compile(ROWS)
-    induction = induct(Rated.of(ROWS, "rating"), [], TASK, Options(sources=Sources(bank="none", own=(memory(shown),))))
+    induction = run_pass(Rated.of(ROWS, "rating"), [], TASK, Options(bank="none", metrics=(memory(shown),)))
     (component,) = metric.record.components
     values = induction.train_values[27:, 0]
     assert component.tau_train == kendall_tau_b(values, np.array([row["rating"] for row in ROWS[27:]]))
@@ -174,7 +171,7 @@ def test_an_induced_metric_says_what_it_was_fitted_to_and_can_be_a_candidate(tmp
     assert learned_from(again) == learned_from(first)
     second = optimizer(again).compile(ROWS)
     assert [component.name for component in second.components] == ["induced"]
-    done = induct(Rated.of(ROWS, "rating"), [], TASK, Options(sources=Sources(bank="none", own=(again,))))
+    done = run_pass(Rated.of(ROWS, "rating"), [], TASK, Options(bank="none", metrics=(again,)))
     np.testing.assert_array_equal(np.isnan(done.train_values[:, 0]), np.arange(60) < 27)
 
 
@@ -209,7 +206,7 @@ def test_what_a_judge_learned_from_is_no_part_of_a_fingerprint_or_signature():
     silent.made_with = {}
     assert marked.fingerprint() == silent.fingerprint()
     sides = Sides("train_only", Rated.of(ROWS, "rating"), Rated.of([], "rating"))
-    metric = evaluate(sides, TASK, Options(sources=Sources(bank="none", own=(CallableMetric(words),)))).metric
+    metric = induce_sides(sides, TASK, Options(bank="none", metrics=(CallableMetric(words),))).metric
     before = metric.fingerprint()
     metric.made_with = {}
     assert metric.fingerprint() == before
