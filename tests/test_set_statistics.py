@@ -13,9 +13,9 @@ from sklearn import metrics
 
 import metricsmith.stats.agreement as module
 from metricsmith.errors import DataError
-from metricsmith.stats.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa
+from metricsmith.stats.agreement import balanced_accuracy, cohen_kappa, concordance_index, f1, quadratic_kappa
 
-ALL = (balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa)
+ALL = (balanced_accuracy, cohen_kappa, f1, concordance_index, quadratic_kappa)
 NAN = math.nan
 some = settings(deadline=None, max_examples=200)
 labels = st.integers(2, 30).flatmap(
@@ -60,7 +60,7 @@ def test_pairs_are_counted_one_by_one(pair):
         if y[i] != y[j]
     ]
     assume(worth)
-    assert pairwise_accuracy(x, y) == pytest.approx(sum(worth) / len(worth))
+    assert concordance_index(x, y) == pytest.approx(sum(worth) / len(worth))
 
 
 @some
@@ -84,7 +84,7 @@ def test_by_hand():
     assert f1(x, y, positive=1) == pytest.approx(8 / 11)
     assert f1(x, y) == pytest.approx((8 / 11 + 6 / 9) / 2)
     # 24 pairs of a 1 and a 0 by the raters; predicted 1 > 0: 4 * 3, 0 > 1: 2 * 1, equal: 10.
-    assert pairwise_accuracy(x, y) == pytest.approx((12 + 10 / 2) / 24)
+    assert concordance_index(x, y) == pytest.approx((12 + 10 / 2) / 24)
     # Squared distances 1 in 3 of 10 rows; var .25 and .24, means .5 and .6.
     assert quadratic_kappa(x, y) == pytest.approx(1 - 0.3 / (0.25 + 0.24 + 0.01))
 
@@ -105,14 +105,14 @@ def test_what_is_undefined_is_nan(statistic):
 
 def test_constant_sides():
     same, mixed = [2.0, 2.0, 2.0], [1.0, 2.0, 3.0]
-    for statistic in (cohen_kappa, quadratic_kappa, balanced_accuracy, pairwise_accuracy):
+    for statistic in (cohen_kappa, quadratic_kappa, balanced_accuracy, concordance_index):
         assert math.isnan(statistic(same, same))
     assert f1(same, same) == 1.0
     assert math.isnan(f1(same, same, positive=1.0))
     assert cohen_kappa(same, mixed) == quadratic_kappa(same, mixed) == 0.0
     assert balanced_accuracy(same, mixed) == pytest.approx(1 / 3)
-    assert pairwise_accuracy(same, mixed) == 0.5
-    assert math.isnan(pairwise_accuracy(mixed, same))
+    assert concordance_index(same, mixed) == 0.5
+    assert math.isnan(concordance_index(mixed, same))
 
 
 def test_very_large_numbers_stay_finite():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from metricsmith.errors import OptionError
 from metricsmith.optimizers.objectives import OBJECTIVES, Case, Objective, mean_of, objective
-from metricsmith.stats.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa
+from metricsmith.stats.agreement import balanced_accuracy, cohen_kappa, concordance_index, f1, quadratic_kappa
 from metricsmith.stats.correlation import kendall_tau_b, pearson, spearman
 
 LEVELS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=4, max_size=40)
@@ -45,7 +45,7 @@ def test_the_pairs_behind_concordance_are_those_of_pairwise_accuracy(pairs):
     if not weights.any():
         return
     credits = [credit(OBJECTIVES["pairwise_accuracy"], x, y, row) for row in range(len(x))]
-    assert float(np.average(credits, weights=weights)) == pytest.approx(pairwise_accuracy(x, y))
+    assert float(np.average(credits, weights=weights)) == pytest.approx(concordance_index(x, y))
 
 
 @settings(deadline=None)

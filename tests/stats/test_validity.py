@@ -19,9 +19,9 @@ from metricsmith.stats.validity import (
     null_scores,
     position_lean,
     score_change,
+    score_stability,
     sensitivity,
     sensitivity_magnitude,
-    stability,
     to_unit,
 )
 
@@ -39,7 +39,7 @@ def test_sensitivity_counts_strict_drops_and_names_ties_and_rises():
 def test_missing_numbers_are_left_out_and_counted_and_never_read_as_0():
     found = sensitivity([0.9, NAN, 0.2, 0.8], [0.5, 0.1, NAN, 0.1], ["a", "b", "c", "a"])
     assert (found.value, found.n, found.groups, found.missing) == (1.0, 2, 1, 2)
-    assert stability([0.5, NAN], [0.5, 0.0]).value == 1.0
+    assert score_stability([0.5, NAN], [0.5, 0.0]).value == 1.0
     nothing = sensitivity([NAN], [0.1])
     assert math.isnan(nothing.value)
     assert math.isnan(nothing.interval.low)
@@ -82,7 +82,7 @@ def test_magnitude_stability_and_change_by_hand():
     # Drops .4, 0, -.1, .7: mean .25. Absolute changes .4, 0, .1, .7: mean .3.
     original, changed = [0.9, 0.4, 0.2, 0.8], [0.5, 0.4, 0.3, 0.1]
     assert sensitivity_magnitude(original, changed).value == pytest.approx(0.25)
-    assert stability(original, changed).value == pytest.approx(0.7)
+    assert score_stability(original, changed).value == pytest.approx(0.7)
     assert score_change(original, changed).value == pytest.approx(-0.25)
 
 
@@ -90,15 +90,15 @@ def test_intervals_respect_groups_and_stay_in_range():
     random = np.random.default_rng(0)
     original = random.uniform(0.3, 1, 60)
     same = np.clip(original + np.repeat(random.normal(0, 0.1, 10), 6), 0, 1)
-    rows, sources = stability(original, same), stability(original, same, np.repeat(np.arange(10), 6))
+    rows, sources = score_stability(original, same), score_stability(original, same, np.repeat(np.arange(10), 6))
     assert rows.value == sources.value
     assert sources.interval.high - sources.interval.low > 1.5 * (rows.interval.high - rows.interval.low)
     assert sources.interval.high <= 1
-    close = stability([1.0, 1.0, 0.9], [1.0, 1.0, 1.0])
+    close = score_stability([1.0, 1.0, 0.9], [1.0, 1.0, 1.0])
     assert close.interval.high == 1.0
 
 
-@pytest.mark.parametrize("function", [sensitivity, sensitivity_magnitude, stability, score_change, position_lean])
+@pytest.mark.parametrize("function", [sensitivity, sensitivity_magnitude, score_stability, score_change, position_lean])
 def test_pairs_that_repeat_their_group_narrow_no_interval(function):
     # Six pairs alike in each of ten groups say what ten pairs say, in each interval that comes with the figure.
     original = np.linspace(0.4, 0.7, 10)
@@ -130,8 +130,8 @@ def test_swapping_the_two_sides_swaps_falls_and_rises(original, seed):
     assert one.value + one.tied + one.risen == pytest.approx(1)
     drop = sensitivity_magnitude(original, changed).value
     assert drop == pytest.approx(-score_change(original, changed).value)
-    assert stability(original, changed).value == pytest.approx(stability(changed, original).value)
-    assert abs(drop) <= 1 - stability(original, changed).value + 1e-12
+    assert score_stability(original, changed).value == pytest.approx(score_stability(changed, original).value)
+    assert abs(drop) <= 1 - score_stability(original, changed).value + 1e-12
 
 
 @given(UNITS, st.integers(0, 99))
@@ -160,7 +160,7 @@ def test_a_scale_without_length_is_refused(ends):
 
 def test_numbers_outside_the_unit_are_refused_where_sizes_count():
     with pytest.raises(DataError, match="to_unit"):
-        stability([1.0, 2.0], [1.0, 0.5])
+        score_stability([1.0, 2.0], [1.0, 0.5])
 
 
 def test_a_metric_that_never_moves_is_named():
@@ -178,7 +178,9 @@ def test_the_null_of_the_paper_is_near_a_half_and_repeats():
     assert found.value == pytest.approx(0.5, abs=0.03)
     assert found.interval.low < 0.5 < found.interval.high
     # E |X - Y| of two normals is 2 / sqrt(pi) standard deviations, one of which is 1/6 of the unit.
-    assert stability(scores[:4000], scores[4000:]).value == pytest.approx(1 - 2 / math.sqrt(math.pi) / 6, abs=0.01)
+    assert score_stability(scores[:4000], scores[4000:]).value == pytest.approx(
+        1 - 2 / math.sqrt(math.pi) / 6, abs=0.01
+    )
     assert (scores == null_scores("random", texts, seed=5)).all()
     assert (scores != null_scores("random", texts, seed=6)).any()
     assert 0 <= scores.min() < 0.1
@@ -207,7 +209,7 @@ def test_two_metrics_are_compared_on_the_pairs_that_both_have():
         1 - sensitivity(original[40:], blind[40:]).value
     )
     steady = compare_stability((original, original), (original, blind), groups)
-    assert steady.observed == pytest.approx(1 - stability(original, blind).value)
+    assert steady.observed == pytest.approx(1 - score_stability(original, blind).value)
     assert steady.p_value < 0.01
 
 
@@ -215,7 +217,7 @@ def test_lengths_must_fit():
     with pytest.raises(DataError, match="not aligned"):
         sensitivity([1.0, 2.0], [1.0])
     with pytest.raises(DataError, match="group"):
-        stability([0.1, 0.2], [0.1, 0.2], ["a"])
+        score_stability([0.1, 0.2], [0.1, 0.2], ["a"])
 
 
 def test_a_judge_that_takes_the_first_place_leans_and_one_that_reads_does_not():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.probe.record import Attack, ProbeRecord, Strategy, Subject, Surprise
 from metricsmith.stats.resampling import Interval
-from metricsmith.stats.validity import Change, Sensitivity
+from metricsmith.stats.validity import PairedMean, Sensitivity
 
 
 def change(value, low, high, n=60):
-    return Change(value, Interval(low, high), n, 20, 0)
+    return PairedMean(value, Interval(low, high), n, 20, 0)
 
 
 def share(value, low, high, tied=0.1, n=60):

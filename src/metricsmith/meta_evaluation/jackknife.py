@@ -26,7 +26,7 @@ from metricsmith.meta_evaluation.matrices import (
 from metricsmith.meta_evaluation.pairwise import GoldPairs, differences
 from metricsmith.stats.correlation import IntArray
 from metricsmith.stats.resampling import MOST_REPLICATES, Groups, Interval, jackknife_interval
-from metricsmith.stats.resampling.draws import aligned, check_draws, check_level
+from metricsmith.stats.resampling.draws import aligned_rows, check_draws, check_level
 from metricsmith.stats.resampling.intervals import percentile_interval
 
 __all__ = [
@@ -98,7 +98,7 @@ def measure_interval(
     x, y = paired_matrices(metric, gold)
     if groups is not None and len(groups) != y.shape[1]:
         raise DataError(f"{len(groups)} groups for {y.shape[1]} segments: give one group label per segment")
-    codes = aligned([np.zeros(y.shape[1])], groups)[1]
+    codes = aligned_rows([np.zeros(y.shape[1])], groups)[1]
     present = ~np.isnan(y)
     used = present.all(axis=0) if getattr(measure, "whole_segments", False) else present.any(axis=0)
     x, y = x[:, used], y[:, used]

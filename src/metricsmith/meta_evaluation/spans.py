@@ -16,7 +16,7 @@ from metricsmith.records import ErrorSpan
 from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.resampling import Groups, Interval, jackknife_interval
 from metricsmith.stats.resampling.clusters import left_out
-from metricsmith.stats.resampling.draws import check_level, complete
+from metricsmith.stats.resampling.draws import check_level, complete_rows
 
 __all__ = [
     "CharacterF1",
@@ -245,7 +245,7 @@ def character_f1_interval(
     if matrix.ndim != 2 or matrix.shape[1] != 3:
         raise DataError(f"terms of shape {matrix.shape} are no (n, 3): give CharacterF1.terms")
     check_level(level)
-    columns, codes = complete(list(matrix.T), groups)
+    columns, codes = complete_rows(list(matrix.T), groups)
 
     def value(*sums: FloatArray) -> FloatArray:
         return _ratio(statistic, *sums)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError, nearest
-from metricsmith.stats.agreement import balanced_accuracy, cohen_kappa, f1, pairwise_accuracy, quadratic_kappa
+from metricsmith.stats.agreement import balanced_accuracy, cohen_kappa, concordance_index, f1, quadratic_kappa
 from metricsmith.stats.correlation import (
     batch_kendall_tau_b,
     batch_pearson,
@@ -201,7 +201,7 @@ OBJECTIVES: Mapping[str, Objective] = {
         Objective("kendall_tau_b", kendall_tau_b, concordance, peers=True, batch=batch_kendall_tau_b),
         Objective("spearman", spearman, rank_product, peers=True, success_at=0.6, batch=batch_spearman),
         Objective("pearson", pearson, score_product, peers=True, success_at=0.55, batch=batch_pearson),
-        Objective("pairwise_accuracy", pairwise_accuracy, concordance, peers=True, chance=0.5, bounds=(0.0, 1.0)),
+        Objective("pairwise_accuracy", concordance_index, concordance, peers=True, chance=0.5, bounds=(0.0, 1.0)),
         Objective("kappa", cohen_kappa, agreement_beyond_chance, labels=True),
         Objective("quadratic_kappa", quadratic_kappa, closeness, labels=True, graded=True),
         Objective("balanced_accuracy", balanced_accuracy, balanced_hit, labels=True, bounds=(0.0, 1.0)),

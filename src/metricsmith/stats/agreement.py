@@ -21,7 +21,7 @@ from metricsmith.stats.correlation import (
     spearman,
 )
 from metricsmith.stats.resampling import Groups, correlation_interval, permutation_test, repeated_interval
-from metricsmith.stats.resampling.draws import complete, labelled_rows
+from metricsmith.stats.resampling.draws import complete_rows, labelled_rows
 
 __all__ = [
     "agreement",
@@ -29,7 +29,7 @@ __all__ = [
     "cohen_kappa",
     "f1",
     "paired_agreement",
-    "pairwise_accuracy",
+    "concordance_index",
     "quadratic_kappa",
 ]
 
@@ -111,7 +111,7 @@ def paired_agreement(
     >>> round(paired_agreement([1, 2, 3, 4], [1, 2, 4, 3], [1, 2, 3, 4]).kendall_tau_b, 3)
     0.333
     """
-    (a, b, y), codes = complete([first, second, rating], groups)
+    (a, b, y), codes = complete_rows([first, second, rating], groups)
     gap = kendall_tau_b(a, y) - kendall_tau_b(b, y)
     interval = repeated_interval(batch_kendall_tau_b, [a], y, codes, against=[b], batched=True)
     return Difference(y.size, int(codes.max(initial=-1)) + 1, gap, interval.low, interval.high)
@@ -252,7 +252,7 @@ def f1(prediction: ArrayLike, rating: ArrayLike, *, positive: float | None = Non
     return float((2 * hits / given).mean())
 
 
-def pairwise_accuracy(prediction: ArrayLike, rating: ArrayLike) -> float:
+def concordance_index(prediction: ArrayLike, rating: ArrayLike) -> float:
     """The share of pairs with different ratings that are predicted in the raters' order.
 
     A pair with equal predictions counts half, so that a constant prediction gets .5. Pairs with equal ratings
@@ -275,7 +275,7 @@ def pairwise_accuracy(prediction: ArrayLike, rating: ArrayLike) -> float:
 
     Examples
     --------
-    >>> round(pairwise_accuracy([1, 3, 2], [1, 2, 3]), 3)
+    >>> round(concordance_index([1, 3, 2], [1, 2, 3]), 3)
     0.667
     """
     x, y = complete_pairs(prediction, rating)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from metricsmith.stats.correlation import FloatArray, IntArray, batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import MOST_REPLICATES, Groups, jackknife_interval
-from metricsmith.stats.resampling.draws import aligned, chunks
+from metricsmith.stats.resampling.draws import aligned_rows, chunks
 
 __all__ = ["MINIMUM_OUTPUTS", "Averaging", "RaterCeiling", "average_ratings", "rater_ceiling"]
 
@@ -138,7 +138,7 @@ def rater_ceiling(
         pairs = cells.pairs(least=2)
     if not pairs:  # a single output has two ratings
         return replace(found, withheld="few")
-    labels = aligned([np.zeros(cells.size)], groups)[1]
+    labels = aligned_rows([np.zeros(cells.size)], groups)[1]
     present = np.unique(labels[np.concatenate([cells.output[first] for first, _ in pairs])])
     # Numbered from 0 among the outputs in which two raters are compared, -1 for all others.
     labels = np.where(np.isin(labels, present), np.searchsorted(present, labels), -1)

@@ -22,7 +22,7 @@ from metricsmith.stats.correlation import (
     spearman,
 )
 from metricsmith.stats.resampling import Groups
-from metricsmith.stats.resampling.draws import FloatArray, IntArray, check_level, complete
+from metricsmith.stats.resampling.draws import FloatArray, IntArray, check_level, complete_rows
 
 __all__ = [
     "FEWEST_GROUPS", "FEW_GROUPS", "FoldMean", "agreement_over_folds", "difference_over_folds", "fold_mean",
@@ -135,7 +135,7 @@ def _folds(
         )
     folds = []
     for prediction, rating, names in zip(predictions, ratings, labels, strict=True):
-        (x, y), codes = complete([prediction, rating], names)
+        (x, y), codes = complete_rows([prediction, rating], names)
         folds.append((x, y, codes))
     return folds
 

@@ -26,11 +26,11 @@ from metricsmith.stats.resampling import (
     paired_permutation_test,
     share_interval,
 )
-from metricsmith.stats.resampling.draws import aligned, complete
+from metricsmith.stats.resampling.draws import aligned_rows, complete_rows
 
 __all__ = [
-    "NULLS", "Change", "Lean", "Null", "Sensitivity", "compare_sensitivity", "compare_stability", "never_moves",
-    "null_scores", "position_lean", "score_change", "sensitivity", "sensitivity_magnitude", "stability",
+    "NULLS", "PairedMean", "Lean", "Null", "Sensitivity", "compare_sensitivity", "compare_stability", "never_moves",
+    "null_scores", "position_lean", "score_change", "sensitivity", "sensitivity_magnitude", "score_stability",
     "to_unit",
 ]  # fmt: skip
 
@@ -42,7 +42,7 @@ TRUNCATION = 3.0  # standard deviations at which the paper's random scores are c
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PairedMean:
     """A mean over pairs.
 
     Parameters
@@ -63,7 +63,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity(Change):
+class Sensitivity(PairedMean):
     """The share of pairs in which the worse output scored strictly lower.
 
     Parameters
@@ -80,7 +80,7 @@ class Sensitivity(Change):
 
 
 @dataclass(frozen=True, slots=True)
-class Lean(Change):
+class Lean(PairedMean):
     """The lean of a pairwise judge to the first place; `consistent` is the share of pairs judged alike both ways."""
 
     consistent: float
@@ -113,7 +113,7 @@ def sensitivity(
     DataError
         If lengths differ or a group label is missing.
     """
-    (a, b), codes = complete([original, worse], groups)
+    (a, b), codes = complete_rows([original, worse], groups)
     moved = _moved(a, b)
     hits = np.where(moved < 0, 1.0, 0.0)
     return Sensitivity(
@@ -126,20 +126,22 @@ def sensitivity(
 
 def sensitivity_magnitude(
     original: ArrayLike, worse: ArrayLike, groups: Groups | None = None, *, level: float = 0.95
-) -> Change:
+) -> PairedMean:
     """Returns the mean signed drop ``original - worse``, for numbers in [0, 1].
 
     Parameters, errors and missing values as for `sensitivity`; the numbers are `to_unit`'s, or scores.
 
     Returns
     -------
-    Change
+    PairedMean
         In [-1, 1]; below 0 if worse outputs score higher.
     """
     return _mean_of(lambda a, b: a - b, (original, worse), groups, level, (-1.0, 1.0))
 
 
-def stability(original: ArrayLike, same: ArrayLike, groups: Groups | None = None, *, level: float = 0.95) -> Change:
+def score_stability(
+    original: ArrayLike, same: ArrayLike, groups: Groups | None = None, *, level: float = 0.95
+) -> PairedMean:
     """Returns ``1 - mean |original - same|`` for outputs of the same quality, for numbers in [0, 1].
 
     Parameters, errors and missing values as for `sensitivity_magnitude`. It says nothing of a metric that
@@ -147,7 +149,7 @@ def stability(original: ArrayLike, same: ArrayLike, groups: Groups | None = None
 
     Returns
     -------
-    Change
+    PairedMean
         In [0, 1]; 1 if nothing changed.
     """
     return _mean_of(lambda a, b: 1 - np.abs(a - b), (original, same), groups, level, (0.0, 1.0))
@@ -155,7 +157,7 @@ def stability(original: ArrayLike, same: ArrayLike, groups: Groups | None = None
 
 def score_change(
     original: ArrayLike, changed: ArrayLike, groups: Groups | None = None, *, level: float = 0.95
-) -> Change:
+) -> PairedMean:
     """Returns the mean signed change ``changed - original``, the gain of an attack; as `sensitivity_magnitude`."""
     return _mean_of(lambda a, b: b - a, (original, changed), groups, level, (-1.0, 1.0))
 
@@ -179,7 +181,7 @@ def position_lean(
         The mean of ``(forward - backward) / 2``, in [-.5, .5]: above 0 the first place wins, at .5 always.
     """
     mean = _mean_of(lambda a, b: (a - b) / 2, (forward, backward), groups, level, (-0.5, 0.5))
-    alike = np.abs(np.subtract(*complete([forward, backward], groups)[0])) <= ROUNDING
+    alike = np.abs(np.subtract(*complete_rows([forward, backward], groups)[0])) <= ROUNDING
     return Lean(mean.value, mean.interval, mean.n, mean.groups, mean.missing, consistent=_mean(alike))
 
 
@@ -293,7 +295,7 @@ def compare_stability(
 
 def _swapped(sides: Sequence[FloatArray], groups: Groups | None, permutations: int, seed: int) -> PermutationTest:
     """Returns the test of two means over rows by swapping whole groups."""
-    if not complete(sides, groups)[0][0].size:
+    if not complete_rows(sides, groups)[0][0].size:
         return PermutationTest(math.nan, math.nan, 0, 0)
     return paired_permutation_test(
         lambda values, _: np.mean(values, axis=-1), sides[0], sides[1], np.zeros(len(sides[0])), groups,
@@ -302,7 +304,7 @@ def _swapped(sides: Sequence[FloatArray], groups: Groups | None, permutations: i
 
 
 def _arrays(pair: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:
-    a, b = aligned([np.asarray(side, dtype=float) for side in pair], None)[0]
+    a, b = aligned_rows([np.asarray(side, dtype=float) for side in pair], None)[0]
     return a, b
 
 
@@ -339,13 +341,15 @@ def _mean_of(
     groups: Groups | None,
     level: float,
     bounds: tuple[float, float],
-) -> Change:
+) -> PairedMean:
     """Returns the mean of ``difference(original, changed)`` over the pairs with both numbers, which lie in [0, 1]."""
-    (a, b), codes = complete(pair, groups)
+    (a, b), codes = complete_rows(pair, groups)
     _check_unit([a, b], "metric's")
     values = difference(a, b)
     interval = group_mean_interval(values, codes, level=level, bounds=bounds)
-    return Change(_mean(values), interval, values.size, int(codes.max(initial=-1)) + 1, np.size(pair[0]) - values.size)
+    return PairedMean(
+        _mean(values), interval, values.size, int(codes.max(initial=-1)) + 1, np.size(pair[0]) - values.size
+    )
 
 
 def _mean(values: NDArray[np.float64] | NDArray[np.bool_]) -> float:

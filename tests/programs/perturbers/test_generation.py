@@ -18,7 +18,7 @@ from metricsmith.programs.perturbers.estimate import estimate_requests
 from metricsmith.programs.perturbers.generated import IDENTICAL, Preserve, Worsen
 from metricsmith.programs.perturbers.generation import (
     concurrently,
-    generate,
+    generate_perturbations,
     pick_examples,
     shown_examples,
 )
@@ -41,7 +41,9 @@ def made(answer=scripted, sources=SOURCES, dimensions=(FACTS,), strengths=("obvi
     """What was generated, and the server."""
     script = {name: options.pop(name) for name in ("script", "always", "delay") if name in options}
     with serve(answer, **script) as server:
-        return generate(sources, "Rewrite notices.", dimensions, strengths, lm=server.lm(), **options), server
+        return generate_perturbations(
+            sources, "Rewrite notices.", dimensions, strengths, lm=server.lm(), **options
+        ), server
 
 
 def with_fields(**fields):
@@ -200,7 +202,7 @@ def test_where_everything_fails_there_is_a_model_failure(answer, problem):
 @pytest.mark.parametrize("always", [401, 404])
 def test_a_model_that_refuses_to_work_is_asked_a_few_times_only(always):
     with serve(scripted, always=always) as server, pytest.raises(ModelFailure, match=f"always {always}"):
-        generate(SOURCES * 10, "t", [FACTS], ["obvious"], effects=["same"], lm=server.lm())
+        generate_perturbations(SOURCES * 10, "t", [FACTS], ["obvious"], effects=["same"], lm=server.lm())
     assert server.requests < 8  # four may be in flight, and three more begin before the fourth is refused
 
 
@@ -214,7 +216,9 @@ def test_what_the_budget_cuts_off_is_declined():
 
 def test_a_run_around_this_one_lends_its_limits():
     with serve(scripted) as server, use(Flow(Concurrency(), Budget(requests=7))) as flow:
-        generated = generate(SOURCES, "t", [FACTS], ["obvious"], lm=server.lm(), budget=Budget(requests=1))
+        generated = generate_perturbations(
+            SOURCES, "t", [FACTS], ["obvious"], lm=server.lm(), budget=Budget(requests=1)
+        )
     assert server.requests == flow.spent.requests == generated.usage.requests == 7
 
 
@@ -305,14 +309,14 @@ def test_what_makes_no_sense_is_refused(change, problem):
     with pytest.raises(OptionError, match=problem):
         estimate_requests(SOURCES, given["dimensions"], given["strengths"], given["effects"])
     with dspy.context(lm=None), pytest.raises(OptionError, match=problem):
-        generate(SOURCES, "t", given["dimensions"], given["strengths"], effects=given["effects"])
+        generate_perturbations(SOURCES, "t", given["dimensions"], given["strengths"], effects=given["effects"])
 
 
 def test_groups_and_a_model_are_needed():
     with pytest.raises(DataError, match="2 groups for 6 sources"):
-        generate(SOURCES, "t", [FACTS], BOTH, groups=["a", "b"])
+        generate_perturbations(SOURCES, "t", [FACTS], BOTH, groups=["a", "b"])
     with dspy.context(lm=None), pytest.raises(NeedsError, match="no language model"):
-        generate(SOURCES, "t", [FACTS], BOTH)
+        generate_perturbations(SOURCES, "t", [FACTS], BOTH)
 
 
 def test_an_error_drops_what_has_not_begun():

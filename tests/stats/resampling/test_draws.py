@@ -9,7 +9,7 @@ import pytest
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.stats.resampling import resampled_rows
-from metricsmith.stats.resampling.draws import aligned
+from metricsmith.stats.resampling.draws import aligned_rows
 
 
 def test_samples_hold_whole_groups_as_many_as_there_are():
@@ -37,9 +37,9 @@ def test_no_sample_is_an_error():
 
 def test_columns_and_groups_that_do_not_fit_are_errors():
     with pytest.raises(DataError, match="not aligned"):
-        aligned([[1, 2], [1, 2, 3]], None)
+        aligned_rows([[1, 2], [1, 2, 3]], None)
     with pytest.raises(DataError, match="1 groups for 2 rows"):
-        aligned([[1, 2]], ["a"])
+        aligned_rows([[1, 2]], ["a"])
     for label in (None, math.nan):
         with pytest.raises(DataError, match="row 1 has no group"):
-            aligned([[1, 2]], ["a", label])
+            aligned_rows([[1, 2]], ["a", label])

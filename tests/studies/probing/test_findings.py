@@ -14,9 +14,9 @@ from metricsmith.stats.resampling import holm
 from metricsmith.stats.validity import (
     compare_sensitivity,
     compare_stability,
+    score_stability,
     sensitivity,
     sensitivity_magnitude,
-    stability,
 )
 from metricsmith.studies.probing.data import MetricNumbers, PerturbedRows, ProbedMetric
 from metricsmith.studies.probing.findings import WORTHLESS, find
@@ -60,7 +60,7 @@ def test_figures_and_intervals_are_by_group(place):
     values, line = [OWN, *OTHERS][place], FOUND.subjects[place]
     assert line.sensitivity == sensitivity(*sides(values.plain, "worse"))
     assert line.magnitude == sensitivity_magnitude(*sides(values.unit, "worse"))
-    assert line.stability == stability(*sides(values.unit, "same"))
+    assert line.stability == score_stability(*sides(values.unit, "same"))
     single = sensitivity_magnitude(*sides(values.unit, "worse")[:2]).interval
     assert line.magnitude.interval != single
 

@@ -13,7 +13,7 @@ from metricsmith.optimizers.objectives import Objective
 from metricsmith.records import Usage
 from metricsmith.stats.resampling import jackknife_interval
 from metricsmith.stats.resampling.clusters import left_out
-from metricsmith.stats.resampling.draws import aligned
+from metricsmith.stats.resampling.draws import aligned_rows
 
 __all__ = ["CandidateResult", "Selection", "Tuning", "choose"]
 
@@ -134,7 +134,7 @@ def choose(
     kept = np.isfinite(before[1])
     y, columns = ratings[kept], {before[0]: before[1][kept]}
     columns |= {name: values[kept] for name, values in candidates.items() if np.isfinite(values[kept]).all()}
-    codes = np.unique(aligned([ratings], groups)[1][kept], return_inverse=True)[1]
+    codes = np.unique(aligned_rows([ratings], groups)[1][kept], return_inverse=True)[1]
     statistic, batched = objective.batch or objective.statistic, objective.batch is not None
     without = {name: left_out(statistic, [values, y], codes, batched) for name, values in columns.items()}
     departures = {name: _departures(parts, objective.chance) for name, parts in without.items()}

@@ -35,7 +35,7 @@ def estimate_requests(
     strengths: Sequence[Strength],
     effects: Sequence[Effect] = BOTH,
 ) -> int:
-    """Returns the number of requests that `generate` sends if none fails, repairs aside.
+    """Returns the number of requests that `generate_perturbations` sends if none fails, repairs aside.
 
     One for the strategies of each dimension, and one for each dimension, source with an output, strength and effect.
     """
@@ -56,7 +56,7 @@ def estimate_usage(
     Parameters
     ----------
     sources, task, dimensions, strengths, effects
-        As for `generate`.
+        As for `generate_perturbations`.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def estimate_usage(
     Raises
     ------
     OptionError
-        As `generate` raises it before it asks.
+        As `generate_perturbations` raises it before it asks.
     """
     requests = estimate_requests(sources, dimensions, strengths, effects)
     present = [source for source in sources if source.output.strip()]

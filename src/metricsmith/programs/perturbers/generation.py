@@ -29,7 +29,7 @@ from metricsmith.signatures.axes import Axis
 from metricsmith.signatures.perturbation import Strategy
 
 __all__ = [
-    "GeneratedPerturbations", "check_request", "concurrently", "generate", "groups_of", "pick_examples",
+    "GeneratedPerturbations", "check_request", "concurrently", "generate_perturbations", "groups_of", "pick_examples",
     "shown_examples", "worded",
 ]  # fmt: skip
 
@@ -59,7 +59,7 @@ class GeneratedPerturbations:
     notes: tuple[str, ...] = ()
 
 
-def generate(
+def generate_perturbations(
     sources: Sequence[Source],
     task: str,
     dimensions: Sequence[Axis],

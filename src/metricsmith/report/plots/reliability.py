@@ -15,7 +15,7 @@ from metricsmith.report.formats import count, points
 from metricsmith.report.markup import Markup, element
 from metricsmith.report.plots.svg import LinearAxis, dot, picture, square_frame, svg_text, ticks
 from metricsmith.stats.resampling import Groups, group_mean_interval
-from metricsmith.stats.resampling.draws import complete
+from metricsmith.stats.resampling.draws import complete_rows
 
 __all__ = ["Bin", "bins", "reliability_plot"]
 
@@ -89,7 +89,7 @@ def bins(
     DataError
         If lengths differ, a group label is missing or a number is infinite.
     """
-    (x, y), codes = complete([predictions, ratings], groups)
+    (x, y), codes = complete_rows([predictions, ratings], groups)
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise DataError("a prediction or rating is infinite; give NaN where there is none")
     order = np.argsort(x, kind="stable")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from metricsmith.records import Task, Usage
 from metricsmith.report.plain import jsonable
 from metricsmith.stats.ceiling import RaterCeiling
-from metricsmith.stats.validity import Change, Sensitivity
+from metricsmith.stats.validity import PairedMean, Sensitivity
 
 __all__ = ["SCHEMA_VERSION", "Attack", "Kind", "ProbeRecord", "Strategy", "Subject", "Surprise"]
 
@@ -35,7 +35,7 @@ class Subject:
         Whether it gave all outputs the same number, so that its stability means nothing.
     sensitivity : Sensitivity or None
         Share of worse outputs that scored strictly lower.
-    magnitude, stability : Change or None
+    magnitude, stability : PairedMean or None
         On the unit that `ProbeRecord.unit` names; None for a metric that is `still`, or without such perturbations.
     p_sensitivity, p_stability : float
         Two-sided, against the metric that is probed, swapped in whole groups, after Holm over all others; NaN for
@@ -48,8 +48,8 @@ class Subject:
     lacking: str = ""
     still: bool = False
     sensitivity: Sensitivity | None = None
-    magnitude: Change | None = None
-    stability: Change | None = None
+    magnitude: PairedMean | None = None
+    stability: PairedMean | None = None
     p_sensitivity: float = math.nan
     p_stability: float = math.nan
 
@@ -77,9 +77,9 @@ class Strategy:
         The most frequent reason for declining.
     sensitivity : Sensitivity or None
         For worse outputs.
-    stability : Change or None
+    stability : PairedMean or None
         For outputs of the same quality.
-    change : Change or None
+    change : PairedMean or None
         Mean signed change of the score, on the unit that `ProbeRecord.unit` names.
     others : mapping of str to float
         By name of the other subjects, their sensitivity or stability, NaN where undefined.
@@ -95,8 +95,8 @@ class Strategy:
     declined: int
     reason: str = ""
     sensitivity: Sensitivity | None = None
-    stability: Change | None = None
-    change: Change | None = None
+    stability: PairedMean | None = None
+    change: PairedMean | None = None
     others: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -110,7 +110,7 @@ class Attack:
     must_fall : bool
         Whether the changed output is worthless, so that a metric that does not fall has missed it; otherwise it is
         as good as the original at best, and must not rise.
-    change : Change
+    change : PairedMean
         Of the metric that is probed; NaN where it never moves.
     pairs : Sensitivity
         How often it fell and rose.
@@ -121,7 +121,7 @@ class Attack:
     name: str
     summary: str
     must_fall: bool
-    change: Change
+    change: PairedMean
     pairs: Sensitivity
     others: Mapping[str, float] = field(default_factory=dict)
 

@@ -46,7 +46,7 @@ from metricsmith.report.plots.plane import Mark, plane
 from metricsmith.report.probe.record import Attack, ProbeRecord, Strategy, Subject, Surprise
 from metricsmith.report.raters import ceiling_lines
 from metricsmith.stats.resampling import measured_coverage
-from metricsmith.stats.validity import Change
+from metricsmith.stats.validity import PairedMean
 
 __all__ = [
     "ATTACKS", "COLUMNS", "PROBE_FILES", "STRATEGIES", "ProbeDocument", "attack_cells", "attack_words", "probe_cost",
@@ -392,7 +392,7 @@ def probe_cost(record: ProbeRecord) -> str:
     return f"{asked}, {lost}, {duration(usage.seconds)}."
 
 
-def _change(found: Change | None, digits: int, *, signed: bool = False) -> Sequence[str]:
+def _change(found: PairedMean | None, digits: int, *, signed: bool = False) -> Sequence[str]:
     if found is None or not found.n:
         return MISSING, MISSING
     return statistic(found.value, digits, signed=signed), interval(found.interval.low, found.interval.high)

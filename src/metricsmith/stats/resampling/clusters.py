@@ -19,7 +19,7 @@ from metricsmith.stats.resampling.draws import (
     Statistic,
     check_level,
     chunks,
-    complete,
+    complete_rows,
     values_by_selection,
 )
 from metricsmith.stats.resampling.intervals import Interval, wilson_interval
@@ -67,7 +67,7 @@ def share_interval(hits: ArrayLike, groups: Groups | None = None, *, level: floa
     without their correction for few groups, which covered too often with 10 to 30 groups.
     """
     check_level(level)
-    (values,), codes = complete([hits], groups)
+    (values,), codes = complete_rows([hits], groups)
     undefined = np.size(hits) - values.size
     _check_bounds(values, 0.0, 1.0)
     if not values.size:
@@ -157,7 +157,7 @@ def group_mean_interval(
     check_level(level)
     least, largest = (-math.inf, math.inf) if bounds is None else bounds
     _check_order((least, largest))
-    (numbers,), codes = complete([values], groups)
+    (numbers,), codes = complete_rows([values], groups)
     _check_bounds(numbers, least, largest)
     undefined, n = np.size(values) - numbers.size, numbers.size
     sizes = np.bincount(codes)
@@ -226,7 +226,7 @@ def correlation_interval(
     (1921), for the scale, on which the spread depends little on the correlation.
     """
     check_level(level)
-    columns, codes = complete([x, y], groups)
+    columns, codes = complete_rows([x, y], groups)
     estimate = float(statistic(*columns)) if columns[0].size else math.nan
     parts = np.empty(0) if math.isnan(estimate) else left_out(statistic, columns, codes, batched)
     return jackknife_interval(estimate, parts, level=level, bounds=(-1.0, 1.0))

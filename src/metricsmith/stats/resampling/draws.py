@@ -17,11 +17,11 @@ __all__ = [
     "Groups",
     "IntArray",
     "Statistic",
-    "aligned",
+    "aligned_rows",
     "check_draws",
     "check_level",
     "chunks",
-    "complete",
+    "complete_rows",
     "values_by_draw",
     "values_by_selection",
     "labelled_rows",
@@ -46,7 +46,7 @@ def check_level(level: float) -> None:
         raise OptionError(f"level {level:g} is not a coverage: it must lie between 0 and 1, for example 0.95")
 
 
-def aligned(arrays: Sequence[ArrayLike], groups: Groups | None) -> tuple[list[NDArray[Any]], IntArray]:
+def aligned_rows(arrays: Sequence[ArrayLike], groups: Groups | None) -> tuple[list[NDArray[Any]], IntArray]:
     """Returns the arrays, and the group of each row as a number from 0.
 
     Raises
@@ -74,9 +74,9 @@ def aligned(arrays: Sequence[ArrayLike], groups: Groups | None) -> tuple[list[ND
     return columns, np.array([codes[label] for label in groups], dtype=np.int64)
 
 
-def complete(arrays: Sequence[ArrayLike], groups: Groups | None) -> tuple[list[FloatArray], IntArray]:
-    """Returns `aligned` floats without the rows in which anything is NaN; groups are numbered anew."""
-    columns, codes = aligned([np.asarray(array, dtype=float) for array in arrays], groups)
+def complete_rows(arrays: Sequence[ArrayLike], groups: Groups | None) -> tuple[list[FloatArray], IntArray]:
+    """Returns `aligned_rows` floats without the rows in which anything is NaN; groups are numbered anew."""
+    columns, codes = aligned_rows([np.asarray(array, dtype=float) for array in arrays], groups)
     present = ~np.isnan(columns).any(axis=0)
     return [column[present] for column in columns], np.unique(codes[present], return_inverse=True)[1]
 
@@ -119,7 +119,7 @@ def resampled_rows(groups: Groups, draws: int, seed: int = 0) -> list[IntArray]:
         If `draws` is below 1.
     """
     check_draws(draws)
-    codes = aligned([np.zeros(len(groups))], groups)[1]
+    codes = aligned_rows([np.zeros(len(groups))], groups)[1]
     order = np.argsort(codes, kind="stable")
     members = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if codes.size else []
     picks = np.random.default_rng(seed).integers(len(members), size=(draws, len(members)))

@@ -18,7 +18,7 @@ from metricsmith.stats.resampling.draws import (
     Statistic,
     check_draws,
     chunks,
-    complete,
+    complete_rows,
     values_by_draw,
 )
 
@@ -87,7 +87,7 @@ def permutation_test(
     draws = permutation_null(
         statistic, prediction, rating, groups, permutations=permutations, seed=seed, batched=batched
     )
-    (x, y), _ = complete([prediction, rating], groups)
+    (x, y), _ = complete_rows([prediction, rating], groups)
     return permutation_p_value(float(statistic(x, y)), draws)
 
 
@@ -132,7 +132,7 @@ def permutation_null(
         If `permutations` is below 1.
     """
     check_draws(permutations)
-    (x, y), codes = complete([prediction, rating], groups)
+    (x, y), codes = complete_rows([prediction, rating], groups)
     order = np.argsort(codes, kind="stable")
     x, y, codes = x[order], y[order], codes[order]
     draws = [values_by_draw(statistic, [x, y[rows]], batched) for rows in permuted_rows(codes, permutations, seed)]
@@ -237,7 +237,7 @@ def paired_permutation_test(
     resampling methods": the test that permutes inputs.
     """
     check_draws(permutations)
-    (a, b, y), codes = complete([first, second, rating], groups)
+    (a, b, y), codes = complete_rows([first, second, rating], groups)
     if standardize:
         a, b = standardized(a), standardized(b)
     random = np.random.default_rng(seed)

@@ -22,7 +22,7 @@ from metricsmith.stats.resampling.draws import (
     check_draws,
     check_level,
     chunks,
-    complete,
+    complete_rows,
     values_by_draw,
 )
 from metricsmith.stats.resampling.intervals import Interval
@@ -192,7 +192,7 @@ def _complete(
     sides: Sequence[FloatArray], rating: FloatArray, groups: Groups | None
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """All repetitions stacked, the ratings and the group numbers, on the rows that have everything."""
-    columns, codes = complete([*np.vstack(sides), rating], groups)
+    columns, codes = complete_rows([*np.vstack(sides), rating], groups)
     return np.array(columns[:-1]), columns[-1], codes
 
 

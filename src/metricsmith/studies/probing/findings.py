@@ -16,14 +16,14 @@ from metricsmith.programs.perturbers.base import Perturbation
 from metricsmith.report.probe.record import Attack, Strategy, Subject, Surprise
 from metricsmith.stats.resampling import holm
 from metricsmith.stats.validity import (
-    Change,
+    PairedMean,
     compare_sensitivity,
     compare_stability,
     never_moves,
     score_change,
+    score_stability,
     sensitivity,
     sensitivity_magnitude,
-    stability,
 )
 from metricsmith.studies.probing.data import MetricNumbers, PerturbedRows, ProbedMetric
 
@@ -136,7 +136,7 @@ def _subject(one: ProbedMetric, values: MetricNumbers, pairs: _Pairs) -> Subject
     return replace(
         subject,
         magnitude=pairs.measured(sensitivity_magnitude, values.unit, worse),
-        stability=pairs.measured(stability, values.unit, same),
+        stability=pairs.measured(score_stability, values.unit, same),
     )
 
 
@@ -174,14 +174,14 @@ def _strategies(
             Counter(declined).most_common(1)[0][0] if declined else "",
         )  # fmt: skip
         if places.size:
-            found: Mapping[str, Change | None]
+            found: Mapping[str, PairedMean | None]
             strategy = replace(strategy, change=pairs.measured(score_change, own.unit, places))
             if effect == "worse":
                 found = {name: pairs.measured(sensitivity, at.plain, places) for name, at in others.items()}
                 strategy = replace(strategy, sensitivity=pairs.measured(sensitivity, own.plain, places))
             else:
-                found = {name: pairs.measured(stability, at.unit, places) for name, at in others.items()}
-                strategy = replace(strategy, stability=pairs.measured(stability, own.unit, places))
+                found = {name: pairs.measured(score_stability, at.unit, places) for name, at in others.items()}
+                strategy = replace(strategy, stability=pairs.measured(score_stability, own.unit, places))
             strategy = replace(strategy, others={name: one.value for name, one in found.items() if one is not None})
         yield strategy
 

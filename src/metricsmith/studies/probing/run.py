@@ -22,7 +22,7 @@ from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.catalogue import BUILTIN, perturb, sources_of
 from metricsmith.programs.perturbers.estimate import estimate_usage
-from metricsmith.programs.perturbers.generation import GeneratedPerturbations, generate
+from metricsmith.programs.perturbers.generation import GeneratedPerturbations, generate_perturbations
 from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.scoring import estimate, score
@@ -253,7 +253,7 @@ class Prober:
         """The same rows with the perturbations of a model too, and the record of their generation."""
         if self.perturbers == "builtin":
             return drawn, GeneratedPerturbations()
-        done = generate(
+        done = generate_perturbations(
             sources, _purpose(task), self._dimensions(task), self.strengths, groups=drawn.groups,
             concurrency=self.concurrency, seed=self.seed,
         )  # fmt: skip
