@@ -22,7 +22,7 @@ from metricsmith.optimizers.generation import Generated, attempt, check_complete
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
 from metricsmith.optimizers.tuning.methods import THREADS
-from metricsmith.optimizers.tuning.sides import rated_sides
+from metricsmith.optimizers.tuning.splits import rated_splits
 from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.base import Judge, slug
 from metricsmith.programs.judges.examples import ExampleJudge
@@ -187,7 +187,7 @@ def _sides(rows: Sequence[dspy.Example], task: Task, seed: int) -> tuple[Rated, 
             rated.groups, texts, fraction=1 - MOST_ROWS / len(rated), seed=seed, ratings=rated.ratings.tolist()
         )
         rated = rated.take(split.train)
-    return rated_sides(rated.rows, None, task.target, 0.5, seed)
+    return rated_splits(rated.rows, None, task.target, 0.5, seed)
 
 
 def _budget(requests: int) -> int:

@@ -34,11 +34,11 @@ from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objec
 from metricsmith.optimizers.tuning.credits import Credits, MeasureReader, PredictionReader
 from metricsmith.optimizers.tuning.methods import METHODS, SETS, TuningJob, judge_selection_rows, quiet
 from metricsmith.optimizers.tuning.selection import Tuning, choose
-from metricsmith.optimizers.tuning.sides import (
+from metricsmith.optimizers.tuning.splits import (
     check_labels,
     demonstration_draws,
-    episode_sides,
-    rated_sides,
+    episode_splits,
+    rated_splits,
     row_inputs,
     scale_of,
     shown_numbers,
@@ -364,12 +364,12 @@ class JudgeTuner:
         flow, calls, draws = flow or Flow(Concurrency()), len(judge.predictors()), []
         reader: PredictionReader | MeasureReader
         if isinstance(self.objective, Measure):
-            learn, select = episode_sides(trainset, valset)
+            learn, select = episode_splits(trainset, valset)
             reader = MeasureReader(self.objective, flow)
             calls += max(self.objective.requests(row) for row in (*learn.rows, *select.rows))
         else:
             target, scale = (self.task.target, self.task.scale) if self.task else ("rating", scale_of(judge))
-            learn, select = rated_sides(trainset, valset, target, self.fraction, self.seed, stands_in_demos(judge))
+            learn, select = rated_splits(trainset, valset, target, self.fraction, self.seed, stands_in_demos(judge))
             ratings = np.concatenate([learn.ratings, select.ratings])
             check_labels(judge, self.goal, ratings, scale)
             shown = target if isinstance(judge, Judge) else ""

@@ -18,7 +18,7 @@ from metricsmith.model_calls.flow import Flow, use
 from metricsmith.optimizers.examples import rating_strata
 from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.rated import Rated
-from metricsmith.optimizers.tuning.sides import row_inputs
+from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import CandidateJudgement, JudgementTable
 from metricsmith.programs.texts import fence
 

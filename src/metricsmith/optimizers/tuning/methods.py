@@ -25,7 +25,7 @@ from metricsmith.errors import NeedsError
 from metricsmith.metric import content_hash
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.credits import CreditMetric, Credits
-from metricsmith.optimizers.tuning.sides import row_inputs
+from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import Demos, Meter, Student
 from metricsmith.programs.texts import fence
 

@@ -27,8 +27,8 @@ __all__ = [
     "FEWEST_GROUPS",
     "check_labels",
     "demonstration_draws",
-    "episode_sides",
-    "rated_sides",
+    "episode_splits",
+    "rated_splits",
     "row_inputs",
     "scale_of",
     "shown_numbers",
@@ -40,7 +40,7 @@ FloatArray = NDArray[np.float64]
 FEWEST_GROUPS = 4  # to select by: fewer give no standard error to speak of
 
 
-def rated_sides(
+def rated_splits(
     trainset: Sequence[dspy.Example],
     valset: Sequence[dspy.Example] | None,
     target: str,
@@ -123,7 +123,7 @@ def row_inputs(row: dspy.Example) -> dict[str, Any]:
     return dict(row.inputs().items())
 
 
-def episode_sides(trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None) -> tuple[Rated, Rated]:
+def episode_splits(trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None) -> tuple[Rated, Rated]:
     """Episodes to learn from and to select by; their ratings are in their labels.
 
     Raises
