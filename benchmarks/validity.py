@@ -11,9 +11,9 @@ import argparse
 from pathlib import Path
 
 import metricsmith
-from metricsmith.report.assets import standalone
+from metricsmith.report.html import standalone
 from metricsmith.report.markdown import markdown_lines
-from metricsmith.report.probe.write import ProbeDocument
+from metricsmith.report.probe.document import ProbeDocument
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from metricsmith.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from metricsmith.report.comparison.document import write_comparison as write_comparison
     from metricsmith.report.comparison.record import Comparison as Comparison
-    from metricsmith.report.comparison.write import write_comparison as write_comparison
-    from metricsmith.report.record import RunRecord as RunRecord
-    from metricsmith.report.write import write_reports as write_reports
+    from metricsmith.report.induction.document import write_reports as write_reports
+    from metricsmith.report.induction.record import RunRecord as RunRecord
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)

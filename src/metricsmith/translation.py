@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from metricsmith.programs.judges.mqm import MQMJudge as MQMJudge
     from metricsmith.programs.translations import judge_translations as judge_translations
     from metricsmith.records import ErrorSpan as ErrorSpan
+    from metricsmith.report.meta_evaluation.document import write_meta_evaluation as write_meta_evaluation
     from metricsmith.report.meta_evaluation.record import MetaEvaluation as MetaEvaluation
     from metricsmith.report.meta_evaluation.record import meta_evaluate as meta_evaluate
-    from metricsmith.report.meta_evaluation.write import write_meta_evaluation as write_meta_evaluation
+    from metricsmith.report.translations.document import write_translations as write_translations
     from metricsmith.report.translations.record import TranslationRecord as TranslationRecord
-    from metricsmith.report.translations.write import write_translations as write_translations
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)

@@ -14,7 +14,7 @@ from metricsmith.optimizers import induce as module
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
 from metricsmith.optimizers.rated import Rated, in_given_order, shared_source
-from metricsmith.report.record import RowRecord
+from metricsmith.report.induction.record import RowRecord
 from planted import TASK, planted_rows
 
 BANK = MetricBank((levenshtein.FAMILY,))

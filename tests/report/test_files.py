@@ -9,7 +9,7 @@ import os
 import pytest
 
 from metricsmith.report import files
-from metricsmith.report.write import write_reports
+from metricsmith.report.induction.document import write_reports
 
 FILES = {"report.html", "report.md", "report.json", "scores.csv"}
 

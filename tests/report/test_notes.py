@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from meta_evaluations import FULL
-from metricsmith.report.assets import render_html
+from metricsmith.report.html import render_html
+from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.markdown import render_markdown
-from metricsmith.report.meta_evaluation.write import MetaEvaluationDocument
-from metricsmith.report.probe.write import ProbeDocument
-from metricsmith.report.write import RunDocument
+from metricsmith.report.meta_evaluation.document import MetaEvaluationDocument
+from metricsmith.report.probe.document import ProbeDocument
 from probes import RECORD
 
 SAID = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metricsmith.records import Scale, Task, Usage
-from metricsmith.report.probe.record import Attack, ProbeRecord, Strategy, Subject, Surprise
+from metricsmith.report.probe.record import Attack, ProbeRecord, StrategyResult, Subject, Surprise
 from metricsmith.stats.resampling import Interval
 from metricsmith.stats.validity import PairedMean, Sensitivity
 
@@ -35,12 +35,14 @@ RECORD = ProbeRecord(
     unit="share of the range",
     subjects=(METRIC, BLIND, COLUMN, STILL),
     strategies=(
-        Strategy(
+        StrategyResult(
             "drop_sentence", "worse", "obvious", "", "builtin", "Leaves out one sentence.", 20, 3, "one sentence",
             sensitivity=share(0.9, 0.7, 0.97), change=change(-0.2, -0.3, -0.1),
         ),
-        Strategy("Blur facts", "worse", "subtle", "Facts", "generated", "Blurs <i>facts</i>.", 0, 20, "identical"),
-        Strategy(
+        StrategyResult(
+            "Blur facts", "worse", "subtle", "Facts", "generated", "Blurs <i>facts</i>.", 0, 20, "identical",
+        ),
+        StrategyResult(
             "markup", "same", "obvious", "", "builtin", "Other marks.", 20, 0, stability=change(0.95, 0.9, 0.99),
             change=change(0.0, -0.01, 0.01),
         ),

@@ -61,7 +61,7 @@ def compare_command(
 ) -> None:
     """Compare AutoMetrics with the baselines of its paper."""
     from metricsmith.datasets.table import read_table
-    from metricsmith.report.comparison.write import COMPARISON_FILES, write_comparison
+    from metricsmith.report.comparison.document import COMPARISON_FILES, write_comparison
     from metricsmith.studies.comparison.run import compare, compare_plan
 
     lm = model.language_model()
@@ -86,7 +86,7 @@ def compare_command(
 
 def comparison_text(record: Comparison, out: Path) -> str:
     """The table in the paper's layout, what was not run, costs, and where everything was written."""
-    from metricsmith.report.comparison.write import ComparisonDocument
+    from metricsmith.report.comparison.document import ComparisonDocument
     from metricsmith.report.terminal import render_terminal
 
     return render_terminal(ComparisonDocument(record), out)

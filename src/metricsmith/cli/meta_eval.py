@@ -73,8 +73,8 @@ def meta_eval_command(
     from metricsmith.meta_evaluation.evaluation import tasks_by_name
     from metricsmith.meta_evaluation.ranking import check_tests
     from metricsmith.mqm import MQMWeights
+    from metricsmith.report.meta_evaluation.document import META_EVALUATION_FILES, write_meta_evaluation
     from metricsmith.report.meta_evaluation.record import meta_evaluate
-    from metricsmith.report.meta_evaluation.write import META_EVALUATION_FILES, write_meta_evaluation
 
     if out is not None:
         check_writable(out, "--out", folder=True)
@@ -108,7 +108,7 @@ def meta_eval_command(
 
 def meta_evaluation_text(record: MetaEvaluation, out: Path | None = None) -> str:
     """The overview, a table for each task, what must not be overlooked, and where everything was written."""
-    from metricsmith.report.meta_evaluation.write import MetaEvaluationDocument
+    from metricsmith.report.meta_evaluation.document import MetaEvaluationDocument
     from metricsmith.report.terminal import render_terminal
 
     return render_terminal(MetaEvaluationDocument(record), out)

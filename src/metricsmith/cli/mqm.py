@@ -62,7 +62,7 @@ def mqm_command(
     from metricsmith.mqm import MQMWeights
     from metricsmith.programs.judges.mqm import MQMJudge
     from metricsmith.programs.translations import recorded
-    from metricsmith.report.translations.write import TRANSLATION_FILES, write_translations
+    from metricsmith.report.translations.document import TRANSLATION_FILES, write_translations
     from metricsmith.scoring import estimate
 
     read: dict[str, Path | str | None] = {"source": source, "documents": documents, "store": limits.store}
@@ -108,7 +108,7 @@ def mqm_command(
 def mqm_text(record: TranslationRecord, out: Path) -> str:
     """The means, what must not be overlooked, costs, and where everything was written."""
     from metricsmith.report.terminal import render_terminal
-    from metricsmith.report.translations.write import TranslationDocument
+    from metricsmith.report.translations.document import TranslationDocument
 
     return render_terminal(TranslationDocument(record), out)
 

@@ -49,7 +49,7 @@ def probe_command(
     """Change outputs on purpose and see whether a metric notices."""
     from metricsmith.optimizers.spending import budget_lines
     from metricsmith.programs.induced import InducedMetric
-    from metricsmith.report.probe.write import PROBE_FILES, write_probe
+    from metricsmith.report.probe.document import PROBE_FILES, write_probe
     from metricsmith.studies.probing.run import Prober
 
     check_places(output, PROBE_FILES, {"metric": saved.metric, "table": saved.data, "store": limits.store})
@@ -79,7 +79,7 @@ def probe_command(
 
 def probe_text(record: ProbeRecord, out: Path) -> str:
     """The tables, what must not be overlooked, costs, and where everything was written."""
-    from metricsmith.report.probe.write import ProbeDocument
+    from metricsmith.report.probe.document import ProbeDocument
     from metricsmith.report.terminal import render_terminal
 
     return render_terminal(ProbeDocument(record), out)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.terminal import render_terminal
-from metricsmith.report.write import RunDocument
 
 if TYPE_CHECKING:
     from metricsmith.optimizers.recording import RunResult

@@ -24,7 +24,7 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.programs.induced import InducedMetric, best_contributions, induced_fingerprint, predict_ratings
 from metricsmith.programs.learned import row_hash
 from metricsmith.records import Task
-from metricsmith.report.record import LearningPoint
+from metricsmith.report.induction.record import LearningPoint
 from metricsmith.scoring import ScoreTable
 from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import resampled_rows

@@ -13,7 +13,7 @@ from metricsmith.datasets.splits import Split, instructions
 from metricsmith.errors import DataError
 from metricsmith.metric import content_hash
 from metricsmith.records import Task
-from metricsmith.report.record import RowRecord
+from metricsmith.report.induction.record import RowRecord
 
 __all__ = ["Rated", "Sides", "group_of", "in_given_order", "shared_source", "split_rated", "twin_note"]
 

@@ -25,9 +25,9 @@ from metricsmith.programs.induced import Explanation, InducedMetric
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from metricsmith.records import Judgement, Task, Usage
-from metricsmith.report.record import Component, RowRecord, RunRecord
-from metricsmith.report.rivals import not_beaten
-from metricsmith.report.write import write_reports
+from metricsmith.report.induction.document import write_reports
+from metricsmith.report.induction.record import Component, RowRecord, RunRecord
+from metricsmith.report.induction.rivals import not_beaten
 from metricsmith.scoring import ScoreTable, tally
 from metricsmith.stats.agreement import agreement
 from metricsmith.stats.ceiling import RaterCeiling

@@ -20,7 +20,7 @@ from metricsmith.model_calls.adapters import adapter_name
 from metricsmith.programs.judges.base import MetricProgram
 from metricsmith.programs.state import Settings, other_model, state_parts
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
-from metricsmith.report.record import RunRecord
+from metricsmith.report.induction.record import RunRecord
 from metricsmith.scoring import ScoreTable, score
 from metricsmith.stats.regression import LinearCombination
 

@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from metricsmith.report.assets import render_html
 from metricsmith.report.blocks import Document
+from metricsmith.report.html import render_html
 from metricsmith.report.markdown import render_markdown
 
 __all__ = ["render_json", "replace_file", "write_document"]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metricsmith.report.assets import render_page
 from metricsmith.report.blocks import Block, Figure, Heading, Page, Paragraph, Terms, TextTable
 from metricsmith.report.formats import interval, percent, raw, single_line, statistic
+from metricsmith.report.html import render_page
 from metricsmith.report.markup import Markup, joined, remark
 from metricsmith.report.plots.gap import GapPoint, gap_plot
 

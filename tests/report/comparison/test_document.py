@@ -10,9 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from metricsmith.records import Scale, Task, Usage
-from metricsmith.report.assets import render_html
-from metricsmith.report.comparison.record import Comparison, MethodResult
-from metricsmith.report.comparison.write import (
+from metricsmith.report.comparison.document import (
     COLUMNS,
     COMPARISON_FILES,
     COSTS,
@@ -23,6 +21,8 @@ from metricsmith.report.comparison.write import (
     sections,
     write_comparison,
 )
+from metricsmith.report.comparison.record import Comparison, MethodResult
+from metricsmith.report.html import render_html
 from metricsmith.report.markdown import render_markdown
 from metricsmith.stats.resampling import Interval
 

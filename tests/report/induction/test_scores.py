@@ -8,8 +8,8 @@ import json
 import math
 
 from metricsmith.report.files import render_json
+from metricsmith.report.induction.record import RowRecord
 from metricsmith.report.induction.rows import render_scores
-from metricsmith.report.record import RowRecord
 
 
 def read_csv(text):

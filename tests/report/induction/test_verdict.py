@@ -10,6 +10,7 @@ import pytest
 from metricsmith.records import Agreement, Scale, Status, Task
 from metricsmith.report.induction import verdict
 from metricsmith.report.induction.costs import STATUSES
+from metricsmith.report.induction.rivals import comparison
 from metricsmith.report.induction.sections import usage_example
 from metricsmith.report.induction.verdict import (
     EVALUATIONS,
@@ -20,7 +21,6 @@ from metricsmith.report.induction.verdict import (
     run_verdict,
     undefined_reasons,
 )
-from metricsmith.report.rivals import comparison
 from metricsmith.stats.resampling import measured_coverage
 
 SURE = Agreement(72, 34, 0.41, 0.28, 0.52, 0.0004, 0.5, 0.5)

@@ -8,7 +8,7 @@ import pytest
 
 from meta_evaluations import FULL, record
 from metricsmith.meta_evaluation import MEASURES, ChanceFloor, MetricResult, TaskResult
-from metricsmith.report.meta_evaluation.write import (
+from metricsmith.report.meta_evaluation.document import (
     MEANINGS,
     compared_metrics,
     meta_evaluation_verdict,

@@ -11,14 +11,14 @@ import pytest
 
 from meta_evaluations import FULL
 from metricsmith.meta_evaluation.ranking import FEW_METRICS
-from metricsmith.report.assets import render_html
+from metricsmith.report.html import render_html
 from metricsmith.report.markdown import render_markdown
-from metricsmith.report.meta_evaluation.record import meta_evaluate
-from metricsmith.report.meta_evaluation.write import (
+from metricsmith.report.meta_evaluation.document import (
     META_EVALUATION_FILES,
     MetaEvaluationDocument,
     write_meta_evaluation,
 )
+from metricsmith.report.meta_evaluation.record import meta_evaluate
 from score_tables import SYSTEMS, matrix
 
 DOCUMENTS = [f"d{segment // 3}" for segment in range(18)]

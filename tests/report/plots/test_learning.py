@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from metricsmith.report.induction.record import LearningPoint
 from metricsmith.report.plots.learning import learning_plot
-from metricsmith.report.record import LearningPoint
 
 
 def dots(drawing):

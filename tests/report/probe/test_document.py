@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from metricsmith.report.markup import marked_changes
-from metricsmith.report.probe.record import Attack
-from metricsmith.report.probe.write import (
+from metricsmith.report.probe.document import (
     ATTACKS,
     COLUMNS,
     STRATEGIES,
@@ -22,6 +21,7 @@ from metricsmith.report.probe.write import (
     subject_cells,
     subject_remark,
 )
+from metricsmith.report.probe.record import Attack
 from metricsmith.stats.resampling import Interval
 from probes import BLIND, COLUMN, METRIC, RECORD, STILL, change, share
 

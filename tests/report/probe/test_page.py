@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from metricsmith.report.assets import render_html
+from metricsmith.report.html import render_html
 from metricsmith.report.markdown import render_markdown
-from metricsmith.report.probe.write import PROBE_FILES, ProbeDocument, write_probe
+from metricsmith.report.probe.document import PROBE_FILES, ProbeDocument, write_probe
 from probes import COLUMN, RECORD
 
 

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from metricsmith.mqm import SharedError
 from metricsmith.records import ErrorSpan, Usage
-from metricsmith.report.assets import render_html
+from metricsmith.report.html import render_html
 from metricsmith.report.markdown import render_markdown
-from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
-from metricsmith.report.translations.write import (
+from metricsmith.report.translations.document import (
     TRANSLATION_FILES,
     TranslationDocument,
     marked_pieces,
     score_basis,
     write_translations,
 )
+from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
 
 EVIL = '<script>alert("x")</script> | *bold* `code` \u202e «begin»'
 
@@ -142,7 +142,7 @@ def test_no_data_can_break_a_page_or_markdown():
 
 
 def test_a_long_page_shows_the_worst_and_says_so(monkeypatch):
-    monkeypatch.setattr("metricsmith.report.translations.write.MOST_SHOWN", 2)
+    monkeypatch.setattr("metricsmith.report.translations.document.MOST_SHOWN", 2)
     lines = [segment(id=f"A|d:{n}", segment=n, raw=raw) for n, raw in enumerate([-1.0, -9.0, None, -2.0], 1)]
     shown, left = TranslationDocument(record(*lines)).segments()
     assert [line.segment for line in shown] == [2, 4]

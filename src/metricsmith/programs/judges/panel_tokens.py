@@ -9,7 +9,7 @@ import dspy
 from metricsmith.metric import Asker
 from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.programs.judges.panel import Panel
-from metricsmith.report.record import PanelTokens
+from metricsmith.report.induction.record import PanelTokens
 
 __all__ = ["prompt_tokens", "tokens_per_row"]
 

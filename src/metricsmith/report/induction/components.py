@@ -9,7 +9,7 @@ from typing import Protocol
 
 from metricsmith.records import Difference, MetricCard
 from metricsmith.report.formats import count, interval, percent, single_line, statistic
-from metricsmith.report.record import Component, RunRecord
+from metricsmith.report.induction.record import Component, RunRecord
 
 __all__ = [
     "KINDS", "cards", "choice_stability", "cross_validated_components", "direction", "loss", "small_model",

@@ -9,7 +9,7 @@ from typing import Any
 
 from metricsmith.records import Usage
 from metricsmith.report.formats import count, duration, money
-from metricsmith.report.record import RunRecord
+from metricsmith.report.induction.record import RunRecord
 
 __all__ = ["STATUSES", "CostLine", "panel_savings", "run_costs"]
 

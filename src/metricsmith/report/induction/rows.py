@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from metricsmith.records import Scale
 from metricsmith.report.formats import points
+from metricsmith.report.induction.record import RowRecord, RunRecord
 from metricsmith.report.plots.reliability import Bin, bins
-from metricsmith.report.record import RowRecord, RunRecord
 from metricsmith.spreadsheets import write_table
 
 __all__ = [

@@ -38,11 +38,14 @@ from metricsmith.report.induction.components import (
     weight_width,
 )
 from metricsmith.report.induction.costs import STATUSES, panel_savings, run_costs
+from metricsmith.report.induction.record import Component, RunRecord
+from metricsmith.report.induction.rivals import comparison
 from metricsmith.report.induction.rows import (
     rated_rows,
     reliability_bins,
     reliability_sentence,
 )
+from metricsmith.report.induction.systems import systems_lines, systems_plot
 from metricsmith.report.induction.verdict import (
     EVALUATIONS,
     few_groups,
@@ -58,9 +61,6 @@ from metricsmith.report.plots.learning import learning_plot
 from metricsmith.report.plots.reliability import reliability_plot
 from metricsmith.report.plots.scatter import MOST_POINTS, Point, beyond, scatter, thin
 from metricsmith.report.plots.weights import MOST_BARS, weights
-from metricsmith.report.record import Component, RunRecord
-from metricsmith.report.rivals import comparison
-from metricsmith.report.systems import systems_lines, systems_plot
 
 __all__ = [
     "GLOSSARY", "agreement_cells", "agreement_section", "component_section", "cost_section", "figure", "note_section",

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from metricsmith.records import Agreement
 from metricsmith.report.blocks import Verdict
 from metricsmith.report.formats import count, interval, p_value, percent, statistic
+from metricsmith.report.induction.record import RunRecord
+from metricsmith.report.induction.rivals import outdone
+from metricsmith.report.induction.systems import systems_caution
 from metricsmith.report.raters import ceiling_lines
-from metricsmith.report.record import RunRecord
-from metricsmith.report.rivals import outdone
-from metricsmith.report.systems import systems_caution
 from metricsmith.stats.resampling import measured_coverage
 
 __all__ = [

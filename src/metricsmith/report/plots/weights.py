@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from metricsmith.report.formats import fit_columns, points
+from metricsmith.report.induction.record import Component
 from metricsmith.report.markup import Markup, element
 from metricsmith.report.plots.svg import WIDTH, LinearAxis, picture, svg_text
-from metricsmith.report.record import Component
 
 __all__ = ["MOST_BARS", "weights"]
 

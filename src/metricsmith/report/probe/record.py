@@ -12,7 +12,7 @@ from metricsmith.report.plain import jsonable
 from metricsmith.stats.ceiling import RaterCeiling
 from metricsmith.stats.validity import PairedMean, Sensitivity
 
-__all__ = ["SCHEMA_VERSION", "Attack", "Kind", "ProbeRecord", "Strategy", "Subject", "Surprise"]
+__all__ = ["SCHEMA_VERSION", "Attack", "Kind", "ProbeRecord", "StrategyResult", "Subject", "Surprise"]
 
 SCHEMA_VERSION = 1
 Kind = Literal["metric", "component", "baseline", "null"]
@@ -62,7 +62,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class StrategyResult:
     """One way of changing outputs, and how the metric that is probed moved.
 
     Parameters
@@ -173,7 +173,7 @@ class ProbeRecord:
         In what unit sizes of changes are, one and the same for all metrics.
     subjects : tuple of Subject
         The metric first, then its components, baselines and nulls.
-    strategies : tuple of Strategy
+    strategies : tuple of StrategyResult
     attacks : tuple of Attack
     surprises : tuple of Surprise
         The largest ones first.
@@ -191,7 +191,7 @@ class ProbeRecord:
     counts: Mapping[str, int]
     unit: str
     subjects: tuple[Subject, ...]
-    strategies: tuple[Strategy, ...]
+    strategies: tuple[StrategyResult, ...]
     attacks: tuple[Attack, ...]
     surprises: tuple[Surprise, ...]
     judgements: Mapping[str, int]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from metricsmith.metric import row_text
 from metricsmith.programs.perturbers.base import Perturbation
-from metricsmith.report.probe.record import Attack, Strategy, Subject, Surprise
+from metricsmith.report.probe.record import Attack, StrategyResult, Subject, Surprise
 from metricsmith.stats.resampling import holm
 from metricsmith.stats.validity import (
     PairedMean,
@@ -42,7 +42,7 @@ class Findings:
     """All that a probe found, for its `ProbeRecord`."""
 
     subjects: tuple[Subject, ...]
-    strategies: tuple[Strategy, ...]
+    strategies: tuple[StrategyResult, ...]
     attacks: tuple[Attack, ...]
     surprises: tuple[Surprise, ...]
 
@@ -166,10 +166,10 @@ def _tested(
 
 def _strategies(
     pairs: _Pairs, own: MetricNumbers, others: Mapping[str, MetricNumbers], summaries: Mapping[str, str]
-) -> Iterator[Strategy]:
+) -> Iterator[StrategyResult]:
     for (name, effect, strength, dimension, origin), members, places in pairs.by_strategy("worse", "same"):
         declined = [one.declined for one in members if one.output is None]
-        strategy = Strategy(
+        strategy = StrategyResult(
             name, effect, strength, dimension, origin, summaries.get(name, ""), places.size, len(declined),
             Counter(declined).most_common(1)[0][0] if declined else "",
         )  # fmt: skip

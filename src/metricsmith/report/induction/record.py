@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metricsmith.records import Agreement, Difference, MetricCard, Task, Usage
+from metricsmith.report.induction.systems import NewSystems
 from metricsmith.report.plain import jsonable
 from metricsmith.report.probe.record import ProbeRecord
-from metricsmith.report.systems import NewSystems
 from metricsmith.stats.ceiling import RaterCeiling
 
 __all__ = ["SCHEMA_VERSION", "Component", "LearningPoint", "PanelTokens", "RowRecord", "RunRecord"]

@@ -43,7 +43,7 @@ from metricsmith.report.formats import (
 from metricsmith.report.markdown import escape
 from metricsmith.report.markup import Markup, element, isolated, joined, marked_changes, named, remark
 from metricsmith.report.plots.plane import Mark, plane
-from metricsmith.report.probe.record import Attack, ProbeRecord, Strategy, Subject, Surprise
+from metricsmith.report.probe.record import Attack, ProbeRecord, StrategyResult, Subject, Surprise
 from metricsmith.report.raters import ceiling_lines
 from metricsmith.stats.resampling import measured_coverage
 from metricsmith.stats.validity import PairedMean
@@ -253,7 +253,7 @@ def _subjects(subjects: Sequence[Subject]) -> TextTable:
     return TextTable(("Metric", *COLUMNS), rows, caption, label, own=(0,), bold=1)
 
 
-def _strategies(strategies: Sequence[Strategy]) -> TextTable:
+def _strategies(strategies: Sequence[StrategyResult]) -> TextTable:
     """The table of strategies for the page."""
     rows: list[Sequence[str] | Across] = []
     for effect, title in (("worse", "Made worse: sensitivity"), ("same", "Changed without loss: stability")):
@@ -367,7 +367,7 @@ def subject_remark(subject: Subject) -> str:
     return "insensitive" if subject.insensitive else ""
 
 
-def strategy_cells(line: Strategy) -> tuple[str, ...]:
+def strategy_cells(line: StrategyResult) -> tuple[str, ...]:
     """One strategy's figures, in the order of `STRATEGIES`."""
     own = line.sensitivity if line.effect == "worse" else line.stability
     return (count(line.made), count(line.declined), *_change(own, 2), *_change(line.change, 3, signed=True))

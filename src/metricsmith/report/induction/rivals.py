@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from metricsmith.records import Difference
 from metricsmith.report.formats import count, interval, percent, single_line, statistic
-from metricsmith.report.record import RunRecord
+from metricsmith.report.induction.record import RunRecord
 from metricsmith.stats.resampling import measured_coverage
 
 __all__ = ["comparison", "few_groups_apart", "not_beaten", "outdone"]

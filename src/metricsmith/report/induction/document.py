@@ -35,6 +35,8 @@ from metricsmith.report.induction.components import (
     weight_width,
 )
 from metricsmith.report.induction.costs import STATUSES, panel_savings, run_costs
+from metricsmith.report.induction.record import Component, RunRecord
+from metricsmith.report.induction.rivals import comparison
 from metricsmith.report.induction.rows import disagreements, reliability_bins, reliability_sentence, render_scores
 from metricsmith.report.induction.sections import (
     agreement_cells,
@@ -47,6 +49,7 @@ from metricsmith.report.induction.sections import (
     scatter_section,
     usage_example,
 )
+from metricsmith.report.induction.systems import systems_caution, systems_lines
 from metricsmith.report.induction.verdict import (
     EVALUATIONS,
     few_groups,
@@ -61,10 +64,7 @@ from metricsmith.report.induction.verdict import (
 from metricsmith.report.markdown import escape
 from metricsmith.report.markup import Markup, element, isolated, joined, named
 from metricsmith.report.plots.forest import Estimate, forest
-from metricsmith.report.probe.write import ProbeDocument, probe_cost, probe_verdict
-from metricsmith.report.record import Component, RunRecord
-from metricsmith.report.rivals import comparison
-from metricsmith.report.systems import systems_caution, systems_lines
+from metricsmith.report.probe.document import ProbeDocument, probe_cost, probe_verdict
 from metricsmith.report.terminal import cost_line
 
 __all__ = ["RunDocument", "write_reports"]
