@@ -31,7 +31,7 @@ from metricsmith.metric import make_row
 from metricsmith.records import Judgement, MetricCard, Output, Usage
 from metricsmith.reward import Reward
 from metricsmith.scoring import score
-from metricsmith.scoring.plan import content_key, plan
+from metricsmith.scoring.plan import content_key, scoring_plan
 from metricsmith.scoring.results import store_key as row_key
 from metricsmith.store import Entry, Key, Store
 
@@ -78,7 +78,7 @@ def fill(path: Path, rows: Sequence[dspy.Example]) -> float:
     """Write every judgement, 1,000 rows to a transaction; the seconds that took."""
     started = time.perf_counter()
     with Store(path) as store:
-        numbers = [store.metric(slot.fingerprint, slot.metric.name) for slot in plan(JUDGES).slots]
+        numbers = [store.metric(slot.fingerprint, slot.metric.name) for slot in scoring_plan(JUDGES).metric_runs]
         for start in range(0, len(rows), 1000):
             entries = []
             for place, row in enumerate(rows[start : start + 1000], start):

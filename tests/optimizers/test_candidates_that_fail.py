@@ -14,8 +14,8 @@ from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import HopelessModel, Interrupted, ModelFailure
 from metricsmith.model_calls import calls
-from metricsmith.model_calls.flow import Flow, Outcome, use
-from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.limits import Budget, Concurrency, RequestEnd
+from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.optimizers import learning_judges
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
@@ -266,8 +266,8 @@ def test_a_judge_that_learns_ends_everything_only_where_the_model_refuses_to_wor
 
 
 def test_a_spent_budget_ends_everything():
-    spent = Flow(Concurrency(), Budget(requests=1))
-    spent.leave(spent.enter(), Outcome.ANSWERED, Usage(requests=1))
+    spent = RateLimiter(Concurrency(), Budget(requests=1))
+    spent.leave(spent.enter(), RequestEnd.ANSWERED, Usage(requests=1))
     with use(spent), pytest.raises(ModelFailure, match="budget of 1 requests"):
         gathered()
 

@@ -13,7 +13,7 @@ import pytest
 from loopback import own_axes, serve
 from metricsmith import CriterionJudge, score
 from metricsmith.datasets.table import read_table
-from metricsmith.model_calls.prices import price
+from metricsmith.model_calls.limits import price
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.estimate import PassRows, estimate_passes
 from metricsmith.optimizers.induce import induce, prepare

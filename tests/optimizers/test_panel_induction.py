@@ -13,7 +13,7 @@ from gathered import gather
 from loopback import scripted, serve
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
-from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.estimate import PassRows, estimate_passes, estimate_run
 from metricsmith.optimizers.induce import induce_sides

@@ -11,7 +11,7 @@ from dspy.utils import DummyLM
 from loopback import own_axes, scripted, serve
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.model_calls.calls import model_call
-from metricsmith.model_calls.flow import Flow, spanning, use
+from metricsmith.model_calls.rate_limiter import RateLimiter, spanning, use
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.spending import budget_lines, spending
@@ -173,7 +173,7 @@ def test_a_part_with_a_budget_of_its_own_counts_for_both_and_its_end_is_its_own(
 
 
 def test_a_budget_inside_a_run_whose_limits_all_requests_pass_is_refused(server):
-    with use(Flow(Concurrency())), pytest.raises(OptionError, match="give budget= to the outer one alone"):
+    with use(RateLimiter(Concurrency())), pytest.raises(OptionError, match="give budget= to the outer one alone"):
         induce(rated_table(10), optimizer(server, generators={"criterion": 2}, budget=Budget(requests=5)))
     assert server.requests == 0
 

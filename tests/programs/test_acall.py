@@ -14,7 +14,7 @@ import pytest
 import metricsmith
 from loopback import serve
 from metricsmith.bank.catalogue import default_bank
-from metricsmith.model_calls.flow import Flow
+from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.tuning.student import JudgementTable, Student
 from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
@@ -73,7 +73,7 @@ def induced():
 
 
 def student():
-    return Student(JUDGE.deepcopy(), JudgementTable(Flow(Concurrency(1, 1)), dspy.settings.lm))
+    return Student(JUDGE.deepcopy(), JudgementTable(RateLimiter(Concurrency(1, 1)), dspy.settings.lm))
 
 
 CASES = {

@@ -10,7 +10,7 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import make_row
-from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs.generators.axes import AxesGenerator, contrast, distinct
 from metricsmith.programs.generators.rubrics import RubricGenerator, five
 from metricsmith.records import Scale, Task

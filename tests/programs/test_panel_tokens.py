@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metricsmith.metric import make_row
-from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs.judges.panel_tokens import tokens_per_row
 from panels import panel
 

@@ -19,7 +19,7 @@ from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.texts import fence, marked_anew, unfenced
 from metricsmith.records import Scale
 from metricsmith.scoring import score
-from metricsmith.scoring.plan import earlier_fingerprint, plan
+from metricsmith.scoring.plan import earlier_fingerprint, scoring_plan
 from metricsmith.store import Entry, Key, Store
 from stores import judgement
 
@@ -120,7 +120,7 @@ def test_judgements_of_an_earlier_prompt_version_are_counted_said_once_and_asked
     rows = [ROW, make_row("Mind the step."), make_row("No entry.")]
     with serve(scripted) as server:
         with dspy.context(lm=server.lm()):
-            (slot,) = plan([loaded]).slots
+            (slot,) = scoring_plan([loaded]).metric_runs
             assert earlier_fingerprint(slot) == "fba2fe1fe8035c2a" != slot.fingerprint
         first = score([loaded], rows, lm=server.lm(), store=tmp_path / "new.db", progress=False)
         with Store(tmp_path / "old.db") as store:

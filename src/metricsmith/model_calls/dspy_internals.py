@@ -21,7 +21,7 @@ from metricsmith.records import Usage
 
 __all__ = [
     "AnswerTracker", "Reader", "answer_part", "came_from_cache", "copied", "entry_usage", "fields_apart",
-    "finish_reason", "full_evaluations", "gated", "keep_in_cache", "member", "metered", "output_text",
+    "finish_reason", "full_evaluations", "keep_in_cache", "member", "metered", "output_text",
     "price_list", "record_by", "requests_of", "text_of", "token_count", "tokens_of", "without_callbacks",
 ]  # fmt: skip
 
@@ -348,6 +348,3 @@ def keep_in_cache(lm: Any, messages: list[dict[str, Any]], entry: dict[str, Any]
             cost_details=entry.get("cost_details", {}),
         ).dump()  # fmt: skip
     dspy.cache.put(call.key(lm, False), record, IGNORED_CACHE_KEYS)
-
-
-gated = metered  # earlier name

@@ -62,8 +62,8 @@ from metricsmith.model_calls.models import redact
 from metricsmith.records import Status
 
 __all__ = [
-    "Failure", "delay", "error_text", "failure", "redact_error", "member", "one_line", "refusal", "rejects_choices",
-    "short_line", "words",
+    "Failure", "delay", "error_text", "failure", "redact_error", "refusal", "rejects_choices",
+    "short_line",
 ]  # fmt: skip
 
 LONGEST_TEXT = 300  # characters of an error message
@@ -115,11 +115,6 @@ class Failure:
     again: bool = False
     sent: bool = True
     stopping: bool = False
-
-    @property
-    def outcome(self) -> RequestEnd:  # earlier name
-        """The same as `end`."""
-        return self.end
 
 
 def failure(problem: LMError) -> Failure:
@@ -229,6 +224,3 @@ def redact_error(problem: BaseException | None, lm: Any) -> None:
 def short_line(text: str) -> str:
     """The text on one line, at most 300 characters."""
     return " ".join(text[: 2 * LONGEST_TEXT].split())[:LONGEST_TEXT]
-
-
-words, one_line = error_text, short_line  # earlier names

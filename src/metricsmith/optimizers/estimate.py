@@ -10,8 +10,7 @@ import dspy
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.metric import Metric
-from metricsmith.model_calls.prices import price
-from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.model_calls.limits import estimate_tokens, price
 from metricsmith.optimizers.fitting import PAPER_N
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.learning_judges import learned_counts, startable

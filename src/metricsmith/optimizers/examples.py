@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.model_calls.limits import estimate_tokens
 
 __all__ = ["draw_examples", "rating_strata"]
 
@@ -99,7 +99,7 @@ def draw_examples(
     ratings : sequence of float, length n
         On any scale.
     tokens : int
-        How many the examples may take together, by `metricsmith.model_calls.tokens.estimate_tokens`.
+        How many the examples may take together, by `metricsmith.model_calls.limits.estimate_tokens`.
     strata : int
         As in `rating_strata`.
     each : int

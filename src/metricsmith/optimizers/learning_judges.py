@@ -15,8 +15,8 @@ import dspy
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import InputError
 from metricsmith.metric import content_hash
-from metricsmith.model_calls.flow import Flow
 from metricsmith.model_calls.limits import Concurrency
+from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.generation import Generated, attempt, check_complete
 from metricsmith.optimizers.rated import Rated
@@ -93,7 +93,7 @@ def learn(
         return Generated()
     said = asked_note(task.target, task.scale, [float(row[task.target]) for row in rows])
     room = BoundedSemaphore(THREADS)
-    flows = {place: Flow(Concurrency(), room=room) for place in places}
+    flows = {place: RateLimiter(Concurrency(), room=room) for place in places}
 
     def family(name: str) -> Generated:
         made = Generated()
@@ -112,7 +112,7 @@ def learn(
             raise
 
 
-def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int, flow: Flow) -> Generated:
+def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int, flow: RateLimiter) -> Generated:
     """One judge, with a note on its tuning."""
     start = LEARNED[name](rows, task, seed)
     judge = start.tuner.compile(start.judge, start.learn, start.select, flow=flow)

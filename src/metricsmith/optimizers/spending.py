@@ -11,9 +11,8 @@ from os import PathLike
 from typing import Any, Literal
 
 from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, OptionError
-from metricsmith.model_calls.flow import Flow, in_force, span, spanning
-from metricsmith.model_calls.limits import Budget, Concurrency
-from metricsmith.model_calls.prices import price
+from metricsmith.model_calls.limits import Budget, Concurrency, price
+from metricsmith.model_calls.rate_limiter import RateLimiter, in_force, span, spanning
 from metricsmith.records import Status, Usage
 from metricsmith.store import Store
 
@@ -70,7 +69,7 @@ def spending(
                 "requests (tokens=..., --max-tokens, --max-requests)"
             )
         bounds = Concurrency.of(concurrency)
-        flow = Flow(replace(bounds, low=bounds.high), budget, hopeless_in_a_row=sys.maxsize)
+        flow = RateLimiter(replace(bounds, low=bounds.high), budget, hopeless_in_a_row=sys.maxsize)
         for line in budget_lines(budget, expected, short=True):
             notes.warning("%s; the run stops when that is spent", line)
     try:
@@ -102,13 +101,13 @@ def check_budget(budget: object) -> None:
 
 
 def _ended(
-    flow: Flow, expected: Usage, store: str | PathLike[str] | Store | None, reached: str = ""
+    flow: RateLimiter, expected: Usage, store: str | PathLike[str] | Store | None, reached: str = ""
 ) -> ModelFailure | None:
     """The error of a run that was refused a request, once for each refusal; None if it was not."""
     if not flow.refused:
         return None
     spent, why, status = flow.spent, flow.refused, Status.SKIPPED if flow.stopped else Status.BUDGET
-    around: Flow | None = flow
+    around: RateLimiter | None = flow
     while around is not None:
         around.refused, around = "", around.outer
     dollars = "" if spent.cost is None else f", ${spent.cost:.4f}"

@@ -26,10 +26,10 @@ from metricsmith.errors import (
     nearest,
 )
 from metricsmith.metric import Composite
-from metricsmith.model_calls.failures import one_line, words
-from metricsmith.model_calls.flow import Flow
+from metricsmith.model_calls.failures import error_text, short_line
 from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.model_calls.models import using
+from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objective
 from metricsmith.optimizers.tuning.credits import Credits, MeasureReader, PredictionReader
 from metricsmith.optimizers.tuning.methods import METHODS, SETS, TuningJob, judge_selection_rows, quiet
@@ -174,7 +174,7 @@ class JudgeTuner:
         trainset: Sequence[dspy.Example],
         valset: Sequence[dspy.Example] | None = None,
         *,
-        flow: Flow | None = None,
+        flow: RateLimiter | None = None,
     ) -> Any:
         """Search for a better judge.
 
@@ -185,10 +185,10 @@ class JudgeTuner:
             raters' scale, and ``feedback``).
         trainset : sequence of dspy.Example
             Rated rows with ``.with_inputs(...)``; rows without a rating are left out. Rows of one ``group`` (otherwise
-            of one ``input``) belong together; ``reason`` holds the rater's words.
+            of one ``input``) belong together; ``reason`` holds the rater's error_text.
         valset : sequence of dspy.Example, optional
             Rated rows of other groups to select by; without them `fraction` of the training rows is held out.
-        flow : Flow, optional
+        flow : RateLimiter, optional
             Admits the requests and takes the budget; by default a new one. Stopping it from another thread ends the
             search.
 
@@ -244,11 +244,11 @@ class JudgeTuner:
             with nullcontext() if self.method == "labeled" else quiet(self.progress):
                 METHODS[self.method].run(job, self._share - job.select_calls)
         except (JudgementFailed, LMError, AdapterParseError) as stopped:  # a request of the optimiser's own
-            ended = one_line(str(stopped))
+            ended = short_line(str(stopped))
         except (InputError, Interrupted):  # a thing that the method lacks, and Ctrl-C
             raise
         except Exception as stopped:  # DSPy's optimisers and their libraries may raise any error
-            ended = f"{type(stopped).__name__}: {words(stopped, job.writer)}"
+            ended = f"{type(stopped).__name__}: {error_text(stopped, job.writer)}"
             _log.warning("the search by %s ended with %s", self.method, ended, exc_info=True)
             table.flow.stop("the search has ended")  # for threads that it may have left behind
         return self._result(judge, job, before, bound, ended or table.flow.stopped, began)
@@ -351,7 +351,7 @@ class JudgeTuner:
         judge: dspy.Module,
         trainset: Sequence[dspy.Example],
         valset: Sequence[dspy.Example] | None,
-        flow: Flow | None = None,
+        flow: RateLimiter | None = None,
     ) -> TuningJob:
         """Split the rows and put together all that a search works on; sends nothing."""
         if not isinstance(judge, dspy.Module) or not judge.predictors():
@@ -361,7 +361,7 @@ class JudgeTuner:
                 f"{type(judge).__name__} puts the answers of judges together: tune those judges, then build it"
             )
         lm = self.lm or next((at.lm for at in judge.predictors() if at.lm is not None), dspy.settings.lm)
-        flow, calls, draws = flow or Flow(Concurrency()), len(judge.predictors()), []
+        flow, calls, draws = flow or RateLimiter(Concurrency()), len(judge.predictors()), []
         reader: PredictionReader | MeasureReader
         if isinstance(self.objective, Measure):
             learn, select = episode_splits(trainset, valset)

@@ -22,7 +22,7 @@ from metricsmith.scoring.callables import CallableMetric
 
 __all__ = [
     "Alone", "AskerRuns", "Expression", "MetricRun", "ScoringPlan", "Term", "as_before", "as_metric", "content_key",
-    "earlier_fingerprint", "model_of", "plan", "scoring_plan",
+    "earlier_fingerprint", "model_of", "scoring_plan",
 ]  # fmt: skip
 
 as_before: ContextVar[bool] = ContextVar("as_before", default=False)  # fingerprints are those of the prompts before
@@ -108,16 +108,6 @@ class ScoringPlan:
     askers: tuple[AskerRuns, ...]
     families: tuple[tuple[int, ...], ...]
     asked: list[int]
-
-    @property
-    def slots(self) -> tuple[MetricRun, ...]:  # earlier name
-        """The same as `metric_runs`."""
-        return self.metric_runs
-
-    @property
-    def groups(self) -> tuple[AskerRuns, ...]:  # earlier name
-        """The same as `askers`."""
-        return self.askers
 
 
 @dataclass(frozen=True)
@@ -296,6 +286,3 @@ def content_key(row: dspy.Example) -> str:
     text = row_text(row)
     content = json.dumps([text.input, text.output, text.references, text.context])
     return hashlib.sha256(content.encode()).hexdigest()[:32]
-
-
-plan = scoring_plan  # earlier name

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from metricsmith.metric import content_hash, make_row
-from metricsmith.model_calls.flow import Flow
 from metricsmith.model_calls.limits import Concurrency
+from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.objectives import OBJECTIVES
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.credits import (
@@ -30,7 +30,7 @@ SELECT = [make_row(f"select {n}", input=f"s{n}", rating=float(1 + n)) for n in r
 
 def credits_of(objective, values):
     """Credits for a judge that gave `values`, and its predictions of the learning rows."""
-    table = JudgementTable(Flow(Concurrency()), None)
+    table = JudgementTable(RateLimiter(Concurrency()), None)
     learn, select = Rated.of(LEARN, "rating"), Rated.of(SELECT, "rating")
     credits = Credits(table, OBJECTIVES[objective], PredictionReader(), learn, select)
     candidate = table.candidate(JUDGE, {})
@@ -80,7 +80,7 @@ def test_the_peers_that_are_counted_are_those_of_the_side_with_more():
     for learn, select in ((LEARN, SELECT[:2]), (LEARN[:2], SELECT)):
         sides = (Rated.of(rows, "rating") for rows in (learn, select))
         credits = Credits(
-            JudgementTable(Flow(Concurrency()), None), OBJECTIVES["kendall_tau_b"], PredictionReader(), *sides
+            JudgementTable(RateLimiter(Concurrency()), None), OBJECTIVES["kendall_tau_b"], PredictionReader(), *sides
         )
         assert credits.most_peers == 4
 

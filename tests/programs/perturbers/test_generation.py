@@ -11,8 +11,8 @@ from faults import Fault, Faults
 from loopback import DAMAGES, scripted, serve
 from metricsmith.errors import DataError, ModelFailure, NeedsError, OptionError
 from metricsmith.model_calls import calls
-from metricsmith.model_calls.flow import Flow, use
 from metricsmith.model_calls.limits import Concurrency
+from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.estimate import estimate_requests
 from metricsmith.programs.perturbers.generated import IDENTICAL, Preserve, Worsen
@@ -215,7 +215,7 @@ def test_what_the_budget_cuts_off_is_declined():
 
 
 def test_a_run_around_this_one_lends_its_limits():
-    with serve(scripted) as server, use(Flow(Concurrency(), Budget(requests=7))) as flow:
+    with serve(scripted) as server, use(RateLimiter(Concurrency(), Budget(requests=7))) as flow:
         generated = generate_perturbations(
             SOURCES, "t", [FACTS], ["obvious"], lm=server.lm(), budget=Budget(requests=1)
         )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.errors import JudgementFailed, NeedsError, OptionError
-from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs.recommenders.language_model import LMRecommender, fit_cards, match_names
 from metricsmith.records import MetricCard, Output, Scale, Task
 

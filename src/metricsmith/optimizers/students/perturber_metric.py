@@ -20,7 +20,7 @@ from metricsmith.programs.perturbers.generation import concurrently, worded
 from metricsmith.programs.state import module_fingerprint
 from metricsmith.records import Usage
 from metricsmith.scoring import score
-from metricsmith.scoring.plan import as_metric, plan
+from metricsmith.scoring.plan import as_metric, scoring_plan
 from metricsmith.signatures.perturbation import Strategy
 
 __all__ = ["PerturberMetric"]
@@ -89,7 +89,7 @@ class PerturberMetric(ModelMeasured[tuple[float, str]]):
     def requests(self, example: Any) -> int:
         """The most requests that one measurement takes, retries aside."""
         with using(self.lm):
-            judged = sum(len(group.by_run) for group in plan([self.metric]).groups)
+            judged = sum(len(group.by_run) for group in scoring_plan([self.metric]).askers)
         if "examples" in example:
             originals = len(_originals(example).sources)
             return originals * (1 + (1 + MOST) * judged)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.metric import content_hash
-from metricsmith.model_calls.flow import Flow, use
+from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.optimizers.examples import rating_strata
 from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.rated import Rated
@@ -77,7 +77,7 @@ class MeasureReader:
     Parameters
     ----------
     metric : Measure
-    flow : Flow
+    flow : RateLimiter
         Admits the requests of the metric.
     """
 
@@ -85,7 +85,7 @@ class MeasureReader:
     sign = 1.0
     shown = ""
 
-    def __init__(self, metric: Measure, flow: Flow) -> None:
+    def __init__(self, metric: Measure, flow: RateLimiter) -> None:
         self.metric, self.flow = metric, flow
         self._known: dict[tuple[str, int, int], tuple[float, str]] = {}  # labels and predictions outlive it
 

@@ -18,11 +18,12 @@ import dspy
 from dspy.utils.exceptions import LMError
 
 from metricsmith.metric import content_hash
-from metricsmith.model_calls.admission import Gate
 from metricsmith.model_calls.calls import model_call
-from metricsmith.model_calls.dspy_internals import gated, record_by
-from metricsmith.model_calls.failures import delay, failure, words
-from metricsmith.model_calls.flow import UNPROVEN, Flow, Outcome, use
+from metricsmith.model_calls.dspy_internals import metered, record_by
+from metricsmith.model_calls.failures import delay, error_text, failure
+from metricsmith.model_calls.limits import RequestEnd
+from metricsmith.model_calls.metering import RequestMeter
+from metricsmith.model_calls.rate_limiter import UNPROVEN, RateLimiter, use
 from metricsmith.records import Status
 
 __all__ = ["CandidateJudgement", "Demos", "JudgementTable", "Meter", "Student"]
@@ -59,7 +60,7 @@ class JudgementTable:
 
     Parameters
     ----------
-    flow : Flow
+    flow : RateLimiter
         Admits the requests.
     lm : dspy.LM
         Answers them.
@@ -67,7 +68,7 @@ class JudgementTable:
         The candidates by name.
     """
 
-    flow: Flow
+    flow: RateLimiter
     lm: Any
     modules: dict[str, dspy.Module] = field(default_factory=dict)
     _known: dict[tuple[str, str], CandidateJudgement] = field(default_factory=dict)
@@ -194,12 +195,12 @@ class Meter:
 
     Parameters
     ----------
-    flow : Flow
+    flow : RateLimiter
         Admits and counts every request, retries included.
     """
 
-    def __init__(self, flow: Flow) -> None:
-        self.gate = Gate(flow)
+    def __init__(self, flow: RateLimiter) -> None:
+        self.gate = RequestMeter(flow)
         self._refused = 0  # hopeless failures of these models, before their first answer
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Meter:
@@ -207,7 +208,7 @@ class Meter:
 
     def wrap(self, lm: Any) -> Any:
         """Return a metered copy of `lm`, of a subclass of its class, without retries of its own."""
-        copy = gated(lm.copy(num_retries=0), self)
+        copy = metered(lm.copy(num_retries=0), self)
         record_by(copy, self.gate.record)
         return copy
 
@@ -223,10 +224,10 @@ class Meter:
         """
         for attempt in range(1, TRIES + 1):
             try:
-                with self.gate.flow.room:
+                with self.gate.limiter.room:
                     return self.gate.send(lm, request)
             except LMError as problem:
-                if not self.gate.flow.pause(self._pause(lm, problem, attempt)):
+                if not self.gate.limiter.pause(self._pause(lm, problem, attempt)):
                     raise
         raise AssertionError("the last try returns or raises")
 
@@ -236,16 +237,16 @@ class Meter:
             try:
                 return await self.gate.asend(lm, request)
             except LMError as problem:
-                if not await asyncio.to_thread(self.gate.flow.pause, self._pause(lm, problem, attempt)):
+                if not await asyncio.to_thread(self.gate.limiter.pause, self._pause(lm, problem, attempt)):
                     raise
         raise AssertionError("the last try returns or raises")
 
     def _pause(self, lm: Any, problem: LMError, attempt: int) -> float:
         """Return the seconds before the next try; raise the problem again where there is none."""
         cause = failure(problem)
-        self._refused += cause.outcome is Outcome.HOPELESS
+        self._refused += cause.end is RequestEnd.HOPELESS
         if self._refused >= UNPROVEN and not self.gate.entries:
-            self.gate.flow.stop(f"the model that writes instructions refuses to work: {words(problem, lm)}")
+            self.gate.limiter.stop(f"the model that writes instructions refuses to work: {error_text(problem, lm)}")
         if not cause.again or attempt == TRIES:
             raise problem
         return delay(problem, attempt, FIRST_PAUSE)

@@ -15,7 +15,7 @@ import numpy as np
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import row_text
-from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs.asked_scale import asked_scale
 from metricsmith.programs.judges.base import slug
 from metricsmith.programs.texts import shown

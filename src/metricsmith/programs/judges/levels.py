@@ -11,7 +11,7 @@ from math import exp
 from typing import Any
 
 from metricsmith.errors import JudgementFailed
-from metricsmith.model_calls.failures import member
+from metricsmith.model_calls.dspy_internals import member
 from metricsmith.records import Scale, Status
 
 __all__ = ["LevelShares", "level_shares", "levels", "number_in", "stated_level"]

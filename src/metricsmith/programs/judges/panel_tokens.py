@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import dspy
 
 from metricsmith.metric import Asker
-from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.report.induction.record import PanelTokens
 

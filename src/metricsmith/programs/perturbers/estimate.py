@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import dspy
 
-from metricsmith.model_calls.prices import price
-from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.model_calls.limits import estimate_tokens, price
 from metricsmith.programs.perturbers.base import Effect, Source, Strength
 from metricsmith.programs.perturbers.generated import MOST
 from metricsmith.programs.perturbers.generation import (

@@ -17,10 +17,9 @@ import numpy as np
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.metric import RowText
 from metricsmith.model_calls.calls import Call, model_call
-from metricsmith.model_calls.flow import Flow, in_force, use
-from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.limits import Budget, Concurrency, estimate_tokens
 from metricsmith.model_calls.models import using
-from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.model_calls.rate_limiter import RateLimiter, in_force, use
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen, bare, told_apart
 from metricsmith.programs.texts import shown
@@ -77,8 +76,8 @@ def generate_perturbations(
 ) -> GeneratedPerturbations:
     """Has outputs made worse in each dimension, and changed without loss.
 
-    A run around this one (`metricsmith.model_calls.flow`) lends its limits; then `concurrency` and `budget` are its
-    own.
+    A run around this one (`metricsmith.model_calls.rate_limiter`) lends its limits; then `concurrency` and `budget` are
+    its own.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ def generate_perturbations(
         raise DataError(f"there are {len(groups)} groups for {len(sources)} sources: give one for each, or none at all")
     if not any(source.output.strip() for source in sources):
         return GeneratedPerturbations(_blank(sources, dimensions, strengths, effects))
-    flow = in_force() or Flow(Concurrency.of(concurrency), budget)
+    flow = in_force() or RateLimiter(Concurrency.of(concurrency), budget)
     makers: dict[str, dspy.Module] = {"worse": worsen or Worsen(), "same": preserve or Preserve()}
     with using(lm), use(flow):
         run = _Run(sources, task, flow, makers)
@@ -170,7 +169,7 @@ def shown_examples(sources: Sequence[Source]) -> str:
 class _Run:
     """The calls of one run and their cost."""
 
-    def __init__(self, sources: Sequence[Source], task: str, flow: Flow, makers: dict[str, dspy.Module]) -> None:
+    def __init__(self, sources: Sequence[Source], task: str, flow: RateLimiter, makers: dict[str, dspy.Module]) -> None:
         self.sources, self.task, self.flow, self.makers = sources, task, flow, makers
         self.strategies: dict[str, tuple[Strategy, ...]] = {}
         self.usage = Usage()

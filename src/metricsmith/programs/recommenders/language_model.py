@@ -13,7 +13,7 @@ import dspy
 from metricsmith.errors import OptionError
 from metricsmith.model_calls.adapters import messages_of
 from metricsmith.model_calls.calls import model_call
-from metricsmith.model_calls.tokens import estimate_tokens
+from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs.recommenders.base import Recommendation, check_pool, unscored
 from metricsmith.programs.state import Settings
 from metricsmith.programs.texts import fence

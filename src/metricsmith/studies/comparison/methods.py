@@ -17,9 +17,8 @@ from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.model_calls.calls import model_call
+from metricsmith.model_calls.limits import estimate_tokens, price
 from metricsmith.model_calls.models import check_sampling
-from metricsmith.model_calls.prices import price
-from metricsmith.model_calls.tokens import estimate_tokens
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.estimate import estimate_run, times
 from metricsmith.optimizers.generation import PARSE_TRIES
