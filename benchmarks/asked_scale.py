@@ -31,7 +31,7 @@ from metricsmith.errors import ModelFailure
 from metricsmith.optimizers.learning_judges import LEARNED
 from metricsmith.programs.asked_scale import Asked, asked_scale
 from metricsmith.programs.judges import raters
-from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.records import Scale, Task
 from metricsmith.scoring import score
 from metricsmith.stats.correlation import kendall_tau_b

@@ -75,9 +75,8 @@ def main() -> None:
         reference()
         return
     from metricsmith.datasets.plain_notices import load
-    from metricsmith.programs.judges.criterion import CriterionJudge
+    from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
     from metricsmith.programs.judges.panel import Panel
-    from metricsmith.programs.judges.rubric import RubricJudge
 
     rows = load()[1][:ROWS]
     axes = [{"criterion": name, "meaning": meaning, "task": TASK} for name, meaning in CRITERIA.items()]

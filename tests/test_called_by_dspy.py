@@ -26,7 +26,7 @@ from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Output, Scale, Status, Task
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import CallableMetric
-from metricsmith.signatures.dimensions import Dimension
+from metricsmith.signatures.generation import Dimension
 from metricsmith.stats.regression import LinearCombination, ZScore
 from panels import panelled
 from stubs import Scripted

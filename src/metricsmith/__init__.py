@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from metricsmith.outcomes import RewardCheck as RewardCheck
     from metricsmith.programs.induced import InducedMetric as InducedMetric
     from metricsmith.programs.judges.criterion import CriterionJudge as CriterionJudge
+    from metricsmith.programs.judges.criterion import RubricJudge as RubricJudge
     from metricsmith.programs.judges.panel import Panel as Panel
     from metricsmith.programs.judges.repeated import Repeated as Repeated
-    from metricsmith.programs.judges.rubric import RubricJudge as RubricJudge
     from metricsmith.programs.loading import load as load
     from metricsmith.records import Agreement as Agreement
     from metricsmith.records import Judgement as Judgement

@@ -17,9 +17,9 @@ from metricsmith.lazy import lazy_names
 
 if TYPE_CHECKING:
     from metricsmith.programs.judges.dna import DnAEval as DnAEval
-    from metricsmith.programs.judges.examples import ExampleJudge as ExampleJudge
     from metricsmith.programs.judges.geval import GEval as GEval
-    from metricsmith.programs.judges.guideline import GuidelineJudge as GuidelineJudge
+    from metricsmith.programs.judges.raters import ExampleJudge as ExampleJudge
+    from metricsmith.programs.judges.raters import GuidelineJudge as GuidelineJudge
     from metricsmith.rendering import render_messages as render_messages
     from metricsmith.rendering import render_output as render_output
 else:

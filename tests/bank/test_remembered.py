@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from metricsmith.bank.base import numbers_kept
 from metricsmith.bank.catalogue import MetricBank, default_bank
-from metricsmith.bank.remembered import numbers_kept
 from metricsmith.metric import make_row
 from metricsmith.scoring import score
 from planted import planted_rows

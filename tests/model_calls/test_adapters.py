@@ -13,9 +13,8 @@ from metricsmith.model_calls import calls
 from metricsmith.model_calls.adapters import Chat
 from metricsmith.model_calls.calls import model_call
 from metricsmith.records import Status
-from metricsmith.signatures.axes import ProposeAxes
+from metricsmith.signatures.generation import ProposeAxes, WriteRubric
 from metricsmith.signatures.judgement import JudgeCriterion, JudgeRubric
-from metricsmith.signatures.rubric import WriteRubric
 
 
 class Rate(dspy.Module):

@@ -16,8 +16,7 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.judges.examples import ExampleJudge
-from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.records import Scale, Task
 from metricsmith.studies.comparison.run import compare
 from planted import TASK, planted_rows

@@ -27,7 +27,7 @@ from metricsmith.optimizers.induce import induce_sides
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.passes import METRIC
 from metricsmith.optimizers.rated import Rated, Sides
-from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.report.induction.rows import render_scores
 from metricsmith.stats.correlation import kendall_tau_b
 from planted import TASK, planted_rows

@@ -16,7 +16,7 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers import examples
 from metricsmith.optimizers.examples import draw_examples, rating_strata
-from metricsmith.programs.judges.examples import ExampleJudge
+from metricsmith.programs.judges.raters import ExampleJudge
 from metricsmith.records import Scale
 
 JUDGE = ExampleJudge(measure="Clarity", task="Rewrite notices.", scale=Scale(1, 5))

@@ -13,7 +13,7 @@ from metricsmith.metric import make_row
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.optimizers.tuning.methods import METHODS
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.judges.examples import ExampleJudge
+from metricsmith.programs.judges.raters import ExampleJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.learned import learned_from, row_hash
 from metricsmith.programs.loading import from_state

@@ -16,9 +16,9 @@ from metricsmith.optimizers import tuner as tuner_module
 from metricsmith.optimizers.students.metrics import RankingMetric
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.panel import Panel
+from metricsmith.programs.judges.raters import ExampleJudge
 from metricsmith.records import Scale
 from rater_model import RaterModel, rated_rows
 

@@ -20,18 +20,15 @@ from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenera
 from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.base import Judge, MetricProgram, ModelAsker, Predictor
-from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.esa import ESAJudge
-from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval, _Answer
-from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel, PanelMember
-from metricsmith.programs.judges.raters import RatersJudge
+from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge, RatersJudge
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.judges.translation import TranslationJudge
 from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen
 from metricsmith.programs.recommenders.base import FirstStage, by_score
@@ -42,7 +39,7 @@ from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.programs.state import Saved
 from metricsmith.records import Scale, Task
 from metricsmith.scoring import Concurrency
-from metricsmith.signatures.dimensions import Dimension
+from metricsmith.signatures.generation import Dimension
 from metricsmith.signatures.perturbation import Strategy
 from metricsmith.stats.regression import LinearCombination, ZScore
 

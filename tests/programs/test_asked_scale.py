@@ -22,8 +22,7 @@ from metricsmith.programs.asked_scale import (
     nearest_points,
     rating_map,
 )
-from metricsmith.programs.judges.examples import ExampleJudge
-from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.loading import from_state
 from metricsmith.records import Scale, Status
 

@@ -14,7 +14,7 @@ from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs.generators.axes import AxesGenerator, contrast, distinct
 from metricsmith.programs.generators.rubrics import RubricGenerator, five
 from metricsmith.records import Scale, Task
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 from planted import TASK, planted_rows
 
 

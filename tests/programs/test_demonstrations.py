@@ -7,20 +7,18 @@ import pytest
 
 from loopback import serve
 from metricsmith.metric import make_row, row_text
-from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.fencing import fenced_texts
+from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import DirectAssessment
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.esa import ESAJudge
-from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
-from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel
+from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.judges.rubric import RubricJudge
-from metricsmith.programs.texts import shown
 from metricsmith.records import Scale
-from metricsmith.signatures.dimensions import Dimension
+from metricsmith.signatures.generation import Dimension
 
 ONE = {"criterion": "Brevity", "meaning": "Short.", "task": "Write."}
 ALL = {"measure": "Brevity", "task": "Write.", "scale": Scale(1, 5, 1)}
@@ -51,7 +49,7 @@ def asked(judge):
 
 
 def demonstration(judge, row, answer):
-    texts = judge.texts(row_text(row)) if hasattr(judge, "texts") else shown(row_text(row))
+    texts = judge.texts(row_text(row)) if hasattr(judge, "texts") else fenced_texts(row_text(row))
     return dspy.Example(**judge.question(), **texts, **dict.fromkeys(judge.judge.signature.output_fields, answer))
 
 

@@ -15,7 +15,7 @@ from metricsmith.metric import make_row
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.judges import direct_assessment
 from metricsmith.programs.judges.direct_assessment import CLASSES, KINDS, DirectAssessment
-from metricsmith.programs.judges.examples import ExampleJudge
+from metricsmith.programs.judges.raters import ExampleJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import load
 from metricsmith.programs.state import write_state

@@ -22,7 +22,7 @@ from metricsmith.programs.loading import from_state, load
 from metricsmith.programs.state import write_state
 from metricsmith.records import Status
 from metricsmith.scoring import estimate, score
-from metricsmith.signatures.dimensions import Dimension
+from metricsmith.signatures.generation import Dimension
 
 
 def dimensions(*weights):

@@ -8,7 +8,7 @@ from dspy.utils import DummyLM
 
 from metricsmith.errors import OptionError
 from metricsmith.metric import make_row
-from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.programs.loading import from_state
 from metricsmith.records import Scale, Status
 

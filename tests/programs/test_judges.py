@@ -12,11 +12,9 @@ from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.metric import Metric, make_row
 from metricsmith.programs.judges.base import slug
-from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.judges.examples import ExampleJudge
+from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.geval import GEval
-from metricsmith.programs.judges.guideline import GuidelineJudge
-from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.records import Scale, Status
 
 LEVELS = ["none", "little", "half", "most", "all"]

@@ -12,17 +12,16 @@ import pytest
 from logprobs import SPREAD
 from loopback import serve
 from metricsmith.programs.judges.base import LEVELS
-from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval
-from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.panel import Panel
-from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.records import Scale
-from metricsmith.signatures.dimensions import Dimension
+from metricsmith.signatures.generation import Dimension
 from panels import asked_for, is_joint, item
 
 ROWS = [

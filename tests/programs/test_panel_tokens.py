@@ -6,7 +6,7 @@ import pytest
 
 from metricsmith.metric import make_row
 from metricsmith.model_calls.limits import estimate_tokens
-from metricsmith.programs.judges.panel_tokens import tokens_per_row
+from metricsmith.programs.judges.panel import tokens_per_row
 from panels import panel
 
 

@@ -14,15 +14,13 @@ from dspy.utils import DummyLM
 from metricsmith.metric import make_row
 from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
-from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import KINDS, DirectAssessment
 from metricsmith.programs.judges.esa import ESAJudge
-from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
-from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.panel import Panel
-from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen
 from metricsmith.programs.perturbers.generation import shown_examples

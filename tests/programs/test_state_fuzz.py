@@ -18,8 +18,8 @@ from loopback import serve
 from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import content_hash
 from metricsmith.programs.judges.direct_assessment import DirectAssessment
-from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.panel import Panel
+from metricsmith.programs.judges.raters import ExampleJudge
 from metricsmith.programs.kinds import KINDS, OWN_KEYS
 from metricsmith.programs.loading import load
 from metricsmith.programs.state import write_state

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from loopback import scripted
-from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.panel import Panel
-from metricsmith.programs.judges.rubric import RubricJudge
 
 TASK = "Rewrite a public notice in plain words."
 NAMES = ("Plain words", "Complete facts", "Polite tone")

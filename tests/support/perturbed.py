@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from metricsmith.programs.perturbers.base import Source
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 
 HINT = "Judges punish lost words above all."
 TASK = "Rewrite notices."

@@ -14,20 +14,18 @@ from metricsmith.bank.column import ColumnMetric
 from metricsmith.metric import content_hash, make_row
 from metricsmith.mqm import MQMWeights
 from metricsmith.programs.induced import InducedMetric
-from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.esa import ESAJudge
-from metricsmith.programs.judges.examples import ExampleJudge
 from metricsmith.programs.judges.geval import GEval
-from metricsmith.programs.judges.guideline import GuidelineJudge
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel
+from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Scale, Task
 from metricsmith.scoring import CallableMetric
-from metricsmith.signatures.dimensions import Dimension
+from metricsmith.signatures.generation import Dimension
 from metricsmith.stats.regression import LinearCombination, NormalScore, ZScore
 from panels import panelled
 

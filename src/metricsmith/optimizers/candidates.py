@@ -19,11 +19,10 @@ from metricsmith.optimizers.learning_judges import LEARNED, learn, learned_count
 from metricsmith.optimizers.options import ChosenSources, Options, sparse_note
 from metricsmith.optimizers.own import free_name, hidden_fields, named_apart
 from metricsmith.programs.judges.base import Judge
-from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender

@@ -18,14 +18,13 @@ from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.rated import Rated, Sides
 from metricsmith.programs.generators.axes import contrast
 from metricsmith.programs.judges.base import Judge
-from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.panel import Panel
-from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Task, Usage
 from metricsmith.scoring import estimate as estimate_scoring
 from metricsmith.scoring.plan import content_key
-from metricsmith.signatures.axes import ProposeAxes
+from metricsmith.signatures.generation import ProposeAxes
 
 __all__ = ["PassRows", "estimate_passes", "estimate_run", "times"]
 

@@ -25,11 +25,10 @@ from metricsmith.programs.asked_scale import asked_scale
 from metricsmith.programs.generators.axes import AxesGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
 from metricsmith.programs.judges.base import Judge
-from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.geval import GEval
-from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.records import Status, Task, Usage
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 
 __all__ = [
     "DEFAULT_COUNTS", "GENERATORS", "Generated", "JudgeFamily", "Lack", "attempt", "axes_inputs", "check_complete",

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, Self
 import dspy
 import numpy as np
 
-from metricsmith.bank.remembered import numbers_kept
+from metricsmith.bank.base import numbers_kept
 from metricsmith.datasets.columns import Columns
 from metricsmith.datasets.splits import Split, content_order
 from metricsmith.datasets.table import Table

@@ -25,8 +25,7 @@ from metricsmith.optimizers.tuning.methods import THREADS
 from metricsmith.optimizers.tuning.splits import rated_splits
 from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.base import Judge, slug
-from metricsmith.programs.judges.examples import ExampleJudge
-from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.records import Task
 
 __all__ = ["LEARNED", "Start", "learn", "learned_counts", "startable"]

@@ -22,8 +22,7 @@ from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.passes import METRIC, Pass, best_single, predictions
 from metricsmith.optimizers.rated import Sides, in_given_order
 from metricsmith.programs.induced import Explanation, InducedMetric
-from metricsmith.programs.judges.panel import PanelMember
-from metricsmith.programs.judges.panel_tokens import tokens_per_row
+from metricsmith.programs.judges.panel import PanelMember, tokens_per_row
 from metricsmith.records import Judgement, Task, Usage
 from metricsmith.report.induction.document import write_reports
 from metricsmith.report.induction.record import Component, RowRecord, RunRecord

@@ -23,9 +23,9 @@ from dspy.predict.parameter import Parameter
 
 from metricsmith.errors import StateError
 from metricsmith.metric import content_hash
+from metricsmith.programs.fencing import marked_anew
 from metricsmith.programs.kinds import DEEPEST, LARGEST_FILE, OWN_KEYS, check_file
 from metricsmith.programs.schema import predictor
-from metricsmith.programs.texts import marked_anew
 from metricsmith.scoring.plan import as_before
 from metricsmith.version import __version__
 

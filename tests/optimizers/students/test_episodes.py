@@ -27,7 +27,7 @@ from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.records import Task
 from metricsmith.scoring import CallableMetric
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 from metricsmith.stats.correlation import kendall_tau_b
 from planted import planted_rows
 from students import answer, rated_table

@@ -24,7 +24,7 @@ from metricsmith.programs.generators.axes import AxesGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 from students import GOOD, HINT, LEVELS, WEAK, answer, rated_table
 
 TABLE = rated_table()

@@ -13,7 +13,7 @@ from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.generators.axes import AxesGenerator
 from metricsmith.programs.generators.rubrics import RubricGenerator
 from metricsmith.programs.recommenders.language_model import LMRecommender
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 from students import HINT, answer, rated_table
 
 # Texts of different tables differ by seed; so no output is held out on both sides.

@@ -11,7 +11,7 @@ from metricsmith.errors import DataError, ModelFailure, NeedsError
 from metricsmith.model_calls import calls
 from metricsmith.optimizers.students.episodes import axes_episodes, rubric_episodes
 from metricsmith.optimizers.students.yields import judges_of, yield_of
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 from metricsmith.stats.correlation import kendall_tau_b
 from students import GOOD, LEVELS, answer, field, rated_table
 

@@ -14,8 +14,8 @@ from metricsmith.metric import content_hash
 from metricsmith.optimizers.learning_judges import LEARNED
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.optimizers.tuning.methods import Marked, quiet
+from metricsmith.programs.fencing import fence
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.texts import fence
 from planted import TASK, planted_rows
 from rater_model import RaterModel, rated_rows
 

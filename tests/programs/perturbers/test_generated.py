@@ -12,6 +12,7 @@ from dspy.utils import DummyLM
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.model_calls.calls import model_call
+from metricsmith.programs.fencing import fence, unfenced
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import (
     IDENTICAL,
@@ -23,7 +24,6 @@ from metricsmith.programs.perturbers.generated import (
     told_apart,
 )
 from metricsmith.programs.perturbers.generation import shown_examples
-from metricsmith.programs.texts import fence, unfenced
 from metricsmith.records import Status
 from metricsmith.signatures.perturbation import Strategy
 

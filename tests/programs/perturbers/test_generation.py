@@ -23,7 +23,7 @@ from metricsmith.programs.perturbers.generation import (
     shown_examples,
 )
 from metricsmith.scoring import Budget
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 
 SOURCES = [
     Source(f"Road {n} is shut until May because of works.", f"Notice {n // 2}", "By Ann", ("Shut.",)) for n in range(6)

@@ -23,7 +23,7 @@ from metricsmith.optimizers.generation import axes_inputs, rubric_inputs
 from metricsmith.programs.perturbers.base import Source, Strength
 from metricsmith.records import Task
 from metricsmith.scoring import score
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 from metricsmith.stats.correlation import kendall_tau_b
 
 __all__ = ["Episode", "Gains", "HeldOut", "Originals", "axes_episodes", "recommendation_episodes", "rubric_episodes"]

@@ -11,7 +11,7 @@ from metricsmith.errors import DataError
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.students.episodes import HeldOut
 from metricsmith.programs.judges.base import Judge
-from metricsmith.programs.judges.rubric import RubricJudge
+from metricsmith.programs.judges.criterion import RubricJudge
 from metricsmith.records import Usage
 from metricsmith.scoring import score
 from metricsmith.stats.correlation import kendall_tau_b

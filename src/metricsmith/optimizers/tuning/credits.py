@@ -20,7 +20,7 @@ from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import CandidateJudgement, JudgementTable
-from metricsmith.programs.texts import fence
+from metricsmith.programs.fencing import fence
 
 __all__ = [
     "PEERS",

@@ -27,7 +27,7 @@ from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.tuning.credits import CreditMetric, Credits
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import Demos, Meter, Student
-from metricsmith.programs.texts import fence
+from metricsmith.programs.fencing import fence
 
 __all__ = ["METHODS", "THREADS", "SearchMethod", "TuningJob", "judge_selection_rows", "quiet"]
 

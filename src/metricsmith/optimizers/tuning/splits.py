@@ -18,9 +18,9 @@ from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Objective
 from metricsmith.optimizers.rated import Rated, shared_source
 from metricsmith.programs.asked_scale import nearest_points
+from metricsmith.programs.fencing import marked_anew
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.raters import RatersJudge
-from metricsmith.programs.texts import marked_anew
 from metricsmith.records import Scale
 
 __all__ = [

@@ -17,11 +17,10 @@ from metricsmith.errors import JudgementFailed
 from metricsmith.metric import row_text
 from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs.asked_scale import asked_scale
+from metricsmith.programs.fencing import fenced_texts
 from metricsmith.programs.judges.base import slug
-from metricsmith.programs.texts import shown
 from metricsmith.records import Status, Task
-from metricsmith.signatures.axes import Axis, ProposeAxes
-from metricsmith.signatures.dimensions import Dimension, ProposeDimensions
+from metricsmith.signatures.generation import Axis, Dimension, ProposeAxes, ProposeDimensions
 
 __all__ = ["AxesGenerator", "Contrast", "DimensionsGenerator", "contrast", "distinct", "weighted"]
 
@@ -66,7 +65,7 @@ def contrast(
     numbers, scale = (asked.numbers(ratings, task.scale), asked.scale) if asked.points else (ratings, task.scale)
     texts = []
     for row, number in zip(rows, numbers.tolist(), strict=True):
-        fields = [f"{label}:\n{text}" for label, text in shown(row_text(row)).items() if text != "(none)"]
+        fields = [f"{label}:\n{text}" for label, text in fenced_texts(row_text(row)).items() if text != "(none)"]
         texts.append("\n".join([f"rating {number:g} ({scale})", *fields]))
     sizes = [estimate_tokens(text) for text in texts]
     low: list[int] = []

@@ -10,8 +10,7 @@ import dspy
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.records import Status
-from metricsmith.signatures.rubric import WriteRubric
-from metricsmith.signatures.steps import WriteSteps
+from metricsmith.signatures.generation import WriteRubric, WriteSteps
 
 __all__ = ["RubricGenerator", "StepsGenerator"]
 

@@ -12,6 +12,7 @@ from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.model_calls.adapters import messages_of, reading_exactly
 from metricsmith.model_calls.calls import Call, model_calls
+from metricsmith.programs.fencing import fenced_texts, marked_anew
 from metricsmith.programs.kinds import asker_state
 from metricsmith.programs.learned import mark_learned
 from metricsmith.programs.schema import Check, Checks
@@ -23,7 +24,6 @@ from metricsmith.programs.state import (
     other_model,
     prompt_version,
 )  # fmt: skip
-from metricsmith.programs.texts import marked_anew, shown
 from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import score
@@ -91,7 +91,7 @@ class ModelAsker(Saved):
 
     def texts(self, text: RowText) -> Mapping[str, str]:
         """The signature's inputs that a row's texts are shown in."""
-        return shown(text)
+        return fenced_texts(text)
 
     @property
     def request(self) -> Mapping[str, Any]:

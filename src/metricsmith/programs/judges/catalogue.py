@@ -18,15 +18,15 @@ JUDGES: Mapping[str, tuple[str, str]] = {  # by kind, as states have it: the fil
     "direct_assessment": ("direct_assessment", "DirectAssessment"),
     "dna_eval": ("dna", "DnAEval"),
     "esa_judge": ("esa", "ESAJudge"),
-    "example_judge": ("examples", "ExampleJudge"),
+    "example_judge": ("raters", "ExampleJudge"),
     "geval_judge": ("geval", "GEval"),
-    "guideline_judge": ("guideline", "GuidelineJudge"),
+    "guideline_judge": ("raters", "GuidelineJudge"),
     "mqm_annotator": ("mqm", "MQMAnnotator"),
     "mqm_judge": ("mqm", "MQMJudge"),
     "panel": ("panel", "Panel"),
     "panel_member": ("panel", "PanelMember"),
     "repeated": ("repeated", "Repeated"),
-    "rubric_judge": ("rubric", "RubricJudge"),
+    "rubric_judge": ("criterion", "RubricJudge"),
 }
 
 

@@ -1,15 +1,17 @@
-"""The single-criterion judge: one quality, one number."""
+"""Judges of one quality: by its meaning alone, or by five described levels."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from metricsmith.errors import OptionError
 from metricsmith.programs import schema
 from metricsmith.programs.judges.base import Judge, slug
 from metricsmith.records import MetricCard
-from metricsmith.signatures.judgement import JudgeCriterion
+from metricsmith.signatures.judgement import JudgeCriterion, JudgeRubric
 
-__all__ = ["CriterionJudge"]
+__all__ = ["CriterionJudge", "RubricJudge"]
 
 
 class CriterionJudge(Judge):
@@ -56,4 +58,58 @@ class CriterionJudge(Judge):
             ),
             failure_cases=("Texts beyond the model's context", "Topics on which the model itself is wrong"),
             papers=("AutoMetrics, section 3.1 (single criterion)",),
+        )
+
+
+class RubricJudge(Judge):
+    """Places an output on a five-level rubric (the "rubric" judge of AutoMetrics, section 3.1).
+
+    Parameters
+    ----------
+    criterion, meaning, task, name
+        As for `CriterionJudge`; the default name ends in ``_rubric``.
+    levels : sequence of five str
+        The descriptions of levels 1 to 5, worst first.
+
+    Raises
+    ------
+    OptionError
+        If there are not exactly five non-empty levels.
+    """
+
+    kind = "rubric_judge"
+    signature = JudgeRubric
+    saves: ClassVar[schema.Checks] = {**CriterionJudge.saves, "levels": schema.list_of(schema.text(least=1), 5, 5)}
+
+    def __init__(self, *, criterion: str, meaning: str, levels: Sequence[str], task: str, name: str = "") -> None:
+        if len(levels) != 5 or not all(level.strip() for level in levels):
+            raise OptionError(f"a rubric has five described levels, worst first; got {len(levels)}: {levels!r}")
+        super().__init__(
+            name=name or f"{slug(criterion)}_rubric",
+            criterion=criterion,
+            meaning=meaning,
+            levels=list(levels),
+            task=task,
+        )
+
+    def question(self) -> Mapping[str, str]:
+        """Task, criterion and the numbered levels."""
+        levels = "\n".join(f"{number}: {level}" for number, level in enumerate(self.settings.levels, 1))
+        return {**super().question(), "rubric": levels}
+
+    @property
+    def family_card(self) -> MetricCard:
+        """The generated card."""
+        return self.card_with(
+            name=f"{self.settings.criterion} (rubric)",
+            summary=f"A language model places the output on a rubric of five levels. {self.settings.meaning}",
+            formula="; ".join(f"{number} = {level}" for number, level in enumerate(self.settings.levels, 1)),
+            best_for=(f"Checking {self.settings.criterion.lower()} against levels that people can read and amend",),
+            not_for=("Judging overall quality: it looks at nothing but its rubric",),
+            limits=(
+                "Criterion and levels were written by a model from a few rated examples",
+                "Outputs that fit no level are rounded down to the lower of two",
+            ),
+            failure_cases=("Texts beyond the model's context", "Topics on which the model itself is wrong"),
+            papers=("AutoMetrics, section 3.1 (rubric)",),
         )

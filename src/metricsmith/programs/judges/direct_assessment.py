@@ -13,9 +13,9 @@ import dspy
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import RowText
 from metricsmith.programs import schema
+from metricsmith.programs.fencing import NOTHING, fenced_texts
 from metricsmith.programs.judges.translation import Context, TranslationJudge
 from metricsmith.programs.kinds import asker_state
-from metricsmith.programs.texts import NOTHING, shown
 from metricsmith.records import MetricCard, Scale, Status
 from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation, QualityName
 
@@ -173,7 +173,7 @@ class DirectAssessment(TranslationJudge):
 
     def texts(self, text: RowText) -> Mapping[str, str]:
         """Document, source, translation, and the references if they are to be shown."""
-        references = shown(text)["references"] if self.settings.reference else NOTHING
+        references = fenced_texts(text)["references"] if self.settings.reference else NOTHING
         return {**super().texts(text), "references": references}
 
     def lacking(self, text: RowText) -> str:

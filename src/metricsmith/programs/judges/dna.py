@@ -18,7 +18,7 @@ from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.kinds import nested
 from metricsmith.programs.state import Settings
 from metricsmith.records import Judgement, MetricCard, Output, Usage
-from metricsmith.signatures.dimensions import Dimension
+from metricsmith.signatures.generation import Dimension
 
 __all__ = ["DnAEval"]
 

@@ -9,8 +9,14 @@ import dspy
 
 from metricsmith.errors import DataError
 from metricsmith.metric import RowText, row_text
-from metricsmith.programs.judges.error_spans import ERROR_TYPES, in_words, listed_errors, spans_of
-from metricsmith.programs.judges.translation import Context, TranslationJudge
+from metricsmith.programs.judges.translation import (
+    ERROR_TYPES,
+    Context,
+    TranslationJudge,
+    in_words,
+    listed_errors,
+    spans_of,
+)
 from metricsmith.records import MetricCard, Scale
 from metricsmith.signatures.direct_assessment import MajorAndMinor, MarkAndAssess
 
@@ -21,7 +27,7 @@ class ESAJudge(TranslationJudge):
     """Errors first, then a number from 0 to 100, in one answer (ESA; Kocmi et al., 2024).
 
     ``spans`` holds the errors, major ones first, with offsets where the words that the model quotes stand in the
-    text; see `metricsmith.programs.judges.error_spans.located_errors`. The number is the model's own and does not
+    text; see `metricsmith.programs.judges.translation.located_errors`. The number is the model's own and does not
     follow from the errors. An answer without its two lists is a failure, never a text without errors.
 
     Parameters

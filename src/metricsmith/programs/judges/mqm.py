@@ -14,9 +14,15 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.mqm import MQMWeights, SharedError, mqm_score, shared_errors, span_weight
 from metricsmith.programs import schema
-from metricsmith.programs.judges.error_spans import ERROR_TYPES, in_words, listed_errors, spans_of
 from metricsmith.programs.judges.repeated import Repeated, numbers_of
-from metricsmith.programs.judges.translation import Context, TranslationJudge
+from metricsmith.programs.judges.translation import (
+    ERROR_TYPES,
+    Context,
+    TranslationJudge,
+    in_words,
+    listed_errors,
+    spans_of,
+)
 from metricsmith.records import Judgement, MetricCard, Output, Scale
 from metricsmith.signatures.mqm import AnnotateErrors, ErrorsBySeverity, TranslationError
 from metricsmith.stats.aggregation import TWO_SIGMA, Aggregate, OutlierRule, rrwa

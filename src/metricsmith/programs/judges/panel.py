@@ -12,19 +12,20 @@ from typing import Any, ClassVar, Self
 import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
-from metricsmith.metric import Metric, RowText, content_hash, row_text
+from metricsmith.metric import Asker, Metric, RowText, content_hash, row_text
 from metricsmith.model_calls.calls import Call, model_calls
+from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs import schema
 from metricsmith.programs.judges.base import LEVELS, Judge, MetricProgram, ModelAsker, Predictor
-from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.panel_answers import Criterion, CriterionResult, criteria_text, labels, read_items
-from metricsmith.programs.judges.rubric import RubricJudge
 from metricsmith.programs.kinds import nested
 from metricsmith.programs.state import Settings, module_state
 from metricsmith.records import Judgement, MetricCard, Output, Status
+from metricsmith.report.induction.record import PanelTokens
 from metricsmith.signatures.panel import JudgePanel
 
-__all__ = ["Panel", "PanelMember", "join_panels"]
+__all__ = ["Panel", "PanelMember", "join_panels", "prompt_tokens", "tokens_per_row"]
 
 KINDS: Mapping[str, type[Judge]] = {kind.kind: kind for kind in (CriterionJudge, RubricJudge)}
 UNREAD = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
@@ -331,3 +332,30 @@ def _line(name: str, result: CriterionResult) -> str:
     if result.raw is None:
         return f"{name}: no value ({result.error})"
     return f"{name} = {result.raw}: {result.reason}" if result.reason else f"{name} = {result.raw}"
+
+
+SAMPLE = 50  # rows whose prompts are written out; their mean stands for all
+
+
+def tokens_per_row(panel: Panel, rows: Sequence[dspy.Example]) -> PanelTokens:
+    """Estimate prompt tokens a row, asked together and one by one, from the prompts themselves.
+
+    Answers, retries and criteria that are asked again alone are not counted.
+
+    Parameters
+    ----------
+    panel : Panel
+    rows : sequence of dspy.Example
+        n rows; of more than 50, 50 spread evenly stand for all. With none, both figures are NaN.
+    """
+    sample = [rows[place * len(rows) // SAMPLE] for place in range(SAMPLE)] if len(rows) > SAMPLE else rows
+    judges = panel.judges
+    return PanelTokens(len(judges), prompt_tokens([panel], sample), prompt_tokens(judges, sample))
+
+
+def prompt_tokens(askers: Sequence[Asker], rows: Sequence[dspy.Example]) -> float:
+    """Mean over rows of the tokens of all prompts that `askers` send for one row; NaN without rows."""
+    if not rows:
+        return float("nan")
+    prompts = [message["content"] for row in rows for asker in askers for message in asker.messages(row)]
+    return sum(estimate_tokens(str(prompt)) for prompt in prompts) / len(rows)

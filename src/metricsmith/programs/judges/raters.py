@@ -1,4 +1,4 @@
-"""The base of judges in the raters' place: they answer in the raters' numbers, or in fifths."""
+"""Judges in the raters' place, by examples or guideline: they answer in the raters' numbers, or in fifths."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from metricsmith.errors import DataError, OptionError
 from metricsmith.programs import schema
 from metricsmith.programs.asked_scale import Asked, asked_scale, nearest_points, rating_map
-from metricsmith.programs.judges.base import Judge
+from metricsmith.programs.judges.base import Judge, slug
 from metricsmith.records import MetricCard, Scale
+from metricsmith.signatures.judgement import JudgeByExamples, JudgeByGuideline
 
-__all__ = ["RatersJudge"]
+__all__ = ["ExampleJudge", "GuidelineJudge", "RatersJudge"]
 
 
 class RatersJudge(Judge):
@@ -188,3 +189,112 @@ class RatersJudge(Judge):
         plain: Self = self.deepcopy()
         del plain.settings.values["map"]
         return plain.fingerprint()
+
+
+class ExampleJudge(RatersJudge):
+    """Gives the number that the raters would give (the "examples" judge of AutoMetrics).
+
+    Parameters
+    ----------
+    measure : str
+        What the rating measures, in a few words; a column name will do.
+    task : str
+        What the outputs are made for.
+    scale : Scale or mapping
+        The raters' scale, from which follows the one that is asked (`asked_scale`).
+    name : str, optional
+        Column name; by default made from the measure.
+
+    Examples
+    --------
+    >>> judge = ExampleJudge(measure="Helpfulness", task="Answer questions.", scale=Scale(1, 5, 1))
+    >>> judge.name, len(judge.examples)
+    ('helpfulness_by_examples', 0)
+    """
+
+    kind = "example_judge"
+    signature = JudgeByExamples
+
+    def __init__(self, *, measure: str, task: str, scale: Scale | Mapping[str, Any], name: str = "") -> None:
+        super().__init__(name=name or f"{slug(measure)}_by_examples", measure=measure, task=task, scale=scale)
+
+    @property
+    def family_card(self) -> MetricCard:
+        """The generated card."""
+        count = len(self.examples)
+        return self.card_with(
+            name=f"{self.settings.measure} (by examples)",
+            summary=f"A language model that has seen {count} rated outputs gives {self.settings.meaning}.",
+            formula=f"The number from {self.scale} that the model gives after comparing with the rated examples.",
+            best_for=(f"Predicting {self.settings.measure.lower()} where it is easier shown than said",),
+            not_for=("Saying which quality an output lacks: its examples carry ratings, not criteria",),
+            limits=(
+                f"Rests on {count} examples: what they do not show it cannot learn",
+                "Every request carries all examples, which costs tokens",
+            ),
+            failure_cases=("Outputs unlike all examples", "Examples that contradict one another"),
+            papers=("AutoMetrics, section 3.1 and appendix (examples)",),
+        )
+
+
+class GuidelineJudge(RatersJudge):
+    """Rates by the guideline that the raters were given (the "LLM-Judge" baseline of AutoMetrics, section 4.2).
+
+    Parameters
+    ----------
+    measure : str
+        What the rating measures, in a few words; a column name will do.
+    guideline : str
+        The instruction to the raters, word for word.
+    task : str
+        What the outputs are made for.
+    scale : Scale or mapping
+        The raters' scale, from which follows the one that is asked (`asked_scale`).
+    name : str, optional
+        Column name; by default made from the measure.
+
+    Raises
+    ------
+    OptionError
+        If the guideline is empty or `scale` is none.
+
+    Examples
+    --------
+    >>> text = "Give 5 if a reader could act on the notice at once, 1 if not."
+    >>> GuidelineJudge(measure="Clarity", guideline=text, task="Rewrite notices.", scale=Scale(1, 5, 1)).name
+    'clarity_by_guideline'
+    """
+
+    kind = "guideline_judge"
+    signature = JudgeByGuideline
+    saves: ClassVar[schema.Checks] = {**RatersJudge.saves, "guideline": schema.text(least=1)}
+
+    def __init__(
+        self, *, measure: str, guideline: str, task: str, scale: Scale | Mapping[str, Any], name: str = ""
+    ) -> None:
+        if not guideline.strip():
+            raise OptionError("the guideline is empty; give the text that the raters were given")
+        super().__init__(
+            name=name or f"{slug(measure)}_by_guideline", measure=measure, task=task, scale=scale, guideline=guideline
+        )
+
+    def question(self) -> Mapping[str, str]:
+        """Task, guideline and scale."""
+        return {**super().question(), "guideline": str(self.settings.guideline)}
+
+    @property
+    def family_card(self) -> MetricCard:
+        """The generated card."""
+        return self.card_with(
+            name=f"{self.settings.measure} (by guideline)",
+            summary=f"A language model that has read the raters' guideline gives {self.settings.meaning}.",
+            formula=f"The number from {self.scale} that the model gives after stating its reasons.",
+            best_for=(f"A first guess at {self.settings.measure.lower()} where nothing has been rated yet",),
+            not_for=("Learning from ratings: it has seen none",),
+            limits=(
+                "Knows what the raters were told, not what they did",
+                "Uses another part of the scale than the raters may have used: calibrate it before reading its numbers",
+            ),
+            failure_cases=("Guidelines that leave the decisive question open", "Texts beyond the model's context"),
+            papers=("AutoMetrics, section 4.2 and appendix C (LLM-Judge)",),
+        )

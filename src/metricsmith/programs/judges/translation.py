@@ -1,18 +1,35 @@
-"""The base of judges of translations: languages, and the texts of a row under a translator's names."""
+"""The base of judges of translations: languages, texts under a translator's names, and errors as spans."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, get_args
 
-from metricsmith.errors import OptionError, nearest
-from metricsmith.metric import RowText, content_hash
-from metricsmith.programs import schema
-from metricsmith.programs.judges.base import Judge
-from metricsmith.programs.texts import NOTHING, fence
-from metricsmith.records import MetricCard
+import pydantic
 
-__all__ = ["Context", "TranslationJudge"]
+from metricsmith.errors import OptionError, nearest
+from metricsmith.meta_evaluation.spans import locate_spans, occurrence_of
+from metricsmith.metric import RowText, content_hash
+from metricsmith.mqm import TAXONOMY, severity_name
+from metricsmith.programs import schema
+from metricsmith.programs.fencing import NOTHING, fence, unfenced
+from metricsmith.programs.judges.base import Judge
+from metricsmith.records import ErrorSpan, MetricCard
+from metricsmith.signatures.mqm import TranslationError
+
+__all__ = [
+    "ERROR_TYPES",
+    "Context",
+    "TranslationJudge",
+    "in_words",
+    "listed_errors",
+    "located_errors",
+    "quoted",
+    "spans_of",
+]
 
 Context = Literal["document", "none"]
 CONTEXTS: tuple[str, ...] = get_args(Context)
@@ -94,3 +111,109 @@ class TranslationJudge(Judge):
     def lacking(self, text: RowText) -> str:
         """The text that a row lacks to be judged; empty if it has all."""
         return "" if text.input.strip() else UNSOURCED
+
+
+ERROR_TYPES = "\n".join(f"{name}: {', '.join(kinds)}" if kinds else name for name, kinds in TAXONOMY.items())
+NONE: Mapping[str, str] = MappingProxyType({})
+QUOTATION_MARKS = frozenset("\"'`´„“”‟‚‘’‛«»‹›「」『』")
+
+
+def located_errors(errors: Sequence[TranslationError], severity: str, source: str, translation: str) -> list[ErrorSpan]:
+    """The errors of one severity as spans, in the order given.
+
+    A quotation is looked for letter by letter, case included. Where it does not occur like that, the marks around it
+    are taken off, layer by layer: those of a fenced text, white space, quotation marks.
+
+    Parameters
+    ----------
+    errors : sequence of TranslationError
+        ``in_source`` says which of the two texts is quoted. An ``occurrence`` beyond the last stands for the last,
+        one below 1 for the first; occurrences may overlap.
+    severity : str
+        Of all of them.
+    source, translation : str
+        The texts as they are, without marks.
+
+    Returns
+    -------
+    list of ErrorSpan
+        Of the same length. A span that was found has offsets, and its text is the one that stands there. One that was
+        not found, or is empty, has none and keeps its text as quoted.
+    """
+    spans = []
+    for error in errors:
+        side, whole = ("source", source) if error.in_source else ("target", translation)
+        parts = [part.strip().lower() for part in re.split(r"[/,:;>]", error.type)]
+        known = len(parts) == 2 and parts[1] in TAXONOMY.get(parts[0], ())  # with another mark than a slash between
+        category = "/".join(parts) if known and "/" not in error.type else error.type
+        span = ErrorSpan(severity, category, text=error.span, side=side, description=error.description)
+        for reading in _readings(span.text):
+            found = locate_spans([replace(span, text=reading, side="target")], whole, policy="all").spans
+            if found:
+                span = replace(found[min(max(error.occurrence, 1), len(found)) - 1], side=side)
+                break
+        spans.append(span)
+    return spans
+
+
+def spans_of(errors: pydantic.BaseModel, text: RowText) -> tuple[ErrorSpan, ...]:
+    """The errors of an answer that has a list of them for each severity, in the order of its lists."""
+    return tuple(
+        span
+        for severity in type(errors).model_fields
+        for span in located_errors(getattr(errors, severity), severity, text.input, text.output)
+    )
+
+
+def listed_errors(
+    spans: Sequence[ErrorSpan], text: RowText, lists: type[pydantic.BaseModel], instead: Mapping[str, str] = NONE
+) -> dict[str, list[TranslationError]]:
+    """Marked errors as a model would have to list them, by severity.
+
+    Parameters
+    ----------
+    spans : sequence of ErrorSpan
+    text : RowText
+    lists : pydantic model
+        Its fields are the severities; errors of others are left out.
+    instead : mapping of str to str
+        The severity under which those of another one are listed.
+    """
+    errors: dict[str, list[TranslationError]] = {severity: [] for severity in lists.model_fields}
+    for span in spans:
+        severity = severity_name(span.severity)
+        listed = errors.get(instead.get(severity, severity))
+        if listed is not None:
+            listed.append(quoted(span, text))
+    return errors
+
+
+def quoted(span: ErrorSpan, text: RowText) -> TranslationError:
+    """A marked error as a model would have to list it; an error without a description has its category instead."""
+    whole = text.input if span.side == "source" else text.output
+    return TranslationError(
+        span=span.text,
+        occurrence=1 if span.start is None or not span.text else occurrence_of(span.text, whole, span.start),
+        in_source=span.side == "source",
+        type=span.category,
+        description=span.description or span.category,
+    )
+
+
+def in_words(span: ErrorSpan) -> str:
+    """An error in one line: severity, category, the words marked, the description."""
+    where = f" «{span.text}»" if span.text else ""
+    wrong = f": {span.description.strip().rstrip('.')}" if span.description.strip() else ""
+    return f"{span.severity} {span.category}{where}{' in the source' if span.side == 'source' else ''}{wrong}"
+
+
+def _readings(quotation: str) -> Iterator[str]:
+    """The readings of a quotation: itself, then with one layer after the other taken off."""
+    yield quotation
+    text = unfenced(quotation)
+    while text:
+        yield text
+        bare = text[text[0] in QUOTATION_MARKS : len(text) - (text[-1] in QUOTATION_MARKS)].strip()
+        if bare == text:
+            return
+        text = bare

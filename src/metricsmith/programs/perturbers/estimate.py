@@ -17,7 +17,7 @@ from metricsmith.programs.perturbers.generation import (
     shown_examples,
 )
 from metricsmith.records import Usage
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 from metricsmith.signatures.perturbation import DamageOutput, ProposeDamage, RewriteOutput
 
 __all__ = ["estimate_requests", "estimate_usage"]

@@ -10,8 +10,8 @@ import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.metric import RowText
+from metricsmith.programs.fencing import fenced_texts, unfenced
 from metricsmith.programs.perturbers.base import STRENGTHS, Strength
-from metricsmith.programs.texts import shown, unfenced
 from metricsmith.records import Status
 from metricsmith.signatures.perturbation import DamageOutput, ProposeDamage, RewriteOutput, Strategy
 
@@ -231,7 +231,7 @@ def _fenced(
 ) -> dict[str, Any]:
     if strength not in STRENGTHS:
         raise OptionError(f"strength={strength!r} must be one of {', '.join(STRENGTHS)}")
-    texts = shown(RowText(output=output, input=input, references=tuple(references), context=context))
+    texts = fenced_texts(RowText(output=output, input=input, references=tuple(references), context=context))
     return {"task": task, "dimension": dimension, **texts, "strength": strength}
 
 

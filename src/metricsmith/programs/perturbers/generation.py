@@ -20,11 +20,11 @@ from metricsmith.model_calls.calls import Call, model_call
 from metricsmith.model_calls.limits import Budget, Concurrency, estimate_tokens
 from metricsmith.model_calls.models import using
 from metricsmith.model_calls.rate_limiter import RateLimiter, in_force, use
+from metricsmith.programs.fencing import fenced_texts
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen, bare, told_apart
-from metricsmith.programs.texts import shown
 from metricsmith.records import Usage
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 from metricsmith.signatures.perturbation import Strategy
 
 __all__ = [
@@ -295,7 +295,7 @@ def groups_of(sources: Sequence[Source]) -> list[str]:
 
 
 def _example(source: Source) -> str:
-    texts = shown(RowText(source.output, source.input, source.references, source.context))
+    texts = fenced_texts(RowText(source.output, source.input, source.references, source.context))
     return "\n".join(f"{label}:\n{text}" for label, text in texts.items() if text != "(none)")
 
 

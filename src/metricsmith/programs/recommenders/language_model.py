@@ -14,9 +14,9 @@ from metricsmith.errors import OptionError
 from metricsmith.model_calls.adapters import messages_of
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.limits import estimate_tokens
+from metricsmith.programs.fencing import fence
 from metricsmith.programs.recommenders.base import Recommendation, check_pool, unscored
 from metricsmith.programs.state import Settings
-from metricsmith.programs.texts import fence
 from metricsmith.records import MetricCard, Task
 from metricsmith.signatures.ranking import RankMetrics
 

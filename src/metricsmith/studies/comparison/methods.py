@@ -27,10 +27,10 @@ from metricsmith.optimizers.passes import best_column, with_median
 from metricsmith.optimizers.rated import Sides
 from metricsmith.programs.generators.axes import DimensionsGenerator
 from metricsmith.programs.judges.dna import DnAEval
-from metricsmith.programs.judges.guideline import GuidelineJudge
+from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.records import Usage
 from metricsmith.scoring import estimate, score
-from metricsmith.signatures.dimensions import Dimension, ProposeDimensions
+from metricsmith.signatures.generation import Dimension, ProposeDimensions
 from metricsmith.studies.comparison.data import ComparisonData, comparison_data
 
 __all__ = ["DEFAULT_METHODS", "METHODS", "REFERENCE", "ComparisonPlan", "Method", "Predicted", "plan_comparison"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.bank.remembered import numbers_kept
+from metricsmith.bank.base import numbers_kept
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics

@@ -27,7 +27,7 @@ from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.scoring import estimate, score
 from metricsmith.scoring.plan import as_metric
-from metricsmith.signatures.axes import Axis
+from metricsmith.signatures.generation import Axis
 from metricsmith.stats.resampling import MINIMUM_GROUPS
 from metricsmith.store import Store
 from metricsmith.studies.probing.data import (

@@ -8,7 +8,7 @@ from typing import Any
 
 from metricsmith.metric import RowText, content_hash
 
-__all__ = ["MARKER", "NOTHING", "fence", "marked_anew", "shown", "unfenced"]
+__all__ = ["MARKER", "NOTHING", "fence", "marked_anew", "fenced_texts", "unfenced"]
 
 NOTHING = "(none)"
 MARKER = "<<CUSTOM-TYPE-"  # DSPy makes pictures and files, by their addresses, of what follows it in a prompt
@@ -58,7 +58,7 @@ def _marked(body: str, *, as_before: bool = False) -> str:
     return f"«begin {code}»\n{body}\n«end {code}»"
 
 
-def shown(text: RowText) -> Mapping[str, str]:
+def fenced_texts(text: RowText) -> Mapping[str, str]:
     """The four text fields of a judge's signature, all references in the order given."""
     return {
         "input": fence(text.input),

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from metricsmith.metric import RowText
 from metricsmith.mqm import TAXONOMY
-from metricsmith.programs.judges.error_spans import ERROR_TYPES, QUOTATION_MARKS, in_words, located_errors, quoted
-from metricsmith.programs.texts import fence
+from metricsmith.programs.fencing import fence
+from metricsmith.programs.judges.translation import ERROR_TYPES, QUOTATION_MARKS, in_words, located_errors, quoted
 from metricsmith.records import ErrorSpan
 from metricsmith.signatures.mqm import TranslationError
 

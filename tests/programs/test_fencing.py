@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import metricsmith
 from loopback import scripted, serve
 from metricsmith.metric import make_row
-from metricsmith.programs.judges.examples import ExampleJudge
-from metricsmith.programs.texts import fence, marked_anew, unfenced
+from metricsmith.programs.fencing import fence, marked_anew, unfenced
+from metricsmith.programs.judges.raters import ExampleJudge
 from metricsmith.records import Scale
 from metricsmith.scoring import score
 from metricsmith.scoring.plan import earlier_fingerprint, scoring_plan
