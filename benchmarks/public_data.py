@@ -29,7 +29,7 @@ import pandas as pd
 from metricsmith import AutoMetrics, Table, induce, read_table
 from metricsmith.optimizers.fitting import FULL, FitOptions, fit
 from metricsmith.optimizers.induce import configure, run_pass
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.stats.correlation import kendall_tau_b
 
 CRITERIA = {
@@ -110,7 +110,7 @@ def losses(pairs: Path, splits: int, sizes: list[int], rows: int) -> Taus:
     options = {**{f"{size} components": FitOptions(n=size) for size in sizes}, "fidelity .97": FitOptions()}
     for seed in range(splits):
         for name, train, test in tables(pairs, seed):
-            part, held = (Rated.of(table.rows, table.columns.target or "") for table in (train, test))
+            part, held = (RatedRows.of(table.rows, table.columns.target or "") for table in (train, test))
             groups = dict.fromkeys(np.random.default_rng(seed).permutation(part.groups).tolist())
             kept = list(groups)[: round(len(groups) * min(1, rows / len(part)))] if rows else list(groups)
             part = part.take([place for place, group in enumerate(part.groups) if group in kept])
@@ -131,7 +131,7 @@ def losses(pairs: Path, splits: int, sizes: list[int], rows: int) -> Taus:
     return {name: {label: by_split(values, splits) for label, values in cells.items()} for name, cells in found.items()}
 
 
-def tau(predicted: np.ndarray, held: Rated) -> float:
+def tau(predicted: np.ndarray, held: RatedRows) -> float:
     """Tau-b with the ratings."""
     return kendall_tau_b(predicted, held.ratings)
 

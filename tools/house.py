@@ -31,7 +31,7 @@ from types import FrameType
 
 SPINE = (
     "cli/induce.py", "cli/table.py", "optimizers/auto_metrics.py", "optimizers/options.py", "optimizers/induce.py",
-    "optimizers/rated.py", "optimizers/splitting.py", "optimizers/candidates.py", "optimizers/passes.py",
+    "optimizers/splits.py", "optimizers/splitting.py", "optimizers/candidates.py", "optimizers/passes.py",
     "optimizers/evaluation.py", "optimizers/recording.py", "programs/induced.py", "report/induction/record.py",
 )  # fmt: skip
 """From the command's entry to the record: where these move, this line moves with them.

@@ -14,13 +14,13 @@ from metricsmith.optimizers import induce as module
 def brought(request, run, tmp_path, monkeypatch):
     """A table, which rows were learned from and tested on, the record of a plain run, and what it printed."""
     given, own = [], write_brought(request.param, tmp_path)
-    real = module.induce_sides
+    real = module.induce_splits
 
     def evaluate(sides, *rest, **named):
         given.append((sides, real(sides, *rest, **named)))
         return given[-1][1]
 
-    monkeypatch.setattr(module, "induce_sides", evaluate)
+    monkeypatch.setattr(module, "induce_splits", evaluate)
     code, out, err = run("induce", own.path, "--target", own.target, "--out", tmp_path / "out")
     assert code == 0, err
     ((sides, done),) = given

@@ -15,7 +15,7 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.options import DEFAULT_POOL
-from metricsmith.optimizers.rated import split_rated
+from metricsmith.optimizers.splits import split_rated
 from metricsmith.programs.loading import load
 from metricsmith.scoring import Budget
 from panels import panelled

@@ -15,7 +15,7 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.optimizers.induce import run_pass
 from metricsmith.optimizers.options import Options
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=10)
@@ -43,7 +43,7 @@ def answer(prompt):
 
 
 def pass_on(lm, **options):
-    return run_pass(Rated.of(ROWS, "rating"), [], TASK, replace(SOURCES, lm=lm, **options))
+    return run_pass(RatedRows.of(ROWS, "rating"), [], TASK, replace(SOURCES, lm=lm, **options))
 
 
 def outcome(done):

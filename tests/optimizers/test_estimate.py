@@ -18,7 +18,7 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.estimate import PassRows, estimate_passes
 from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.options import Options
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.splitting import Division
 from planted import TASK, WORDS, planted_rows
 
@@ -29,7 +29,7 @@ COUNTS = {"criterion": 2, "rubric": 1}
 
 def passing(others=0, held_out=0, unrated=0, rows=ROWS):
     taken = [FURTHER[:others], FURTHER[others : others + held_out], FURTHER[others + held_out :][:unrated]]
-    return PassRows(Rated.of(rows, "rating"), *taken)
+    return PassRows(RatedRows.of(rows, "rating"), *taken)
 
 
 def estimated(*passes, counts=COUNTS, model="unknown/model", panel=False, most=False, bank="generated", n=None):

@@ -23,10 +23,10 @@ from metricsmith.optimizers import candidates
 from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.generation import Generated
-from metricsmith.optimizers.induce import induce_sides
+from metricsmith.optimizers.induce import induce_splits
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.passes import METRIC
-from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.report.induction.rows import render_scores
 from metricsmith.stats.correlation import kendall_tau_b
@@ -41,11 +41,11 @@ def short_pauses(monkeypatch):
 
 
 def rated(**changes):
-    return Rated.of(planted_rows(**changes), "rating")
+    return RatedRows.of(planted_rows(**changes), "rating")
 
 
 def crossed(train, options=COLUMNS, k=3):
-    return induce_sides(Sides("cv", train, train.take([]), folds=folds(train.groups, k)), TASK, options).record
+    return induce_splits(Splits("cv", train, train.take([]), folds=folds(train.groups, k)), TASK, options).record
 
 
 def is_judged(prompt):
@@ -63,7 +63,7 @@ def test_a_judge_that_memorises_its_ratings_is_worth_nothing_on_held_out_rows(mo
         row.copy(output=f"#{number}# {row.output}", rating=float(random.integers(1, 6)))
         for number, row in enumerate(planted_rows(sources=20))
     ]
-    train = Rated.of(rows, "rating")
+    train = RatedRows.of(rows, "rating")
 
     def memorise(rows, task, counts, **_):
         known = "; ".join(f"{row.output.split()[0]} is {row['rating']:.0f}" for row in rows)
@@ -128,12 +128,12 @@ def test_a_panel_is_asked_whole_on_held_out_rows():
 @pytest.mark.parametrize("k", [3, 5])
 def test_requests_stay_within_what_was_estimated_at_most(k):
     train = rated(sources=12)
-    sides = Sides("cv", train, train.take([]), folds=folds(train.groups, k))
+    sides = Splits("cv", train, train.take([]), folds=folds(train.groups, k))
     with serve(own_axes) as server:
         sources = Options(bank="generated", generators={"criterion": 6, "rubric": 3})
         options = replace(sources, lm=server.lm())
         estimated, most = (estimate_run(sides, TASK, options, **more).requests for more in ({}, {"most": True}))
-        induce_sides(sides, TASK, options)
+        induce_splits(sides, TASK, options)
     assert server.requests <= most
     assert abs(estimated - server.requests) <= 0.15 * server.requests
 
@@ -166,7 +166,7 @@ def test_folds_with_one_rating_are_counted():
     parts = folds(train.groups, 3)
     for place in parts[0].test:
         train.rows[place]["rating"] = train.ratings[place] = 3.0
-    record = induce_sides(Sides("cv", train, train.take([]), folds=parts), TASK, COLUMNS).record
+    record = induce_splits(Splits("cv", train, train.take([]), folds=parts), TASK, COLUMNS).record
     assert any(re.match("1 of 3 folds have one and the same rating", note) for note in record.notes)
     assert math.isfinite(record.test.kendall_tau_b)
 

@@ -14,14 +14,14 @@ from metricsmith.datasets.splits import Split
 from metricsmith.model_calls import calls
 from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.fitting import FULL
-from metricsmith.optimizers.induce import induce_sides
+from metricsmith.optimizers.induce import induce_splits
 from metricsmith.optimizers.options import Options
-from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.loading import load
 from planted import TASK, planted_rows
 
 COLUMNS = Options(bank="none", columns=["good", "junk"])
-NONE = Rated.of([], "rating")
+NONE = RatedRows.of([], "rating")
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def short_pauses(monkeypatch):
 
 
 def rated(**changes):
-    return Rated.of(planted_rows(**changes), "rating")
+    return RatedRows.of(planted_rows(**changes), "rating")
 
 
 def thirds(count):
@@ -40,7 +40,7 @@ def thirds(count):
 
 
 def crossed(train, options=COLUMNS):
-    return induce_sides(Sides("cv", train, NONE, folds=thirds(len(train)), origin="data x"), TASK, options)
+    return induce_splits(Splits("cv", train, NONE, folds=thirds(len(train)), origin="data x"), TASK, options)
 
 
 def test_no_prediction_of_a_fold_has_seen_the_ratings_of_its_rows():
@@ -54,7 +54,7 @@ def test_no_prediction_of_a_fold_has_seen_the_ratings_of_its_rows():
 
 def test_the_metric_of_a_cross_validation_is_fitted_on_all_rows():
     train = rated(sources=12)
-    whole = induce_sides(Sides("train_only", train, NONE), TASK, COLUMNS)
+    whole = induce_splits(Splits("train_only", train, NONE), TASK, COLUMNS)
     assert crossed(train).metric.combination == whole.metric.combination
 
 
@@ -73,13 +73,13 @@ def test_baselines_of_a_cross_validation_are_means_over_the_same_folds():
 def test_an_undisturbed_run_asks_just_what_was_estimated(folds):
     train = rated(sources=4)
     half = [Split(np.arange(6), np.arange(6, 12)), Split(np.arange(6, 12), np.arange(6))]
-    sides = Sides("cv" if folds else "train_only", train, NONE, folds=half[:folds])
+    sides = Splits("cv" if folds else "train_only", train, NONE, folds=half[:folds])
     with serve(own_axes) as server:
         sources = Options(bank="generated", generators={"criterion": 1, "rubric": 1})
         options = replace(sources, lm=server.lm())
         estimated = estimate_run(sides, TASK, options)
         assert server.requests == 0
-        record = induce_sides(sides, TASK, options).record
+        record = induce_splits(sides, TASK, options).record
     # Every pass: one request for axes, one for the rubric. Two judges read all 12 rows, in a fold its 6 learning rows
     # and its 6 held-out rows, as the two components.
     assert server.requests == record.usage["requests"] == (folds + 1) * (1 + 1 + 12 * 2)
@@ -89,11 +89,11 @@ def test_an_undisturbed_run_asks_just_what_was_estimated(folds):
 
 def test_unrated_rows_are_judged_by_the_components_alone():
     train, unrated = rated(sources=4), planted_rows(sources=1, seed=5, rated=False)
-    sides = Sides("train_only", train, NONE, unrated)
+    sides = Splits("train_only", train, NONE, unrated)
     with serve(scripted) as server:
         sources = Options(bank="generated", generators={"criterion": 3})
         options = replace(sources, n=1, lm=server.lm())
-        record = induce_sides(sides, TASK, options).record
+        record = induce_splits(sides, TASK, options).record
         estimated = estimate_run(sides, TASK, options).requests
     # One request for axes, three judges on 12 rows, and the one component on 3 unrated rows.
     assert server.requests == record.usage["requests"] == 1 + 3 * 12 + 1 * 3
@@ -102,14 +102,15 @@ def test_unrated_rows_are_judged_by_the_components_alone():
 
 
 def test_nothing_is_estimated_where_nothing_is_generated():
-    assert estimate_run(Sides("train_only", rated(sources=4), NONE), TASK, COLUMNS).requests == 0
+    assert estimate_run(Splits("train_only", rated(sources=4), NONE), TASK, COLUMNS).requests == 0
 
 
 def test_the_seed_redraws_the_permutations_and_leaves_agreement_and_interval():
     train, test = rated(sources=12), rated(sources=4, seed=1, noise=2.0)
     unlike = replace(test, ratings=np.random.default_rng(0).permutation(test.ratings))  # nothing to be found
     first, same, other = (
-        induce_sides(Sides("file", train, unlike), TASK, replace(COLUMNS, seed=seed)).record.test for seed in (0, 0, 1)
+        induce_splits(Splits("file", train, unlike), TASK, replace(COLUMNS, seed=seed)).record.test
+        for seed in (0, 0, 1)
     )
     assert first == same
     assert (first.kendall_tau_b, first.ci_low, first.ci_high) == (other.kendall_tau_b, other.ci_low, other.ci_high)
@@ -118,14 +119,14 @@ def test_the_seed_redraws_the_permutations_and_leaves_agreement_and_interval():
 
 def test_held_out_rows_are_resampled_by_group():
     train, test = rated(sources=12), rated(sources=8, seed=1)
-    alone = Rated(test.rows, test.ratings, [str(number) for number in range(len(test))])
-    grouped, apart = (induce_sides(Sides("file", train, side), TASK, COLUMNS).record.test for side in (test, alone))
+    alone = RatedRows(test.rows, test.ratings, [str(number) for number in range(len(test))])
+    grouped, apart = (induce_splits(Splits("file", train, side), TASK, COLUMNS).record.test for side in (test, alone))
     assert (grouped.groups, apart.groups) == (8, 24)
     assert grouped.ci_low != apart.ci_low
 
 
 def test_the_signature_names_what_the_numbers_depend_on_and_goes_with_the_metric(tmp_path):
-    done = induce_sides(Sides("train_only", rated(sources=12), NONE, origin="data x sha256:1"), TASK, COLUMNS)
+    done = induce_splits(Splits("train_only", rated(sources=12), NONE, origin="data x sha256:1"), TASK, COLUMNS)
     parts = done.record.signature.split(" | ")
     assert parts[0].startswith("metricsmith ")
     assert parts[1:7] == [
@@ -151,7 +152,7 @@ def test_the_signature_names_what_the_numbers_depend_on_and_goes_with_the_metric
     ],
 )
 def test_the_signature_follows_the_options(options, part):
-    done = induce_sides(Sides("train_only", rated(sources=12), NONE), TASK, options)
+    done = induce_splits(Splits("train_only", rated(sources=12), NONE), TASK, options)
     assert part in done.record.signature.split(" | ")
 
 
@@ -160,8 +161,8 @@ BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
 
 def held_out(**size):
     sources = Options(bank="existing", metrics=BANK, columns=["good", "junk"])
-    sides = Sides("holdout", rated(sources=16), rated(sources=8, seed=1, first=16))
-    return induce_sides(sides, TASK, replace(sources, **size))
+    sides = Splits("holdout", rated(sources=16), rated(sources=8, seed=1, first=16))
+    return induce_splits(sides, TASK, replace(sources, **size))
 
 
 def test_by_default_twelve_free_components_are_kept_and_what_they_lose_is_reported():

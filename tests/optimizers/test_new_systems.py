@@ -18,7 +18,7 @@ from metricsmith.optimizers.induce import induce, run_pass
 from metricsmith.optimizers.new_systems import SystemsFold, leave_systems_out, new_systems
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.passes import Trial
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.records import Scale, Task
 from metricsmith.stats.correlation import kendall_tau_b
 from stubs import Scripted
@@ -50,7 +50,7 @@ def rows(prompts, systems, seed, *, known=True, level=2.0, signal=0.0, extra=0):
 def fitted(train, test, **changes):
     sources = Options(bank="none", columns=list(train[0]["columns"]))
     options = replace(sources, **changes)
-    return run_pass(Rated.of(train, "rating"), test, TASK, options), Rated.of(test, "rating")
+    return run_pass(RatedRows.of(train, "rating"), test, TASK, options), RatedRows.of(test, "rating")
 
 
 def trial(train, test):

@@ -16,7 +16,7 @@ from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.own import from_learning, hidden_fields, own_metrics
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
@@ -253,6 +253,6 @@ def test_dspy_calls_a_function_with_the_new_output(tmp_path):
 
 def test_a_group_is_learned_from_where_one_of_its_rows_is():
     judge = memory([ROWS[0], ROWS[4]])
-    rated = Rated.of(ROWS, "rating")
+    rated = RatedRows.of(ROWS, "rating")
     np.testing.assert_array_equal(np.flatnonzero(from_learning(judge, rated)), [0, 1, 2, 3, 4, 5])
     assert not from_learning(memory(), rated).any()

@@ -16,9 +16,9 @@ from metricsmith.bank.catalogue import MetricBank
 from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.estimate import PassRows, estimate_passes, estimate_run
-from metricsmith.optimizers.induce import induce_sides
+from metricsmith.optimizers.induce import induce_splits
 from metricsmith.optimizers.options import Options
-from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.recommenders.base import Recommendation, unscored
@@ -90,8 +90,8 @@ def test_without_judges_there_is_no_panel():
 
 
 def sides(**changes):
-    train = Rated.of(planted_rows(sources=8), "rating")
-    return Sides("train_only", train, Rated.of([], "rating"), **changes)
+    train = RatedRows.of(planted_rows(sources=8), "rating")
+    return Splits("train_only", train, RatedRows.of([], "rating"), **changes)
 
 
 def induced(n=2, **changes):
@@ -100,7 +100,7 @@ def induced(n=2, **changes):
         sources = Options(bank="generated", generators=COUNTS, panel=True)
         options = replace(sources, n=n, lm=server.lm())
         estimated = estimate_run(sides(**changes), TASK, options)
-        return induce_sides(sides(**changes), TASK, options), server, estimated
+        return induce_splits(sides(**changes), TASK, options), server, estimated
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +155,7 @@ def test_the_record_holds_tokens_both_ways_and_the_reports_show_them(done, tmp_p
 def test_without_a_panel_nothing_is_said_of_one():
     with serve(scripted) as server:
         sources = Options(bank="generated", generators={"criterion": 1})
-        record = induce_sides(sides(), TASK, replace(sources, lm=server.lm())).record
+        record = induce_splits(sides(), TASK, replace(sources, lm=server.lm())).record
     assert record.panel is None
     assert "panel" not in record.as_dict()
     for page in (render_markdown(RunDocument(record)), render_html(RunDocument(record))):
@@ -171,7 +171,7 @@ def test_the_estimate_of_tokens_lies_near_the_prompts(done):
 def test_a_panel_is_estimated_at_one_request_a_row_and_fewer_tokens():
     alone, together = (
         estimate_passes(
-            [PassRows(Rated.of(ROWS, "rating"))],
+            [PassRows(RatedRows.of(ROWS, "rating"))],
             TASK,
             Options(bank="generated", generators=COUNTS, panel=panel, lm=dspy.LM("unknown/model")),
         )

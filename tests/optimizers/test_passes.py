@@ -9,7 +9,7 @@ from metricsmith.metric import make_row
 from metricsmith.optimizers.induce import run_pass
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.passes import METRIC, Trial, best_single, learning_points, predictions, selected_shares
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.records import Scale, Task
 from metricsmith.stats.correlation import kendall_tau_b
 
@@ -34,7 +34,7 @@ def rows(sizes, seed=0, sign=1):
 def induction(train, others=(), task=TASK, options=None, prior=()):
     names = list(train[0]["columns"])
     options = options or Options(bank="none", columns=names, prior_columns=prior)
-    return run_pass(Rated.of(train, "rating"), others, task, options)
+    return run_pass(RatedRows.of(train, "rating"), others, task, options)
 
 
 def test_the_metric_comes_first_and_predicts_as_it_does_for_anybody():
@@ -96,7 +96,7 @@ def test_the_learning_curve_draws_whole_groups_and_ends_at_the_fit_itself():
     # 2 + 28 j / 5; a quarter of the rows, 9, is none of those. Four groups hold 4 or 32, six 6 or 34.
     train, others = rows([1, 1, 1, 29, 1, 1, 1, 1]), rows([3] * 6, seed=1)
     done = induction(train, others)
-    points = learning_points([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, 0)
+    points = learning_points([Trial(done, RatedRows.of(others, "rating"), done.other_values)], done.fit, 0)
     assert len(points) == 4
     for point, least in zip(points[:3], (2, 4, 6), strict=True):
         assert point.rows in {round(least + 28 * j / 5) for j in range(6)}
@@ -111,7 +111,7 @@ def test_the_learning_curve_keeps_the_ratings_direction():
     # Few rows and a prior: if "bad" were taken to rise with the rating, the last point would leave the fit.
     train, others = rows([1] * 8, sign=-1), rows([1] * 30, seed=1, sign=-1)
     done = induction(train, others, ERRORS, prior=("weak", "junk0"))
-    (*_, last) = learning_points([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, 0)
+    (*_, last) = learning_points([Trial(done, RatedRows.of(others, "rating"), done.other_values)], done.fit, 0)
     held_out = predictions(done, done.other_values, others)[METRIC]
     assert last.kendall_tau_b == kendall_tau_b(held_out, [row["rating"] for row in others])
 
@@ -120,7 +120,7 @@ def test_the_learning_curve_is_seeded():
     train, others = rows([2] * 12), rows([3] * 6, seed=1)
     done = induction(train, others)
     curves = [
-        learning_points([Trial(done, Rated.of(others, "rating"), done.other_values)], done.fit, seed)
+        learning_points([Trial(done, RatedRows.of(others, "rating"), done.other_values)], done.fit, seed)
         for seed in (0, 0, 1)
     ]
     assert curves[0] == curves[1] != curves[2]
@@ -130,7 +130,7 @@ def test_the_learning_curve_is_seeded():
 def test_a_learning_curve_takes_eight_groups(groups, points):
     train, others = rows([3] * groups), rows([3] * 6, seed=1)
     done = induction(train, others)
-    test = Rated.of(others, "rating")
+    test = RatedRows.of(others, "rating")
     assert len(learning_points([Trial(done, test, done.other_values)], done.fit, 0)) == points
 
 
@@ -177,8 +177,8 @@ def test_refits_see_the_unrated_rows_that_the_fit_saw():
     unrated = [row.without("rating") for row in rows([1] * 40, seed=2)]
     names = list(train[0]["columns"])
     options = Options(bank="none", columns=names)
-    done = run_pass(Rated.of(train, "rating"), test, TASK, options, unrated)
-    points = learning_points([Trial(done, Rated.of(test, "rating"), done.other_values)], done.fit, 0)
+    done = run_pass(RatedRows.of(train, "rating"), test, TASK, options, unrated)
+    points = learning_points([Trial(done, RatedRows.of(test, "rating"), done.other_values)], done.fit, 0)
     whole = kendall_tau_b(predictions(done, done.other_values, test)[METRIC], [row["rating"] for row in test])
     assert points[-1].kendall_tau_b == pytest.approx(whole)
 

@@ -15,8 +15,8 @@ from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induce import run_pass
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.passes import METRIC
-from metricsmith.optimizers.rated import Rated, Sides
 from metricsmith.optimizers.recording import record_run
+from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.records import Agreement, Difference, Judgement, Scale, Status, Task, Usage
 from metricsmith.scoring import score
 from metricsmith.stats.correlation import kendall_tau_b
@@ -41,7 +41,7 @@ TRAIN, TEST = rows(30), rows(20, seed=1)
 
 def inducted(train=TRAIN, test=TEST):
     options = Options(bank="none", columns=["up", "down"], n=2)
-    return run_pass(Rated.of(train, "rating"), test, TASK, options)
+    return run_pass(RatedRows.of(train, "rating"), test, TASK, options)
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +50,14 @@ def induction():
 
 
 def record(induction, test=GOOD, unrated=(), **changes):
-    settings = {"kind": "holdout", "baselines": {}, "test_rows": Rated.of(TEST, "rating"), **changes}
+    settings = {"kind": "holdout", "baselines": {}, "test_rows": RatedRows.of(TEST, "rating"), **changes}
     metric = induction.metric("line")
     return record_run(
         induction,
         metric,
         Evaluation(test=test, **settings),
         score(metric.components, unrated, progress=False),
-        Sides("holdout", induction.train, settings["test_rows"], notes=("a note",)),
+        Splits("holdout", induction.train, settings["test_rows"], notes=("a note",)),
         estimated=Usage(7, 70, 700, 0.7),
         seconds=1.23456,
     )
@@ -112,7 +112,7 @@ def test_baselines_are_named_by_what_the_interval_of_the_difference_says_and_the
 def test_without_held_out_rows_the_first_warning_says_so_and_no_baseline_is_compared():
     better = {"short": replace(GOOD, kendall_tau_b=0.9)}
     nothing = Agreement(0, 0)
-    none = Rated.of([], "rating")
+    none = RatedRows.of([], "rating")
     apart = {"short": Difference(20, 12, -0.3, -0.4, -0.2)}
     done = record(
         inducted(test=[]), test=nothing, kind="train_only", baselines=better, test_rows=none, differences=apart
@@ -181,7 +181,7 @@ def test_missing_scores_are_counted_on_both_sides_and_imputed_ones_on_the_traini
     train, test = rows(30), rows(20, seed=1)
     for row in (train[3], train[4], test[5]):
         row["columns"]["up"] = math.nan
-    done = record(inducted(train, test), test_rows=Rated.of(test, "rating"))
+    done = record(inducted(train, test), test_rows=RatedRows.of(test, "rating"))
     missing = {component.name: component.missing for component in done.components}
     assert missing == {"up": 3, "down": 0}
     (imputed,) = [warning for warning in done.warnings if "count as average" in warning]
@@ -193,7 +193,7 @@ def test_the_clipped_share_is_that_of_predictions_off_the_scale():
     test = rows(20, seed=1)
     for row in test[:5]:
         row["columns"] = {"up": 99.0, "down": -99.0}
-    done = record(inducted(TRAIN, test), test_rows=Rated.of(test, "rating"))
+    done = record(inducted(TRAIN, test), test_rows=RatedRows.of(test, "rating"))
     predictions = [row.prediction for row in done.data]
     assert len(predictions) == 50
     outside = sum(value < 1 or value > 5 for value in predictions)
@@ -212,7 +212,7 @@ def test_rows_keep_id_split_values_and_contributions(induction):
 
 
 def test_held_out_predictions_stand_in_for_the_fit_of_all_rows():
-    done = record(inducted(test=[]), kind="cv", test_rows=Rated.of([], "rating"), held_out_predictions=[2.5] * 30)
+    done = record(inducted(test=[]), kind="cv", test_rows=RatedRows.of([], "rating"), held_out_predictions=[2.5] * 30)
     assert {row.fold for row in done.data} == {0}
     assert [row.prediction for row in done.data if row.split == "train"] == [2.5] * 30
 

@@ -14,7 +14,7 @@ from metricsmith.metric import make_row
 from metricsmith.model_calls import calls
 from metricsmith.optimizers.induce import run_pass
 from metricsmith.optimizers.options import Options
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.induced import best_contributions
 from planted import TASK, planted_rows
 
@@ -28,7 +28,7 @@ def short_pauses(monkeypatch):
 
 
 def rated(rows=TRAIN):
-    return Rated.of(rows, "rating")
+    return RatedRows.of(rows, "rating")
 
 
 def test_rows_without_a_group_are_groups_of_their_own():

@@ -7,9 +7,9 @@ import pytest
 
 from loopback import serve
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.induce import induce, induce_sides, prepare, run_pass
+from metricsmith.optimizers.induce import induce, induce_splits, prepare, run_pass
 from metricsmith.optimizers.options import Options
-from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.optimizers.splitting import Division, set_apart
 from metricsmith.programs.learned import learned_from, row_hash
 from metricsmith.programs.loading import load
@@ -72,7 +72,7 @@ def test_what_a_judge_knows_by_heart_buys_it_no_weight():
     for name in ("right", "wrong"):
         judges[f"silent, {name}"] = judges[name].deepcopy()
         judges[f"silent, {name}"].made_with = {}
-    train, done = Rated.of(ROWS, "rating"), {}
+    train, done = RatedRows.of(ROWS, "rating"), {}
     for name, judge in judges.items():
         sources = Options(bank="none", metrics=(judge,), columns=["good"])
         done[name] = run_pass(train, [], TASK, sources)
@@ -87,7 +87,7 @@ def test_what_a_judge_knows_by_heart_buys_it_no_weight():
 def test_a_component_shows_its_tau_on_rows_that_are_new_to_it():
     shown = [row for row in ROWS if int(row.group[1:]) < 9]
     metric = optimizer(memory(shown), fidelity=1.0).compile(ROWS)
-    induction = run_pass(Rated.of(ROWS, "rating"), [], TASK, Options(bank="none", metrics=(memory(shown),)))
+    induction = run_pass(RatedRows.of(ROWS, "rating"), [], TASK, Options(bank="none", metrics=(memory(shown),)))
     (component,) = metric.record.components
     values = induction.train_values[27:, 0]
     assert component.tau_train == kendall_tau_b(values, np.array([row["rating"] for row in ROWS[27:]]))
@@ -125,11 +125,11 @@ def test_of_several_judges_those_go_that_learned_most_until_enough_is_new_to_all
     first = memory([row for row in ROWS if int(row.group[1:]) < 9], "First")
     second = memory([row for row in ROWS if int(row.group[1:]) >= 16], "Second")
     third = memory([row for row in ROWS if int(row.group[1:]) in range(9, 16)], "Third")
-    rated, given = Rated.of(ROWS, "rating"), []
+    rated, given = RatedRows.of(ROWS, "rating"), []
 
     def divide(learned):
         given.append(learned)
-        return Sides("train_only", rated, rated.take([]))
+        return Splits("train_only", rated, rated.take([]))
 
     sides, kept = set_apart([first, second, third], rated, divide)
     assert [metric.name for metric in kept] == ["second", "third"]
@@ -171,7 +171,7 @@ def test_an_induced_metric_says_what_it_was_fitted_to_and_can_be_a_candidate(tmp
     assert learned_from(again) == learned_from(first)
     second = optimizer(again).compile(ROWS)
     assert [component.name for component in second.components] == ["induced"]
-    done = run_pass(Rated.of(ROWS, "rating"), [], TASK, Options(bank="none", metrics=(again,)))
+    done = run_pass(RatedRows.of(ROWS, "rating"), [], TASK, Options(bank="none", metrics=(again,)))
     np.testing.assert_array_equal(np.isnan(done.train_values[:, 0]), np.arange(60) < 27)
 
 
@@ -205,8 +205,8 @@ def test_what_a_judge_learned_from_is_no_part_of_a_fingerprint_or_signature():
     marked, silent = memory(SHOWN), memory(SHOWN)
     silent.made_with = {}
     assert marked.fingerprint() == silent.fingerprint()
-    sides = Sides("train_only", Rated.of(ROWS, "rating"), Rated.of([], "rating"))
-    metric = induce_sides(sides, TASK, Options(bank="none", metrics=(CallableMetric(words),))).metric
+    sides = Splits("train_only", RatedRows.of(ROWS, "rating"), RatedRows.of([], "rating"))
+    metric = induce_splits(sides, TASK, Options(bank="none", metrics=(CallableMetric(words),))).metric
     before = metric.fingerprint()
     metric.made_with = {}
     assert metric.fingerprint() == before

@@ -78,7 +78,7 @@ def test_cross_validation_with_a_model_takes_at_most_five_hold_outs(scale):
     with serve(own_axes) as server:
         judges = {"criterion": 4, "rubric": 1}
         optimizer = AutoMetrics(bank="generated", generators=judges, lm=server.lm())
-        line = prepare(own, optimizer).sides.split
+        line = prepare(own, optimizer).splits.split
         assert server.requests == 0
         held = induce(own, optimizer, split="holdout").record.usage["requests"]
         before = server.requests
@@ -109,7 +109,7 @@ def test_a_budget_in_tokens_decides_too_and_one_that_reaches_does_not():
     with serve(own_axes) as server:
         options = {"bank": "generated", "generators": {"criterion": 2}, "lm": server.lm()}
         small, large, time = (
-            prepare(own, AutoMetrics(budget=budget, **options)).sides
+            prepare(own, AutoMetrics(budget=budget, **options)).splits
             for budget in (Budget(tokens=1_000), Budget(requests=244, tokens=10**6), Budget(seconds=1))
         )
     assert (small.kind, large.kind, time.kind) == ("holdout", "cv", "cv")
@@ -120,7 +120,7 @@ def test_a_cross_validation_of_more_than_five_hold_outs_is_not_made(monkeypatch)
     monkeypatch.setattr(splitting, "MOST_TIMES", 3)
     with serve(own_axes) as server:
         optimizer = AutoMetrics(bank="generated", generators={"criterion": 2}, lm=server.lm())
-        line = prepare(rated_table(10), optimizer).sides.split
+        line = prepare(rated_table(10), optimizer).splits.split
     assert "would take more requests than five times the hold-out" in line
 
 
@@ -136,5 +136,5 @@ def test_rows_that_own_judges_have_learned_from_are_in_both_estimates():
     with serve(own_axes) as server:
         options = {"bank": "generated", "generators": {"criterion": 2}, "lm": server.lm()}
         ready = prepare(own, AutoMetrics(metrics=[judge], **options))
-    (bound,) = re.findall(r"cross-validation at most ([\d,]+)", ready.sides.split)
+    (bound,) = re.findall(r"cross-validation at most ([\d,]+)", ready.splits.split)
     assert f"at most {bound.replace(',', '')} requests" in ready.plan()

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.metric import make_row
-from metricsmith.optimizers.rated import twin_note
+from metricsmith.optimizers.splits import twin_note
 
 
 def rows(*outputs):

@@ -74,8 +74,8 @@ def induce_command(
         return
     if not force:
         check_replaceable(output.out, run.signature.same_run, "name another folder with --out, or add --force")
-    if run.sides.split and output.verbose:
-        say(f"note: {run.sides.split}", err=True)
+    if run.splits.split and output.verbose:
+        say(f"note: {run.splits.split}", err=True)
     with interruptible(limits.store, output), run.spending():
         done = run.induced()
         done.write(output.out, raw_csv=output.raw_csv)

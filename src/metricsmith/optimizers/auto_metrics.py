@@ -11,9 +11,9 @@ import dspy
 from metricsmith.datasets.splits import content_order
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash
-from metricsmith.optimizers.induce import induce_sides
+from metricsmith.optimizers.induce import induce_splits
 from metricsmith.optimizers.options import Options
-from metricsmith.optimizers.rated import Rated, Sides, shared_source, split_rated
+from metricsmith.optimizers.splits import RatedRows, Splits, shared_source, split_rated
 from metricsmith.optimizers.splitting import set_apart
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Task
@@ -151,7 +151,7 @@ class AutoMetrics(Options):
         given = {"train": rated, "test": split_rated(valset or (), task)[0], "unrated": unrated}
         places = {side: content_order(rows, task.target) for side, rows in given.items()}
         rows = {side: [given[side][place] for place in order] for side, order in places.items()}
-        train, test = Rated.of(rows["train"], task.target), Rated.of(rows["test"], task.target)
+        train, test = RatedRows.of(rows["train"], task.target), RatedRows.of(rows["test"], task.target)
         shared = shared_source(train, test)
         if shared:
             raise OptionError(f"{shared} stands in trainset and valset; keep rows of one source on one side")
@@ -166,6 +166,6 @@ class AutoMetrics(Options):
         left_out = len(valset or ()) - len(test)
         notes = [f"{left_out} rows of valset have no rating and are left out"] if left_out else []
         first = self.check_columns([*train.rows, *test.rows], task.target)
-        in_order = Sides(kind, train, test, rows["unrated"], (), origin, notes, places, first)
-        sides, own = set_apart(self.own, train, lambda _: in_order)
-        return induce_sides(sides, task, self.with_own(own)).metric
+        in_order = Splits(kind, train, test, rows["unrated"], (), origin, notes, places, first)
+        splits, own = set_apart(self.own, train, lambda _: in_order)
+        return induce_splits(splits, task, self.with_own(own)).metric

@@ -15,7 +15,7 @@ from metricsmith.optimizers.fitting import PAPER_N
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.learning_judges import learned_counts, startable
 from metricsmith.optimizers.options import Options
-from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.generators.axes import contrast
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
@@ -44,7 +44,7 @@ class PassRows:
 
     Parameters
     ----------
-    train : Rated
+    train : RatedRows
         The rows that are learned from.
     others : sequence of dspy.Example
         Further rows that every judge reads.
@@ -54,17 +54,17 @@ class PassRows:
         Rows that only the metric's components read.
     """
 
-    train: Rated
+    train: RatedRows
     others: Sequence[dspy.Example] = ()
     held_out: Sequence[dspy.Example] = ()
     unrated: Sequence[dspy.Example] = ()
 
 
-def estimate_run(sides: Sides, task: Task, options: Options, *, most: bool = False) -> Usage:
+def estimate_run(splits: Splits, task: Task, options: Options, *, most: bool = False) -> Usage:
     """The requests that a run is likely to make, or with `most` the most that it can, faults aside."""
-    rated = sides.train
-    folds = [PassRows(rated.take(fold.train), held_out=rated.take(fold.test).rows) for fold in sides.folds]
-    last = PassRows(rated, others=sides.test.rows, unrated=sides.unrated)
+    rated = splits.train
+    folds = [PassRows(rated.take(fold.train), held_out=rated.take(fold.test).rows) for fold in splits.folds]
+    last = PassRows(rated, others=splits.test.rows, unrated=splits.unrated)
     return estimate_passes([*folds, last], task, options, most=most)
 
 

@@ -20,7 +20,7 @@ from metricsmith.optimizers.passes import (
     selected_shares,
     stage,
 )
-from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.records import Agreement, Difference, Judgement, Usage
 from metricsmith.report.induction.record import LearningPoint
@@ -44,7 +44,7 @@ class Evaluation:
         Of the metric, on the held-out rows.
     baselines : mapping of str to Agreement
         Of simpler models, on the same rows, or on the training rows where none are held out.
-    test_rows : Rated
+    test_rows : RatedRows
         Empty under cross-validation.
     held_out_predictions, held_out_folds : sequence of float and of int
         Under cross-validation of each training row the prediction while it was held out, and the number of that fold,
@@ -69,7 +69,7 @@ class Evaluation:
     kind: str
     test: Agreement
     baselines: Mapping[str, Agreement]
-    test_rows: Rated
+    test_rows: RatedRows
     held_out_predictions: Sequence[float] = ()
     held_out_folds: Sequence[int] = ()
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -83,10 +83,10 @@ class Evaluation:
     new_systems: NewSystems | None = None
 
 
-def held_out(trained: Pass, sides: Sides) -> Evaluation:
+def held_out(trained: Pass, splits: Splits) -> Evaluation:
     """Compare on the test rows, which `trained` has scored, or on the training rows if there are none."""
-    tested = len(sides.test) > 0
-    rows, values = (sides.test, trained.other_values) if tested else (sides.train, trained.train_values)
+    tested = len(splits.test) > 0
+    rows, values = (splits.test, trained.other_values) if tested else (splits.train, trained.train_values)
     trials, seed = [Trial(trained, rows, values)] if tested else [], trained.options.seed
     with stage("evaluating", trained.options.progress):
         predicted = predictions(trained, values, rows.rows)
@@ -95,10 +95,10 @@ def held_out(trained: Pass, sides: Sides) -> Evaluation:
         }
         own = blocks.pop(METRIC)
         return Evaluation(
-            kind=sides.kind,
+            kind=splits.kind,
             test=own if tested else agreement([], []),
             baselines=blocks,
-            test_rows=sides.test,
+            test_rows=splits.test,
             shares=selected_shares(trained, trained.fit, seed),
             learning=learning_points(trials, trained.fit, seed),
             differences={

@@ -29,9 +29,9 @@ from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.options import ChosenSources, Options
 from metricsmith.optimizers.own import check_functions, from_learning
 from metricsmith.optimizers.passes import Pass, stage
-from metricsmith.optimizers.rated import Rated, Sides
 from metricsmith.optimizers.recording import RunResult, SignatureLine, record_run
 from metricsmith.optimizers.spending import budget_lines, spending
+from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.optimizers.splitting import Division, split_table
 from metricsmith.records import Status, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
@@ -39,11 +39,11 @@ from metricsmith.scoring import Budget, Concurrency, ScoreTable, score
 from metricsmith.stats.ceiling import RaterCeiling
 from metricsmith.store import Store
 
-__all__ = ["Prepared", "configure", "induce", "induce_sides", "prepare", "run_pass", "with_probe"]
+__all__ = ["Prepared", "configure", "induce", "induce_splits", "prepare", "run_pass", "with_probe"]
 
 
 def run_pass(
-    train: Rated,
+    train: RatedRows,
     others: Sequence[dspy.Example],
     task: Task,
     options: Options,
@@ -55,7 +55,7 @@ def run_pass(
 
     Parameters
     ----------
-    train : Rated
+    train : RatedRows
         The only rows whose ratings are seen.
     others : sequence of dspy.Example
         Rows that are scored along, for testing. Their ratings are never read.
@@ -99,8 +99,8 @@ def run_pass(
     return Pass(train, task, options, candidates, scored, table, extra, fitted, mask, warnings)
 
 
-def induce_sides(
-    sides: Sides,
+def induce_splits(
+    splits: Splits,
     task: Task,
     options: Options,
     expected: Usage | None = None,
@@ -108,14 +108,14 @@ def induce_sides(
     columns: Columns | None = None,
     raters: RaterCeiling | None = None,
 ) -> RunResult:
-    """Induce a metric from given sides, and measure its agreement with ratings that the fit has not seen.
+    """Induce a metric from given splits, and measure its agreement with ratings that the fit has not seen.
 
     Under cross-validation the whole pass is repeated inside every fold, and the metric itself is fitted on all rows.
     What learns from ratings learns them anew in each fold, from its learning rows alone.
 
     Parameters
     ----------
-    sides : Sides
+    splits : Splits
     task : Task
     options : Options
     expected : Usage, optional
@@ -130,22 +130,22 @@ def induce_sides(
     ModelFailure
         If the budget runs out before all is known, and as `run_pass` raises it.
     """
-    expected = estimate_run(sides, task, options) if expected is None else expected
+    expected = estimate_run(splits, task, options) if expected is None else expected
     store, model = options.store, options.model
     limits = spending(options.budget, options.concurrency, expected=expected, store=store, model=model)
     started = time.perf_counter()
-    with limits, _own_store(options) if sides.folds else nullcontext(options) as own:
+    with limits, _own_store(options) if splits.folds else nullcontext(options) as own:
         if own.store is not None and not isinstance(own.store, Store):
             Store(own.store).close()  # one that cannot be used is found out before anything is paid for
-        with numbers_kept() if sides.folds else nullcontext():
-            sources = own.chosen_sources(sides.train)  # one procedure for all folds: that of the saved metric
-            trials = [_fold_trial(sides.train, fold, task, own, sources) for fold in sides.folds]
-            trained = run_pass(sides.train, sides.test.rows, task, own, sides.unrated, sources=sources)
-            evaluation = cross_validated(trained, sides.folds, trials) if trials else held_out(trained, sides)
-        metric = trained.metric(SignatureLine.of(sides, task, own).whole(trained), columns)
-        unrated = _judge_unrated(trained, sides.unrated)
+        with numbers_kept() if splits.folds else nullcontext():
+            sources = own.chosen_sources(splits.train)  # one procedure for all folds: that of the saved metric
+            trials = [_fold_trial(splits.train, fold, task, own, sources) for fold in splits.folds]
+            trained = run_pass(splits.train, splits.test.rows, task, own, splits.unrated, sources=sources)
+            evaluation = cross_validated(trained, splits.folds, trials) if trials else held_out(trained, splits)
+        metric = trained.metric(SignatureLine.of(splits, task, own).whole(trained), columns)
+        unrated = _judge_unrated(trained, splits.unrated)
         record = record_run(
-            trained, metric, evaluation, unrated, sides,
+            trained, metric, evaluation, unrated, splits,
             estimated=expected, seconds=time.perf_counter() - started, raters=raters,
         )  # fmt: skip
     return RunResult(metric.with_record(record), record)
@@ -168,7 +168,7 @@ def _own_store(options: Options) -> Iterator[Options]:
             store.close()
 
 
-def _fold_trial(rated: Rated, fold: Split, task: Task, options: Options, sources: ChosenSources) -> FoldTrial:
+def _fold_trial(rated: RatedRows, fold: Split, task: Task, options: Options, sources: ChosenSources) -> FoldTrial:
     """The pass on a fold's learning rows, and the judgements of its held-out rows.
 
     Of the candidates that cost requests, those are asked on the held-out rows that the metric, the best single
@@ -251,29 +251,29 @@ def prepare(table: Table, optimizer: Options | None = None, division: Division |
         raise OptionError(f"induce takes a Table, not a {type(table).__name__}: read one with read_table(...)")
     options, task = configure(table, optimizer or Options())
     division = division or Division()
-    sides, options = split_table(table, options, task, division)
-    return Prepared(table, task, options, sides, table if division.test is None else division.test)
+    splits, options = split_table(table, options, task, division)
+    return Prepared(table, task, options, splits, table if division.test is None else division.test)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run with its sides chosen and nothing asked yet; `tested` is the table from which the test rows come."""
+    """A run with its splits chosen and nothing asked yet; `tested` is the table from which the test rows come."""
 
     table: Table
     task: Task
     options: Options
-    sides: Sides
+    splits: Splits
     tested: Table
 
     @cached_property
     def estimated(self) -> Usage:
         """The requests that the run is likely to make."""
-        return estimate_run(self.sides, self.task, self.options)
+        return estimate_run(self.splits, self.task, self.options)
 
     @property
     def signature(self) -> SignatureLine:
         """The parts of the signature line that are known already."""
-        return SignatureLine.of(self.sides, self.task, self.options)
+        return SignatureLine.of(self.splits, self.task, self.options)
 
     def spending(self) -> AbstractContextManager[None]:
         """One budget for all requests of a block: those of the run, and of a probe after it."""
@@ -285,15 +285,15 @@ class Prepared:
     def induced(self) -> RunResult:
         """Run it: an induced metric and its record."""
         raters, columns = self.tested.rater_ceiling(), self.table.columns
-        return induce_sides(self.sides, self.task, self.options, self.estimated, columns=columns, raters=raters)
+        return induce_splits(self.splits, self.task, self.options, self.estimated, columns=columns, raters=raters)
 
     def plan(self, prober: Probing | None = None) -> str:
         """The text of a dry run: rows, candidates, requests and cost; asks nothing."""
-        options, sides, usage, counts = self.options, self.sides, self.estimated, self.options.judge_counts
+        options, splits, usage, counts = self.options, self.splits, self.estimated, self.options.judge_counts
         if isinstance(options.store, str | PathLike) and Path(options.store).exists():
             Store(options.store, read_only=True).close()  # the run would find out too, but later
-        chosen = options.chosen_sources(sides.train)
-        most = estimate_run(sides, self.task, options, most=True).requests
+        chosen = options.chosen_sources(splits.train)
+        most = estimate_run(splits, self.task, options, most=True).requests
         cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
         judges = sum(counts.values()) if chosen.generated else 0
         seated = sum(count for name, count in counts.items() if name in GENERATORS and GENERATORS[name].on_panels)
@@ -303,14 +303,14 @@ class Prepared:
         together = f" ({seated} of them asked together)" if options.panel and judges else ""
         return "\n".join(
             [
-                f"rows: {len(sides.train)} train, {len(sides.test)} test, {len(sides.unrated)} unrated",
-                f"source: {sides.origin}",
-                *([sides.split] if sides.split else []),
+                f"rows: {len(splits.train)} train, {len(splits.test)} test, {len(splits.unrated)} unrated",
+                f"source: {splits.origin}",
+                *([splits.split] if splits.split else []),
                 f"candidates: {judges} generated judges{together}, {'the' if chosen.existing else 'no'} bank metrics, "
                 f"{len(options.columns)} columns{own}; retrieval keeps at most {options.k} judges and "
                 "metrics",
                 *chosen.notes,
-                *sides.warnings,
+                *splits.warnings,
                 f"requests: {usage.requests}, prompt tokens: {usage.prompt_tokens}, completion tokens: "
                 f"{usage.completion_tokens} ({cost}; what is likely, retries not counted; at most {most} requests"
                 f"{stored})",

@@ -19,7 +19,7 @@ from metricsmith.model_calls.limits import Concurrency
 from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.generation import Generated, attempt, check_complete
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
 from metricsmith.optimizers.tuning.methods import THREADS
 from metricsmith.optimizers.tuning.splits import rated_splits
@@ -177,9 +177,9 @@ def _places(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return [(name, number) for name, count in counts.items() for number in range(count)]
 
 
-def _sides(rows: Sequence[dspy.Example], task: Task, seed: int) -> tuple[Rated, Rated]:
+def _sides(rows: Sequence[dspy.Example], task: Task, seed: int) -> tuple[RatedRows, RatedRows]:
     """At most `MOST_ROWS` rows in two halves, whole groups on either side."""
-    rated = Rated.of(rows, task.target)
+    rated = RatedRows.of(rows, task.target)
     if len(rated) > MOST_ROWS:
         texts = [content_hash(dict(row.inputs().items())) for row in rated.rows]
         split = holdout(

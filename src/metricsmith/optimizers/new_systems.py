@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from metricsmith.errors import DataError
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.passes import Pass, Trial, refit
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.report.induction.systems import MINIMUM_SYSTEMS, NewSystems
 from metricsmith.stats.resampling import Interval, jackknife_interval
 from metricsmith.stats.resampling.two_way import PairTau, pair_tau, two_way_interval
@@ -157,7 +157,7 @@ class _Side:
     """A pass, and those of its test rows that have a system and a prediction."""
 
     trained: Pass
-    rows: Rated
+    rows: RatedRows
     values: FloatArray
     predicted: FloatArray
 

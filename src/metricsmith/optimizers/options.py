@@ -22,8 +22,8 @@ from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS
 from metricsmith.optimizers.learning_judges import LEARNED
 from metricsmith.optimizers.own import own_metrics
-from metricsmith.optimizers.rated import Rated
 from metricsmith.optimizers.spending import check_budget
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
@@ -161,7 +161,7 @@ class Options:
         """The recommender that was given, or the default one."""
         return self.recommender or PipelineRecommender(second=LMRecommender() if self.model else None)
 
-    def chosen_sources(self, train: Rated) -> ChosenSources:
+    def chosen_sources(self, train: RatedRows) -> ChosenSources:
         """The sources that are used for these training rows; `NeedsError` if they cannot be."""
         has_text = any(row.get("output") for row in train.rows)
         return self.resolve(len(train), self.model is not None, has_text)

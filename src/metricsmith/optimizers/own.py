@@ -17,7 +17,7 @@ from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.datasets.target_copies import check_copies, combinations_of
 from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import Asker, Metric
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.kinds import check_state
 from metricsmith.programs.learned import learned_from, row_hash
 from metricsmith.records import Task
@@ -187,7 +187,7 @@ def check_functions(
     return check_copies(columns, ratings, target=target, allowed=allowed, prior=prior)
 
 
-def from_learning(metric: Metric, rated: Rated) -> BoolArray:
+def from_learning(metric: Metric, rated: RatedRows) -> BoolArray:
     """True for rows in a group that the metric has learned from, shape (n,)."""
     known = learned_from(metric)
     hashes = [row_hash(row) for row in rated.rows] if known else []

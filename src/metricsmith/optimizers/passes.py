@@ -20,7 +20,7 @@ from metricsmith.model_calls.adapters import adapter_name
 from metricsmith.optimizers.candidates import Candidates
 from metricsmith.optimizers.fitting import FitOptions, Fitted, fit
 from metricsmith.optimizers.options import Options
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.induced import InducedMetric, best_contributions, induced_fingerprint, predict_ratings
 from metricsmith.programs.learned import row_hash
 from metricsmith.records import Task
@@ -54,7 +54,7 @@ class Pass:
 
     Parameters
     ----------
-    train : Rated
+    train : RatedRows
         The n rows that it was fitted to.
     task : Task
     options : Options
@@ -72,7 +72,7 @@ class Pass:
     warnings : tuple of str
     """
 
-    train: Rated
+    train: RatedRows
     task: Task
     options: Options
     candidates: Candidates
@@ -156,7 +156,7 @@ class Trial:
     """
 
     trained: Pass
-    test: Rated
+    test: RatedRows
     values: FloatArray
     known: Collection[int] | None = None
 

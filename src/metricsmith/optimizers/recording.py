@@ -20,7 +20,7 @@ from metricsmith.optimizers.evaluation import Evaluation
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.passes import METRIC, Pass, best_single, predictions
-from metricsmith.optimizers.rated import Sides, in_given_order
+from metricsmith.optimizers.splits import Splits, in_given_order
 from metricsmith.programs.induced import Explanation, InducedMetric
 from metricsmith.programs.judges.panel import PanelMember, tokens_per_row
 from metricsmith.records import Judgement, Task, Usage
@@ -97,7 +97,7 @@ class SignatureLine:
     options: str
 
     @classmethod
-    def of(cls, sides: Sides, task: Task, options: Options) -> SignatureLine:
+    def of(cls, splits: Splits, task: Task, options: Options) -> SignatureLine:
         """The known parts of a run's line."""
         model, bank = options.model, options.bank_of_metrics
         sources = {
@@ -119,8 +119,8 @@ class SignatureLine:
         }
         return cls(
             version=f"metricsmith {__version__}",
-            origin=sides.origin,
-            rows=f"{len(sides.train)} training rows",
+            origin=splits.origin,
+            rows=f"{len(splits.train)} training rows",
             sources=f"bank {options.bank}, k {options.k}{', panel' if options.panel else ''}",
             model=f"model {model.model}" if getattr(model, "model", None) else "no model",
             seed=f"seed {options.seed}",
@@ -147,7 +147,7 @@ def record_run(
     metric: InducedMetric,
     evaluation: Evaluation,
     unrated: ScoreTable,
-    sides: Sides,
+    splits: Splits,
     *,
     estimated: Usage,
     seconds: float,
@@ -164,7 +164,7 @@ def record_run(
     evaluation : Evaluation
     unrated : ScoreTable
         The components' judgements of the unrated rows.
-    sides : Sides
+    splits : Splits
         Give notes, first warnings and the order in which rows were given.
     estimated : Usage
         Before the run.
@@ -203,16 +203,16 @@ def record_run(
             "seconds": round(seconds, 3),
             "estimated": _counted(estimated),
         },
-        warnings=tuple(_all_warnings(trained, evaluation, failed, sides.warnings, unrated.dropped.values())),
-        notes=tuple(_all_notes(trained, evaluation, sides.notes)),
-        data=in_given_order(data, sides.places),
+        warnings=tuple(_all_warnings(trained, evaluation, failed, splits.warnings, unrated.dropped.values())),
+        notes=tuple(_all_notes(trained, evaluation, splits.notes)),
+        data=in_given_order(data, splits.places),
         combiner=fitted.sentence,
         fidelity=fitted.fidelity,
         unabridged=FULL if FULL in evaluation.baselines and fitted.abridges else "",
         clipped_share=outside / len(raws) if raws else 0.0,
         learning=evaluation.learning,
         failures=tuple(_failures(failed)),
-        split=sides.split,
+        split=splits.split,
         panel=None if panel is None else tokens_per_row(panel, trained.table.rows),
         raters=raters,
         differences=evaluation.differences,

@@ -20,8 +20,8 @@ from metricsmith.metric import Metric
 from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.own import from_learning
-from metricsmith.optimizers.rated import Rated, Sides, shared_source, twin_note
 from metricsmith.optimizers.spending import budget_lines
+from metricsmith.optimizers.splits import RatedRows, Splits, shared_source, twin_note
 from metricsmith.programs.learned import has_learned, learned_from
 from metricsmith.records import Task, Usage
 
@@ -80,8 +80,8 @@ def fold_count(groups: int, asks: bool) -> int:
     return min(MANY if not asks and groups >= MANY * GROUPS_A_FOLD else FEW, groups)
 
 
-def split_table(table: Table, options: Options, task: Task, division: Division) -> tuple[Sides, Options]:
-    """The sides, and the options with those of the caller's own metrics that can be weighed on them.
+def split_table(table: Table, options: Options, task: Task, division: Division) -> tuple[Splits, Options]:
+    """The splits, and the options with those of the caller's own metrics that can be weighed on them.
 
     Rows from which these have learned are set apart before the others are divided, and then join the learning side.
     """
@@ -89,43 +89,43 @@ def split_table(table: Table, options: Options, task: Task, division: Division) 
         return _chosen(table, options, task, division), options
     order = content_order(table.rows, task.target)
     places = order[~np.isnan(table.ratings[order])]
-    rated = Rated.of(table.subset(places).rows, task.target)
+    rated = RatedRows.of(table.subset(places).rows, task.target)
 
-    def divide(learned: NDArray[np.bool_]) -> Sides:
+    def divide(learned: NDArray[np.bool_]) -> Splits:
         if not learned.any():
             return _chosen(table, options, task, division)
         rest = np.setdiff1d(np.arange(len(table)), places[learned])
         more = rated.take(np.flatnonzero(learned))
-        sides = _chosen(table.subset(rest), options, task, division, more)
+        splits = _chosen(table.subset(rest), options, task, division, more)
         own = ("train", "unrated", *(["test"] if division.test is None else []))
-        given = {**sides.places, **{side: rest[sides.places[side]] for side in own}}
+        given = {**splits.places, **{side: rest[splits.places[side]] for side in own}}
         given["train"] = np.concatenate([given["train"], places[learned]])
-        return replace(sides.with_learning(more), places=given)
+        return replace(splits.with_learning(more), places=given)
 
-    sides, own = set_apart(options.own, rated, divide)
-    return sides, options.with_own(own)
+    splits, own = set_apart(options.own, rated, divide)
+    return splits, options.with_own(own)
 
 
-def _chosen(table: Table, options: Options, task: Task, division: Division, more: Rated | None = None) -> Sides:
-    """The sides that are asked for, or else those that `split` stands for; `more` rows join the learning side."""
+def _chosen(table: Table, options: Options, task: Task, division: Division, more: RatedRows | None = None) -> Splits:
+    """The splits that are asked for, or else those that `split` stands for; `more` rows join the learning side."""
     if not division.open:
-        return _sides(table, options, task, division)
+        return _splits(table, options, task, division)
     part = table.subset(table.rated())
     groups = len(set(effective_groups(part.groups, part.texts).tolist()))
-    asks = options.model is not None and options.chosen_sources(Rated.of(part.rows, task.target)).generated
-    crossed = partial(_sides, table, options, task, Division(cv=fold_count(groups, asks)))
+    asks = options.model is not None and options.chosen_sources(RatedRows.of(part.rows, task.target)).generated
+    crossed = partial(_splits, table, options, task, Division(cv=fold_count(groups, asks)))
     if division.split == "cv":
         return crossed()
-    held = _sides(table, options, task, Division(fraction=FRACTION))
+    held = _splits(table, options, task, Division(fraction=FRACTION))
     return held if division.split == "holdout" else settled(held, crossed, task, options, more)
 
 
-def _sides(table: Table, options: Options, task: Task, division: Division) -> Sides:
+def _splits(table: Table, options: Options, task: Task, division: Division) -> Splits:
     test, cv = division.test, division.cv
     order = content_order(table.rows, task.target)
     places, apart = order[~np.isnan(table.ratings[order])], order[np.isnan(table.ratings[order])]
     part = table.subset(places)
-    rated, none = Rated.of(part.rows, task.target), Rated.of([], task.target)
+    rated, none = RatedRows.of(part.rows, task.target), RatedRows.of([], task.target)
     given = {"train": places, "test": places[:0], "unrated": apart}
     kind, how, train, held = "train_only", "no test rows", rated, none
     parts: tuple[Split, ...] = ()
@@ -136,7 +136,7 @@ def _sides(table: Table, options: Options, task: Task, division: Division) -> Si
         kind, how = "file", f"test {test.source}"
         order = content_order(test.rows, task.target)
         given["test"] = order[~np.isnan(test.ratings[order])]
-        held = Rated.of(test.subset(given["test"]).rows, task.target)
+        held = RatedRows.of(test.subset(given["test"]).rows, task.target)
         shared = shared_source(_named_groups(table, rated), _named_groups(test, held))
         if shared:
             raise OptionError(
@@ -155,10 +155,10 @@ def _sides(table: Table, options: Options, task: Task, division: Division) -> Si
     first = options.check_columns(part.rows, task.target)
     pairs = [(rated.take(one.train).rows, rated.take(one.test).rows) for one in parts] or [(train.rows, held.rows)]
     notes = tuple(filter(None, (*table.notes, twin_note(pairs))))
-    return Sides(kind, train, held, table.subset(apart).rows, parts, origin, notes, given, first)
+    return Splits(kind, train, held, table.subset(apart).rows, parts, origin, notes, given, first)
 
 
-def _named_groups(table: Table, rated: Rated) -> Rated:
+def _named_groups(table: Table, rated: RatedRows) -> RatedRows:
     """The rows without groups that are row numbers or guesses: these mean nothing in another file."""
     if table.columns.group is not None:
         return rated
@@ -167,31 +167,31 @@ def _named_groups(table: Table, rated: Rated) -> Rated:
 
 
 def settled(
-    held: Sides, crossed: Callable[[], Sides], task: Task, options: Options, more: Rated | None = None
-) -> Sides:
-    """The sides that ``--split auto`` takes.
+    held: Splits, crossed: Callable[[], Splits], task: Task, options: Options, more: RatedRows | None = None
+) -> Splits:
+    """The splits that ``--split auto`` takes.
 
     Parameters
     ----------
-    held : Sides
+    held : Splits
         A hold-out.
     crossed : callable
         Makes the cross-validation; called only if the hold-out leaves fewer than `ENOUGH` groups.
     task, options
         Of the run; its budget counts as far as requests, tokens and dollars are known beforehand.
-    more : Rated, optional
+    more : RatedRows, optional
         Rows that will be learned from in every fold and cost requests, though they are on no side yet.
 
     Returns
     -------
-    Sides
+    Splits
         One of the two. `split` says which and why, with what either would ask of a model; the hold-out's reasons
         are that it leaves enough groups, that there are too few to cross-validate, that the budget does not reach for
         cross-validation, or that this takes more than five times the requests of the hold-out.
     """
 
-    def asking(sides: Sides, *, most: bool) -> Usage:
-        return estimate_run(sides.with_learning(more) if more else sides, task, options, most=most)
+    def asking(splits: Splits, *, most: bool) -> Usage:
+        return estimate_run(splits.with_learning(more) if more else splits, task, options, most=most)
 
     groups = len(set(held.test.groups))
     left = f"holding out {FRACTION:g} of the rows leaves {groups} group{'' if groups == 1 else 's'} to test on"
@@ -202,7 +202,7 @@ def settled(
     if groups + len(set(held.train.groups)) < FEW:
         return replace(held, split=f"Hold-out: {left}, and there are too few groups to cross-validate.")
     other = crossed()
-    plain, bound = (asking(sides, most=True) for sides in (held, other))
+    plain, bound = (asking(splits, most=True) for splits in (held, other))
     asked = f" A hold-out would ask at most {plain.requests:,} requests, cross-validation at most {bound.requests:,}."
     costs = asked if bound.requests else ""
     name = f"{len(other.folds)}-fold cross-validation by group"
@@ -216,21 +216,21 @@ def settled(
 
 
 def set_apart(
-    own: Sequence[Metric], rated: Rated, divide: Callable[[BoolArray], Sides]
-) -> tuple[Sides, tuple[Metric, ...]]:
-    """Sides on which no own metric is tested on groups that it has learned from, and the metrics that can be weighed.
+    own: Sequence[Metric], rated: RatedRows, divide: Callable[[BoolArray], Splits]
+) -> tuple[Splits, tuple[Metric, ...]]:
+    """Splits on which no own metric is tested on groups that it has learned from, and the metrics that can be weighed.
 
     Parameters
     ----------
     own : sequence of Metric
-    rated : Rated
-        The n rated rows that `divide` puts on sides.
+    rated : RatedRows
+        The n rated rows that `divide` puts on splits.
     divide : callable
-        From which of these rows have to learn, shape (n,), to sides.
+        From which of these rows have to learn, shape (n,), to splits.
 
     Returns
     -------
-    Sides
+    Splits
         Test rows of a file of their own that a metric has learned from are left out, and the notes say so. Warnings
         say which metrics do not tell what they learned from, and which are left out since too few of the rows to learn
         from, or of those to test on, are new to them.
@@ -243,8 +243,8 @@ def set_apart(
         if learned.any() and (why := _too_few(rated, learned)):
             out = [(max(kept, key=lambda metric: int(from_learning(metric, rated).sum())), why)]
         else:
-            sides = divide(learned)
-            out = [(metric, why) for metric in kept if (why := _too_few_on(metric, sides))]
+            splits = divide(learned)
+            out = [(metric, why) for metric in kept if (why := _too_few_on(metric, splits))]
         if not out:
             break
         kept = [metric for metric in kept if all(metric is not one for one, _ in out)]
@@ -254,17 +254,17 @@ def set_apart(
             f"{int(learned.sum())} rated rows are learned from and never tested on: your metrics have learned from "
             "these groups"
         )
-    if sides.kind == "file":
-        known = _any_learned(kept, sides.test)
+    if splits.kind == "file":
+        known = _any_learned(kept, splits.test)
         if known.any():
             new = np.flatnonzero(~known)
-            given = {**sides.places, "test": sides.places["test"][new]} if "test" in sides.places else {}
-            sides = replace(sides, test=sides.test.take(new), places=given)
+            given = {**splits.places, "test": splits.places["test"][new]} if "test" in splits.places else {}
+            splits = replace(splits, test=splits.test.take(new), places=given)
             notes.append(f"{int(known.sum())} test rows are left out: your metrics have learned from their groups")
-    return replace(sides, notes=(*sides.notes, *notes), warnings=(*sides.warnings, *warnings)), tuple(kept)
+    return replace(splits, notes=(*splits.notes, *notes), warnings=(*splits.warnings, *warnings)), tuple(kept)
 
 
-def _any_learned(metrics: Sequence[Metric], rated: Rated) -> BoolArray:
+def _any_learned(metrics: Sequence[Metric], rated: RatedRows) -> BoolArray:
     learned = np.zeros(len(rated), dtype=bool)
     for metric in metrics:
         learned |= from_learning(metric, rated)
@@ -281,17 +281,17 @@ def _unstated(metric: Metric) -> str:
     )
 
 
-def _too_few_on(metric: Metric, sides: Sides) -> str:
+def _too_few_on(metric: Metric, splits: Splits) -> str:
     """The reason why too few rows of a side are new to a metric for it to be weighed or tested; else empty."""
-    learning = [sides.train.take(fold.train) for fold in sides.folds] or [sides.train]
-    for side in [*learning, *([sides.test] if sides.kind == "file" else [])]:
+    learning = [splits.train.take(fold.train) for fold in splits.folds] or [splits.train]
+    for side in [*learning, *([splits.test] if splits.kind == "file" else [])]:
         learned = from_learning(metric, side)
         if learned.any() and (why := _too_few(side, learned)):
             return why
     return ""
 
 
-def _too_few(rated: Rated, learned: BoolArray) -> str:
+def _too_few(rated: RatedRows, learned: BoolArray) -> str:
     groups = {group for group, known in zip(rated.groups, learned, strict=True) if not known}
     rows = int((~learned).sum())
     if rows >= FEWEST_ROWS and len(groups) >= FEWEST_GROUPS:

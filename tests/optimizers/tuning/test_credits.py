@@ -10,7 +10,7 @@ from metricsmith.metric import content_hash, make_row
 from metricsmith.model_calls.limits import Concurrency
 from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.objectives import OBJECTIVES
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.credits import (
     CreditMetric,
     Credits,
@@ -31,7 +31,7 @@ SELECT = [make_row(f"select {n}", input=f"s{n}", rating=float(1 + n)) for n in r
 def credits_of(objective, values):
     """Credits for a judge that gave `values`, and its predictions of the learning rows."""
     table = JudgementTable(RateLimiter(Concurrency()), None)
-    learn, select = Rated.of(LEARN, "rating"), Rated.of(SELECT, "rating")
+    learn, select = RatedRows.of(LEARN, "rating"), RatedRows.of(SELECT, "rating")
     credits = Credits(table, OBJECTIVES[objective], PredictionReader(), learn, select)
     candidate = table.candidate(JUDGE, {})
     judgements = [CandidateJudgement(dspy.Prediction(raw=value), Status.OK) for value in values]
@@ -71,14 +71,14 @@ def test_a_candidate_is_complete_when_every_selection_row_was_asked():
 def test_peers_are_of_different_groups_as_far_as_these_go():
     rows = [make_row(f"{n}", input=f"{n}", rating=float(n % 4), group=f"g{n // 4}") for n in range(32)]
     for seed in range(5):
-        places = pick_peers(Rated.of(rows, "rating"), 4, seed)
+        places = pick_peers(RatedRows.of(rows, "rating"), 4, seed)
         assert [len({key(place) for place in places}) for key in (lambda n: n % 4, lambda n: n // 4)] == [4, 4]
-    assert len(pick_peers(Rated.of(rows[:4], "rating"), 8, 0)) == 4  # one group alone
+    assert len(pick_peers(RatedRows.of(rows[:4], "rating"), 8, 0)) == 4  # one group alone
 
 
 def test_the_peers_that_are_counted_are_those_of_the_side_with_more():
     for learn, select in ((LEARN, SELECT[:2]), (LEARN[:2], SELECT)):
-        sides = (Rated.of(rows, "rating") for rows in (learn, select))
+        sides = (RatedRows.of(rows, "rating") for rows in (learn, select))
         credits = Credits(
             JudgementTable(RateLimiter(Concurrency()), None), OBJECTIVES["kendall_tau_b"], PredictionReader(), *sides
         )

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from metricsmith.metric import make_row
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.studies.comparison.methods import METHODS
 
 
@@ -18,7 +18,7 @@ def test_the_best_existing_metric_is_chosen_on_validation_rows_and_a_missing_sco
         validation_scores=learned[3:],
         test_scores=np.array([[np.nan, np.nan], [100, 200], [300, 400]], dtype=float),
         split=SimpleNamespace(
-            validation=Rated([make_row(text) for text in "abc"], np.array([1.0, 2.0, 3.0]), [*"abc"])
+            validation=RatedRows([make_row(text) for text in "abc"], np.array([1.0, 2.0, 3.0]), [*"abc"])
         ),
         existing=SimpleNamespace(names=["falling", "rising"]),
     )

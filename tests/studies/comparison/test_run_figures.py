@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from metricsmith.metric import make_row
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.report.comparison.record import MethodResult
 from metricsmith.stats.agreement import paired_agreement
 from metricsmith.stats.correlation import kendall_tau_b
@@ -17,7 +17,7 @@ from metricsmith.studies.comparison.run import common_rows, with_agreement, with
 
 NAN = math.nan
 RATINGS = np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 6)
-TEST = Rated.of([make_row("o", rating=r, group=f"g{n // 3}") for n, r in enumerate(RATINGS.tolist())], "rating")
+TEST = RatedRows.of([make_row("o", rating=r, group=f"g{n // 3}") for n, r in enumerate(RATINGS.tolist())], "rating")
 
 
 def predicted(seeds=2, seed=0):

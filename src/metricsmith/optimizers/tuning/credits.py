@@ -17,7 +17,7 @@ from metricsmith.metric import content_hash
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.optimizers.examples import rating_strata
 from metricsmith.optimizers.objectives import Case, Measure, Objective
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import CandidateJudgement, JudgementTable
 from metricsmith.programs.fencing import fence
@@ -115,7 +115,7 @@ class Credits:
     table : JudgementTable
     objective : Objective
     reader : PredictionReader or MeasureReader
-    learn, select : Rated
+    learn, select : RatedRows
         Disjoint by group. Texts and ratings of `learn` may be shown to a model that writes instructions; of
         `select` it sees nothing.
     seed : int
@@ -127,8 +127,8 @@ class Credits:
     table: JudgementTable
     objective: Objective
     reader: PredictionReader | MeasureReader
-    learn: Rated
-    select: Rated
+    learn: RatedRows
+    select: RatedRows
     seed: int = 0
     start: float = math.nan
     _selects: dict[str, bool] = field(default_factory=dict)
@@ -250,7 +250,7 @@ class CreditMetric:
         return dspy.Prediction(score=credit, feedback=feedback)
 
 
-def pick_peers(rated: Rated, count: int, seed: int) -> list[int]:
+def pick_peers(rated: RatedRows, count: int, seed: int) -> list[int]:
     """Places of at most `count` rows, balanced over the ratings, of different groups as far as these go."""
     random = np.random.default_rng(seed)
     strata = rating_strata(rated.ratings, min(count, len(rated)))

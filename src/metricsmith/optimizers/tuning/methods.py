@@ -23,7 +23,7 @@ import dspy
 
 from metricsmith.errors import NeedsError
 from metricsmith.metric import content_hash
-from metricsmith.optimizers.rated import Rated
+from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.credits import CreditMetric, Credits
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import Demos, Meter, Student
@@ -152,7 +152,7 @@ def quiet(progress: bool) -> Iterator[None]:
             log.setLevel(level)
 
 
-def _contents(rated: Rated) -> int:
+def _contents(rated: RatedRows) -> int:
     """The number of rows with different inputs; equal ones are asked once."""
     return len({content_hash(row_inputs(row)) for row in rated.rows})
 

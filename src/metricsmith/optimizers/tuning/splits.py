@@ -16,7 +16,7 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash, row_text
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Objective
-from metricsmith.optimizers.rated import Rated, shared_source
+from metricsmith.optimizers.splits import RatedRows, shared_source
 from metricsmith.programs.asked_scale import nearest_points
 from metricsmith.programs.fencing import marked_anew
 from metricsmith.programs.judges.base import Judge
@@ -47,7 +47,7 @@ def rated_splits(
     fraction: float,
     seed: int,
     is_shown: Callable[[dspy.Example], bool] = lambda _: False,
-) -> tuple[Rated, Rated]:
+) -> tuple[RatedRows, RatedRows]:
     """Rows to learn from and to select by, disjoint by group; without `valset` a share of the first selects.
 
     Groups with a row that the judge already shows are not selected by.
@@ -92,7 +92,7 @@ def rated_splits(
     return learn, select
 
 
-def _rated(rows: Sequence[dspy.Example], target: str) -> Rated:
+def _rated(rows: Sequence[dspy.Example], target: str) -> RatedRows:
     kept = []
     for row in rows:
         rating = row.get(target)
@@ -104,14 +104,14 @@ def _rated(rows: Sequence[dspy.Example], target: str) -> Rated:
             kept.append(row)
     if not kept:
         raise DataError(f"none of {len(rows)} rows has a rating under {target!r}: name it with task=Task(...)")
-    return Rated.of(kept, target)
+    return RatedRows.of(kept, target)
 
 
-def _groups_where(rated: Rated, holds: Callable[[dspy.Example], bool]) -> set[str]:
+def _groups_where(rated: RatedRows, holds: Callable[[dspy.Example], bool]) -> set[str]:
     return {group for row, group in zip(rated.rows, rated.groups, strict=True) if holds(row)}
 
 
-def _shared_inputs(learn: Rated, select: Rated) -> str:
+def _shared_inputs(learn: RatedRows, select: RatedRows) -> str:
     """A row of `select` with the inputs of a learning row, under any field names; empty if there is none."""
     known = {content_hash(row_inputs(row)) for row in learn.rows}
     same = next((row for row in select.rows if content_hash(row_inputs(row)) in known), None)
@@ -123,7 +123,9 @@ def row_inputs(row: dspy.Example) -> dict[str, Any]:
     return dict(row.inputs().items())
 
 
-def episode_splits(trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None) -> tuple[Rated, Rated]:
+def episode_splits(
+    trainset: Sequence[dspy.Example], valset: Sequence[dspy.Example] | None
+) -> tuple[RatedRows, RatedRows]:
     """Episodes to learn from and to select by; their ratings are in their labels.
 
     Raises
@@ -151,7 +153,7 @@ def episode_splits(trainset: Sequence[dspy.Example], valset: Sequence[dspy.Examp
             f"the output {min(shared)[:60]!r} is held out in trainset and valset: take other tables for one"
         )
     train, val = (
-        Rated(list(episodes), np.zeros(len(episodes)), [f"{name} {number}" for number in range(len(episodes))])
+        RatedRows(list(episodes), np.zeros(len(episodes)), [f"{name} {number}" for number in range(len(episodes))])
         for name, episodes in (("train", trainset), ("val", valset))
     )
     return train, val
@@ -202,14 +204,16 @@ def check_labels(judge: dspy.Module, objective: Objective, ratings: FloatArray, 
         )
 
 
-def shown_numbers(judge: dspy.Module, split: Rated, scale: Scale | None, target: str, among: FloatArray) -> Rated:
+def shown_numbers(
+    judge: dspy.Module, split: RatedRows, scale: Scale | None, target: str, among: FloatArray
+) -> RatedRows:
     """The same rows and ratings, where the rows hold the numbers that a prompt may show: those the judge is asked for.
 
     Parameters
     ----------
     judge : dspy.Module
         Rows for a module that is none of ours stay as they are.
-    split : Rated
+    split : RatedRows
     scale : Scale, optional
         The raters'; by default the judge's.
     target : str
@@ -241,7 +245,7 @@ def _on_scale(rating: float, raters: Scale, own: Scale) -> float:
 
 
 def demonstration_draws(
-    judge: dspy.Module, learn: Rated, target: str, *, tokens: int, draws: int, seed: int
+    judge: dspy.Module, learn: RatedRows, target: str, *, tokens: int, draws: int, seed: int
 ) -> list[Callable[[], dspy.Module]]:
     """Balanced draws of rated rows as demonstrations, as many as fit.
 
@@ -250,7 +254,7 @@ def demonstration_draws(
     judge : dspy.Module
         One of our judges; or a module with one predictor whose inputs are a row's inputs and whose outputs hold
         ``score``.
-    learn : Rated
+    learn : RatedRows
         Rows with the numbers of `shown_numbers`.
     target : str
         The rows' field with these numbers.

@@ -15,7 +15,7 @@ from metricsmith.metric import Metric
 from metricsmith.optimizers.candidates import generate_candidates, retrieve_candidates
 from metricsmith.optimizers.fitting import check_learnable
 from metricsmith.optimizers.options import ChosenSources, Options
-from metricsmith.optimizers.rated import Rated, Sides
+from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.optimizers.splitting import set_apart
 from metricsmith.records import Task
 from metricsmith.scoring import ScoreTable, score
@@ -29,9 +29,9 @@ FloatArray = NDArray[np.float64]
 class ThreeWaySplit:
     """Rated rows to train, to validate and to test on; no group stands in two of the three."""
 
-    train: Rated
-    validation: Rated
-    test: Rated
+    train: RatedRows
+    validation: RatedRows
+    test: RatedRows
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ class ComparisonData:
     sparse: dict[str, str] = field(default_factory=dict)
 
     @cached_property
-    def learned(self) -> Rated:
+    def learned(self) -> RatedRows:
         """Training and validation rows: those that a method without a choice of its own learns from."""
         return self.split.train + self.split.validation
 
     @property
-    def test(self) -> Rated:
+    def test(self) -> RatedRows:
         """The rows that all methods are compared on."""
         return self.split.test
 
@@ -119,17 +119,17 @@ def comparison_data(
     """Split the rated rows of a table; rows that the caller's own metrics have learned from are training rows."""
     if isinstance(dimensions, bool) or dimensions < 1:
         raise OptionError(f"dimensions={dimensions!r} must be a whole number from 1; the paper takes 3")
-    rated = Rated.of(table.subset(table.rated()).rows, task.target)
+    rated = RatedRows.of(table.subset(table.rated()).rows, task.target)
     warnings = options.check_columns(rated.rows, task.target)
     parts = ThreeWaySplit(rated, rated, rated)
 
-    def split(learned: NDArray[np.bool_]) -> Sides:
+    def split(learned: NDArray[np.bool_]) -> Splits:
         """Split the rows that are not learned from, and put the others to the training rows."""
         nonlocal parts
         rest = table.subset(table.rated()[~learned])
         parts = three_way_split(rest, task, fraction=fraction, validation=validation, seed=options.seed)
         parts = replace(parts, train=parts.train + rated.take(np.flatnonzero(learned)))
-        return Sides("holdout", parts.train + parts.validation, parts.test)
+        return Splits("holdout", parts.train + parts.validation, parts.test)
 
     sides, own = set_apart(options.own, rated, split)
     options = options.with_own(own)
@@ -169,7 +169,7 @@ def three_way_split(table: Table, task: Task, *, fraction: float, validation: fl
             f"the rated rows form {len(set(part.groups))} groups; training, validation and test need one each at "
             "least: name a finer group column with group=... (--group)"
         )
-    rated = Rated.of(part.rows, task.target)
+    rated = RatedRows.of(part.rows, task.target)
     outer = holdout(part.groups, part.texts, fraction=fraction, seed=seed, ratings=part.ratings)
     rest = part.subset(outer.train)
     inner = holdout(rest.groups, rest.texts, fraction=validation / (1 - fraction), seed=seed, ratings=rest.ratings)

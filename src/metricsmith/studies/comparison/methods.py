@@ -24,7 +24,7 @@ from metricsmith.optimizers.estimate import estimate_run, times
 from metricsmith.optimizers.generation import PARSE_TRIES
 from metricsmith.optimizers.induce import configure, run_pass
 from metricsmith.optimizers.passes import best_column, with_median
-from metricsmith.optimizers.rated import Sides
+from metricsmith.optimizers.splits import Splits
 from metricsmith.programs.generators.axes import DimensionsGenerator
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.raters import GuidelineJudge
@@ -221,7 +221,7 @@ METHODS: Mapping[str, Method] = {
         "AutoMetrics",
         _autometrics,
         lambda _: "",
-        lambda data: estimate_run(Sides("holdout", data.learned, data.test), data.task, data.options, most=True),
+        lambda data: estimate_run(Splits("holdout", data.learned, data.test), data.task, data.options, most=True),
     ),
 }
 DEFAULT_METHODS = ("best_existing", "metametrics", "guideline_judge", "dna_eval", REFERENCE)

@@ -17,8 +17,8 @@ from metricsmith.errors import OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.options import sparse_note
 from metricsmith.optimizers.passes import stage
-from metricsmith.optimizers.rated import Rated, twin_note
 from metricsmith.optimizers.spending import budget_lines, spending
+from metricsmith.optimizers.splits import RatedRows, twin_note
 from metricsmith.programs.asked_scale import asked_note, asked_scale
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
@@ -212,7 +212,7 @@ def common_rows(predicted: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
 
 
 def with_agreement(
-    result: MethodResult, predicted: Sequence[Predicted], values: FloatArray, test: Rated
+    result: MethodResult, predicted: Sequence[Predicted], values: FloatArray, test: RatedRows
 ) -> MethodResult:
     """The result with the method's agreement with the raters, over seeds and rows.
 
@@ -223,7 +223,7 @@ def with_agreement(
         One for each seed.
     values : float array, shape (s, n)
         The predictions of `common_rows`.
-    test : Rated
+    test : RatedRows
         n rows.
     """
     taus = [kendall_tau_b(prediction, test.ratings) for prediction in values]
@@ -269,7 +269,7 @@ def _remarks(predicted: Sequence[Predicted], taus: Sequence[float], shared: int)
 
 
 def with_difference(
-    result: MethodResult, reference: FloatArray, values: FloatArray, test: Rated, seed: int
+    result: MethodResult, reference: FloatArray, values: FloatArray, test: RatedRows, seed: int
 ) -> MethodResult:
     """The result with the lead of the reference method, on the rows that have every prediction of both."""
     arguments = (reference, values, test.ratings, test.groups)

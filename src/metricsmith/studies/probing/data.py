@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row, row_text
-from metricsmith.optimizers.rated import group_of
+from metricsmith.optimizers.splits import group_of
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.perturbers.base import Perturbation
 from metricsmith.records import Output

@@ -11,7 +11,7 @@ import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.model_calls.models import using
-from metricsmith.optimizers.rated import group_of
+from metricsmith.optimizers.splits import group_of
 from metricsmith.programs.perturbers.generation import concurrently
 from metricsmith.stats.validity import Lean, position_lean
 

@@ -15,14 +15,14 @@ from metricsmith.metric import content_hash
 from metricsmith.records import Task
 from metricsmith.report.induction.record import RowRecord
 
-__all__ = ["Rated", "Sides", "group_of", "in_given_order", "shared_source", "split_rated", "twin_note"]
+__all__ = ["RatedRows", "Splits", "group_of", "in_given_order", "shared_source", "split_rated", "twin_note"]
 
 FloatArray = NDArray[np.float64]
 _BASE, _INVERSE = np.uint64(0x9E3779B97F4A7C15), np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
 
 
 @dataclass(frozen=True)
-class Rated:
+class RatedRows:
     """n rows with their ratings, shape (n,), and groups."""
 
     rows: list[dspy.Example]
@@ -30,33 +30,33 @@ class Rated:
     groups: list[str]
 
     @classmethod
-    def of(cls, rows: Sequence[dspy.Example], target: str) -> Rated:
+    def of(cls, rows: Sequence[dspy.Example], target: str) -> RatedRows:
         """Read ratings and groups; rows without a group are grouped by their input, if they have one."""
         ratings = np.array([float(row[target]) for row in rows], dtype=float)
         return cls(list(rows), ratings, [group_of(row, number) for number, row in enumerate(rows)])
 
-    def take(self, indices: Sequence[int] | NDArray[np.intp]) -> Rated:
+    def take(self, indices: Sequence[int] | NDArray[np.intp]) -> RatedRows:
         """The rows at `indices`."""
         chosen = [int(index) for index in indices]
-        return Rated([self.rows[i] for i in chosen], self.ratings[chosen], [self.groups[i] for i in chosen])
+        return RatedRows([self.rows[i] for i in chosen], self.ratings[chosen], [self.groups[i] for i in chosen])
 
-    def __add__(self, other: Rated) -> Rated:
+    def __add__(self, other: RatedRows) -> RatedRows:
         ratings = np.concatenate([self.ratings, other.ratings])
-        return Rated([*self.rows, *other.rows], ratings, [*self.groups, *other.groups])
+        return RatedRows([*self.rows, *other.rows], ratings, [*self.groups, *other.groups])
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
 @dataclass(frozen=True)
-class Sides:
+class Splits:
     """The rows that a run is fitted to, and those that it is tested on.
 
     Parameters
     ----------
     kind : str
         ``holdout``, ``file``, ``cv`` or ``train_only``.
-    train, test : Rated
+    train, test : RatedRows
         `test` is empty except for ``holdout`` and ``file``.
     unrated : sequence of dspy.Example
     folds : sequence of Split
@@ -75,8 +75,8 @@ class Sides:
     """
 
     kind: str
-    train: Rated
-    test: Rated
+    train: RatedRows
+    test: RatedRows
     unrated: Sequence[dspy.Example] = ()
     folds: Sequence[Split] = ()
     origin: str = ""
@@ -85,8 +85,8 @@ class Sides:
     warnings: Sequence[str] = field(default=())
     split: str = ""
 
-    def with_learning(self, more: Rated) -> Sides:
-        """These sides with further rows, which are learned from in every fold and tested on in none."""
+    def with_learning(self, more: RatedRows) -> Splits:
+        """These splits with further rows, which are learned from in every fold and tested on in none."""
         places = np.arange(len(self.train), len(self.train) + len(more))
         folds = [Split(np.concatenate([fold.train, places]), fold.test) for fold in self.folds]
         origin = f"{self.origin} | {len(more)} further rows learned from and never tested on"
@@ -127,7 +127,7 @@ def group_of(row: dspy.Example, number: int) -> str:
     return f"input {content_hash(row['input'])}" if row.get("input") else f"row {number}"
 
 
-def shared_source(train: Rated, test: Rated) -> str:
+def shared_source(train: RatedRows, test: RatedRows) -> str:
     """The first group (where rows name one), input or output that stands in training and test rows and must not.
 
     An input of more than a third of the training rows is an instruction and may stand on both. Where there are
@@ -157,19 +157,19 @@ def _of(row: dspy.Example, what: str) -> str:
     return str(own or row.get(what) or "")
 
 
-def twin_note(sides: Sequence[tuple[Sequence[dspy.Example], Sequence[dspy.Example]]]) -> str:
+def twin_note(splits: Sequence[tuple[Sequence[dspy.Example], Sequence[dspy.Example]]]) -> str:
     """A line on the number of test rows that have a twin among the training rows; empty without any.
 
     A twin's output has the same words in the same order, or one word more or less. Equal outputs of eight words or
-    more stay on one side already (`datasets.splits`), unless the sides were given.
+    more stay on one side already (`datasets.splits`), unless the splits were given.
 
     Parameters
     ----------
-    sides : sequence of (training rows, test rows)
+    splits : sequence of (training rows, test rows)
         One pair, or one for each fold. Rows without an output have no twin.
     """
     equal = close = 0
-    for train, test in sides:
+    for train, test in splits:
         learned, held = _shortened(train), _shortened(test)
         known, near = {whole for whole, _ in learned}, {one for _, parts in learned for one in parts.tolist()}
         alone = [(whole, parts) for whole, parts in held if whole not in known]
@@ -177,7 +177,7 @@ def twin_note(sides: Sequence[tuple[Sequence[dspy.Example], Sequence[dspy.Exampl
         close += sum(whole in near or not known.isdisjoint(parts.tolist()) for whole, parts in alone)
     if not equal + close:
         return ""
-    tested = sum(len(test) for _, test in sides)
+    tested = sum(len(test) for _, test in splits)
     kinds = [f"{equal} with the same output"] * (equal > 0) + [f"{close} with one word more or less"] * (close > 0)
     return (
         f"{equal + close} of {tested} test rows ({(equal + close) / tested:.0%}) have a twin under another source in "

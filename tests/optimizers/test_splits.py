@@ -13,7 +13,7 @@ from metricsmith.metric import make_row
 from metricsmith.optimizers import induce as module
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
-from metricsmith.optimizers.rated import Rated, in_given_order, shared_source
+from metricsmith.optimizers.splits import RatedRows, in_given_order, shared_source
 from metricsmith.report.induction.record import RowRecord
 from planted import TASK, planted_rows
 
@@ -21,7 +21,7 @@ BANK = MetricBank((levenshtein.FAMILY,))
 
 
 def rated(*rows):
-    return Rated.of([make_row(output, rating=3.0, **labels) for output, labels in rows], "rating")
+    return RatedRows.of([make_row(output, rating=3.0, **labels) for output, labels in rows], "rating")
 
 
 def record_row(name, split):
