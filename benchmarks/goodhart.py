@@ -21,8 +21,10 @@ import dspy
 import numpy as np
 import pandas as pd
 
-from metricsmith import InducedMetric, Output, PriorRidge, RewardMonitor, Scale, Task, TwoStagePLS, make_row, score
+from metricsmith import InducedMetric, Output, Scale, Task, make_row, score
 from metricsmith.scoring import CallableMetric
+from metricsmith.stats import PriorRidge, TwoStagePLS
+from metricsmith.tuning import RewardMonitor
 
 FACTS, TASK = 14, Task("Write a letter.", "rating", Scale(1, 5))
 REGRESSIONS = {"pls": TwoStagePLS, "ridge": PriorRidge}

@@ -1,4 +1,4 @@
-"""The error of `metricsmith.rater_ceiling` on simulated raters: remakes its table in docs/coverage.md.
+"""The error of `metricsmith.stats.rater_ceiling` on simulated raters: remakes its table in docs/coverage.md.
 
     python benchmarks/rater_ceiling.py [--replications 50] [--seed 0]
 

@@ -29,7 +29,7 @@ def main() -> None:
     )  # fmt: skip
     metric = metricsmith.induce(table, metricsmith.AutoMetrics(seed=options.seed)).metric
     bank = metricsmith.default_bank()
-    prober = metricsmith.Prober(n=60, seed=options.seed, against=[bank.get("sari"), bank.get("bleu")])
+    prober = metricsmith.probing.Prober(n=60, seed=options.seed, against=[bank.get("sari"), bank.get("bleu")])
     record = prober.probe(metric, table)
     document = ProbeDocument(record)
     print("\n".join(markdown_lines(document.text_findings())))

@@ -14,8 +14,9 @@ import argparse
 import dspy
 from dspy.utils.callback import BaseCallback
 
-from metricsmith import AutoMetrics, gepa_bound
+from metricsmith import AutoMetrics
 from metricsmith.datasets import plain_notices
+from metricsmith.tuning import gepa_bound
 
 
 class Requests(BaseCallback):

@@ -36,6 +36,14 @@ def no_cached_answers() -> None:
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def short_pauses() -> None:
+    """Requests that failed are sent again almost at once; the tests of the pauses themselves set their own."""
+    from metricsmith.model_calls import calls
+
+    calls.FIRST_PAUSE = 0.001
+
+
 @pytest.fixture(scope="module")
 def loggers_as_they_were() -> Iterator[None]:
     """The command line quietens two loggers for the process, in which other tests listen to them."""

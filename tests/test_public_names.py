@@ -27,11 +27,11 @@ HEAVY = (
 )
 PACKAGE = Path(metricsmith.__file__).parent
 ROOT_NAMES = {
-    "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "CriterionJudge", "DataError", "Induced",
+    "Agreement", "AutoMetrics", "Budget", "CallableMetric", "Concurrency", "CriterionJudge", "DataError",
     "InducedMetric", "InputError", "Interrupted", "JudgeTuner", "Judgement", "JudgementFailed", "Metric", "MetricBank",
     "MetricCard", "MetricsmithError", "ModelFailure", "NeedsError", "OptionError", "Output", "Panel", "Repeated",
-    "Reward", "RewardCheck", "RubricJudge", "Scale", "ScoreTable", "StateError", "Status", "Store", "StoreError",
-    "Table", "Task", "Usage", "ascore", "compare", "default_bank", "estimate", "induce", "load", "make_row",
+    "Reward", "RewardCheck", "RubricJudge", "RunResult", "Scale", "ScoreTable", "StateError", "Status", "Store",
+    "StoreError", "Table", "Task", "Usage", "ascore", "compare", "default_bank", "estimate", "induce", "load", "make_row",
     "read_table", "score",
 }  # fmt: skip
 FACADES = ("data", "judges", "probing", "reports", "stats", "students", "translation", "tuning")

@@ -8,13 +8,7 @@ import json
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.model_calls import calls
 from planted import planted_rows
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def write_table(path, rows, rated=True):

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 
 from loopback import message_text, serve
 from metricsmith.errors import JudgementFailed
-from metricsmith.model_calls import calls
 from metricsmith.model_calls.adapters import Chat
 from metricsmith.model_calls.calls import model_call
 from metricsmith.records import Status
@@ -29,11 +28,6 @@ class Rate(dspy.Module):
         if not 1 <= answer.score <= 5:
             raise JudgementFailed(f"score {answer.score} is not on the scale 1 to 5", Status.OUT_OF_RANGE)
         return answer
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def bodies_of(server):

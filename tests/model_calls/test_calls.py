@@ -26,11 +26,6 @@ class Ask(dspy.Module):
         return self.ask(question=question)
 
 
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
-
-
 def test_a_good_call_counts_one_request_with_its_tokens():
     with serve(lambda prompt: {"answer": 3}) as server, dspy.context(lm=server.lm()):
         call = model_call(Ask(), question="q")

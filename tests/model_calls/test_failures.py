@@ -32,11 +32,6 @@ class Ask(dspy.Module):
         return self.ask(question=question)
 
 
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
-
-
 def call_on(*payloads, **settings):
     with sockets(*payloads) as server:
         options = {"api_key": "sk-1234567890abcdef", "cache": False, "timeout": 5, **settings}

@@ -13,7 +13,6 @@ from loopback import QUALITIES, scripted, serve
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import HopelessModel, Interrupted, ModelFailure
-from metricsmith.model_calls import calls
 from metricsmith.model_calls.limits import Budget, Concurrency, RequestEnd
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.optimizers import learning_judges
@@ -30,11 +29,6 @@ from planted import TASK, planted_rows
 from rated import rated_table
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def is_asked_for(prompt, field):

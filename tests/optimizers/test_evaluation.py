@@ -18,7 +18,6 @@ from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.datasets.splits import folds
 from metricsmith.errors import Interrupted, ModelFailure
 from metricsmith.metric import content_hash
-from metricsmith.model_calls import calls
 from metricsmith.optimizers import candidates
 from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.fitting import FULL
@@ -33,11 +32,6 @@ from metricsmith.stats.correlation import kendall_tau_b
 from planted import TASK, planted_rows
 
 COLUMNS = Options(bank="none", columns=["good", "junk"])
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def rated(**changes):

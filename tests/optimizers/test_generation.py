@@ -7,17 +7,11 @@ import pytest
 
 from loopback import QUALITIES, scripted, serve
 from metricsmith.errors import ModelFailure, OptionError
-from metricsmith.model_calls import calls
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, generate_judges
 from metricsmith.records import Scale, Task
 from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=8)
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def made(answer=scripted, counts=DEFAULT_COUNTS, **faults):

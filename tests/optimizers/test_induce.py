@@ -15,7 +15,6 @@ from metricsmith.bank import bleu, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, ModelFailure, OptionError
-from metricsmith.model_calls import calls
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induce import induce, prepare
@@ -23,11 +22,6 @@ from metricsmith.optimizers.passes import METRIC
 from planted import TASK, planted_rows
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def table(unrated=0, **changes):

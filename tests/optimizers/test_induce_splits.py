@@ -11,7 +11,6 @@ from loopback import own_axes, scripted, serve
 from metricsmith.bank import bleu, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.splits import Split
-from metricsmith.model_calls import calls
 from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induce import induce_splits
@@ -22,11 +21,6 @@ from planted import TASK, planted_rows
 
 COLUMNS = Options(bank="none", columns=["good", "junk"])
 NONE = RatedRows.of([], "rating")
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def rated(**changes):

@@ -15,7 +15,6 @@ from tqdm import tqdm
 
 from loopback import scripted, serve
 from metricsmith.errors import HopelessModel, ModelFailure
-from metricsmith.model_calls import calls
 from metricsmith.optimizers import learning_judges
 from metricsmith.optimizers.generation import Generated
 from metricsmith.optimizers.learning_judges import LEARNED, learn
@@ -28,7 +27,6 @@ BOTH = {"examples": 1, "tuned": 1}
 @pytest.fixture(autouse=True)
 def few_trials(monkeypatch):
     monkeypatch.setattr(learning_judges, "TRIALS", 6)
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def is_of(kind, prompt):

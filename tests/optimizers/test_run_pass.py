@@ -11,7 +11,6 @@ from metricsmith.bank import cider
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.metric import make_row
-from metricsmith.model_calls import calls
 from metricsmith.optimizers.induce import run_pass
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.splits import RatedRows
@@ -20,11 +19,6 @@ from planted import TASK, planted_rows
 
 TRAIN, OTHERS = planted_rows(sources=12), planted_rows(sources=4, seed=1)
 COLUMNS = Options(bank="none", columns=["good", "junk"])
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def rated(rows=TRAIN):

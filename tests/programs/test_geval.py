@@ -13,7 +13,6 @@ from logprobs import SPREAD
 from loopback import serve
 from metricsmith.errors import JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import make_row
-from metricsmith.model_calls import calls
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.loading import from_state, load
 from metricsmith.programs.state import write_state
@@ -24,11 +23,6 @@ GIVEN = {"criterion": "Plain words", "meaning": "Short.", "steps": ["Look for lo
 # 4 has .5, 3 has .3, 5 has .2: 2 + .9 + 1 = 3.9
 SPREADS = {"4": 0.5, " 3": 0.3, "five": 0.2}
 ENGINES = ["auto", "litellm"]
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def geval(mode="logprob", **changes):

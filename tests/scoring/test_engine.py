@@ -14,7 +14,6 @@ import pytest
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, NeedsError, OptionError
 from metricsmith.metric import make_row
-from metricsmith.model_calls import calls
 from metricsmith.model_calls.rate_limiter import in_force
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
@@ -24,11 +23,6 @@ from stubs import Scripted
 
 ROWS = [make_row(f"some text number {i}", id=str(i)) for i in range(30)]
 JUDGES = [CriterionJudge(criterion=name, meaning="Good.", task="Write.") for name in ("Clear", "Short")]
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def test_what_is_in_the_store_is_not_asked_again(tmp_path):

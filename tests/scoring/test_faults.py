@@ -17,7 +17,6 @@ from faults import CODES, Fault, Faults
 from loopback import serve
 from metricsmith.errors import ModelFailure
 from metricsmith.metric import make_row
-from metricsmith.model_calls import calls
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
 from metricsmith.scoring import score
@@ -30,11 +29,6 @@ ROW = re.compile(r"row-\d+")
 TIMES = (0, 1, 2, 4, 5, 6, 9)
 SLOW_TIMES = (0, 1, 4, 5)  # where each costs the whole patience
 ALONE = [fault for fault in Fault if fault not in (Fault.FEWER_CHOICES, Fault.ONE_MALFORMED, Fault.NO_CHOICE_OF_N)]
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def label(number):

@@ -10,7 +10,6 @@ from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import make_row
-from metricsmith.model_calls import calls
 from metricsmith.model_calls.limits import PerJudge
 from metricsmith.records import Status
 from metricsmith.scoring import score
@@ -135,7 +134,6 @@ def test_a_new_start_on_a_store_drops_the_same_and_asks_for_no_number_twice(tmp_
 
 
 def test_members_of_a_panel_are_dropped_one_by_one(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
     def answer(prompt):
         if not is_joint(prompt):

@@ -19,7 +19,6 @@ from loopback import scripted, serve
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import ModelFailure, OptionError, StoreError
 from metricsmith.metric import make_row
-from metricsmith.model_calls import calls
 from metricsmith.model_calls.models import identity
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel import Panel
@@ -34,11 +33,6 @@ from stubs import Scripted
 ROWS = [make_row(f"some text number {i}", id=str(i)) for i in range(30)]
 JUDGE = CriterionJudge(criterion="Clear", meaning="Good.", task="Write.")
 CRITERIA = [CriterionJudge(criterion=name, meaning="Good.", task="Write.") for name in ("Clear", "Short", "True")]
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def test_rows_that_say_the_same_count_towards_the_gate():

@@ -12,7 +12,6 @@ from metricsmith.bank.base import Family
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import make_row
-from metricsmith.model_calls import calls
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
 from metricsmith.reward import Reward
@@ -20,11 +19,6 @@ from metricsmith.scoring import score, tally
 
 ROWS = [make_row(f"text number {number}", id=str(number), columns={"given": float(number)}) for number in range(40)]
 JUDGES = [CriterionJudge(criterion=name, meaning="Good.", task="Write.") for name in ("Clear", "Short", "Kind")]
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def test_values_have_a_row_per_row_and_a_column_per_metric():

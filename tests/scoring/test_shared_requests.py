@@ -9,7 +9,6 @@ from dspy import lm15
 from faults import Fault, Faults
 from loopback import serve
 from metricsmith.errors import JudgementFailed
-from metricsmith.model_calls import calls
 from metricsmith.model_calls.calls import model_calls
 from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
@@ -28,11 +27,6 @@ class Rate(dspy.Module):
         if not 1 <= answer.score <= 5:
             raise JudgementFailed(f"score {answer.score} is not on the scale", Status.OUT_OF_RANGE)
         return answer
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 @pytest.fixture

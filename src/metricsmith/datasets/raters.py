@@ -58,7 +58,7 @@ class People:
         return replace(self, ratings=tuple(self.ratings[int(index)] for index in indices))
 
     def ceiling(self, groups: Sequence[str]) -> RaterCeiling:
-        """The agreement of people, and the ceiling that follows for a metric (`metricsmith.rater_ceiling`)."""
+        """The agreement of people, and the ceiling that follows for a metric (`metricsmith.stats.rater_ceiling`)."""
         return rater_ceiling(self.ratings, groups, average=self.average)
 
 

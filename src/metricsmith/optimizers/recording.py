@@ -34,7 +34,7 @@ from metricsmith.stats.correlation import kendall_tau_b
 from metricsmith.stats.resampling import MINIMUM_GROUPS
 from metricsmith.version import __version__
 
-__all__ = ["Induced", "RunResult", "SignatureLine", "record_run"]
+__all__ = ["RunResult", "SignatureLine", "record_run"]
 
 SEPARATOR = " | "
 
@@ -377,6 +377,3 @@ def _first_doubt(evaluation: Evaluation) -> str:
     if test.kendall_tau_b < 0:
         return "On held-out rows the metric ranks against the raters: something is upside down."
     return ""
-
-
-Induced = RunResult  # its name at the package's root

@@ -8,12 +8,6 @@ import dspy
 import pytest
 
 from loopback import serve
-from metricsmith.model_calls import calls
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 @pytest.fixture

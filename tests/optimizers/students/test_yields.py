@@ -8,7 +8,6 @@ import pytest
 
 from loopback import serve
 from metricsmith.errors import DataError, ModelFailure, NeedsError
-from metricsmith.model_calls import calls
 from metricsmith.optimizers.students.episodes import axes_episodes, rubric_episodes
 from metricsmith.optimizers.students.yields import judges_of, yield_of
 from metricsmith.signatures.generation import Axis
@@ -18,11 +17,6 @@ from students import GOOD, LEVELS, answer, field, rated_table
 TABLE = rated_table()
 PADDING, TONE = Axis(name="No padding", meaning="Not idle."), Axis(name="Warm tone", meaning="Friendly.")
 SCORES = {"up": [1, 2, 3], "down": [3, 2, 1], "flat": [2, 2, 2]}
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def episode(count=2, **changes):

@@ -10,7 +10,6 @@ import pytest
 from faults import Fault, Faults
 from loopback import DAMAGES, scripted, serve
 from metricsmith.errors import DataError, ModelFailure, NeedsError, OptionError
-from metricsmith.model_calls import calls
 from metricsmith.model_calls.limits import Concurrency
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.programs.perturbers.base import Source
@@ -30,11 +29,6 @@ SOURCES = [
 ]
 FACTS, TONE = Axis(name="Facts", meaning="All facts are there."), Axis(name="Tone", meaning="It is polite.")
 BOTH = ("subtle", "obvious")
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def made(answer=scripted, sources=SOURCES, dimensions=(FACTS,), strengths=("obvious",), faults=None, **options):

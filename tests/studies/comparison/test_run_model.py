@@ -9,7 +9,6 @@ from loopback import scripted, serve
 from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import ModelFailure, OptionError
-from metricsmith.model_calls import calls
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.studies.comparison.methods import DEFAULT_METHODS
 from metricsmith.studies.comparison.run import compare, compare_plan
@@ -18,11 +17,6 @@ from rated import rated_table
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))
 TEXTS, TESTED = 59, 17  # of the sixty rows two are equal, both of them test rows, and are judged once
 FREE = ("best_existing", "metametrics", "autometrics")
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def optimizer(**options):

@@ -10,7 +10,6 @@ from faults import Fault, Faults
 from loopback import scripted, serve
 from metricsmith.errors import ModelFailure, NeedsError
 from metricsmith.metric import make_row
-from metricsmith.model_calls import calls
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Scale, Task
 from metricsmith.studies.probing.run import Prober
@@ -22,11 +21,6 @@ ROWS = [
     for n in range(6)
 ]
 PLANS = ("Drop facts", "Repeat words", "Stretch words")
-
-
-@pytest.fixture(autouse=True)
-def short_pauses(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
 
 
 def three(prompt):

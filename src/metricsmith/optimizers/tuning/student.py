@@ -18,6 +18,7 @@ import dspy
 from dspy.utils.exceptions import LMError
 
 from metricsmith.metric import content_hash
+from metricsmith.model_calls import calls
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.dspy_internals import metered, record_by
 from metricsmith.model_calls.failures import delay, error_text, failure
@@ -30,7 +31,6 @@ __all__ = ["CandidateJudgement", "Demos", "JudgementTable", "Meter", "Student"]
 
 Demos = Mapping[str, Sequence[Any]]
 TRIES = 3  # an optimiser asks for few instructions: one that is lost costs a candidate, not a row
-FIRST_PAUSE = 0.5  # seconds; doubles from there
 
 
 @dataclass(frozen=True)
@@ -249,4 +249,4 @@ class Meter:
             self.gate.limiter.stop(f"the model that writes instructions refuses to work: {error_text(problem, lm)}")
         if not cause.again or attempt == TRIES:
             raise problem
-        return delay(problem, attempt, FIRST_PAUSE)
+        return delay(problem, attempt, calls.FIRST_PAUSE)
