@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
+from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.optimizers import examples
 from metricsmith.optimizers.examples import draw_examples, rating_strata
 from metricsmith.programs.judges.raters import ExampleJudge
@@ -53,6 +54,10 @@ def test_continuous_ratings_give_quantiles_and_thumbs_two_strata():
     assert rating_strata([3.0, 3.0], 5).tolist() == [0, 0]
 
 
+def tokens_of(example):
+    return sum(estimate_tokens(str(text)) + 8 for text in example.values())
+
+
 def test_a_draw_is_balanced_within_the_tokens_and_in_no_order():
     strata = rating_strata(RATINGS, 5)
     draws = draw_examples(EXAMPLES, RATINGS, tokens=10_000, draws=8)
@@ -61,11 +66,11 @@ def test_a_draw_is_balanced_within_the_tokens_and_in_no_order():
         assert len(set(draw)) == 10
         assert np.bincount(strata[draw]).tolist() == [2] * 5
     assert any((np.diff(strata[draw][:5]) < 0).any() for draw in draws)
-    cost = sorted(map(examples._tokens, EXAMPLES))
+    cost = sorted(map(tokens_of, EXAMPLES))
     few = draw_examples(EXAMPLES, RATINGS, tokens=4 * cost[-1], draws=8)
     assert all(4 <= len(draw) < 10 for draw in few)
     for draw in few:
-        assert sum(examples._tokens(EXAMPLES[place]) for place in draw) <= 4 * cost[-1]
+        assert sum(tokens_of(EXAMPLES[place]) for place in draw) <= 4 * cost[-1]
         assert np.bincount(strata[draw], minlength=5).max() <= 2
 
 
