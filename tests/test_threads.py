@@ -106,3 +106,19 @@ def test_the_first_error_in_order_is_raised_when_running_tasks_have_ended_early_
     assert ended
     assert all(ended)
     assert "waiting" not in begun
+
+
+def test_an_error_drops_what_has_not_begun():
+    begun, go = [], threading.Event()
+
+    def ask(number):
+        begun.append(number)
+        if number == 0:
+            raise ValueError("planted")
+        go.wait(0.2)
+        return number
+
+    with pytest.raises(ValueError, match="planted"):
+        in_threads([lambda number=number: ask(number) for number in range(50)], 2, "own name")
+    assert len(begun) < 10
+    assert in_threads([lambda: 1, lambda: 2], 8, "own name") == [1, 2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event, Lock
@@ -21,7 +21,7 @@ from metricsmith.meta_evaluation.measures import MEASURES, SegmentAccuracy, Soft
 from metricsmith.meta_evaluation.ranking import TaskAverage, Tests, average_over_tasks, rank_table
 from metricsmith.meta_evaluation.significance import ChanceFloor, Swap, chance_floor, chance_floors
 from metricsmith.stats.resampling import Groups, Interval
-from metricsmith.threads import one_thread
+from metricsmith.threads import in_threads, one_thread
 
 __all__ = [
     "MetricResult",
@@ -254,13 +254,10 @@ def evaluate_tasks(
     def evaluated(task: str) -> TaskResult:
         return evaluate_task(task, measures[task], metrics, gold, tested=partial(progress, task), **settings)
 
-    with one_thread(), ThreadPoolExecutor(workers or os.cpu_count(), "metricsmith measures") as pool:
-        try:
-            return tuple(pool.map(evaluated, measures))
-        except BaseException:
-            ended.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    tasks = [partial(evaluated, task) for task in measures]
+    with one_thread():
+        most = workers or os.cpu_count() or 1
+        return tuple(in_threads(tasks, most, "metricsmith measures", on_error=ended.set))
 
 
 def average_tasks(results: Sequence[TaskResult], names: Sequence[str] = WMT24) -> dict[str, TaskAverage]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextvars
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -29,6 +27,7 @@ from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.records import Status, Task, Usage
 from metricsmith.signatures.generation import Axis
+from metricsmith.threads import in_threads
 
 __all__ = [
     "DEFAULT_COUNTS", "GENERATORS", "Generated", "JudgeFamily", "Lack", "attempt", "axes_inputs", "check_complete",
@@ -212,9 +211,7 @@ def _written(
     def write(axis: Axis) -> Call:
         return model_call(generator, parse_tries=PARSE_TRIES, **rubric_inputs(axis, task))
 
-    with ThreadPoolExecutor(len(axes)) as pool:
-        futures = [pool.submit(contextvars.copy_context().run, write, axis) for axis in axes]
-        calls = [future.result() for future in futures]
+    calls = in_threads([partial(write, axis) for axis in axes], len(axes), "metricsmith writing")
     made = Generated(usage=sum((call.usage for call in calls), Usage()))
     for axis, call in zip(axes, calls, strict=True):
         if call.prediction is not None:

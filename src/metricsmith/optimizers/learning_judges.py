@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextvars
 import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from threading import BoundedSemaphore
@@ -27,6 +25,7 @@ from metricsmith.programs.asked_scale import asked_note
 from metricsmith.programs.judges.base import Judge, slug
 from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.records import Task
+from metricsmith.threads import in_threads
 
 __all__ = ["LEARNED", "Start", "learn", "learned_counts", "startable"]
 
@@ -100,15 +99,13 @@ def learn(
             made += attempt({name: 1}, partial(_learned, name, rows, task, seed + place[1], flows[place]))
         return check_complete(made, strict)
 
-    made, families = Generated(notes=(said,) if said else ()), dict(places)
-    with ThreadPoolExecutor(len(families), "metricsmith learning") as pool:
-        futures = [pool.submit(contextvars.copy_context().run, family, name) for name in families]
-        try:
-            return sum((future.result() for future in futures), made)
-        except BaseException:  # Ctrl-C too, which only the thread that waits here hears
-            for flow in flows.values():
-                flow.stop("judges are learned no more")
-            raise
+    def stop() -> None:
+        for flow in flows.values():
+            flow.stop("judges are learned no more")
+
+    families = [partial(family, name) for name in dict(places)]
+    learned = in_threads(families, len(families), "metricsmith learning", on_error=stop)
+    return sum(learned, Generated(notes=(said,) if said else ()))
 
 
 def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int, flow: RateLimiter) -> Generated:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import dspy
 import pytest
 
@@ -16,7 +14,6 @@ from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.estimate import estimate_requests
 from metricsmith.programs.perturbers.generated import IDENTICAL, Preserve, Worsen
 from metricsmith.programs.perturbers.generation import (
-    concurrently,
     generate_perturbations,
     pick_examples,
     shown_examples,
@@ -311,20 +308,3 @@ def test_groups_and_a_model_are_needed():
         generate_perturbations(SOURCES, "t", [FACTS], BOTH, groups=["a", "b"])
     with dspy.context(lm=None), pytest.raises(NeedsError, match="no language model"):
         generate_perturbations(SOURCES, "t", [FACTS], BOTH)
-
-
-def test_an_error_drops_what_has_not_begun():
-    begun, go = [], threading.Event()
-
-    def ask(number):
-        begun.append(number)
-        if number == 0:
-            raise ValueError("planted")
-        go.wait(0.2)
-        return number
-
-    with pytest.raises(ValueError, match="planted"):
-        concurrently([lambda number=number: ask(number) for number in range(50)], 2)
-    assert len(begun) < 10
-    assert concurrently([lambda: 1, lambda: 2], 8) == [1, 2]
-    assert concurrently([], 8) == []

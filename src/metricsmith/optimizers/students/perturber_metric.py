@@ -16,12 +16,13 @@ from metricsmith.optimizers.students.episodes import Originals
 from metricsmith.optimizers.students.metrics import ModelMeasured
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import MOST, Worsen, told_apart
-from metricsmith.programs.perturbers.generation import concurrently, worded
+from metricsmith.programs.perturbers.generation import worded
 from metricsmith.programs.state import module_fingerprint
 from metricsmith.records import Usage
 from metricsmith.scoring import score
 from metricsmith.scoring.plan import as_metric, scoring_plan
 from metricsmith.signatures.perturbation import Strategy
+from metricsmith.threads import in_threads
 
 __all__ = ["PerturberMetric"]
 
@@ -139,7 +140,7 @@ class PerturberMetric(ModelMeasured[tuple[float, str]]):
                 context=source.context,
             )  # fmt: skip
 
-        calls = concurrently([partial(ask, source) for source in label.sources], THREADS)
+        calls = in_threads([partial(ask, source) for source in label.sources], THREADS, "metricsmith perturbing")
         self.pay(sum((call.usage for call in calls), Usage()))
         return [call.result().outputs for call in calls]
 

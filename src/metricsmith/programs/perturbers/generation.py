@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextvars
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product, zip_longest
@@ -26,9 +24,10 @@ from metricsmith.programs.perturbers.generated import DegradationStrategies, Pre
 from metricsmith.records import Usage
 from metricsmith.signatures.generation import Axis
 from metricsmith.signatures.perturbation import Strategy
+from metricsmith.threads import in_threads
 
 __all__ = [
-    "GeneratedPerturbations", "check_request", "concurrently", "generate_perturbations", "groups_of", "pick_examples",
+    "GeneratedPerturbations", "check_request", "generate_perturbations", "groups_of", "pick_examples",
     "shown_examples", "worded",
 ]  # fmt: skip
 
@@ -218,7 +217,7 @@ class _Run:
 
     def _calls(self, asks: Sequence[Callable[[], Call]], what: str) -> list[Call]:
         """Runs the calls concurrently; `ModelFailure` where not one of them has an answer."""
-        calls = concurrently(asks, self.flow.concurrency.high)
+        calls = in_threads(asks, self.flow.concurrency.high, "metricsmith perturbing")
         self.usage = sum((call.usage for call in calls), self.usage)
         if calls and all(call.prediction is None for call in calls):
             why = self.flow.hopeless or calls[0].error
@@ -259,17 +258,6 @@ def _settled(found: Iterable[Perturbation]) -> tuple[Perturbation, ...]:
         else one
         for one in made
     )
-
-
-def concurrently(asks: Sequence[Callable[[], Item]], threads: int) -> list[Item]:
-    """Returns the answers in order; where one raises, calls that have not begun are dropped."""
-    with ThreadPoolExecutor(max(1, min(len(asks), threads)), "metricsmith perturbing") as pool:
-        futures = [pool.submit(contextvars.copy_context().run, ask) for ask in asks]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def _blank(

@@ -12,8 +12,8 @@ import dspy
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.model_calls.models import using
 from metricsmith.optimizers.splits import group_of
-from metricsmith.programs.perturbers.generation import concurrently
 from metricsmith.stats.validity import Lean, position_lean
+from metricsmith.threads import in_threads
 
 __all__ = ["probe_position"]
 
@@ -57,6 +57,6 @@ def probe_position(
 
     orders = [order for one, other in pairs for order in ((one, other), (other, one))]
     with using(lm):
-        preferences = concurrently([partial(ask, *order) for order in orders], threads)
+        preferences = in_threads([partial(ask, *order) for order in orders], threads, "metricsmith asking")
     groups = [group_of(one, place) for place, (one, _) in enumerate(pairs)]
     return position_lean(preferences[::2], [1 - value for value in preferences[1::2]], groups)
