@@ -6,7 +6,8 @@ one line replaced by another one, known by its file and its text, so that it can
 moves: the committed list was drawn at version 0.1.0, before the package was rebuilt, and has been.
 
 ``python tools/faults.py run [NUMBER...]`` puts one fault after the other into a copy of the tree, runs the tests there
-until the first one fails (the mirror of the faulty file first, then its folder, then all), and prints which faults nothing caught.
+until the first one fails (the mirror of the faulty file first, then its folder, then all), and prints which faults
+nothing caught.
 """
 
 from __future__ import annotations
