@@ -242,7 +242,11 @@ def read_sheet(path: str | PathLike[str], key: str | PathLike[str]) -> RatedShee
 
 
 def guarded(text: str) -> str:
-    """`text` for a cell that no spreadsheet reads as a formula, number or date; `unguarded` takes it back."""
+    """`text` for a cell that no spreadsheet reads as a formula, number or date; `unguarded` takes it back.
+
+    Rating sheets have a guard of their own: they also keep numbers and dates from being converted, and raters would
+    stumble over the column by which `metricsmith.spreadsheets` marks a table.
+    """
     return GUARD + text if text.startswith(FORMULA) or CONVERTED.fullmatch(text) else text
 
 
