@@ -89,7 +89,7 @@ class MQMAnnotator(TranslationJudge):
     context : "document" or "none"
         Whether the model is shown the row's context, which is to be the whole source document.
     temperature : float, optional
-        Of each request; None leaves the model's own.
+        Of each request; None leaves the model's own. It is saved, since other runs would give other numbers.
     worked_example : bool
         Whether the prompt begins with a worked example, from English into German.
     name : str
