@@ -227,7 +227,10 @@ def _seated(chosen: Sequence[Metric], task: Task) -> list[Metric]:
 def _recommended(
     pool: Sequence[Metric], task: Task, k: int, recommender: Recommender
 ) -> tuple[list[Metric], tuple[str, ...], Usage]:
-    """Keep the metrics of the k best cards; a pool that is small enough is kept as it is."""
+    """Keep the metrics of the k best cards; a pool that is small enough is kept as it is.
+
+    A card counts once, however many predictors it offers; only those that the fit selects are computed later.
+    """
     cards = pool_cards(pool)
     if len(cards) <= k:
         return list(pool), (), Usage()

@@ -220,6 +220,8 @@ def set_apart(
 ) -> tuple[Splits, tuple[Metric, ...]]:
     """Splits on which no own metric is tested on groups that it has learned from, and the metrics that can be weighed.
 
+    Where too few rows are new to all, the metric that learned most goes first.
+
     Parameters
     ----------
     own : sequence of Metric
