@@ -148,7 +148,8 @@ def write_sheet(
     seed : int
         Decides the order.
     criterion : str
-        The question and the way to rate, in the raters' words: it stands in every line.
+        The question and the way to rate, in the raters' words: it stands in every line, for lines are sorted and
+        columns hidden.
     key : path, optional
         By default `path` with ``.key.json`` in the place of ``.csv``. Raters must not see it.
 
