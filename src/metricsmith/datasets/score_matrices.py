@@ -81,7 +81,7 @@ def read_score_matrices(
 
     Segments are matched by document and number or by number alone, whichever has more in common. A score file has no
     labels: its i-th score of a system belongs to the i-th segment of the other side, by number if all are whole
-    numbers, else in the order of the file, the same for all systems; both sides have as many, for no offset is guessed.
+    numbers, else in the order of the file, the same for all systems; both sides must have as many: no offset is tried.
 
     Parameters
     ----------

@@ -104,7 +104,8 @@ class ESAJudge(TranslationJudge):
         Raises
         ------
         DataError
-            If the rating is not on the scale, or the row has no ``spans``: an empty list would teach that there were none.
+            If the rating is not on the scale, or the row has no ``spans``: an empty list would teach that there were no
+            errors.
         """
         demo = super().example(row, rating, reason)
         spans = row.get("spans")

@@ -71,8 +71,8 @@ class OutlierRule:
     Notes
     -----
     No score can be further from the mean than ``sqrt(runs - 1)`` standard deviations (``ddof=0``), so that
-    ``k=2`` drops nothing out of five runs or fewer. Table 1 of the paper excludes an iterated rule, which would drop -50
-    after -55.
+    ``k=2`` drops nothing out of five runs or fewer. Table 1 of the paper excludes an iterated rule, which would drop
+    -50 after -55.
     """
 
     k: float = 2.0
