@@ -178,7 +178,7 @@ def settled(
     crossed : callable
         Makes the cross-validation; called only if the hold-out leaves fewer than `ENOUGH` groups.
     task, options
-        Of the run; its budget counts as far as requests, tokens and dollars are known beforehand.
+        Of the run; its budget counts as far as requests, tokens and dollars are known beforehand, by their bounds.
     more : RatedRows, optional
         Rows that will be learned from in every fold and cost requests, though they are on no side yet.
 
