@@ -328,7 +328,7 @@ def _common(
 
 
 def _check_single(scored: _Side, systems: Collection[str]) -> None:
-    """Refuse two rows of scores of one output."""
+    """Refuse two rows of scores of one output: several runs of a judge have more than one sensible aggregate."""
     again = _repeated(output if output[0] in systems else None for output in scored.outputs)
     if again is not None:
         (system, segment), (first, second) = scored.outputs[again[0]], (scored.table.places[place] for place in again)

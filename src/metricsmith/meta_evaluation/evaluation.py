@@ -319,7 +319,10 @@ def _common(metrics: Mapping[str, ArrayLike], gold: ArrayLike) -> tuple[dict[str
 
 
 def _each_against_the_others(raters: Mapping[str, ArrayLike]) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Returns by name a rater's ratings and the mean of the others', for raters who share an output with another."""
+    """Returns by name a rater's ratings and the mean of the others', for raters who share an output with another.
+
+    The mean of all ratings contains the rater's own, which would flatter.
+    """
     pairs = {}
     for name, ratings in raters.items():
         others = [other for who, other in raters.items() if who != name]
