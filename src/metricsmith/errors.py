@@ -1,4 +1,4 @@
-"""What can go wrong, as a tree.
+"""The errors that this package raises, as a tree.
 
 ::
 
@@ -10,7 +10,7 @@
     │   ├── StateError             a saved object cannot be read back
     │   └── StoreError             a store of judgements cannot be opened, read or written
     ├── JudgementFailed            one model judgement has no value; carries its status
-    ├── ModelFailure               the model or network failed beyond the gate (CLI exit code 3)
+    ├── ModelFailure               the model or network failed beyond what is allowed (CLI exit code 3)
     │   └── HopelessModel          no request can succeed: wrong key, no credit, unknown model
     └── Interrupted                somebody pressed Ctrl-C; a KeyboardInterrupt too (CLI exit code 130)
 """

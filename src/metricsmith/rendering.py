@@ -2,6 +2,9 @@
 
 Pure functions. In every template a text is indented below its head, or stands on the head's line:
 a text cannot pose as another field, another turn or a tool's answer.
+
+Rewards render what programs return and loaders render recorded conversations: both come here, so that the same
+conversation reads alike.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""CSV that spreadsheets do not run: a cell like a formula gets an apostrophe, which our reader takes off."""
+"""CSV that spreadsheets do not run: a cell like a formula gets an apostrophe, which our reader takes off.
+
+Reports, stores and the command line write such tables and loaders read them, so that this stands below all of these.
+Readers that know nothing of the mark see one more empty column, and a file of anybody else keeps every apostrophe.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Porter's stemmer of English words, with the changes that nltk 3 makes to it and nothing else of that library.
 
 ROUGE and METEOR are defined on these stems, and loading nltk for them takes as long as loading DSPy.
+
+Cards still name nltk as the source, since fingerprints of stored judgements hold their text.
 """
 
 from __future__ import annotations

@@ -110,6 +110,9 @@ def check_replaceable(folder: Path, ours: Callable[[str], bool], way_out: str) -
 
     A folder without a ``metric.json``, or with one that is no metric's, such as a part of one, holds none.
 
+    A file that is JSON and names a kind counts as a metric even if it cannot be loaded: it may be of a newer version,
+    or changed by hand. Commands that write reports alone need no such check, since they make these anew.
+
     Parameters
     ----------
     folder : Path

@@ -82,6 +82,9 @@ def render_conversations(raw: RawTable, names: Sequence[str]) -> tuple[RawTable,
     A column holds conversations if more than half of its filled cells are lists of messages. Then all of them
     must be; blank cells stay blank. Every other column stays as it is.
 
+    One text that happens to look like a list of messages stays a text, and one broken list among a hundred is an error
+    with its row, not a prompt full of braces.
+
     Returns
     -------
     RawTable

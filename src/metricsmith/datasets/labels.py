@@ -105,7 +105,11 @@ class _Shared:
         return cls(kept["id"], kept["input"], outputs, told)
 
     def instead(self, raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-        """The columns, with another one that groups the rows where an input or an id is an instruction; notes."""
+        """The columns, with another one that groups the rows where an input or an id is an instruction; notes.
+
+        A column that only looks as if it held sources is named in a note and not taken: any label with a few values
+        would look like one.
+        """
         lines = []
         for role, told in self.told.items():
             for value, count in told.items():

@@ -30,7 +30,10 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "document": ("doc", "document", "doc_id", "document_id"),
     "rater": ("rater", "rater_id", "annotator", "annotator_id"),
 }
-"""Column names that stand for each label, the likeliest first, in lower case."""
+"""Column names that stand for each label, the likeliest first, in lower case.
+
+They are fixed: an option for every label of both files would be six options.
+"""
 
 GOLD = ("mqm", "gold", *SYNONYMS["target"])
 NO_METRIC = frozenset({*(name for names in ROLES.values() for name in names), "id", "row", "run", "seed", "slot"})
@@ -54,7 +57,8 @@ class LongTable:
         By metric, or by the name of the rating; NaN is missing.
     systems : tuple of str, length r
     segments : mapping of str to tuple of str, length r
-        What the segments can be told apart by: `BY_DOCUMENT`, `BY_SEGMENT`, or `BY_POSITION` alone.
+        What the segments can be told apart by: `BY_DOCUMENT`, `BY_SEGMENT`, or `BY_POSITION` alone. Public files count
+        in the document, in the whole set or both, which no column's name tells.
     documents : tuple of str, length r
         Empty texts where they are not known.
     raters : tuple of str, length r

@@ -92,6 +92,10 @@ class _Draft:
 def parse_mqm_tsv(name: str, text: str) -> tuple[tuple[MarkedRating, ...], Counter[str]]:
     """Read all lines of a public MQM file.
 
+    Oddities are repaired where one reading is certain, and counted: a missing closing tag reaches to the end. The rest
+    is an error: nobody can tell if two spans in one line are one error or two. A rating whose lines are attention tests
+    alone is left out and not read as one without errors.
+
     Parameters
     ----------
     name : str

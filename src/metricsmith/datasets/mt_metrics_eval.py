@@ -154,7 +154,8 @@ class EvalSet:
         ------
         DataError
             If a system is missing or unknown, a count is wrong or a score is missing or not finite. A judgement that
-            failed has no number here: judge it again. Also if a file exists and `overwrite` is False.
+            failed has no number here: judge it again, for the tool would fill the gap with 0, in MQM a perfect score.
+            Also if a file exists and `overwrite` is False.
         OptionError
             If a name cannot stand in a file name.
         """

@@ -1,4 +1,8 @@
-"""Ratings of several people in rows of their own -> one row an output, with the rating of each person."""
+"""Ratings of several people in rows of their own -> one row an output, with the rating of each person.
+
+Ratings left in rows of their own would count an output as often as it was rated, and put one rating of it into the
+training rows and another into the test rows.
+"""
 
 from __future__ import annotations
 
@@ -273,7 +277,10 @@ def _range(means: Mapping[str, float]) -> str:
 
 
 def _scale_of(values: FloatArray, scale: Scale) -> tuple[Scale, tuple[str, ...]]:
-    """The scale of averages, and a line where it is wider than that of the ratings."""
+    """The scale of averages, and a line where it is wider than that of the ratings.
+
+    Centred ratings widen the scale: cut at 0 and 1, thumbs would be what they were.
+    """
     known = values[~np.isnan(values)]
     if not known.size:
         return scale, ()
@@ -289,7 +296,10 @@ def _scale_of(values: FloatArray, scale: Scale) -> tuple[Scale, tuple[str, ...]]
 def _merged_scores(
     scores: Mapping[str, FloatArray], rows: Sequence[Sequence[int]]
 ) -> tuple[dict[str, FloatArray], list[str]]:
-    """The score columns by output, and a line on those that differ between rows of one output."""
+    """The score columns by output, and a line on those that differ between rows of one output.
+
+    An error would stop tables whose raters answered several questions.
+    """
     merged, differing = dict[str, FloatArray](), list[str]()
     for name, values in scores.items():
         parts = [values[list(places)] for places in rows]

@@ -81,7 +81,7 @@ def read_score_matrices(
 
     Segments are matched by document and number or by number alone, whichever has more in common. A score file has no
     labels: its i-th score of a system belongs to the i-th segment of the other side, by number if all are whole
-    numbers, else in the order of the file, which must be the same for all systems, and both sides must have as many.
+    numbers, else in the order of the file, the same for all systems; both sides must have as many: no offset is tried.
 
     Parameters
     ----------
@@ -328,7 +328,7 @@ def _common(
 
 
 def _check_single(scored: _Side, systems: Collection[str]) -> None:
-    """Refuse two rows of scores of one output."""
+    """Refuse two rows of scores of one output: several runs of a judge have more than one sensible aggregate."""
     again = _repeated(output if output[0] in systems else None for output in scored.outputs)
     if again is not None:
         (system, segment), (first, second) = scored.outputs[again[0]], (scored.table.places[place] for place in again)

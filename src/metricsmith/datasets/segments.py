@@ -68,7 +68,8 @@ def translation_rows(
 ) -> list[dspy.Example]:
     r"""One row for each line of a document and its translation.
 
-    Lines that are blank on both sides are no segments, but count in the numbering.
+    Lines that are blank on both sides are no segments, but count in the numbering, so that groups stay those of the
+    gold ratings.
 
     Parameters
     ----------

@@ -331,6 +331,9 @@ def long_output(text: str) -> str | None:
 def instructions(values: Sequence[str], outputs: Sequence[Hashable]) -> dict[str, int]:
     """The values that more than a third of the outputs share, and how many do: instructions, no sources.
 
+    Of two inputs each is an instruction by this rule: with two groups nothing could be tested. A group column that is
+    named keeps them whole.
+
     Parameters
     ----------
     values : sequence of str, shape (n,)

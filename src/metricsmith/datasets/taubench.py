@@ -47,6 +47,9 @@ def read_taubench(
 ) -> Table:
     """Read conversations with rewards, one by row.
 
+    The first turn is the input too: judges see under its own head what was asked, and runs of one request can be
+    recognised by it.
+
     Parameters
     ----------
     source : path, pandas.DataFrame, datasets.Dataset or hub id
@@ -96,6 +99,7 @@ def read_taubench(
 
 
 def _check_roles(raw: RawTable, index: int) -> None:
+    """Refuses other turns: programs may have operators, recorded runs with another role are at fault."""
     for number, message in enumerate(read_messages(raw, "messages", index), 1):
         if message["role"] not in ROLES:
             raise DataError(

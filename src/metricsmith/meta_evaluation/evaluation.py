@@ -51,7 +51,8 @@ class MetricResult:
     interval : Interval
         95 % by default; NaN ends where it is undefined.
     chance : ChanceFloor
-        The values of the metric's own scores when they are laid at random beside the outputs.
+        The values of the metric's own scores when they are laid at random beside the outputs, for measures on systems
+        too: a metric that knows nothing knows no systems either.
     rank : int or None
         The cluster, from 1. None for raters, which are measured against other gold scores, and undefined values.
     epsilon : float
@@ -220,6 +221,9 @@ def evaluate_tasks(
 ) -> tuple[TaskResult, ...]:
     """`evaluate_task` for several measures side by side, in their order.
 
+    Threads and not processes: numpy lets go of the interpreter in sorts, products and sums, nothing is copied, and a
+    library must not start the user's script anew.
+
     Parameters
     ----------
     measures : mapping of str to callable
@@ -263,7 +267,8 @@ def evaluate_tasks(
 def average_tasks(results: Sequence[TaskResult], names: Sequence[str] = WMT24) -> dict[str, TaskAverage]:
     """The mean of each metric over the tasks of these names; empty unless there are all of them.
 
-    Metrics whose value is undefined in one of them have no mean.
+    Metrics whose value is undefined in one of them have no mean. By default these are two tasks alone: accuracies and
+    correlations have different floors, and half of the measures are variants of each other.
     """
     values = {result.task: {one.name: one.value for one in result.metrics} for result in results}
     if not set(names) <= set(values):
@@ -311,7 +316,10 @@ def _common(metrics: Mapping[str, ArrayLike], gold: ArrayLike) -> tuple[dict[str
 
 
 def _each_against_the_others(raters: Mapping[str, ArrayLike]) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Returns by name a rater's ratings and the mean of the others', for raters who share an output with another."""
+    """Returns by name a rater's ratings and the mean of the others', for raters who share an output with another.
+
+    The mean of all ratings contains the rater's own, which would flatter.
+    """
     pairs = {}
     for name, ratings in raters.items():
         others = [other for who, other in raters.items() if who != name]

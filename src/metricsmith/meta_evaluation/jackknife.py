@@ -4,6 +4,9 @@ The interval says how far another set of segments, or documents, might move a me
 functions matrices are of shape (k, n), NaN on both sides where either is; `parts` numbers the part of each segment from
 0 to r - 1, none of them empty. They return the values without each part, shape (r,), NaN where undefined, but share the
 work that the parts have in common: sums over all segments are made once, and a part takes its own away.
+
+A percentile bootstrap would be too narrow with few documents, and would calibrate acc-t on segments that it holds
+twice.
 """
 
 from __future__ import annotations

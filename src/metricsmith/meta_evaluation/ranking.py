@@ -18,6 +18,7 @@ from metricsmith.threads import one_thread
 __all__ = ["FEW_METRICS", "RankTable", "TaskAverage", "Tests", "average_over_tasks", "check_tests", "rank_table"]
 
 Tests = Literal["all", "deciding"]
+# People read the p-values of few metrics. Fifty have 1,225 pairs, and their clusters need 50 to 260 of them.
 FEW_METRICS = 10
 """Up to so many metrics every two of them are tested, unless asked for otherwise."""
 
@@ -70,8 +71,9 @@ def rank_table(
 ) -> RankTable:
     """Rank metrics by a measure, with clusters of those that a test cannot tell apart.
 
-    Going down the table, a metric opens a new cluster as soon as a metric of the present one is significantly
-    better. P-values are not corrected for their number, as in WMT's tables.
+    Going down the table, a metric opens a new cluster as soon as a metric of the present one is significantly better.
+    P-values are not corrected for their number, as in WMT's tables. A metric that is silent on hard segments would win
+    if each were measured on its own cells.
 
     Parameters
     ----------

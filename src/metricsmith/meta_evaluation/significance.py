@@ -82,7 +82,8 @@ def chance_floor(
     """Floor of a measure: its values for the metric's own scores laid at random beside the gold scores.
 
     The permuted metric keeps the distribution and the ties of the metric, which the floor depends on: acc-t of a
-    constant is the share of gold ties, of a continuous metric more.
+    constant is the share of gold ties, of a continuous metric more. On the same ratings it was .205 for a constant and
+    about .40 for a continuous one.
 
     Parameters
     ----------

@@ -40,10 +40,11 @@ class SharedError:
 def shared_errors(annotations: Sequence[Sequence[ErrorSpan]], *, share: float = 0.5) -> tuple[SharedError, ...]:
     """Returns the errors that at least a share of the annotations mark, worst first.
 
-    Two errors of different annotations are the same if they are on the same side and their characters overlap: at
-    least half of those that either covers are covered by both, or they are of the same category (before the slash).
-    Errors that have no place in the text are the same if their whole categories are. An error is taken once from each
-    annotation.
+    Two errors of different annotations are the same if they are on the same side and their characters overlap: at least
+    half of those that either covers are covered by both, or they are of the same category (before the slash). Errors
+    that have no place in the text are the same if their whole categories are. An error is taken once from each
+    annotation. Joining all that overlap would make one error of a sentence that is marked as a whole and every word in
+    it; demanding equal spans would find nothing twice.
 
     Parameters
     ----------

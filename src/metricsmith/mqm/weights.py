@@ -2,6 +2,8 @@
 
 Severities and categories are compared without regard to case; blanks, underscores and hyphens are one, and a final
 exclamation mark does not count. So ``Non-translation!``, ``non_translation`` and ``non-translation`` are the same.
+
+Judges, readers of data and meta-evaluation all turn errors into a score, and do it by this one rule.
 """
 
 from __future__ import annotations
@@ -74,9 +76,10 @@ class MQMWeights:
         Weight of an error of category `NON_TRANSLATION` of any severity, before any rule. None: it weighs
         as much as its severity.
     max_errors : int, optional
-        Count only so many errors, the heaviest. None, the default, counts all.
+        Count only so many errors, the heaviest. None, the default, counts all: five errors at most was the rule of one
+        collection, in others a rating has up to 36.
     cap : float, optional
-        Finite, above 0: no text loses more. None, the default, sets no bound.
+        Finite, above 0: no text loses more. None, the default, sets no bound: 25 points was the rule of one program.
 
     Raises
     ------
@@ -113,7 +116,11 @@ class MQMWeights:
 
     @classmethod
     def gemba(cls, *, max_errors: int | None = None, cap: float | None = None) -> MQMWeights:
-        """25, 5 and 1 for critical, major and minor, .1 for minor punctuation (GEMBA-MQM V2, section 3)."""
+        """25, 5 and 1 for critical, major and minor, .1 for minor punctuation (GEMBA-MQM V2, section 3).
+
+        A non-translation weighs as its severity does: the paper gives weights for severities and minor punctuation
+        only.
+        """
         return cls(25.0, 5.0, 1.0, rules=(_MINOR_PUNCTUATION,), max_errors=max_errors, cap=cap)
 
     @classmethod
@@ -121,7 +128,7 @@ class MQMWeights:
         """5 and 1 for major and minor, .1 for minor punctuation, 25 for a non-translation, 0 for neutral.
 
         Source: Freitag et al. (2021), "Experts, Errors, and Context", arXiv 2104.14478. Critical, which is not among
-        its severities, counts as major.
+        its severities, counts as major. Weight 0 would make the worst errors free.
         """
         rules = (_MINOR_PUNCTUATION,)
         return cls(5.0, 5.0, 1.0, rules=rules, non_translation=25.0, max_errors=max_errors, cap=cap)
@@ -219,8 +226,9 @@ def span_weight(span: ErrorSpan, weights: MQMWeights) -> float:
 def mqm_score(spans: Iterable[ErrorSpan], weights: MQMWeights) -> float:
     """Returns the negated sum of the weights of all errors, on either side.
 
-    Weights are added as the decimal numbers they are written as, so that equal sets of weights give equal scores in
-    any order, and three times .1 is .3.
+    Weights are added as the decimal numbers they are written as, so that equal sets of weights give equal scores in any
+    order, and three times .1 is .3. Statistics that count ties, acc-t above all, would otherwise split what is equal.
+    Without the errors on the side of the source, scores would not be those that were published.
 
     Parameters
     ----------

@@ -174,7 +174,10 @@ def retrieve_candidates(pool: Pool, task: Task, options: Options) -> Candidates:
 def _existing(
     rows: Sequence[dspy.Example], task: Task, options: Options, sources: ChosenSources
 ) -> tuple[list[BankMetric], list[Metric], set[str], list[str]]:
-    """Bank metrics to choose from, the caller's own metrics, the names of both and of columns, and notes."""
+    """Bank metrics to choose from, the caller's own metrics, the names of both and of columns, and notes.
+
+    A column goes before a bank metric of its name: two of one name could not be told apart in the saved metric.
+    """
     whole = options.bank_of_metrics or default_bank()
     given = {one.name for one in options.own if isinstance(one, BankMetric)}
     bank, own, notes = list[BankMetric](), list[Metric](), list[str]()
@@ -227,7 +230,10 @@ def _seated(chosen: Sequence[Metric], task: Task) -> list[Metric]:
 def _recommended(
     pool: Sequence[Metric], task: Task, k: int, recommender: Recommender
 ) -> tuple[list[Metric], tuple[str, ...], Usage]:
-    """Keep the metrics of the k best cards; a pool that is small enough is kept as it is."""
+    """Keep the metrics of the k best cards; a pool that is small enough is kept as it is.
+
+    A card counts once, however many predictors it offers; only those that the fit selects are computed later.
+    """
     cards = pool_cards(pool)
     if len(cards) <= k:
         return list(pool), (), Usage()

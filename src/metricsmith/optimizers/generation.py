@@ -188,6 +188,8 @@ def _rubric_judges(axes: Sequence[Axis], task: Task) -> Generated:
 
 
 def _geval_judges(axes: Sequence[Axis], task: Task) -> Generated:
+    """G-Eval judges sit on no panel, whose answer has no one token to look at."""
+
     def build(axis: Axis, written: dspy.Prediction) -> Judge:
         return GEval(
             criterion=axis.name, meaning=axis.meaning, steps=written.steps, task=task.description, mode="logprob"

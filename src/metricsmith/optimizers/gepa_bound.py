@@ -72,10 +72,11 @@ def gepa_bound(
 ) -> GEPABound:
     """Bound the cost of ``optimizer.compile(student, trainset=trainset, valset=valset)``.
 
-    With budget N, v validation rows and minibatches of b rows, GEPA first scores v rows. While fewer than N are
-    counted it begins an iteration: b rows for the parent, b for the child and v if the child is kept, or 5 for a
-    merged candidate and v if that is kept. So the last iteration begins at N - 1 at the latest and at most
-    ``N - 1 + max(2 b, 5) + v`` rows are scored; every proposal costs at least b rows.
+    With budget N, v validation rows and minibatches of b rows, GEPA first scores v rows. While fewer than N are counted
+    it begins an iteration: b rows for the parent, b for the child and v if the child is kept, or 5 for a merged
+    candidate and v if that is kept. So the last iteration begins at N - 1 at the latest and at most
+    ``N - 1 + max(2 b, 5) + v`` rows are scored; every proposal costs at least b rows. Every retry of a judge counts, so
+    that the bound is far above what a healthy run takes.
 
     Parameters
     ----------

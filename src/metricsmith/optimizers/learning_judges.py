@@ -62,6 +62,9 @@ def learn(
     All together have as many requests in flight as one search has. Judges and errors are the same as if the families
     followed one another: a failure that ends everything ends only the families behind it.
 
+    These judges keep their values on the rows that they learned from, at most 80 inside each fold. At these sizes that
+    is all of them: without values none could be a component.
+
     Parameters
     ----------
     rows : sequence of dspy.Example
@@ -137,7 +140,11 @@ def startable(rows: Sequence[dspy.Example], task: Task, counts: Mapping[str, int
 
 
 def _examples(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:
-    """The best of several balanced draws of rated rows, by rows that are in none."""
+    """The best of several balanced draws of rated rows, by rows that are in none.
+
+    The judge starts from its first draw and not from no examples, so that one that comes back unchanged still is an
+    example-based judge.
+    """
     learned, selected = _sides(rows, task, seed)
     judge = ExampleJudge(measure=task.target, task=task.description, scale=task.scale)
     numbers = judge.asked_numbers(learned.ratings).tolist()

@@ -228,7 +228,9 @@ class Options:
     def sparse(self, table: ScoreTable, rows: int) -> dict[str, str]:
         """The candidates to leave out because they were skipped too often, with the share of the rows.
 
-        A failed judgement is no missing need: failures have a limit of their own.
+        A failed judgement is no missing need: failures have a limit of their own. A missing value counts as average:
+        such a component says nothing of many rows, and a metric most of whose weight is missing gives no number. On
+        SimpEval this leaves out SelfBLEU, undefined for one sentence (35 % of the rows).
 
         Parameters
         ----------

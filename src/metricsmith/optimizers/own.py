@@ -147,9 +147,10 @@ def _called(metric: Metric, name: str, hidden: Collection[str]) -> Metric:
 def hidden_fields(rows: Sequence[dspy.Example], task: Task) -> frozenset[str]:
     """The fields of rated rows that no function among the candidates sees.
 
-    Hidden are the rating, everything about raters, and every other label from which the rating follows: a label with
-    a tau-b above .95 in either direction, labels whose mean, sum or median is the rating (`combinations_of`), and a
-    label whose values stand for the ratings one by one.
+    Hidden are the rating, everything about raters, and every other label from which the rating follows: a label with a
+    tau-b above .95 in either direction, labels whose mean, sum or median is the rating (`combinations_of`), and a label
+    whose values stand for the ratings one by one. Labels that go with the rating less closely are seen. A copy that is
+    missed on few rows is still found by `check_functions`.
     """
     ratings = np.array([float(row[task.target]) for row in rows])
     hidden = {task.target, *RATERS}
@@ -188,7 +189,11 @@ def check_functions(
 
 
 def from_learning(metric: Metric, rated: RatedRows) -> BoolArray:
-    """True for rows in a group that the metric has learned from, shape (n,)."""
+    """True for rows in a group that the metric has learned from, shape (n,).
+
+    Whole groups, because an instruction that was tuned on one answer to a question knows the question. The metric is
+    asked there all the same, since the report shows these rows.
+    """
     known = learned_from(metric)
     hashes = [row_hash(row) for row in rated.rows] if known else []
     groups = {group for group, one in zip(rated.groups, hashes, strict=False) if one in known}

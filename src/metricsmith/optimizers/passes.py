@@ -182,7 +182,7 @@ def predictions(
     dict of str to float array, shape (n,)
         ``METRIC`` first. Baselines: the output's length and the best single candidate, each with its sign
         on the training rows; the plain mean of the declared judges; the paper's PLS; the full model that the
-        induced metric abridges.
+        induced metric abridges. NaN where the metric declines; baselines impute, so that theirs may be more rows.
     """
     train, result = trained.train, {METRIC: trained.predict(values)}
     for label, model in trained.fitted.rivals.items():

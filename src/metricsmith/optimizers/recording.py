@@ -72,6 +72,9 @@ class RunResult:
 class SignatureLine:
     """The parts of a run's signature line that are known before anything is asked.
 
+    Store, budget, concurrency and probe decide on no number and have no part in it. Neither has the metric's own
+    fingerprint: a model may write other judges when the same command is run again.
+
     Parameters
     ----------
     version : str

@@ -40,7 +40,7 @@ def spending(
     budget : Budget, optional
     concurrency : "auto", int or Concurrency
         Of it the most that may be in flight and the ceilings hold for all requests together; every scoring run adapts
-        its own number below.
+        its own number below, so that slow answers or refusals of one part are not held against the next.
     expected : Usage
         The estimate, of which a note is logged before the first request where the budget does not reach.
     store : path or Store, optional
@@ -52,7 +52,7 @@ def spending(
     ------
     OptionError
         If the budget is in dollars and the model has no known price, or the block stands in a run whose limits all its
-        requests pass (`model_calls.flow.use`) and has a budget of its own.
+        requests pass (`metricsmith.model_calls.rate_limiter.use`) and has a budget of its own.
     ModelFailure
         With status ``budget`` if a request was wanted for which nothing was left, with status ``skipped`` if what the
         answers cost cannot be counted.

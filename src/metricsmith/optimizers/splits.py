@@ -130,8 +130,8 @@ def group_of(row: dspy.Example, number: int) -> str:
 def shared_source(train: RatedRows, test: RatedRows) -> str:
     """The first group (where rows name one), input or output that stands in training and test rows and must not.
 
-    An input of more than a third of the training rows is an instruction and may stand on both. Where there are
-    inputs, equal outputs are no leak, or are counted as twins.
+    An input of more than a third of the training rows is an instruction and may stand on both. Where there are inputs,
+    equal outputs are no leak, or are counted as twins. One refusal in both files should not stop a run.
 
     Returns
     -------

@@ -178,7 +178,7 @@ def settled(
     crossed : callable
         Makes the cross-validation; called only if the hold-out leaves fewer than `ENOUGH` groups.
     task, options
-        Of the run; its budget counts as far as requests, tokens and dollars are known beforehand.
+        Of the run; its budget counts as far as requests, tokens and dollars are known beforehand, by their bounds.
     more : RatedRows, optional
         Rows that will be learned from in every fold and cost requests, though they are on no side yet.
 
@@ -219,6 +219,8 @@ def set_apart(
     own: Sequence[Metric], rated: RatedRows, divide: Callable[[BoolArray], Splits]
 ) -> tuple[Splits, tuple[Metric, ...]]:
     """Splits on which no own metric is tested on groups that it has learned from, and the metrics that can be weighed.
+
+    Where too few rows are new to all, the metric that learned most goes first.
 
     Parameters
     ----------

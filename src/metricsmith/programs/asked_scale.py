@@ -64,9 +64,11 @@ class Asked:
 def asked_scale(scale: Scale) -> Asked:
     """The scale to ask a judge on whose raters used `scale`.
 
-    The raters' own scale where both ends are whole numbers and its step, or else steps of 1, give 2 to 11 points;
-    0 to 100 and 0 to 1 as they are; otherwise 1 to 5, where 5 stands for the best fifth. Only the
-    scale decides, so that every part of a data set asks the same.
+    The raters' own scale where both ends are whole numbers and its step, or else steps of 1, give 2 to 11 points; 0 to
+    100 and 0 to 1 as they are; otherwise 1 to 5, where 5 stands for the best fifth. Only the scale decides, so that
+    every part of a data set asks the same. 0 to 1 asked as two points would turn a share, or the average of a hundred
+    thumbs, into a yes or no. Fifths count upwards to the best also where lower ratings are better, since models expect
+    the best above.
 
     Examples
     --------

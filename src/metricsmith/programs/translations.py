@@ -140,6 +140,7 @@ def _segment(judge: MQMJudge, row: Any, judgement: Judgement, parts: Sequence[Ju
 
 
 def _mean(lines: Sequence[SegmentScore], system: str, document: str = "") -> MeanScore:
+    """The mean with its interval, over documents where there are several, since segments of one document are alike."""
     scored = [line for line in lines if line.raw is not None]
     several = len({line.document for line in scored}) > 1
     groups = [line.document if several else line.id for line in scored]

@@ -13,6 +13,9 @@ __all__ = ["ceiling_lines"]
 def ceiling_lines(found: RaterCeiling | None, taus: Mapping[str, float]) -> list[str]:
     """Sentences on how two people agree, the ceiling, and what lies above it.
 
+    A figure lies above the ceiling only where it is above both, that of a continuous number and that of one with few
+    levels.
+
     Parameters
     ----------
     found : RaterCeiling or None

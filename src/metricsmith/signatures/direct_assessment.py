@@ -16,6 +16,7 @@ QualityName = Literal["lost", "fragmentary", "understandable", "sound", "flawles
 """From worst to best."""
 
 
+# DSPy takes a plain Literal in its exact case only.
 class QualityClass(pydantic.RootModel[QualityName]):
     """The name of one class."""
 

@@ -96,6 +96,10 @@ def rater_ceiling(
     have an interval from leaving out each group in turn (with more than 60 groups several at a time for the ceiling),
     which changes the agreement and the level frequencies.
 
+    Agreement is tau-b over all outputs and not within items, because the headline that it stands beside is tau-b over
+    all rows. With the level frequencies held fixed, the interval for thumbs of one sort (20/80, five raters) held the
+    truth in .66 of runs; with them left out too, in .94.
+
     Parameters
     ----------
     ratings : sequence of mapping, length n

@@ -68,7 +68,8 @@ def rater_agreement(
 
     Inside an item the systems are ranked by one rater and by the other; items in which that is undefined (fewer than
     two systems rated by both, or one of them rated all alike) are dropped and counted. A judge is compared with it by
-    the same statistic against each rater.
+    the same statistic against each rater. Items thrown together, differences between segments and between raters'
+    strictness would be read as agreement or disagreement about systems.
 
     Parameters
     ----------

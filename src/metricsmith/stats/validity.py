@@ -92,7 +92,8 @@ def sensitivity(
     """Returns the share of worse outputs that score strictly lower than their originals.
 
     A tie is no drop: it counts as not lower, as in the paper, and the share of ties is given beside. Numbers that
-    differ by less than 1e-9 of the range of all are tied.
+    differ by less than 1e-9 of the range of all are tied. Counted half, ties would give a constant .5, which looks like
+    chance.
 
     Parameters
     ----------

@@ -139,6 +139,8 @@ class RewardMonitor:
     def follow(self, compiled: dspy.Module, *, every: bool = False) -> None:
         """Observe the programs of a finished GEPA run, at the metric calls that were spent when each was found.
 
+        Run after the optimiser and on rows of their own, the programs cost it no budget.
+
         Parameters
         ----------
         compiled : dspy.Module

@@ -66,7 +66,8 @@ class Gains:
     ----------
     by_card : dict of str to float
         The largest absolute Kendall tau-b, over the card's metrics, with the ratings of the training rows; NaN
-        where none has one (a constant, or no number).
+        where none has one (a constant, or no number). Retrieval chooses cards, the fit chooses outputs and signs: a
+        metric that tracks a defect is as useful as one that tracks a strength.
     origin : str
         Table and seed, for messages.
     """
@@ -209,6 +210,8 @@ def axes_episodes(
 
     The examples that the generator sees are drawn from the training side of a split by group; the label is the other
     side (`HeldOut`).
+
+    Episodes of one table overlap: a split inside the split would leave too few rows to rank judges by.
 
     Parameters
     ----------

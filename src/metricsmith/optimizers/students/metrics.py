@@ -140,7 +140,8 @@ class RankingMetric(DSPyMetric):
 class YieldMetric(ModelMeasured[Yield]):
     """Measures a generator's answer on the episodes of `axes_episodes` and `rubric_episodes`.
 
-    The score is ``(1 + tau) / 2`` for the yield's tau: 1 is perfect agreement with the held-out ratings, .5 none.
+    The score is ``(1 + tau) / 2`` for the yield's tau: 1 is perfect agreement with the held-out ratings, .5 none. Below
+    .5 an optimiser still sees that a generator became less wrong.
     Equal answers to one episode are judged once, since GEPA asks twice. The model's failures count in `failures`,
     because DSPy books an exception as 0: discard a candidate that has any.
 

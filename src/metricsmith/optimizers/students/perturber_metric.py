@@ -46,8 +46,9 @@ class PerturberMetric(ModelMeasured[tuple[float, str]]):
 
     Damaged outputs: the share that scores strictly below the original; one that was given back unchanged or twice is
     none of them. Preserved outputs: one minus the absolute change of the score in [0, 1]; where the output was not
-    changed, or the model declined, 0, because nothing was shown. Strategies: `worsen` applies them to the outputs
-    that the example keeps for it.
+    changed, or the model declined, 0, because nothing was shown: worth 1, as the definition of stability has it,
+    changing nothing would be the best answer to everything. Strategies: `worsen` applies them to the outputs that the
+    example keeps for it.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class Yield:
     ----------
     tau : float
         The plain mean of the judges' taus, over those that have one; NaN if they are fewer than half of the judges
-        that were asked for.
+        that were asked for: neither one lucky criterion nor judges that say the same of everything should win.
     judges : tuple of JudgeYield
         In the order of the answer.
     wanted : int

@@ -130,6 +130,9 @@ def choose(
     candidates have together. The mean of their largest gain is the optimism. The winner's luck is its mean over the
     draws in which some candidate wins. The true gains behind those draws are a share of the gains seen, from 0 (all is
     luck) to 1: the share with which winners gain on average what is seen. docs/tuning.md has the simulation.
+
+    With four candidates of noise on 40 rows, one standard error alone replaced the judge in .38 of 200 runs, with the
+    optimism taken off in .15. A bootstrap of groups replaces it about as often and takes six times as long.
     """
     kept = np.isfinite(before[1])
     y, columns = ratings[kept], {before[0]: before[1][kept]}
@@ -182,6 +185,9 @@ def _luck(
     """The luck in the winner's statistic and in its gain, at most the whole gain; see the notes of `choose`.
 
     `noise` and `gain_noise` are draws of the luck in statistics and gains, shape (k, draws), best candidate first.
+
+    Taking off the optimism alone left .03 to .12 of tau-b on noise, because a judge is replaced only where its gain is
+    large. Taking off the luck of a winner among equals took .03 to .15 too much from a true gain.
     """
     gains = np.array([one.gain for one in results])[:, None]
     bars = optimism + np.array([one.standard_error for one in results])

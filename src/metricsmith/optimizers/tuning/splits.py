@@ -209,6 +209,8 @@ def shown_numbers(
 ) -> RatedRows:
     """The same rows and ratings, where the rows hold the numbers that a prompt may show: those the judge is asked for.
 
+    Statistics keep the raters' numbers, so that fifths cost no resolution where candidates are compared.
+
     Parameters
     ----------
     judge : dspy.Module

@@ -182,7 +182,10 @@ class Student(dspy.Module):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _HiddenDemos:
-    """Demos that DSPy's walk over a module's attributes does not find, and so does not reset."""
+    """Demos that DSPy's walk over a module's attributes does not find, and so does not reset.
+
+    `reset_copy` and MIPROv2's candidates without demonstrations would drop the judge's own silently.
+    """
 
     demos: Demos
 

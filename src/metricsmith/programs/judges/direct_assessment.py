@@ -1,4 +1,8 @@
-"""Direct assessment: a model gives a translation one number, on one of the scales that GEMBA has published."""
+"""Direct assessment: a model gives a translation one number, on one of the scales that GEMBA has published.
+
+Ranges and the places of described points are the paper's. Questions, descriptions and names of classes are our own, so
+that numbers are comparable in kind and not digit for digit.
+"""
 
 from __future__ import annotations
 
@@ -78,9 +82,10 @@ KINDS: Mapping[str, _Kind] = MappingProxyType(
 class DirectAssessment(TranslationJudge):
     """One number for one translation (GEMBA; Kocmi and Federmann, 2023, section 2).
 
-    A row's ``input`` is the source, its ``output`` the translation, its ``context`` the whole document. A row without
-    a source is skipped, and so is one without a reference if references are to be shown. An answer that is not on the
-    scale is a failure: nothing is rounded, cut or guessed out of words.
+    A row's ``input`` is the source, its ``output`` the translation, its ``context`` the whole document. A row without a
+    source is skipped, and so is one without a reference if references are to be shown. An answer that is not on the
+    scale is a failure: nothing is rounded, cut or guessed out of words. Reading the first or last digits would make 5
+    of ``3.5 stars`` and of ``-5`` alike.
 
     Parameters
     ----------

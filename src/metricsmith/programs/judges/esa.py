@@ -30,6 +30,10 @@ class ESAJudge(TranslationJudge):
     text; see `metricsmith.programs.judges.translation.located_errors`. The number is the model's own and does not
     follow from the errors. An answer without its two lists is a failure, never a text without errors.
 
+    GEMBA asks for the number in a second request that repeats the first: one answer keeps that order at half the cost,
+    and no number can be paired with the errors of another run. Errors have types, though the method's raters gave none:
+    a type makes an error readable, and no number rests on it.
+
     Parameters
     ----------
     source_language, target_language : str
@@ -100,7 +104,8 @@ class ESAJudge(TranslationJudge):
         Raises
         ------
         DataError
-            If the rating is not on the scale, or the row has no ``spans``.
+            If the rating is not on the scale, or the row has no ``spans``: an empty list would teach that there were no
+            errors.
         """
         demo = super().example(row, rating, reason)
         spans = row.get("spans")

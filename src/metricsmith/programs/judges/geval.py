@@ -187,7 +187,10 @@ class GEval(Judge):
         return await super().aforward(**texts)
 
     def read(self, answer: Any, text: RowText) -> dspy.Prediction:
-        """Read one answer; the log-probabilities are taken off it, since DSPy would put them into demonstrations."""
+        """Read one answer; the log-probabilities are taken off it, since DSPy would put them into demonstrations.
+
+        The score is a text field in every mode, so that an answer means the same with log-probabilities and without.
+        """
         logprobs = answer.toDict().get("logprobs")
         if "logprobs" in answer:
             del answer["logprobs"]
@@ -208,7 +211,10 @@ class GEval(Judge):
         )  # fmt: skip
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
-        """Judge one row once for each of `runs`, with mode ``sampled`` by `n` answers each."""
+        """Judge one row once for each of `runs`, with mode ``sampled`` by `n` answers each.
+
+        The mean of the `n` is one judgement in a store; `Repeated` around a judge of mode ``stated`` keeps every run.
+        """
         if self.settings.mode != "sampled":
             return super().ask(metrics, row, runs)
         judgements = self._sample(row_text(row), runs)

@@ -133,7 +133,10 @@ def level_shares(logprobs: Any, stated: int, scale: Scale, min_mass: float) -> L
 
 
 def _score_place(texts: list[str], stated: int, scale: Scale) -> int | None:
-    """The place of the token in which the score's value begins."""
+    """The place of the token in which the score's value begins.
+
+    It is found by the field's header, since the last digit of an answer may belong to something else.
+    """
     whole = "".join(texts)
     headers = next(filter(None, ([*pattern.finditer(whole)] for pattern in HEADERS)), [])
     value = WORD.search(whole, headers[-1].end()) if headers else None  # an earlier one is a draft's

@@ -89,9 +89,10 @@ class MQMAnnotator(TranslationJudge):
     context : "document" or "none"
         Whether the model is shown the row's context, which is to be the whole source document.
     temperature : float, optional
-        Of each request; None leaves the model's own.
+        Of each request; None leaves the model's own. It is saved, since other runs would give other numbers.
     worked_example : bool
-        Whether the prompt begins with a worked example, from English into German.
+        Whether the prompt begins with a worked example, from English into German whatever the languages are. It is
+        left out for the very text that it shows.
     name : str
         Column name.
 
@@ -226,6 +227,9 @@ class MQMJudge(Repeated):
     negated MQM sums. ``spans`` holds the errors that at least half of the kept runs found; the feedback tells them,
     worst first, after how many runs the number rests on. A run that cannot be read is missing, and below `min_runs`
     there is no number.
+
+    The annotator is a student that optimisers can tune; the judge sends nothing itself. So a store keeps runs, and
+    other aggregates of the same runs cost nothing.
 
     Parameters
     ----------

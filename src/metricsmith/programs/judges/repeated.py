@@ -233,8 +233,8 @@ class Repeated(MetricProgram):
     def wanted(self, values: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The runs to ask, (n, runs) and (n, runs) -> (n, runs): the next that may be needed, in their order.
 
-        Until `min_runs` numbers are there, as many at once as are lacking; then one by one. A run that failed is
-        made up for by a later one.
+        Until `min_runs` numbers are there, as many at once as are lacking; then one by one. A run that failed is made
+        up for by a later one. Larger rounds would be quicker for one row and waste runs; rows go on side by side.
         """
         values = np.asarray(values, dtype=float)
         width = values.shape[1]

@@ -39,7 +39,8 @@ UNSOURCED = "the row has no source text: give it as input"
 class TranslationJudge(Judge):
     """A judge of translations: ``input`` is the source, ``output`` its translation, ``context`` the whole document.
 
-    A row without a source is skipped and costs nothing. An empty translation is judged.
+    A row without a source is skipped and costs nothing. An empty translation is judged. Languages have no default: a
+    judge that is not told the target language cannot see that a text is in another.
 
     Parameters
     ----------
@@ -122,7 +123,8 @@ def located_errors(errors: Sequence[TranslationError], severity: str, source: st
     """The errors of one severity as spans, in the order given.
 
     A quotation is looked for letter by letter, case included. Where it does not occur like that, the marks around it
-    are taken off, layer by layer: those of a fenced text, white space, quotation marks.
+    are taken off, layer by layer: those of a fenced text, white space, quotation marks. Guessing at similar words would
+    put errors where the model saw none.
 
     Parameters
     ----------
@@ -157,7 +159,10 @@ def located_errors(errors: Sequence[TranslationError], severity: str, source: st
 
 
 def spans_of(errors: pydantic.BaseModel, text: RowText) -> tuple[ErrorSpan, ...]:
-    """The errors of an answer that has a list of them for each severity, in the order of its lists."""
+    """The errors of an answer that has a list of them for each severity, in the order of its lists.
+
+    An entry that says that there is no error makes the answer unusable, since it is neither an error nor an empty list.
+    """
     return tuple(
         span
         for severity in type(errors).model_fields

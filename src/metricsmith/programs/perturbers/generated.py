@@ -158,7 +158,8 @@ def taken_over(strategy: str, examples: str, about: str = "") -> str:
     """Returns the words or the number that tie a strategy to an example; empty if there are none.
 
     Six words in a row that stand in an example too, case and punctuation aside, tie it; so does a number of two digits
-    or more. The words of `about`, the task's own, tie to nothing.
+    or more. The words of `about`, the task's own, tie to nothing. Names are not looked for, since in German every noun
+    has a capital. The rule also keeps instructions that stand in an example from travelling on in a strategy.
     """
     here, there, allowed = (WORD.findall(text.casefold()) for text in (strategy, examples, about))
     runs = set(_runs(there)) - set(_runs(allowed))
@@ -187,7 +188,8 @@ def one_each(outputs: Sequence[str], strategies: Sequence[Strategy]) -> list[str
 def told_apart(outputs: Sequence[str], names: Sequence[str], original: str) -> list[tuple[str | None, str]]:
     """Each output with no reason against it, or None and the reason: it is the original, or one that came before.
 
-    Texts are compared as `bare` leaves them.
+    Texts are compared as `bare` leaves them. An unchanged output is not asked for again: asked twice, a model changes
+    what it held to be right.
 
     Parameters
     ----------

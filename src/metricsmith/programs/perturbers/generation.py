@@ -135,7 +135,8 @@ def pick_examples(
     """Returns places of the outputs to show: whole groups in random order, at least two where there are two.
 
     Groups are taken as long as they fit. Where not even two fit whole, their outputs are taken in turn, and at least
-    one of each is shown. Sources without an output are left out.
+    one of each is shown. Sources without an output are left out. Whole groups let a model see what outputs to
+    one input have in common, and what is peculiar to that input.
     """
     members: dict[str, list[int]] = {}
     for place, group in enumerate(groups):

@@ -148,7 +148,8 @@ def write_sheet(
     seed : int
         Decides the order.
     criterion : str
-        The question and the way to rate, in the raters' words: it stands in every line.
+        The question and the way to rate, in the raters' words: it stands in every line, for lines are sorted and
+        columns hidden.
     key : path, optional
         By default `path` with ``.key.json`` in the place of ``.csv``. Raters must not see it.
 
@@ -242,7 +243,11 @@ def read_sheet(path: str | PathLike[str], key: str | PathLike[str]) -> RatedShee
 
 
 def guarded(text: str) -> str:
-    """`text` for a cell that no spreadsheet reads as a formula, number or date; `unguarded` takes it back."""
+    """`text` for a cell that no spreadsheet reads as a formula, number or date; `unguarded` takes it back.
+
+    Rating sheets have a guard of their own: they also keep numbers and dates from being converted, and raters would
+    stumble over the column by which `metricsmith.spreadsheets` marks a table.
+    """
     return GUARD + text if text.startswith(FORMULA) or CONVERTED.fullmatch(text) else text
 
 

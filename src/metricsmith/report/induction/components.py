@@ -69,6 +69,8 @@ def loss(found: Difference | None) -> str:
 def suppressors(components: Sequence[Weighted], rows: int) -> str:
     """The components whose weight has another sign than their own tau-b on the training rows; empty without any.
 
+    Correlated columns correct one another, and a reader takes a weight for an effect.
+
     Parameters
     ----------
     components : sequence

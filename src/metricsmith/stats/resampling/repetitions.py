@@ -62,6 +62,9 @@ def repeated_interval(
     variance of the mean of s repetitions, their own over s, is added with s - 1 degrees of freedom. It is a little too
     wide then, for the part of that variance which belongs to single rows is in the variance of the groups already.
 
+    A percentile bootstrap over groups and repetitions gave .39 to .93 for a tau-b of three groups whose interval by
+    this rule is -.54 to .96.
+
     Parameters
     ----------
     statistic : callable
@@ -135,6 +138,8 @@ def repeated_permutation_test(
     With one repetition this is `paired_permutation_test`, whose reading and source hold here too: every prediction is
     brought to mean 0 and sd 1 first, and rows that lack any prediction are left out. Repetitions in which either
     prediction has no statistic are left out of the means.
+
+    Averaging predictions over repetitions first would test an ensemble that nobody uses.
 
     Parameters
     ----------

@@ -144,6 +144,12 @@ def two_way_interval(
         what is added to it has as many as there are groups of the first kind, less one. NaN ends with fewer than three
         values of a kind, or if one is NaN (`undefined` counts them).
 
+    Notes
+    -----
+    Intervals were 1.27 times as wide as by leaving out systems alone, 1.32 times with the degrees of freedom of systems
+    for the whole variance. Rules with degrees of freedom for what two systems contribute together were narrower (1.23)
+    and covered .926 and .932 of 2,000 runs in two kinds of data, too near the least that was asked.
+
     Raises
     ------
     OptionError
@@ -190,6 +196,9 @@ def _second_variance(second: FloatArray, refitted: FloatArray | None) -> float:
     learned from. Of what they contribute so, leaving a group out of the rows to judge finds ``r / 2``, leaving it out
     of the fit too ``2 / r`` of the variance, with ``r = (n - 2) / (n - 1)`` for n values in `refitted`; the two are
     weighted so that together they find the whole. What a group contributes by itself, both have.
+
+    In first trials, leaving out of the rows to judge alone covered .84 to .92 where systems differ much, out of the
+    fits too .97 to 1.00 at up to twice the width.
 
     References
     ----------

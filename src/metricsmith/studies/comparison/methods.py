@@ -145,7 +145,11 @@ def _guideline_judge(data: ComparisonData) -> GuidelineJudge:
 
 
 def _dna(data: ComparisonData, seed: int) -> Predicted:
-    """Dimensions are proposed once for the task in each seed; every row is judged by the same ones."""
+    """Dimensions are proposed once for the task in each seed; every row is judged by the same ones.
+
+    Numbers from different dimensions or weights cannot be ranked against each other, and proposing them for each row
+    would cost as much again as a judgement.
+    """
     task = data.task
     question: dict[str, Any] = {"task": task.description, "rating": task.target, "count": data.dimensions}
     call = model_call(DimensionsGenerator(), parse_tries=PARSE_TRIES, **question)

@@ -197,7 +197,8 @@ class MetricNumbers:
     unit : float array
         In [0, 1], higher is better.
     attacked : float array
-        In [0, 1] too, of the range that the attacked outputs span along with all others.
+        In [0, 1] too, of the range that the attacked outputs span along with all others. They have a range of their
+        own, because an empty output would shrink every other change.
     """
 
     raw: FloatArray

@@ -166,7 +166,10 @@ def _lists(text: str) -> list[list[Line]]:
 
 
 def _without_order(text: str, items: list[Line]) -> bool:
-    """Returns True if nothing in the text, nor in the items' form, says that their order means anything."""
+    """Returns True if nothing in the text, nor in the items' form, says that their order means anything.
+
+    Most lists fail that.
+    """
     told = [text[item.body : item.end].rstrip() for item in items]
     if _ORDER.search(text) or len(set(told)) < 2 or Protected(text).touches(items[0].start, items[-1].end):
         return False

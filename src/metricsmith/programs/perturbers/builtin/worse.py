@@ -93,6 +93,7 @@ def wrong_language(source: Source, strength: Strength, random: np.random.Generat
     found = sentence_places(text)
     if not found or not looks_english(text):
         return text
+    # Sentences about something else and no translation: a small dictionary would measure the dictionary.
     take = sampler([fitted(sentence, text) for sentence in FOREIGN[pick_one(list(FOREIGN), random)]], random)
     if strength == "subtle":
         place = pick_one(found, random).end
