@@ -131,6 +131,11 @@ def test_what_has_moved_is_where_the_table_says(old, new):
             getattr(metricsmith, old)
 
 
+def test_the_paths_that_are_named_can_be_followed_as_they_are_written():
+    code = "; ".join(["import metricsmith", *(f"metricsmith.{new}" for new in MOVED.values())])
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -10,6 +10,7 @@ import ast
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from metricsmith.moved import MOVED
@@ -49,6 +50,8 @@ def lazy_names(module: str) -> tuple[list[str], Callable[[str], Any], Callable[[
             value = getattr(import_module(homes[name]), name)
             setattr(package, name, value)
             return value
+        if not name.startswith("_") and hasattr(package, "__path__") and find_spec(f"{module}.{name}"):
+            return import_module(f"{module}.{name}")  # any room below can be walked into, such as `stats.regression`
         new = MOVED.get(f"{module}.{name}".partition(".")[2])
         for other in below if not name.startswith("_") else ():
             if name in import_module(f"{module}.{other}").__all__:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -140,7 +141,8 @@ def test_every_module_of_the_package_has_a_case():
 
 
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind.__name__)
-def test_acall_answers_as_a_call_does(kind):
+def test_acall_answers_as_a_call_does_and_dspy_warns_of_nothing(kind, caplog, monkeypatch):
+    monkeypatch.setattr(logging.getLogger("dspy"), "propagate", True)
     build, inputs = CASES[kind]
     with serve(answer) as server, dspy.context(lm=server.lm(temperature=1.0)):
         module = build()
@@ -149,4 +151,5 @@ def test_acall_answers_as_a_call_does(kind):
         sent = server.requests
         awaited = asyncio.run(build().acall(**inputs)).toDict()
     assert awaited == called
+    assert not [record for record in caplog.records if "discouraged" in record.getMessage()]
     assert sorted(server.prompts[:sent]) == sorted(server.prompts[sent:])

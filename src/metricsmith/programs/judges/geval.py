@@ -183,7 +183,7 @@ class GEval(Judge):
     async def aforward(self, **texts: Any) -> dspy.Prediction:
         """Judge one row as `forward` does, without blocking the event loop."""
         if self.settings.mode == "sampled":
-            return await asyncio.to_thread(self.forward, **texts)
+            return await asyncio.to_thread(GEval.forward, self, **texts)  # `self.forward` makes DSPy warn
         return await super().aforward(**texts)
 
     def read(self, answer: Any, text: RowText) -> dspy.Prediction:
