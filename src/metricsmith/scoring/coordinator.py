@@ -279,16 +279,19 @@ class Coordinator:
             self.results.keep(self._unwritten)
             self._unwritten.clear()
             return [True] * len(wanted)
-        claims = [(number, key) for number, job in enumerate(wanted) if (key := self._claim(job)) is not None]
+        entries = [
+            Entry(self.results.key(place, row), str(self.results.rows[row].get("id", "")), judgement)
+            for place, row, judgement in self._unwritten
+        ]
+        claims: dict[int, Key] = {}  # by the job's place among those that are wanted
+        for number, job in enumerate(wanted):
+            if (key := self._claim(job)) is not None:
+                claims[number] = key
         ours = [True] * len(wanted)
-        if self._unwritten or claims:
-            entries = [
-                Entry(self.results.key(place, row), str(self.results.rows[row].get("id", "")), judgement)
-                for place, row, judgement in self._unwritten
-            ]
-            granted = self.store.exchange(entries, [key for _, key in claims])
+        if entries or claims:
+            granted = self.store.exchange(entries, list(claims.values()))
             self._unwritten.clear()
-            for (number, _), held in zip(claims, granted, strict=True):
+            for number, held in zip(claims, granted, strict=True):
                 ours[number] = held
         return ours
 
