@@ -275,7 +275,8 @@ def _output(source: Any, names: FieldNames) -> str:
             f"no field {' and no field '.join(map(repr, absent))} in {sorted(source.keys())}: name the output field "
             "with output=..."
         )
-    return render_output(_field(source, names))
+    value = _field(source, names)
+    return value if isinstance(value, str) else render_output(value)
 
 
 def _field(source: Any, names: FieldNames) -> Any:

@@ -363,14 +363,12 @@ class Reward(DSPyMetric):
 class DSPyCallable:
     """Base of the metrics that DSPy calls: called by position, a metric is its own `Reward`.
 
-    A metric that is a module remains a student of DSPy's optimisers: called by keyword, it answers as its
-    ``forward`` does.
+    A metric that is a module is called by keyword as a student of DSPy's optimisers besides: see
+    `metricsmith.programs.judges.base.MetricProgram`.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Judge ``(example, pred, trace, pred_name, pred_trace)`` as `Reward` does, or answer as a module."""
-        if not args and isinstance(self, dspy.Module):
-            return super().__call__(**kwargs)  # type: ignore[misc]
+        """Judge ``(example, pred, trace, pred_name, pred_trace)`` as `Reward` does."""
         reward = self.as_metric()
         reward._ledger = self.__dict__.setdefault("_ledger", reward._ledger)
         return reward(*args, **kwargs)

@@ -57,6 +57,20 @@ class Total:
         return {}
 
 
+def test_a_judge_makes_its_card_once_for_a_plan():
+    made = []
+
+    class Counted(CriterionJudge):
+        @property
+        def card(self):
+            made.append(self.name)
+            return super().card
+
+    with dspy.context(lm=dspy.LM("openai/m", temperature=1.0)):
+        scoring_plan([Counted(criterion="Clear", meaning="Good.", task="Write.")], runs=1)
+    assert made == ["clear"]
+
+
 def test_what_several_metrics_rest_on_is_asked_once():
     one, two = Scripted(name="one"), Scripted(lambda row, run: 100.0, name="two")
     inner = Total(one, two, name="inner")

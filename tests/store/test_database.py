@@ -196,7 +196,7 @@ def test_a_closed_store_says_that_it_is_closed(path):
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.read("key-r0000")
-    with pytest.raises(StoreError, match="closed"):
+    with pytest.raises(StoreError, match="closed already; open it again"):
         store.exchange([])
 
 

@@ -255,15 +255,13 @@ class AnswerTracker(UsageTracker):  # type: ignore[misc]
         if self.outer is not None:
             self.outer.add_usage(lm, usage_entry)
 
-    def record(self, entry: dict[str, Any]) -> Usage:
-        """Take the entry of DSPy's history that follows, note in it under ``cache_hit`` its origin, return its cost."""
+    def record(self, entry: dict[str, Any]) -> None:
+        """Take the entry of DSPy's history that follows, and note in it under ``cache_hit`` its origin."""
         entry["cache_hit"] = not self.new and not entry.get("usage")
         self.new = max(0, self.new - 1)
-        usage = entry_usage(entry)
         self.unreported += not entry["cache_hit"] and None in tokens_of(entry)
-        self.usage += usage
+        self.usage += entry_usage(entry)
         self.entries.append(entry)
-        return usage
 
 
 def token_count(value: Any) -> int | None:

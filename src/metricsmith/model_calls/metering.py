@@ -71,11 +71,13 @@ class RequestMeter:
 
     def record(self, entry: dict[str, Any]) -> None:
         """Take an entry of DSPy's history, in the thread or task of its request."""
-        tracker = _TRACKER.get()
-        usage = entry_usage(entry) if tracker is None else tracker.record(entry)
-        self.cached = came_from_cache(entry)
-        self.usage += usage
         self.entries.append(entry)
+        if (tracker := _TRACKER.get()) is None:  # of no request of ours
+            self.usage += entry_usage(entry)
+            self.cached = came_from_cache(entry)
+        else:  # its cost is booked when the request ends
+            tracker.record(entry)
+            self.cached = entry["cache_hit"]
 
     def send(self, lm: Any, request: Callable[[], Any]) -> Any:
         """Send one request.
@@ -125,6 +127,7 @@ class RequestMeter:
             raise
         finally:
             _TRACKER.reset(token)
+            self.usage += tracker.usage
             usage = Usage(requests=lost) + tracker.usage
             self.limiter.leave(permit, end, usage, message, unreported=tracker.unreported)
 

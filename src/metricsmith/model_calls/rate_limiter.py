@@ -102,6 +102,8 @@ class RateLimiter:
         clock: Clock | None = None,
         room: AbstractContextManager[Any] | None = None,
     ) -> None:
+        self._clock = clock or Clock()
+        self._next_start = self._next_tokens = self._clock.now()
         self.concurrency, self.budget = concurrency, budget or Budget()
         self.room = room or nullcontext()
         self.spent = Usage()
@@ -109,15 +111,13 @@ class RateLimiter:
         self.stopped = self.hopeless = self.refused = ""
         self.barred = False
         self.outer = _SPAN.get()
-        self._clock = clock or Clock()
         self._condition = threading.Condition(threading.Lock())
         self._halted = threading.Event()
-        self._deadline = None if self.budget.seconds is None else self._clock.now() + self.budget.seconds
+        self._deadline = None if self.budget.seconds is None else self._next_start + self.budget.seconds
         self._hopeless_in_a_row, self._refused = hopeless_in_a_row, 0
         self._adaptive = AdaptiveLimit(concurrency)
         self._answered = False
         self._ended = 0  # requests whose tokens and cost are known
-        self._next_start = self._next_tokens = self._clock.now()
 
     @property
     def limit(self) -> int:
@@ -185,7 +185,6 @@ class RateLimiter:
         with self._condition:
             self.unreported += unreported
             before = self.limit
-            self.spent += Usage(usage.requests - 1, usage.prompt_tokens, usage.completion_tokens, usage.cost)
             self._ended += usage.requests > 0
             if self.concurrency.tokens_per_minute is not None:
                 stray = usage.prompt_tokens + usage.completion_tokens - permit.tokens
@@ -195,6 +194,7 @@ class RateLimiter:
                 self._adaptive.learn(
                     permit.epoch, end, self._clock.now() - permit.started, full=self.in_flight >= before
                 )
+            self.spent += Usage(usage.requests - 1, usage.prompt_tokens, usage.completion_tokens, usage.cost)
             self.in_flight -= 1
             self._judge(end, usage, message, unreported)
             self._condition.notify(max(1, 1 + self.limit - before))

@@ -125,8 +125,8 @@ class Coordinator:
         return self._closed()
 
     def _run(self) -> None:
-        self.results.recall()
         self.results.read_columns()
+        self.results.recall()
         left = bool((self.results.codes[self.plan.asked] == PENDING).any())
         silent = None if self.progress and left else True
         with tqdm(total=0, desc="scoring", unit="judgement", disable=silent, leave=False) as bar:
@@ -183,11 +183,11 @@ class Coordinator:
 
     def _unknown(self, job: Job) -> bool:
         """True if a job is still to be done, after a look at what another process may have stored."""
+        places = [place for run in job.places for place in run if place is not None]
         if self.store is not None:
             self.results.recall_row(job.number)
             self._touched.add(job.number)
-        codes = self.results.codes
-        return any(place is not None and codes[place, job.number] == PENDING for run in job.places for place in run)
+        return bool((self.results.codes[places, job.number] == PENDING).any())
 
     def _collect(self, seconds: float) -> None:
         """Wait for finished jobs and book them; the first error among them is raised when all are booked."""
@@ -279,16 +279,19 @@ class Coordinator:
             self.results.keep(self._unwritten)
             self._unwritten.clear()
             return [True] * len(wanted)
-        claims = [(number, key) for number, job in enumerate(wanted) if (key := self._claim(job)) is not None]
+        entries = [
+            Entry(self.results.key(place, row), str(self.results.rows[row].get("id", "")), judgement)
+            for place, row, judgement in self._unwritten
+        ]
+        claims: dict[int, Key] = {}  # by the job's place among those that are wanted
+        for number, job in enumerate(wanted):
+            if (key := self._claim(job)) is not None:
+                claims[number] = key
         ours = [True] * len(wanted)
-        if self._unwritten or claims:
-            entries = [
-                Entry(self.results.key(place, row), str(self.results.rows[row].get("id", "")), judgement)
-                for place, row, judgement in self._unwritten
-            ]
-            granted = self.store.exchange(entries, [key for _, key in claims])
+        if entries or claims:
+            granted = self.store.exchange(entries, list(claims.values()))
             self._unwritten.clear()
-            for (number, _), held in zip(claims, granted, strict=True):
+            for number, held in zip(claims, granted, strict=True):
                 ours[number] = held
         return ours
 

@@ -158,6 +158,7 @@ def _coordinator(
     batch_n: bool,
 ) -> Coordinator:
     """Check the options and put the run together; a run inside another one shares its limits."""
+    checked = _checked_rows(rows)
     if not isinstance(max_failure_rate, PerJudge):
         PerJudge(max_failure_rate)  # refuses what is no share
     if budget is not None and not isinstance(budget, Budget):
@@ -166,15 +167,15 @@ def _coordinator(
         raise OptionError(f"store={store!r} must be a path or a Store")
     if isinstance(store, Store) and store.read_only:
         raise StoreError(f"the store {store} was opened read-only; give its path, or open it without read_only=True")
+    bounds = Concurrency.of(concurrency)
     around, outer = rate_limiter.spanning(), rate_limiter.in_force()
     if (budget is not None and budget.usd is not None) or (around is not None and around.budget.usd is not None):
         _check_prices(plan)
-    bounds = Concurrency.of(concurrency)
     if outer is not None and budget is not None:
         raise OptionError("a run inside another one shares its budget: give budget= to the outer one alone")
     return Coordinator(
         plan,
-        _checked_rows(rows),
+        checked,
         store=store,
         limiter=outer or RateLimiter(bounds, budget),
         shared=outer is not None,

@@ -25,6 +25,8 @@ __all__ = [
     "earlier_fingerprint", "model_of", "scoring_plan",
 ]  # fmt: skip
 
+_METRIC, _ASKER = (tuple(name for name in vars(protocol) if name[0] != "_") for protocol in (Metric, Asker))
+
 as_before: ContextVar[bool] = ContextVar("as_before", default=False)  # fingerprints are those of the prompts before
 
 
@@ -48,6 +50,8 @@ class MetricRun:
         do not say when they change.
     reads_whole_row : bool
         Whether rows with equal texts may get different judgements.
+    asker : Asker or None
+        The sender of its requests, where the metric names one.
     """
 
     metric: Metric
@@ -57,6 +61,7 @@ class MetricRun:
     model: dict[str, Any] | None
     storable: bool
     reads_whole_row: bool
+    asker: Asker | None = None
 
 
 @dataclass(frozen=True)
@@ -175,7 +180,15 @@ def scoring_plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> S
 def _members(value: Any) -> Sequence[Any]:
     """The members of a panel, or the value itself."""
     members = getattr(value, "members", None)
-    return members() if callable(members) and isinstance(value, Asker) else [value]
+    return members() if callable(members) and _has(value, _ASKER) else [value]
+
+
+def _has(value: Any, names: Iterable[str]) -> bool:
+    """True if an object has all members of a protocol.
+
+    Properties are looked up on the class and not evaluated, as Python does it from 3.12 on: a judge makes its card.
+    """
+    return all(hasattr(type(value), name) or hasattr(value, name) for name in names)
 
 
 def as_metric(value: Any) -> Metric:
@@ -189,8 +202,8 @@ def as_metric(value: Any) -> Metric:
                 "the metric itself, rows made with make_row(output=..., input=...), and score(..., lm=...)"
             )
         return value.metric
-    if isinstance(value, Metric):
-        return value
+    if _has(value, _METRIC):
+        return value  # type: ignore[no-any-return]
     if callable(value):
         return CallableMetric(value)
     raise OptionError(f"{value!r} is no metric; take one from the bank with default_bank().get(name)")
@@ -221,9 +234,10 @@ class _Builder:
         return self._places[first.fingerprint, run]
 
     def _metric_run(self, metric: Metric) -> MetricRun:
-        name, own, card, model = metric.name, self._fingerprint(metric), metric.card, None
+        own, name, asker, card = self._fingerprint(metric), metric.name, getattr(metric, "asker", None), metric.card
+        model = None
         if card.cost == "model":
-            lm = model_of(metric)
+            lm = _own_model(metric if asker is None else asker) or dspy.settings.lm
             if lm is None and "model" in card.needs:
                 raise NeedsError(
                     f"{name} needs a language model and none is set: pass lm=dspy.LM('provider/model') or "
@@ -233,7 +247,8 @@ class _Builder:
             model = {} if lm is None else identity(lm) | form
         fingerprint = content_hash(name, own) if model is None else content_hash(name, own, model)
         whole, storable = getattr(metric, "reads_whole_row", False), getattr(metric, "storable", True)
-        return MetricRun(metric, name, 0, fingerprint, model, bool(storable), bool(whole))
+        asker = asker if _has(asker, _ASKER) else None
+        return MetricRun(metric, name, 0, fingerprint, model, bool(storable), bool(whole), asker)
 
     def _fingerprint(self, thing: Metric | Asker) -> str:
         """The fingerprint of a metric or an asker; the object is kept, so that no other can get its id."""
@@ -246,11 +261,8 @@ class _Builder:
         found: dict[str, AskerRuns] = {}
         for place, one in enumerate(self.metric_runs):
             if one.model is not None:
-                asker: Any = getattr(one.metric, "asker", None)
-                if isinstance(asker, Asker):
-                    key = self._fingerprint(asker)
-                else:
-                    asker, key = Alone(one.metric), one.fingerprint
+                key = one.fingerprint if one.asker is None else self._fingerprint(one.asker)
+                asker = Alone(one.metric) if one.asker is None else one.asker
                 found.setdefault(key, AskerRuns(asker)).by_run.setdefault(one.run, []).append(place)
         return tuple(found.values())
 
@@ -276,9 +288,13 @@ def earlier_fingerprint(one: MetricRun) -> str:
 
 def model_of(metric: Metric) -> Any:
     """The language model that the metric's asker has of its own, or the one in force."""
-    asker = getattr(metric, "asker", metric)
+    return _own_model(getattr(metric, "asker", metric)) or dspy.settings.lm
+
+
+def _own_model(asker: Any) -> Any:
+    """The language model of the first predictor that has one of its own."""
     predictors: Iterable[Any] = asker.predictors() if isinstance(asker, dspy.Module) else ()
-    return next((predictor.lm for predictor in predictors if predictor.lm is not None), None) or dspy.settings.lm
+    return next((predictor.lm for predictor in predictors if predictor.lm is not None), None)
 
 
 def content_key(row: dspy.Example) -> str:

@@ -27,8 +27,8 @@ from metricsmith.store.schema import (
     begin,
     checksum,
     connect,
-    failing_clearly,
     pack,
+    store_error,
     unpack,
     without_surrogates,
 )
@@ -152,13 +152,20 @@ class Store:
         StoreError
             If nothing could be written: then nothing was, and what was stored before is as it was.
         """
-        packed = [pack(entry.judgement) for entry in done]  # before anybody has to wait
+        keys, packed, labels = [entry.key for entry in done], [], {}
+        for entry in done:  # before anybody has to wait
+            packed.append(pack(entry.judgement))
+            labels[entry.key.row] = without_surrogates(entry.row_id)
         with self._transaction():
-            now = time.time()
-            rows = self._numbers(done)
-            entries = []
-            for entry, (status, raw, value) in zip(done, packed, strict=True):
-                place = rows[entry.key.row], entry.key.metric, entry.key.run
+            now, rows, entries = time.time(), {}, []
+            for row, label in labels.items():
+                known = self._connection.execute("SELECT id FROM rows WHERE key = ?", (row,)).fetchone()
+                if known is None:
+                    cursor = self._connection.execute("INSERT INTO rows (key, label) VALUES (?, ?)", (row, label))
+                    known = (cursor.lastrowid,)
+                rows[row] = known[0]
+            for key, (status, raw, value) in zip(keys, packed, strict=True):
+                place = rows[key.row], key.metric, key.run
                 entries.append((*place, status, raw, value, checksum(*place, status, raw, value), now))
             self._connection.executemany(
                 "INSERT INTO judgements (row, metric, run, status, raw, value, crc, at) "
@@ -167,7 +174,7 @@ class Store:
                 "WHERE judgements.status != 0 OR excluded.status = 0",
                 entries,
             )
-            self._claims.give_up(entry.key for entry in done)
+            self._claims.give_up(keys)
             return self._claims.take(wanted)
 
     def renew(self) -> None:
@@ -233,18 +240,6 @@ class Store:
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r})"
 
-    def _numbers(self, entries: Sequence[Entry]) -> dict[str, int]:
-        """The number of each row by its key; new rows are entered."""
-        labels = {entry.key.row: without_surrogates(entry.row_id) for entry in entries}
-        numbers = {}
-        for key, label in labels.items():
-            known = self._connection.execute("SELECT id FROM rows WHERE key = ?", (key,)).fetchone()
-            if known is None:
-                cursor = self._connection.execute("INSERT INTO rows (key, label) VALUES (?, ?)", (key, label))
-                known = (cursor.lastrowid,)
-            numbers[key] = known[0]
-        return numbers
-
     def _name(self, metric: int) -> str:
         if metric not in self._names:
             found = self._select("SELECT name FROM metrics WHERE id = ?", metric)
@@ -258,17 +253,20 @@ class Store:
         """Run a block as one transaction under the store's lock; after a failure the file is as it was."""
         self._check_writable()
         connection = self._connection
-        with self._lock, failing_clearly(self.path, "write to"):
-            if connection.in_transaction:  # an interrupt fell between two steps
-                connection.execute("ROLLBACK")
-            begin(connection, self.patience)
+        with self._lock:
             try:
-                yield
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
+                if connection.in_transaction:  # an interrupt fell between two steps
                     connection.execute("ROLLBACK")
-                raise
+                begin(connection, self.patience)
+                try:
+                    yield
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+            except sqlite3.Error as problem:
+                raise store_error(self.path, "write to", problem) from problem
 
     def _check_writable(self) -> None:
         if self.read_only:
@@ -278,9 +276,8 @@ class Store:
         with self._lock:
             try:
                 return self._connection.execute(query, values).fetchall()
-            except sqlite3.Error:
-                with failing_clearly(self.path, "read"):
-                    raise
+            except sqlite3.Error as problem:
+                raise store_error(self.path, "read", problem) from problem
 
     def _damaged(self, what: str) -> StoreError:
         return StoreError(f"cannot read the store {self.path}: {what}; {DAMAGED}")

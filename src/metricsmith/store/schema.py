@@ -20,7 +20,7 @@ from metricsmith.records import ErrorSpan, Judgement, Status, Usage
 
 __all__ = [
     "CODES", "Entry", "Key", "SCHEMA_VERSION", "STATUSES", "begin", "checksum", "connect", "failing_clearly",
-    "pack", "unpack", "without_surrogates",
+    "pack", "store_error", "unpack", "without_surrogates",
 ]  # fmt: skip
 
 
@@ -172,14 +172,16 @@ def failing_clearly(path: Path, doing: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as problem:
-        raise StoreError(f"cannot {doing} the store {path}: {problem}; {_advice(problem)}") from problem
+        raise store_error(path, doing, problem) from problem
 
 
-def _advice(problem: sqlite3.Error) -> str:
-    if isinstance(problem, sqlite3.ProgrammingError):
-        return "it was closed already; open it again"
+def store_error(path: Path, doing: str, problem: sqlite3.Error) -> StoreError:
+    """The error that says what SQLite would not do with a store, and what to do about it."""
     name = getattr(problem, "sqlite_errorname", "") or ""
-    return next((advice for start, advice in ADVICE.items() if name.startswith(start)), DAMAGED)
+    advice = next((advice for start, advice in ADVICE.items() if name.startswith(start)), DAMAGED)
+    if isinstance(problem, sqlite3.ProgrammingError):
+        advice = "it was closed already; open it again"
+    return StoreError(f"cannot {doing} the store {path}: {problem}; {advice}")
 
 
 def connect(path: Path, *, read_only: bool, salvage: bool = False) -> sqlite3.Connection:

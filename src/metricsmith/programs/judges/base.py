@@ -49,15 +49,19 @@ class MetricProgram(DSPyCallable, Saved):
     """A metric that is a module: a student of DSPy's optimisers, a metric for everybody else, and one file.
 
     Its settings have its `name`. `judge_batch` is that of a `metricsmith.metric.Composite`, whose parts the scoring
-    engine asks.
+    engine asks. Called by keyword, it answers as its ``forward`` does: it remains a student.
     """
 
     settings: Settings
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Judge ``(example, pred, trace, pred_name, pred_trace)`` as `Reward` does, or answer as a module."""
+        return super().__call__(*args, **kwargs) if args else dspy.Module.__call__(self, **kwargs)
+
     @property
     def name(self) -> str:
         """Unique among the metrics of a run; also the name of its column of scores."""
-        return str(self.settings.name)
+        return str(self.settings.values["name"])
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """One judgement per row; the parts are asked concurrently, on the model in force."""
@@ -112,8 +116,9 @@ class ModelAsker(Saved):
         """Judge one row."""
         text = RowText(output, input, tuple(references), context)
         self._check(text)
+        arguments = self._arguments(text)
         with reading_exactly():
-            answer = self.judge(**self._arguments(text))
+            answer = self.judge(**arguments)
         return self.read(answer, text)
 
     async def aforward(
@@ -122,8 +127,9 @@ class ModelAsker(Saved):
         """Judge one row, asynchronously."""
         text = RowText(output, input, tuple(references), context)
         self._check(text)
+        arguments = self._arguments(text)
         with reading_exactly():
-            answer = await self.judge.acall(**self._arguments(text))
+            answer = await self.judge.acall(**arguments)
         return self.read(answer, text)
 
     def _check(self, text: RowText) -> None:
@@ -133,7 +139,8 @@ class ModelAsker(Saved):
 
     def _arguments(self, text: RowText) -> dict[str, Any]:
         """The predictor's arguments; a row that stands among its demonstrations is judged without the answer to it."""
-        other_model(self, self.judge.lm)
+        if self.made_with:
+            other_model(self, self.judge.lm)
         inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
         others = [
             demo
@@ -198,7 +205,8 @@ class Judge(MetricProgram, ModelAsker):
     def output(self) -> Output:
         """The scale's range and direction."""
         scale = self.scale
-        return Output(self.name, scale.low, scale.high, scale.higher_is_better, description=str(self.settings.meaning))
+        meaning = str(self.settings.values["meaning"])
+        return Output(self.name, scale.low, scale.high, scale.higher_is_better, description=meaning)
 
     @property
     def family_card(self) -> MetricCard:
@@ -222,19 +230,13 @@ class Judge(MetricProgram, ModelAsker):
     @property
     def card(self) -> MetricCard:
         """The generated card; that of a tuned judge shows its instruction before and after."""
-        before, after = self.signature.instructions, self.judge.signature.instructions
-        return (
-            self.family_card
-            if before == after
-            else replace(self.family_card, instruction_before=before, instruction=after)
-        )
+        card, before, after = self.family_card, self.signature.instructions, self.judge.signature.instructions
+        return card if before == after else replace(card, instruction_before=before, instruction=after)
 
     def question(self) -> Mapping[str, str]:
         """The signature's inputs that are the same for every row."""
-        return {
-            "task": str(self.settings.task),
-            "criterion": f"{self.settings.criterion}: {self.settings.meaning}",
-        }
+        values = self.settings.values
+        return {"task": str(values["task"]), "criterion": f"{values['criterion']}: {values['meaning']}"}
 
     @property
     def examples(self) -> list[Mapping[str, Any]]:
@@ -313,7 +315,7 @@ class Judge(MetricProgram, ModelAsker):
         else:
             calls = model_calls(self, runs, **asdict(text))
             judgements = [self._judgement(call, run) for call, run in zip(calls, runs, strict=True)]
-        return [judgements for _ in metrics]
+        return [judgements] * len(metrics)
 
     def _judgement(self, call: Call, run: int) -> Judgement:
         if call.prediction is None:

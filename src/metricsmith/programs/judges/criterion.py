@@ -46,11 +46,12 @@ class CriterionJudge(Judge):
     @property
     def family_card(self) -> MetricCard:
         """The generated card."""
+        values = self.settings.values
         return self.card_with(
-            name=self.settings.criterion,
-            summary=f"A language model rates one criterion from 1 to 5. {self.settings.meaning}",
+            name=values["criterion"],
+            summary=f"A language model rates one criterion from 1 to 5. {values['meaning']}",
             formula="The whole number from 1 to 5 that the model gives after stating its reasons.",
-            best_for=(f"Checking {self.settings.criterion.lower()} and explaining the verdict in words",),
+            best_for=(f"Checking {values['criterion'].lower()} and explaining the verdict in words",),
             not_for=("Judging overall quality: it looks at nothing but its criterion",),
             limits=(
                 "The criterion was proposed by a model from a few rated examples",
@@ -100,11 +101,12 @@ class RubricJudge(Judge):
     @property
     def family_card(self) -> MetricCard:
         """The generated card."""
+        values = self.settings.values
         return self.card_with(
-            name=f"{self.settings.criterion} (rubric)",
-            summary=f"A language model places the output on a rubric of five levels. {self.settings.meaning}",
-            formula="; ".join(f"{number} = {level}" for number, level in enumerate(self.settings.levels, 1)),
-            best_for=(f"Checking {self.settings.criterion.lower()} against levels that people can read and amend",),
+            name=f"{values['criterion']} (rubric)",
+            summary=f"A language model places the output on a rubric of five levels. {values['meaning']}",
+            formula="; ".join(f"{number} = {level}" for number, level in enumerate(values["levels"], 1)),
+            best_for=(f"Checking {values['criterion'].lower()} against levels that people can read and amend",),
             not_for=("Judging overall quality: it looks at nothing but its rubric",),
             limits=(
                 "Criterion and levels were written by a model from a few rated examples",
