@@ -8,7 +8,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypedDict, Unpack, cast, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypedDict, Unpack, cast, runtime_checkable
 
 import dspy
 
@@ -53,6 +53,7 @@ class DSPyMetric:
     """
 
     success_at: float
+    judges_own_output: ClassVar[bool] = False
 
     def measured(self, example: Any, pred: Any, pred_name: Any, pred_trace: Any) -> tuple[float | None, str]:
         """Returns score and feedback for one answer; a score of None is allowed where `pred_name` is given."""
@@ -62,6 +63,8 @@ class DSPyMetric:
         self, example: Any, pred: Any = OWN, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
     ) -> Any:
         """Measure `pred`, the answer of a program to `example`; with `pred_name`, for this predictor of it."""
+        if pred is OWN and not self.judges_own_output:
+            raise TypeError(f"{type(self).__name__}.__call__() missing 1 required positional argument: 'pred'")
         score, feedback = self.measured(example, pred, pred_name, pred_trace)
         if pred_name is None and score is not None:
             if trace is not None:
@@ -154,6 +157,8 @@ class Reward(DSPyMetric):
     OptionError
         If an option is out of range.
     """
+
+    judges_own_output = True
 
     def __init__(
         self,

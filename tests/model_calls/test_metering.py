@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import sys
+import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -293,3 +295,19 @@ def test_an_error_of_our_own_is_not_the_models_answer():
     ):
         model_call(Twice(), question="q")
     assert server.requests == 0
+
+
+def test_one_meter_of_requests_side_by_side_loses_no_cost():
+    meter = RequestMeter(RateLimiter(Concurrency(100, 100)))
+    entry = {"usage": {"prompt_tokens": 1, "completion_tokens": 1}, "cost": 0.0, "response": {}, "outputs": ["x"]}
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=lambda: [meter.record(entry) for _ in range(1000)]) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert (meter.usage.prompt_tokens, len(meter.entries)) == (8000, 8000)

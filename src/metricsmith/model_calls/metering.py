@@ -64,6 +64,7 @@ class RequestMeter:
         self.limiter, self.choices = limiter, choices
         self.entries: list[dict[str, Any]] = []
         self.usage, self.cached = Usage(), False
+        self._booking = threading.Lock()  # a module may send several requests side by side, in threads of its own
         self.closed: JudgementFailed | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RequestMeter:
@@ -73,7 +74,7 @@ class RequestMeter:
         """Take an entry of DSPy's history, in the thread or task of its request."""
         self.entries.append(entry)
         if (tracker := _TRACKER.get()) is None:  # of no request of ours
-            self.usage += entry_usage(entry)
+            self._book(entry_usage(entry))
             self.cached = came_from_cache(entry)
         else:  # its cost is booked when the request ends
             tracker.record(entry)
@@ -104,6 +105,10 @@ class RequestMeter:
             self.closed = stopped
             raise
 
+    def _book(self, usage: Usage) -> None:
+        with self._booking:
+            self.usage += usage
+
     @contextmanager
     def _booked(self, lm: Any, permit: Permit) -> Iterator[None]:
         """Tell the rate limiter how the request inside ended."""
@@ -127,7 +132,7 @@ class RequestMeter:
             raise
         finally:
             _TRACKER.reset(token)
-            self.usage += tracker.usage
+            self._book(tracker.usage)
             usage = Usage(requests=lost) + tracker.usage
             self.limiter.leave(permit, end, usage, message, unreported=tracker.unreported)
 

@@ -65,8 +65,8 @@ class CallableMetric(DSPyCallable):
     ) -> None:
         _check_signature(function)
         self.function = function
-        self.name = name or str(getattr(function, "__name__", type(function).__name__))
-        self.output = output or Output(self.name, low=None, high=None, half=1.0)
+        self._name = name or str(getattr(function, "__name__", type(function).__name__))
+        self._output = output or Output(self._name, low=None, high=None, half=1.0)
         self.version = version
         self.hidden = tuple(sorted(hidden))
         self.storable = version is not None
@@ -80,6 +80,16 @@ class CallableMetric(DSPyCallable):
         """The same function under this name, without sight of these fields."""
         output = replace(self.output, name=name)
         return CallableMetric(self.function, name=name, output=output, version=self.version, hidden=hidden)
+
+    @property
+    def name(self) -> str:
+        """The name of the column."""
+        return self._name
+
+    @property
+    def output(self) -> Output:
+        """The range of the number, and which end is better."""
+        return self._output
 
     @property
     def card(self) -> MetricCard:

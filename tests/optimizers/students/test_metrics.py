@@ -264,3 +264,9 @@ def test_rubrics_that_name_the_planted_quality_yield_more(server):
     metric = YieldMetric()
     good, weak = (metric(episode, dspy.Prediction(levels=levels)).score for levels in (LEVELS, list("abcde")))
     assert good > 0.75 > weak
+
+
+@pytest.mark.parametrize("kind", [RankingMetric, YieldMetric])
+def test_without_an_answer_nothing_is_measured(kind):
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'pred'"):
+        kind()(dspy.Example(task="t"))
