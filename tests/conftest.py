@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
@@ -34,6 +35,8 @@ def no_cached_answers() -> None:
     import dspy
 
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+    gc.collect()
+    gc.freeze()  # no later collection walks through the client libraries' hundred thousands of objects again
 
 
 @pytest.fixture(scope="session", autouse=True)
