@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
-from contextlib import suppress
 
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.cli import main
 from planted import planted_rows
 
 
@@ -175,16 +172,13 @@ def test_the_bank_can_be_listed_and_shown(run):
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory):
+def judged(command, tmp_path_factory):
     """The file of a metric whose judges were induced by the command."""
     folder = tmp_path_factory.mktemp("judged")
     rated = write_table(folder / "rated.csv", planted_rows(sources=20))
-    with pytest.MonkeyPatch.context() as patch, serve(scripted) as server:
+    with serve(scripted) as server:
         model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
-        induce = ["induce", rated, "--target", "rating", *model, "--out", folder / "out", "--quiet"]
-        patch.setattr(sys, "argv", ["metricsmith", *map(str, induce)])
-        with suppress(SystemExit):
-            main()
+        assert command("induce", rated, "--target", "rating", *model, "--out", folder / "out", "--quiet") == 0
     return folder / "out" / "metric.json"
 
 
