@@ -18,8 +18,8 @@ def quiet_loggers(loggers_as_they_were):
 
 
 @pytest.fixture(scope="session")
-def command():
-    """Run the command line with these arguments: exit code."""
+def exit_code():
+    """Run the command line with these arguments and return its exit code."""
 
     def call(*arguments):
         with pytest.MonkeyPatch.context() as patch:
@@ -34,11 +34,11 @@ def command():
 
 
 @pytest.fixture
-def run(command, capsys):
+def run(exit_code, capsys):
     """Run the command line with these arguments: exit code, output, errors."""
 
     def call(*arguments):
-        code = command(*arguments)
+        code = exit_code(*arguments)
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 

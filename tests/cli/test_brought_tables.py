@@ -13,7 +13,7 @@ from metricsmith.optimizers import induce as module
 
 
 @pytest.fixture(params=list(BROUGHT), scope="module")
-def brought(request, command, tmp_path_factory):
+def brought(request, exit_code, tmp_path_factory):
     """A table, which rows were learned from and tested on, the record of a plain run, and what it printed."""
     folder = tmp_path_factory.mktemp(request.param)
     given, own = [], write_brought(request.param, folder)
@@ -25,7 +25,7 @@ def brought(request, command, tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out:
         patch.setattr(module, "induce_splits", evaluate)
-        assert command("induce", own.path, "--target", own.target, "--out", folder / "out") == 0
+        assert exit_code("induce", own.path, "--target", own.target, "--out", folder / "out") == 0
     ((sides, done),) = given
     return own, sides, done.record, out.getvalue()
 

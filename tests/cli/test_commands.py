@@ -172,13 +172,13 @@ def test_the_bank_can_be_listed_and_shown(run):
 
 
 @pytest.fixture(scope="module")
-def judged(command, tmp_path_factory):
+def judged(exit_code, tmp_path_factory):
     """The file of a metric whose judges were induced by the command."""
     folder = tmp_path_factory.mktemp("judged")
     rated = write_table(folder / "rated.csv", planted_rows(sources=20))
     with serve(scripted) as server:
         model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
-        assert command("induce", rated, "--target", "rating", *model, "--out", folder / "out", "--quiet") == 0
+        assert exit_code("induce", rated, "--target", "rating", *model, "--out", folder / "out", "--quiet") == 0
     return folder / "out" / "metric.json"
 
 
