@@ -175,7 +175,7 @@ def test_the_bank_can_be_listed_and_shown(run):
 def judged(exit_code, tmp_path_factory):
     """The file of a metric whose judges were induced by the command."""
     folder = tmp_path_factory.mktemp("judged")
-    rated = write_table(folder / "rated.csv", planted_rows(sources=20))
+    rated = write_table(folder / "rated.csv", planted_rows(sources=8))
     with serve(scripted) as server:
         model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
         assert exit_code("induce", rated, "--target", "rating", *model, "--out", folder / "out", "--quiet") == 0
