@@ -11,7 +11,7 @@ demo: $(VENV)/.core
 	$(VENV)/bin/metricsmith demo --out metricsmith-demo
 
 test: $(VENV)/.test
-	$(VENV)/bin/python -m pytest -m "not extras" -n 2 --dist worksteal
+	$(VENV)/bin/python -m pytest -m "not extras and not slow" -n 2 --dist worksteal
 
 test-all: $(VENV_ALL)/.all
 	$(VENV_ALL)/bin/python -m pytest -n 2 $(TESTS)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
+import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -34,6 +38,8 @@ def no_cached_answers() -> None:
     import dspy
 
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+    gc.collect()
+    gc.freeze()  # no later collection walks through the client libraries' hundred thousands of objects again
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -42,6 +48,26 @@ def short_pauses() -> None:
     from metricsmith.model_calls import calls
 
     calls.FIRST_PAUSE = 0.001
+
+
+@pytest.fixture(scope="session", autouse=True)
+def libraries_found_once() -> Iterator[None]:
+    """Numerical libraries are looked for again only after an import, for the memory map of the process is long."""
+    import threadpoolctl
+
+    import metricsmith.threads
+
+    @lru_cache(maxsize=1)
+    def found(modules: int) -> threadpoolctl.ThreadpoolController:
+        return threadpoolctl.ThreadpoolController()
+
+    def limits(limits: int | None = None, user_api: str | None = None) -> AbstractContextManager[object]:
+        return found(len(sys.modules)).limit(limits=limits, user_api=user_api)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (threadpoolctl, metricsmith.threads):
+            patch.setattr(module, "threadpool_limits", limits)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -17,17 +17,28 @@ def quiet_loggers(loggers_as_they_were):
     """Every test in here runs the command line."""
 
 
+@pytest.fixture(scope="session")
+def exit_code():
+    """Run the command line with these arguments and return its exit code."""
+
+    def call(*arguments):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", ["metricsmith", *map(str, arguments)])
+            try:
+                main()
+            except SystemExit as end:
+                return end.code or 0
+        return 0
+
+    return call
+
+
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(exit_code, capsys):
     """Run the command line with these arguments: exit code, output, errors."""
 
     def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["metricsmith", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
+        code = exit_code(*arguments)
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from contextlib import redirect_stdout
+from io import StringIO
 
 import pytest
 
@@ -10,21 +12,22 @@ from brought import BROUGHT, SORRY, write_brought
 from metricsmith.optimizers import induce as module
 
 
-@pytest.fixture(params=list(BROUGHT))
-def brought(request, run, tmp_path, monkeypatch):
+@pytest.fixture(params=list(BROUGHT), scope="module")
+def brought(request, exit_code, tmp_path_factory):
     """A table, which rows were learned from and tested on, the record of a plain run, and what it printed."""
-    given, own = [], write_brought(request.param, tmp_path)
+    folder = tmp_path_factory.mktemp(request.param)
+    given, own = [], write_brought(request.param, folder)
     real = module.induce_splits
 
     def evaluate(sides, *rest, **named):
         given.append((sides, real(sides, *rest, **named)))
         return given[-1][1]
 
-    monkeypatch.setattr(module, "induce_splits", evaluate)
-    code, out, err = run("induce", own.path, "--target", own.target, "--out", tmp_path / "out")
-    assert code == 0, err
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out:
+        patch.setattr(module, "induce_splits", evaluate)
+        assert exit_code("induce", own.path, "--target", own.target, "--out", folder / "out") == 0
     ((sides, done),) = given
-    return own, sides, done.record, out
+    return own, sides, done.record, out.getvalue()
 
 
 def test_no_source_and_no_long_output_stands_on_both_sides(brought):

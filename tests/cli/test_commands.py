@@ -171,17 +171,24 @@ def test_the_bank_can_be_listed_and_shown(run):
     assert "did you mean" in err
 
 
-def test_a_judged_metric_asks_for_a_model_when_scoring(run, data, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def judged(exit_code, tmp_path_factory):
+    """The file of a metric whose judges were induced by the command."""
+    folder = tmp_path_factory.mktemp("judged")
+    rated = write_table(folder / "rated.csv", planted_rows(sources=8))
     with serve(scripted) as server:
-        base = f"http://127.0.0.1:{server.port}/v1"
-        model = ["--lm", "openai/loopback", "--api-base", base]
-        code, _, err = run("induce", data, "--target", "rating", *model, "--out", tmp_path / "out", "--quiet")
-        assert code == 0, err
-        metric = tmp_path / "out" / "metric.json"
-        code, _, err = run("score", metric, data)
+        model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
+        assert exit_code("induce", rated, "--target", "rating", *model, "--out", folder / "out", "--quiet") == 0
+    return folder / "out" / "metric.json"
+
+
+def test_a_judged_metric_asks_for_a_model_when_scoring(run, data, judged):
+    with serve(scripted) as server:
+        model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
+        code, _, err = run("score", judged, data)
         assert code == 2
         assert "--lm MODEL" in err
-        code, out, err = run("score", metric, data, *model)
+        code, out, err = run("score", judged, data, *model)
         assert code == 0, err
     assert len(list(csv.DictReader(out.splitlines()))) == 60
 
@@ -236,14 +243,10 @@ def test_the_version_is_printed(run):
     assert run("--version")[:2] == (0, "metricsmith 0.1.0\n")
 
 
-def test_scoring_with_a_broken_model_writes_what_there_is_and_is_code_3(run, data, tmp_path):
-    with serve(scripted) as server:
-        base = f"http://127.0.0.1:{server.port}/v1"
-        model = ["--lm", "openai/loopback", "--api-base", base]
-        run("induce", data, "--target", "rating", *model, "--out", tmp_path / "out", "--quiet")
+def test_scoring_with_a_broken_model_writes_what_there_is_and_is_code_3(run, data, judged, tmp_path):
     with serve(scripted, always=400) as server:
-        model[-1] = f"http://127.0.0.1:{server.port}/v1"
-        code, _, err = run("score", tmp_path / "out" / "metric.json", data, *model, "--out", tmp_path / "scores.csv")
+        model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
+        code, _, err = run("score", judged, data, *model, "--out", tmp_path / "scores.csv")
     assert code == 3
     assert "refuses to work: [openai/loopback] always 400" in err
     assert len((tmp_path / "scores.csv").read_text("utf-8").splitlines()) == 61

@@ -22,6 +22,7 @@ from metricsmith.optimizers.passes import METRIC
 from planted import TASK, planted_rows
 
 BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
+FIVE = {"criterion": 2, "rubric": 1, "examples": 1, "tuned": 1}  # every family of judges
 
 
 def table(unrated=0, **changes):
@@ -220,7 +221,7 @@ def test_with_a_model_the_full_path_runs_and_every_request_is_counted():
 
 
 def test_under_faults_it_ends_says_what_failed_and_enters_no_failure_as_a_number():
-    done, server = with_model(faults={"server_errors": 0.25, "malformed": 0.15})
+    done, server = with_model(faults={"server_errors": 0.25, "malformed": 0.15}, generators=FIVE)
     record = done.record
     assert record.judgements["transport"] + record.judgements["unparsable"] > 0
     assert record.judgements["requested"] == sum(v for k, v in record.judgements.items() if k != "requested")
@@ -349,7 +350,7 @@ def test_judges_that_fail_on_unrated_rows_are_dropped_there_and_the_metric_stays
         metric_values={name: np.append(v, [np.nan] * len(rows)) for name, v in frame.metric_values.items()},
     )
     with serve(answer) as server:
-        record = induce(joined, optimizer(lm=server.lm(), bank="generated")).record
+        record = induce(joined, optimizer(lm=server.lm(), bank="generated", generators=FIVE)).record
     judged = {component.name for component in record.components if component.kind != "column"}
     warned = [line for line in record.warnings if line.startswith("Unrated rows: ") and "more than the 20%" in line]
     assert {line.split()[2] for line in warned} == judged

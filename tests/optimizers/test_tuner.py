@@ -100,8 +100,9 @@ def test_one_seed_repeats_and_two_differ(method):
             tuning = JudgeTuner(method=method, budget=420, lm=server.lm(), seed=seed).compile(JUDGE, ROWS).tuning
             return tuning.selection, sorted(server.attempts)
 
-    assert run(1) == run(1)
-    assert run(1)[1] != run(2)[1]
+    first = run(1)
+    assert first == run(1)
+    assert first[1] != run(2)[1]
 
 
 def test_an_untunable_judge_comes_back_unchanged():

@@ -86,6 +86,7 @@ def test_one_group_has_no_interval():
     assert block.kendall_tau_b == kendall_tau_b(x, y)
 
 
+@pytest.mark.slow
 def test_group_levels_do_not_pass_for_agreement():
     """20 groups whose prediction and rating have unrelated levels: p <= .05 in few of 100 data sets."""
     groups = np.repeat(np.arange(20), 6)

@@ -233,6 +233,7 @@ def test_what_cannot_be_is_an_error():
         fold_mean([0.1], [FIVE], limit=0)
 
 
+@pytest.mark.slow
 def test_fits_that_learn_from_each_others_noise_double_the_variance():
     """Folds predict by the mean association of the others, as a fit of noise does: .05 are rejected, not .17."""
     random = np.random.default_rng(0)

@@ -145,6 +145,7 @@ LOWEST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "groups"), LOWEST)
 def test_the_table_holds_in_a_fresh_simulation_of_its_worst_data(benchmark, kind, groups):
     cell = benchmark.Cell(groups, *LOWEST[kind, groups])
@@ -154,6 +155,7 @@ def test_the_table_holds_in_a_fresh_simulation_of_its_worst_data(benchmark, kind
     assert covered == pytest.approx(expected, abs=3.5 * math.sqrt(expected * (1 - expected) / REPLICATIONS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "truth"),
     [("share", 0.95), ("mean", "70 % zeros, rest up to 1"), ("tau", 0.3), ("difference", "levels: .5, .2")],
@@ -167,6 +169,7 @@ def test_thirty_groups_are_enough(benchmark, kind, truth):
         assert found["percentile bootstrap"] < 0.9
 
 
+@pytest.mark.slow
 def test_the_permutation_test_keeps_its_level(benchmark):
     (rate,) = benchmark.rejections(benchmark.Cell(10, 0.0, 0.6, "6"), REPLICATIONS, 0).values()
     assert 0.05 - 3 * 0.011 < rate < 0.05 + 3 * 0.011

@@ -42,11 +42,13 @@ def rejection_rate(sizes, keep_groups, simulations=300):
     return rejected / simulations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [EQUAL, UNEQUAL, LOPSIDED], ids=["equal", "unequal", "one large group"])
 def test_type_one_error_stays_near_five_percent_with_group_levels(sizes):
     assert 0.01 <= rejection_rate(sizes, keep_groups=True) <= 0.08
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [EQUAL, UNEQUAL, LOPSIDED], ids=["equal", "unequal", "one large group"])
 def test_row_permutation_would_reject_far_too_often(sizes):
     assert rejection_rate(sizes, keep_groups=False, simulations=100) > 0.15
@@ -191,6 +193,7 @@ def test_paired_test_does_not_depend_on_the_units_of_a_prediction():
     assert test.p_value == moved.p_value > 1 / 200
 
 
+@pytest.mark.slow
 def test_paired_test_does_not_reject_equals():
     rejected = 0
     for seed in range(200):

@@ -93,6 +93,7 @@ def test_batched_and_plain_statistics_agree():
     assert (plain.low, plain.high) == pytest.approx((quick.low, quick.high))
 
 
+@pytest.mark.slow
 def test_the_interval_covers_over_new_repetitions_and_new_rows():
     """The truth is the mean over many repetitions on many rows."""
     big = np.random.default_rng(99)
@@ -192,6 +193,7 @@ def test_the_test_finds_a_difference_in_the_mean_and_no_difference_in_nothing():
     assert math.isnan(repeated_permutation_test(batch_kendall_tau_b, x, np.ones_like(x), y, GROUPS).p_value)
 
 
+@pytest.mark.slow
 def test_the_level_of_the_test_holds_where_predictions_are_equally_good():
     rejected = 0
     for trial in range(120):
