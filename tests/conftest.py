@@ -5,10 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -48,26 +45,6 @@ def short_pauses() -> None:
     from metricsmith.model_calls import calls
 
     calls.FIRST_PAUSE = 0.001
-
-
-@pytest.fixture(scope="session", autouse=True)
-def libraries_found_once() -> Iterator[None]:
-    """Numerical libraries are looked for again only after an import, for the memory map of the process is long."""
-    import threadpoolctl
-
-    import metricsmith.threads
-
-    @lru_cache(maxsize=1)
-    def found(modules: int) -> threadpoolctl.ThreadpoolController:
-        return threadpoolctl.ThreadpoolController()
-
-    def limits(limits: int | None = None, user_api: str | None = None) -> AbstractContextManager[object]:
-        return found(len(sys.modules)).limit(limits=limits, user_api=user_api)
-
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (threadpoolctl, metricsmith.threads):
-            patch.setattr(module, "threadpool_limits", limits)
-        yield
 
 
 @pytest.fixture(scope="module")

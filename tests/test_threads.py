@@ -23,10 +23,8 @@ def most(api="blas"):
 
 
 @pytest.fixture(autouse=True)
-def two_threads(monkeypatch):
-    """Two threads, whatever the machine and its settings give; libraries are looked for at every limit."""
-    for module in ("threadpoolctl", "metricsmith.threads"):
-        monkeypatch.setattr(f"{module}.threadpool_limits", threadpool_limits)
+def two_threads():
+    """Two threads, whatever the machine and its settings give."""
     with threadpool_limits(2):
         if min(most(), most("openmp")) < 2:
             pytest.skip("the numerical libraries here know one thread only")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextvars
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["in_threads", "one_thread"]
 
@@ -54,12 +56,18 @@ def in_threads(
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Keep BLAS and OpenMP to one thread; a context manager, and a decorator as ``@one_thread()``.
+def one_thread(user_api: str | None = None) -> Iterator[None]:
+    """Keep BLAS and OpenMP, or only `user_api`, to one thread; a context manager, and a decorator.
 
     On matrices of a few thousand rows the other threads mostly wait for each other, and wait by spinning: processor
     time that other work lacks. Results do not depend on it. A library that is loaded inside is not limited, and a
     local model has no place inside.
     """
-    with threadpool_limits(1):
+    with _libraries(len(sys.modules)).limit(limits=1, user_api=user_api):
         yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(_: int) -> ThreadpoolController:
+    """The numerical libraries of the process, looked for again after imports alone: its memory map is long."""
+    return ThreadpoolController()

@@ -228,11 +228,9 @@ class _Work:
 
     def ours(self, unrated: FloatArray) -> _Model:
         """PriorRidge on all candidates, abridged on the training rows and the unrated ones."""
-        from threadpoolctl import threadpool_limits
-
         from metricsmith.stats.regression import PriorRidge, project
 
-        with threadpool_limits(1, user_api="blas"):  # on a few hundred rows threads mostly wait for each other
+        with one_thread("blas"):  # on a few hundred rows threads mostly wait for each other
             model = PriorRidge(prior_columns=self.declared or None).fit(self.values, self.ratings)
             full = model.combination_
             rows, seen = np.vstack([self.values, unrated]), model.columns_
