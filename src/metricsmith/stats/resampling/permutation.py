@@ -184,7 +184,7 @@ def permutation_p_value(observed: float, draws: ArrayLike, alternative: Alternat
     if math.isnan(observed) or not defined.size:
         return PermutationTest(observed, math.nan, defined.size, undefined)
     # Equal arrangements may differ in the last bits: rounding must not make them less extreme.
-    slack = 1e-12 * abs(observed) + 1e-15
+    slack = 1e-12 * abs(observed) + 1e-13
     sizes, size = (np.abs(defined), abs(observed)) if alternative == "two-sided" else (defined, observed)
     extreme = int(np.count_nonzero(sizes >= size - slack))
     return PermutationTest(observed, (extreme + 1) / (defined.size + 1), defined.size, undefined)
