@@ -150,7 +150,8 @@ class Reward(DSPyMetric):
     ------
     JudgementFailed
         When called: if there is no output, too little of the weight has a value, or the judgement failed. A
-        feedback call raises nothing then; its ``score`` is None, which GEPA replaces by its own.
+        feedback call raises nothing then, for an error would take the whole proposal with it; its ``score`` is None,
+        which GEPA replaces by its own.
     NeedsError
         When called: if the metric needs references and a dict of inputs has none. An induced metric only logs it,
         and leaves out what needs them.

@@ -38,6 +38,8 @@ SMALLEST_ROUND = 8  # answers whose median says something
 class Budget:
     """A hard stop; what is not asked for by then has status ``budget``.
 
+    A limit of 0 is refused: it asks for a run that asks nothing, which is what `estimate` is for.
+
     Requests are counted before they are sent and never overshot. Tokens and dollars are known only
     afterwards, so these may be overshot by what was in flight when the limit was met.
 
@@ -227,6 +229,8 @@ def _is_limit(value: object, whole: bool = False) -> bool:
 class PerJudge:
     """A failure rate that each judge has to keep by itself, instead of all together.
 
+    Over all judges together 2 failing ones of 12 passed, and 2 of 5 ended the run.
+
     A judge is dropped as soon as it is certain that more than `rate` of its requested judgements are ``unparsable``,
     ``out_of_range`` or ``refused``: its other requests are not sent, and it has no number in the table. Only its own
     answers decide, so that neither their order nor the number in flight nor a new start on a store changes who is
@@ -260,7 +264,9 @@ def _is_number(value: object, whole: bool = False) -> bool:
 
 
 def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
-    """US dollars of so many tokens, None for a model that the list does not know.
+    """US dollars of so many tokens, None (and not 0) for a model that the list does not know.
+
+    The list is the one that DSPy bills by, as installed.
 
     Parameters
     ----------

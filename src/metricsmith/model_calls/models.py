@@ -118,6 +118,8 @@ def _plain(value: Any) -> Any:
 def check_sampling(lm: Any, runs: int | None = None, *, temperature: float | None = None) -> None:
     """Make sure that repetitions of one request are independent samples.
 
+    With no temperature set, the provider's default is unknown.
+
     Parameters
     ----------
     lm : dspy.LM or other DSPy model

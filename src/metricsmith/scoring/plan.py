@@ -278,7 +278,11 @@ class _Builder:
 
 
 def earlier_fingerprint(one: MetricRun) -> str:
-    """The fingerprint of a metric run when prompts had the version before this one."""
+    """The fingerprint of a metric run when prompts had the version before this one, demonstrations included.
+
+    Names alone would count judgements of another model or criterion; judges whose prompt changed otherwise are not
+    found.
+    """
     token = as_before.set(True)
     try:
         return content_hash(one.name, one.metric.fingerprint(), *([] if one.model is None else [one.model]))

@@ -138,7 +138,11 @@ class ModelAsker(Saved):
             raise JudgementFailed(lacking, Status.SKIPPED)
 
     def _arguments(self, text: RowText) -> dict[str, Any]:
-        """The predictor's arguments; a row that stands among its demonstrations is judged without the answer to it."""
+        """The predictor's arguments; a row that stands among its demonstrations is judged without the answer to it.
+
+        Otherwise training rows would be scored by copying the answer, and a regression would trust the judge for it.
+        Other outputs to the same input stay.
+        """
         if self.made_with:
             other_model(self, self.judge.lm)
         inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
