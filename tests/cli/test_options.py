@@ -15,7 +15,7 @@ from metricsmith.cli.options import (
     ModelOptions,
     OutputOptions,
     TableOptions,
-    grouped,
+    takes_groups,
 )
 
 
@@ -64,7 +64,7 @@ def command(**options):
     """A command of two groups and an option of its own, and what it was called with."""
     heard = []
 
-    @grouped(**options)
+    @takes_groups(**options)
     def made(
         model: ModelOptions = ModelOptions(temperature=0.5),  # noqa: B008
         own: Annotated[int, typer.Option(help="Its own.")] = 3,

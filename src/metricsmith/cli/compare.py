@@ -14,7 +14,7 @@ from metricsmith.cli.options import (
     ModelOptions,
     OutputOptions,
     TableOptions,
-    grouped,
+    takes_groups,
     text_or_file,
 )
 from metricsmith.cli.paths import check_places
@@ -29,7 +29,7 @@ __all__ = ["compare_command", "comparison_text"]
 METHODS = "best_existing,metametrics,guideline_judge,dna_eval,autometrics"
 
 
-@grouped(
+@takes_groups(
     without=("strict", "raw_csv"),
     after={"guideline": "task"},
     helps={

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from metricsmith.cli.options import ModelOptions, grouped
+from metricsmith.cli.options import ModelOptions, takes_groups
 from metricsmith.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = ["SINGLE_MINDED", "demo_command", "planted_truth"]
 SINGLE_MINDED = ("output_words", "fkgl", "rouge1_r", "rouge2_r", "rouge_l_r", "distinct_2")
 
 
-@grouped(without=("temperature",))
+@takes_groups(without=("temperature",))
 def demo_command(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where metric and report go.")] = Path("metricsmith-demo"),
     model: ModelOptions = ModelOptions(),

@@ -13,7 +13,7 @@ from metricsmith.cli.options import (
     ModelOptions,
     OutputOptions,
     TableOptions,
-    grouped,
+    takes_groups,
 )
 from metricsmith.cli.paths import check_places, check_replaceable
 from metricsmith.cli.saved_metrics import auto_metrics
@@ -26,7 +26,7 @@ __all__ = ["induce_command"]
 FILES = ("metric.json", "report.html", "report.md", "report.json", "scores.csv")
 
 
-@grouped(
+@takes_groups(
     after={"scale": "split", "lower_is_better": "scale", "force": "out"},
     helps={"out": "Where metric and report go.", "dry_run": "Print plan and cost; send nothing, write nothing."},
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from metricsmith.cli.endings import tell, write_into
-from metricsmith.cli.options import OutputOptions, grouped
+from metricsmith.cli.options import OutputOptions, takes_groups
 from metricsmith.cli.paths import check_apart, check_writable
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["meta_eval_command", "meta_evaluation_text"]
 
 
-@grouped(without=("out", "dry_run", "raw_csv"), helps={"as_json": "Print the result as JSON."})
+@takes_groups(without=("out", "dry_run", "raw_csv"), helps={"as_json": "Print the result as JSON."})
 def meta_eval_command(
     scores: Annotated[
         Path, typer.Argument(help="Metrics' scores: a table, a .seg.score file, or a folder of such files.")

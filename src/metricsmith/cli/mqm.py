@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from metricsmith.cli.endings import end_with, scored, tell, write_into
-from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, grouped
+from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, takes_groups
 from metricsmith.cli.paths import check_places
 from metricsmith.cli.terminal import say
 from metricsmith.errors import ModelFailure, NeedsError, OptionError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["mqm_command", "mqm_text"]
 
 
-@grouped(without=("temperature",), helps={"as_json": "Print means and counts as JSON."})
+@takes_groups(without=("temperature",), helps={"as_json": "Print means and counts as JSON."})
 def mqm_command(
     source: Annotated[
         Path, typer.Argument(metavar="SOURCE", help="Text file, one segment by line; or a table, and no TARGET.")

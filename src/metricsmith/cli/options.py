@@ -1,8 +1,8 @@
 """The options that several commands share, each declared once, in frozen groups.
 
 A command takes whole groups as parameters: the table of rated outputs or the saved metric with its table (data), the
-model and the candidates of an induction (model), the limits, the output. `grouped` writes the flat signature that typer
-reads, and hands the values on as groups.
+model and the candidates of an induction (model), the limits, the output. `takes_groups` writes the flat signature that
+typer reads, and hands the values on as groups.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CandidateOptions", "LimitOptions", "ModelOptions", "OutputOptions", "RawCsv", "SavedMetricOptions", "TableOptions",
-    "grouped", "text_or_file",
+    "takes_groups", "text_or_file",
 ]  # fmt: skip
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -44,7 +44,7 @@ RawCsv = Annotated[
 ]
 
 
-def grouped(
+def takes_groups(
     *, without: Sequence[str] = (), after: Mapping[str, str] = NOTHING, helps: Mapping[str, str] = NOTHING
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Let typer read a command whose parameters are groups of options beside options of its own.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from metricsmith.cli.endings import interruptible, tell, write_into
-from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, SavedMetricOptions, grouped
+from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, SavedMetricOptions, takes_groups
 from metricsmith.cli.paths import check_places
 from metricsmith.cli.saved_metrics import any_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["probe_command", "probe_text"]
 
 
-@grouped(without=("raw_csv",), helps={"as_json": "Print the probe as JSON."})
+@takes_groups(without=("raw_csv",), helps={"as_json": "Print the probe as JSON."})
 def probe_command(
     *,
     dimension: Annotated[

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from metricsmith.cli.endings import end_with, scored
-from metricsmith.cli.options import LimitOptions, ModelOptions, RawCsv, SavedMetricOptions, grouped
+from metricsmith.cli.options import LimitOptions, ModelOptions, RawCsv, SavedMetricOptions, takes_groups
 from metricsmith.cli.paths import check_apart, check_writable, write
 from metricsmith.cli.saved_metrics import induced_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
@@ -38,7 +38,7 @@ NO_FAILURES = {Status.OK, Status.SKIPPED, Status.BUDGET}
 OWN_COLUMNS = {"id", "prediction", "score", "status", "missing", "error"}
 
 
-@grouped(after={"out": "data"})
+@takes_groups(after={"out": "data"})
 def score_command(
     saved: SavedMetricOptions,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write; by default printed.")] = None,
@@ -81,7 +81,7 @@ def score_command(
     _check_failures([judgement for column in map(judged.column, _asked(metric)) for judgement in column])
 
 
-@grouped(without=("system", "rater", "where", "temperature"), after={"row": "data"})
+@takes_groups(without=("system", "rater", "where", "temperature"), after={"row": "data"})
 def explain_command(
     saved: SavedMetricOptions,
     row: Annotated[str, typer.Option(metavar="ID", help="Id of the row to explain.")],

@@ -1,0 +1,36 @@
+"""One name, one meaning: public functions and classes of one name stand in one file."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "metricsmith"
+SHARED = {
+    "compute": "the formula of each bank metric: one file, one metric, the same place in each",
+    "load": "`metricsmith.load` reads a saved metric, `plain_notices.load` the practice data",
+}
+RIDDLES = ("What ", "How ", "Whether ", "Which ", "Who ", "Where ", "As ", "That ")
+
+
+def definitions():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name[0] != "_":
+                yield node.name, str(path.relative_to(PACKAGE))
+
+
+def test_no_public_name_is_defined_twice_but_for_those_with_a_reason():
+    homes = defaultdict(set)
+    for name, file in definitions():
+        homes[name].add(file)
+    assert {name for name, files in homes.items() if len(files) > 1} == set(SHARED)
+
+
+def test_no_docstring_begins_with_a_riddle():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node) or ""
+                assert not text.startswith(RIDDLES), f"{path.relative_to(PACKAGE)}: {text[:60]!r}"
