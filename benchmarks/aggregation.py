@@ -1,4 +1,4 @@
-"""What outlier rules and early stopping save and cost on real ratings: remake the tables of docs/aggregation.md.
+"""Savings and costs of outlier rules and early stopping on real ratings: remakes the tables of docs/aggregation.md.
 
     python benchmarks/aggregation.py --data FOLDER [--seed 0]
 
@@ -86,7 +86,7 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What one way of combining runs asks and gives, row by row."""
+    """Requests and results of one way of combining runs, row by row."""
 
     label: str
     asked: NDArray[np.intp]
@@ -186,7 +186,7 @@ def _interval(changes: FloatArray) -> str:
 
 
 def samples() -> str:
-    """What each rule makes of runs written out by hand."""
+    """Results of each rule on runs written out by hand."""
     written = ["| runs | two-sided | low side | none |", "|---|---:|---:|---:|"]
     for name, runs in SAMPLES.items():
         numbers = " | ".join(f"{rrwa(runs, outliers=rule):.2f}" for rule in RULES.values())

@@ -124,7 +124,7 @@ def forbid_downloads() -> None:
 
 
 def data_is_missing() -> bool:
-    """Whether NLTK lacks any file that these metrics read."""
+    """True if NLTK lacks any file that these metrics read."""
     import nltk
 
     try:

@@ -1,4 +1,4 @@
-"""How often intervals and the permutation test of grouped rows keep what they promise: remake docs/coverage.md.
+"""Simulates how often intervals and the permutation test of grouped rows hold: remakes docs/coverage.md.
 
 Each cell draws many data sets with a known truth and counts how often a 95 % interval holds it, or how often the
 test rejects at .05 where nothing is to be found::
@@ -179,7 +179,7 @@ def differences(cell: Cell, replications: int, seed: int) -> dict[str, float]:
 
 
 def rejections(cell: Cell, replications: int, seed: int) -> dict[str, float]:
-    """How often the permutation test rejects at .05 although prediction and rating are unrelated."""
+    """The share of runs in which the permutation test rejects at .05 although prediction and rating are unrelated."""
     random = cell.random("test", seed)
     rejected = 0
     for k in range(replications):
@@ -206,7 +206,7 @@ def _ends(intervals: Sequence[object]) -> Ends:
 
 
 CUTS = LEVELS
-"""Where a normal number becomes the next rating: 10, 15, 25, 30 and 20 % of ratings."""
+"""The places where a normal number becomes the next rating: 10, 15, 25, 30 and 20 % of ratings."""
 
 
 def true_tau_b(correlation: float, cuts: FloatArray = CUTS) -> float:

@@ -41,7 +41,7 @@ def courtesy(_, pred):
 
 
 def taste(output):
-    """What the raters think, on 1 to 5: 2 points for all facts, .5 for each of two kind words, -.25 for others."""
+    """The raters' opinion, on 1 to 5: 2 points for all facts, .5 for each of two kind words, -.25 for others."""
     letter = dspy.Prediction(output=output)
     kind = courtesy(None, letter)
     return max(1.0, 1.5 + 2 * facts(None, letter) + 0.5 * min(kind, 2) - 0.25 * max(kind - 2, 0))

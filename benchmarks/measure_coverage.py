@@ -1,4 +1,4 @@
-"""How often `measure_interval` holds the truth: made-up test sets of systems, documents and segments.
+"""Simulates how often `measure_interval` holds the truth: made-up test sets of systems, documents and segments.
 
 Gold is like MQM: penalties in whole numbers, many of them none. A document's difficulty and how well a system suits it
 are shared by its segments; the metric is gold with noise, of the document too. The truth is the mean of the measure

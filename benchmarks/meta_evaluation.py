@@ -1,4 +1,4 @@
-"""How long meta-evaluation takes at the size of a WMT test set, beside the public definitions written down plainly.
+"""Times meta-evaluation at the size of a WMT test set, beside the public definitions written down plainly.
 
 Scores are made up: gold like MQM (penalties, about half of them none), metrics as gold with noise, once continuous and
 once in 17 steps, as language models give them. The baseline is ours: it follows the definitions of acc-t and PERM-BOTH

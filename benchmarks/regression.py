@@ -1,4 +1,4 @@
-"""How well few labels are turned into a metric: remake a learning curve on the development half of HANNA.
+"""The value of few labels for a metric: remakes a learning curve on the development half of HANNA.
 
 Rows are the stories of the 10 machine systems on 48 prompts; targets are the six human criteria. For each
 of 20 seeds, 20 prompts with 1, 2, 4 or 8 stories each are labelled, and Kendall's tau-b is taken on all

@@ -72,7 +72,7 @@ def _bootstraps(sums: FloatArray, sizes: IntArray, random: np.random.Generator) 
 
 
 def drawn(g: int, random: np.random.Generator) -> FloatArray:
-    """How often each group is drawn, shape (DRAWS, g)."""
+    """The number of times each group is drawn, shape (DRAWS, g)."""
     return random.multinomial(g, np.full(g, 1 / g), size=DRAWS).astype(float)
 
 

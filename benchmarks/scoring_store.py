@@ -1,4 +1,4 @@
-"""What a store costs: reading 100,000 rows x 10 metrics back, writing, and memory at 10^4 to 10^6 judgements.
+"""The cost of a store: reading 100,000 rows x 10 metrics back, writing, and memory at 10^4 to 10^6 judgements.
 
 ::
 

@@ -50,7 +50,7 @@ def model(port: int) -> Any:
 
 
 def timed(work: Any) -> tuple[Any, float, float]:
-    """What a call returns, its wall-clock seconds and its processor seconds."""
+    """The result of a call, its wall-clock seconds and its processor seconds."""
     wall, processor = time.perf_counter(), time.process_time()
     result = work()
     return result, time.perf_counter() - wall, time.process_time() - processor

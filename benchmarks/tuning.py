@@ -1,4 +1,4 @@
-"""What tuning a judge brings, on a simulated judge model and simulated raters (tests/support/rater_model.py).
+"""The gain of tuning a judge, on a simulated judge model and simulated raters (tests/support/rater_model.py).
 
 Every figure is the mean over the published seeds with its 95 % t interval, on 300 works of sources that the tuner has
 not seen. A seed decides works, raters, the model's noise, the split and the search.

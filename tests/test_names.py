@@ -6,7 +6,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "metricsmith"
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "metricsmith"
 SHARED = {
     "compute": "the formula of each bank metric: one file, one metric, the same place in each",
     "load": "`metricsmith.load` reads a saved metric, `plain_notices.load` the practice data",
@@ -29,8 +30,12 @@ def test_no_public_name_is_defined_twice_but_for_those_with_a_reason():
 
 
 def test_no_docstring_begins_with_a_riddle():
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                text = ast.get_docstring(node) or ""
-                assert not text.startswith(RIDDLES), f"{path.relative_to(PACKAGE)}: {text[:60]!r}"
+    files = [path for folder in ("src", "tests", "tools", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    found = [
+        f"{path.relative_to(ROOT)}: {text[:60]!r}"
+        for path in sorted(files)
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and (text := ast.get_docstring(node) or "").startswith(RIDDLES)
+    ]
+    assert found == []

@@ -1,4 +1,4 @@
-"""What the package shows is what it means to show, and importing it stays cheap."""
+"""The package shows what it means to show, and importing it stays cheap."""
 
 from __future__ import annotations
 

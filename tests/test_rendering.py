@@ -1,4 +1,4 @@
-"""How outputs of programs become texts."""
+"""Outputs of programs become texts."""
 
 from __future__ import annotations
 

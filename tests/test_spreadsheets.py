@@ -1,4 +1,4 @@
-"""What is written is read back to the letter, and no spreadsheet runs it."""
+"""Tables are read back to the letter, and no spreadsheet runs it."""
 
 from __future__ import annotations
 

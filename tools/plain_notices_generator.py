@@ -1,4 +1,4 @@
-"""How the plain-notices data set is made: authored sentences and a seed in, rated rewrites out.
+"""Makes the plain-notices data set: authored sentences and a seed in, rated rewrites out.
 
 ``python tools/plain_notices_generator.py`` writes the data set's CSV file again, byte for
 byte. Nobody rated these texts. Quality is planted: each rewrite carries a known number of each of six

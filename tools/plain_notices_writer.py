@@ -1,4 +1,4 @@
-"""How one rewrite of a notice is written: authored sentences, and the six defects done to them.
+"""Writes one rewrite of a notice: authored sentences, and the six defects done to them.
 
 The sentences stand in ``plain_notices_sources.json``; which defects a rewrite gets is decided in
 `plain_notices_generator`.

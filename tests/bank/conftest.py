@@ -1,4 +1,4 @@
-"""What the comparisons on SimpEval share."""
+"""Fixtures of the comparisons on SimpEval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every metric of the bank promises, whatever it measures."""
+"""The promises of every metric of the bank."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def failing(server, every):
 
 @pytest.fixture
 def everywhere(tmp_path):
-    """Where the key stands among all files under the folder."""
+    """The files under the folder in which the key stands."""
     return lambda: [path.name for path in tmp_path.rglob("*") if path.is_file() and BARE.encode() in path.read_bytes()]
 
 

@@ -62,7 +62,7 @@ def after(judgements, store, then):
 
 
 def kept(store):
-    """How many judgements with a number are in the store, if it has its tables by now."""
+    """The number of judgements with a number in the store, if it has its tables by now."""
     with suppress(StoreError):
         return sum(metric.counts["ok"] for metric in info(store).metrics)
     return 0

@@ -1,4 +1,4 @@
-"""What the terminal says after a run."""
+"""The terminal's text after a run."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ numbers = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.just(ma
 
 
 def tool_reads(path) -> dict[str, list[float | None]]:
-    """As the tool's README has it: per line, blanks between, a system and a score or None."""
+    """The form of the tool's README: per line, blanks between, a system and a score or None."""
     scores: dict[str, list[float | None]] = {}
     for line in path.read_text("utf-8").split("\n")[:-1]:
         system, score = line.split()

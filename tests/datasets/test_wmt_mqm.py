@@ -217,7 +217,7 @@ def test_files_that_cannot_be_used_are_one_clear_error(tmp_path, old):
 
 
 def as_tsv(ratings, header) -> str:
-    """What the published file looks like: one line by error, one for no error, tags in the text."""
+    """The look of the published file: one line by error, one for no error, tags in the text."""
     lines = []
     for rating in ratings:
         place = (rating.system, rating.doc, rating.doc_segment, rating.segment, rating.rater)

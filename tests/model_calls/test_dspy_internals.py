@@ -1,4 +1,4 @@
-"""What `model_calls/dspy_internals.py` takes for granted of DSPy below its public surface, one assumption a test.
+"""Facts that `model_calls/dspy_internals.py` takes for granted of DSPy below its public surface, one a test.
 
 One that fails with a new DSPy names the place to mend: that file, and no other.
 """

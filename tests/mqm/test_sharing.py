@@ -1,4 +1,4 @@
-"""What several annotations of one translation have in common."""
+"""Errors that several annotations of one translation have in common."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_what_is_shared_is_bounded_and_comes_from_the_annotations(runs, share):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(spans, max_size=2), max_size=4))
 def test_errors_far_apart_are_shared_whatever_the_order(runs):
-    """Where errors of different clusters never touch, no order of the annotations changes what is found how often."""
+    """If errors of different clusters never touch, no order of the annotations changes what is found how often."""
     apart = [
         [error(100 * place + (span.start or 0) % 3, 100 * place + 50, span.severity) for place, span in enumerate(run)]
         for run in runs

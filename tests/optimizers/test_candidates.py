@@ -1,4 +1,4 @@
-"""Which candidates are used, and why."""
+"""The candidates that are used, and why."""
 
 from __future__ import annotations
 

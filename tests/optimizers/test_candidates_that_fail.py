@@ -36,13 +36,13 @@ def is_asked_for(prompt, field):
 
 
 def judges(prompt, kind):
-    """Whether a prompt is for a judge of that kind: ``criterion``, ``guideline`` or ``examples``."""
+    """True if a prompt is for a judge of that kind: ``criterion``, ``guideline`` or ``examples``."""
     fields = [name for name in ("criterion", "guideline") if f"[[ ## {name} ## ]]" in prompt]
     return is_asked_for(prompt, "score") and kind == (fields[0] if fields else "examples")
 
 
 def off_scale(kind):
-    """As `scripted`, but the judges of a kind stay off their scale."""
+    """Like `scripted`, but the judges of a kind stay off their scale."""
 
     def answer(prompt):
         return {"reasoning": "Beyond words.", "score": 99} if judges(prompt, kind) else scripted(prompt)
@@ -51,7 +51,7 @@ def off_scale(kind):
 
 
 def silent(*criteria, where=""):
-    """As `scripted`, but the judges of these criteria give no number, on rows with that word."""
+    """Like `scripted`, but the judges of these criteria give no number, on rows with that word."""
 
     def answer(prompt):
         hit = any(f"{criterion}: The output" in prompt for criterion in criteria)
@@ -62,7 +62,7 @@ def silent(*criteria, where=""):
 
 
 def without(field, answer=scripted):
-    """As `answer`, but where that field is asked for the model talks of something else."""
+    """Like `answer`, but where that field is asked for the model talks of something else."""
     return lambda prompt: "Nice weather." if is_asked_for(prompt, field) else answer(prompt)
 
 

@@ -1,4 +1,4 @@
-"""Which judges an induction drops is settled by their answers: not by their order, nor by a kill and a new start."""
+"""Judges that an induction drops are settled by their answers: not by their order, nor by a kill and a new start."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pass_on(lm, store=sys.argv[2], concurrency=4)
 
 
 def answer(prompt):
-    """As `scripted`; some judges fail on rows that the row alone decides."""
+    """Like `scripted`; some judges fail on rows that the row alone decides."""
     row = prompt.split("[[ ## output ## ]]")[-1].split("Respond with")[0]  # the same in a repair
     chance = int(hashlib.sha256(row.encode()).hexdigest()[:8], 16) / 2**32
     failing = any(f"{name}: The output" in prompt and chance < share for name, share in SHARES.items())

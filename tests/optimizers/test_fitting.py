@@ -1,4 +1,4 @@
-"""How candidate scores become one prediction."""
+"""Candidate scores become one prediction."""
 
 from __future__ import annotations
 

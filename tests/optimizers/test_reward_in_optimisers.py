@@ -84,7 +84,7 @@ def reward(request):
 
 @pytest.fixture
 def metric(reward):
-    """What DSPy is handed: the reward, or the metric itself."""
+    """The metric that DSPy is handed: the reward, or the metric itself."""
     return reward if reward.fields else reward.metric
 
 

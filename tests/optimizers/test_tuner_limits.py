@@ -1,4 +1,4 @@
-"""What the tuner's limits hold against: faults, modules that ask often, models that refuse, leaks through demos."""
+"""The tuner's limits hold against faults, modules that ask often, models that refuse, leaks through demos."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What judges in the raters' place are asked for: people's numbers, one question for every part of a data set."""
+"""Judges in the raters' place are asked for people's numbers, one question for every part of a data set."""
 
 from __future__ import annotations
 

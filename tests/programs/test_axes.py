@@ -1,4 +1,4 @@
-"""Which examples the axes are drawn from."""
+"""The examples that axes are drawn from."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def demonstration(judge, row, answer):
 
 
 def prompts(judge, row):
-    """What the server gets for a row, repairs aside, and what a panel's judges are asked alone after them."""
+    """The server's prompts for a row, repairs aside, and what a panel's judges are asked alone after them."""
     with serve(lambda prompt: "nothing of use") as server, dspy.context(lm=server.lm(temperature=1.0)):
         metric = judge.members()[0] if isinstance(judge, Panel) else judge
         metric.judge_batch([row])

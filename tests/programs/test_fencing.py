@@ -111,7 +111,7 @@ def test_a_judge_inside_a_users_program_is_marked_anew_by_dspys_own_load(tmp_pat
 
 
 def test_demonstrations_that_were_never_loaded_are_compared_without_their_marks(loaded):
-    """As a whole program in a pickle has them."""
+    """The form in which a whole program in a pickle has them."""
     loaded.judge.demos = json.loads(SAVED.read_text("utf-8"))["state"]["judge"]["demos"]
     assert numbers_shown(loaded.messages(ROW)) == ["5", "1"]
 

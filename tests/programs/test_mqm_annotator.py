@@ -64,7 +64,7 @@ def test_what_cannot_be_read_is_no_number(answer):
 
 
 def test_a_plain_call_reads_no_broken_list_either():
-    """As a student of DSPy's optimisers it is called past the scoring engine, where DSPy would close the list."""
+    """A student of DSPy's optimisers is called past the scoring engine, where DSPy would close the list."""
     with saying('{"critical": [], "major": [], "minor": ['), pytest.raises(AdapterParseError):
         annotator()(output=ROW.output, input=ROW.input)
     with saying(errors()):

@@ -73,7 +73,7 @@ def measured(judge, rows=ROWS):
 
 
 def guessed(judge, rows=ROWS):
-    """What Evaluate gives a judge that always guesses."""
+    """The score that Evaluate gives a judge that always guesses."""
     misses = [abs(score_of(judge, GUESS) - score_of(judge, row.rating)) for row in rows]
     return round(100 * (1 - sum(misses) / len(rows)), 2)
 

@@ -1,4 +1,4 @@
-"""What the model reads, word for word: no prompt changes unnoticed.
+"""The texts that a model reads, word for word: no prompt changes unnoticed.
 
 After a change that is meant, run this file (``python tests/programs/test_prompts.py``) and read the diff.
 """

@@ -33,7 +33,7 @@ def stopping(numbers, stop_when=0.5, least=3, **options):
 
 
 def asked_one_by_one(repeated, numbers):
-    """How many runs are asked where each is judged as soon as it is wanted."""
+    """The number of runs asked where each is judged as soon as it is wanted."""
     known = np.zeros((1, len(numbers)), dtype=bool)
     while True:
         values = np.where(known, [numbers], NAN)

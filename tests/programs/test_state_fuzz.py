@@ -132,7 +132,7 @@ class Mutator:
 
 
 def words(texts):
-    """What prompts consist of; the codes of fences are hashes of the texts inside."""
+    """The parts of prompts; the codes of fences are hashes of the texts inside."""
     hidden = re.compile(r"(begin|end) [0-9a-f]{8,16}»|\\(u[0-9a-f]{4}|.)")
     return {word for text in texts for word in re.split(r"\W+", hidden.sub(" ", text))}
 
@@ -170,7 +170,7 @@ def check_requests(bodies, ours, metric, text):
 
 
 def same(file, state):
-    """Whether a state says what a file does; keys that may lack in a file do not count."""
+    """True if a state says what a file does; keys that may lack in a file do not count."""
     if isinstance(file, dict):
         return isinstance(state, dict) and all(same(part, state.get(key, {})) for key, part in file.items())
     if isinstance(file, list):
@@ -211,7 +211,7 @@ def ours(servers):
 
 
 def fuzz(metric, mutator, servers, ours, file):
-    """How many changed files of a metric ended how."""
+    """Counts of the ways in which changed files of a metric ended."""
     chosen, counts = servers[0], Counter()
     write_state(metric.to_state(), file)
     original = json.loads(file.read_text("utf-8"))

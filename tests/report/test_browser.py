@@ -34,7 +34,7 @@ PAPER = {"light": (251, 250, 247), "dark": (20, 23, 26)}
 
 @dataclass(frozen=True)
 class Visit:
-    """What a browser said about a page: its tree, its console, the hosts that were asked for anything."""
+    """The browser's word on a page: its tree, its console, the hosts that were asked for anything."""
 
     tree: str
     console: list[str]

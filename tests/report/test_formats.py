@@ -1,4 +1,4 @@
-"""How numbers and texts look."""
+"""The look of numbers and texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run warns of and notes stands on each page that tells of it, every text of it."""
+"""Warnings and notes of a run stand on each page that tells of it, every text of it."""
 
 from __future__ import annotations
 

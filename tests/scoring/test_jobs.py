@@ -1,4 +1,4 @@
-"""What this machine computes itself: every row, and of a family what is not known yet."""
+"""Metrics that are computed here: every row, and of a family what is not known yet."""
 
 from __future__ import annotations
 

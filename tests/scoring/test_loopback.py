@@ -44,7 +44,7 @@ def contents(answer):
 
 
 def played(fault, *, n=None, **settings):
-    """What one request meets that is planned to meet `fault`."""
+    """The fate of one request that is planned to meet `fault`."""
     with serve(fields, script=Faults(script={"": [fault]}, **settings)) as server:
         answer = post(server.port, user("q"), n=n)
     assert server.faults == {fault: 1}

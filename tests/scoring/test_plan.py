@@ -1,4 +1,4 @@
-"""What is asked: every metric and repetition once, whatever rests on it, and nothing that is known."""
+"""The requests of a plan: every metric and repetition once, whatever rests on it, and nothing that is known."""
 
 from __future__ import annotations
 

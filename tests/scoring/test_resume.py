@@ -39,7 +39,7 @@ def truth(name):
 
 
 def asked(prompt):
-    """Which judgement a prompt is for."""
+    """The judgement that a prompt is for."""
     return f"{ROW.findall(prompt)[0]}/{'brief' if 'Brief:' in prompt else 'clear'}"
 
 

@@ -1,4 +1,4 @@
-"""What goes into a store comes out again, and what is there is never lost to something worse."""
+"""Judgements that go into a store come out again, and what is there is never lost to something worse."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def test_read_only_sees_what_another_store_writes(tmp_path):
 
 
 def as_nobody(folder):
-    """What opening ``s.db`` in a folder that may not be written says, first for writing, then for reading."""
+    """The message of opening ``s.db`` in a folder that may not be written, first for writing, then for reading."""
     for place in [folder, *folder.parents]:
         if not place.stat().st_mode & 0o001:
             place.chmod(0o755)

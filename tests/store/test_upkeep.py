@@ -241,7 +241,7 @@ def test_where_pages_are_damaged_the_rest_is_found_and_the_damage_named(tmp_path
 
 
 def listed(path):
-    """How many entries of each row an export holds; no entry stands there twice."""
+    """The number of entries of each row in an export; no entry stands there twice."""
     stream = io.StringIO()
     found = export(path, stream, format="jsonl")
     entries = [

@@ -1,4 +1,4 @@
-"""What may go wrong between a client and a model, and when: a function of content and attempt, never of arrival."""
+"""Faults between a client and a model: a function of content and attempt, never of arrival."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def _text(value: Any) -> str:
 
 
 def spoil(fault: Fault, content: dict[str, Any], faults: Faults) -> dict[str, Any] | Odd:
-    """What a fault of the response (not of the answer in it) makes of a good one."""
+    """Makes of a good response what a fault of it (not of the answer in it) does."""
     choices = content["choices"]
     if fault is Fault.NO_CHOICES:
         return {**content, "choices": []}

@@ -1,4 +1,4 @@
-"""What a client must make of a script of faults, by the documented policy and by nothing that the client computes.
+"""The result that a client must reach from a script of faults, by the documented policy alone.
 
 The policy: at most five requests for reasons of transport, and one more that asks to repair an unusable answer;
 a request that the server refuses for good, and an answer that declines, are final at once.
@@ -44,7 +44,7 @@ UNUSABLE = {
 
 @dataclass(frozen=True)
 class End:
-    """How a judgement must end, and after how many requests."""
+    """The end that a judgement must come to, and the number of its requests."""
 
     status: Status
     requests: int
@@ -101,5 +101,5 @@ def expected_of_n(plan: Sequence[Fault | None], n: int) -> list[End]:
 
 
 def plan_of(faults: Faults, prompt: str, seed: int) -> list[Fault | None]:
-    """What the requests for a prompt will meet, as far as a client may go."""
+    """The faults that the requests for a prompt will meet, as far as a client may go."""
     return [faults.pick(prompt, attempt, seed) for attempt in range(LONGEST)]

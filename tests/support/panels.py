@@ -55,7 +55,7 @@ def answering(joint: Any, alone: Any = 5) -> Callable[[str], dict[str, Any]]:
 
 
 def panelled(prompt: str) -> dict[str, Any]:
-    """As `scripted`, and for a panel each criterion by the script for a single judge."""
+    """Like `scripted`, and for a panel each criterion by the script for a single judge."""
     if not is_joint(prompt):
         return scripted(prompt)
     row = prompt.rsplit("[[ ## input ## ]]", 1)[-1]

@@ -51,6 +51,6 @@ def prose(draw: st.DrawFn) -> str:
 
 
 def change(name: str, text: str, strength: Any = "obvious", seed: int = 0, **fields: Any) -> str:
-    """What the perturber makes of the text; the text itself where it declines."""
+    """The text that the perturber makes; the text itself where it declines."""
     (made,) = perturb([Source(text, **fields)], perturbers=[name], strengths=[strength], seed=seed)
     return text if made.output is None else made.output

@@ -85,7 +85,7 @@ MARKS = re.compile(r"[a-z]+|\d+", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Features:
-    """What the model makes of an instruction: qualities that count, noise, and use of the scale."""
+    """The effect of an instruction on the model: qualities that count, noise, and use of the scale."""
 
     qualities: tuple[str, ...] = ()
     noise: float = 1.0

@@ -25,7 +25,7 @@ CRITERIA = ("Clear", "Brief")
 
 @dataclass(frozen=True)
 class Task:
-    """What to score, against which server, and where to put the result: a JSON file, written when the run ends."""
+    """The metrics to score, the server, and the place of the result: a JSON file, written when the run ends."""
 
     port: int
     store: str

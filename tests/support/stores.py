@@ -20,7 +20,7 @@ def judgement(raw=3.0, name="clarity", *, run=0, status=Status.OK, feedback="", 
 
 
 def entry(row, metric, verdict):
-    """What is kept of row `row` (a short name), whose key is ``key-<row>``."""
+    """The entry kept of row `row` (a short name), whose key is ``key-<row>``."""
     return Entry(Key(f"key-{row}", metric, verdict.run), row, verdict)
 
 

@@ -28,7 +28,7 @@ def repeated(judge, **options):
 
 
 def needed(numbers):
-    """How many runs a row takes, by the rule itself."""
+    """The number of runs a row takes, by the rule itself."""
     for runs in range(1, len(numbers) + 1):
         present = [number for number in numbers[:runs] if not isinstance(number, Status)]
         if len(present) >= LEAST and half_width(present, mean) <= BOUND:

@@ -1,4 +1,4 @@
-"""What a row is worth: its peers, and which judgements may become demonstrations."""
+"""The credit of a row: its peers, and which judgements may become demonstrations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an optimiser's own prompts are shown of the rows."""
+"""The rows as an optimiser's own prompts show them."""
 
 from __future__ import annotations
 

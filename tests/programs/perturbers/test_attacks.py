@@ -1,4 +1,4 @@
-"""What each attack must have done, and what it must have kept."""
+"""Attacks do what they say, and keep the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model may answer as strategies, damage and rewriting, and what becomes of anything else."""
+"""Answers that a model may give as strategies, damage and rewriting, and what becomes of anything else."""
 
 from __future__ import annotations
 

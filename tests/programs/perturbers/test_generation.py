@@ -29,7 +29,7 @@ BOTH = ("subtle", "obvious")
 
 
 def made(answer=scripted, sources=SOURCES, dimensions=(FACTS,), strengths=("obvious",), faults=None, **options):
-    """What was generated, and the server."""
+    """The generated perturbations, and the server."""
     script = {name: options.pop(name) for name in ("script", "always", "delay") if name in options}
     with serve(answer, **script) as server:
         return generate_perturbations(

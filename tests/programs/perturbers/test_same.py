@@ -1,4 +1,4 @@
-"""What each perturber that changes the layout must have left as it was."""
+"""Perturbers that change the layout leave everything else as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""That rewordings mean the same: they can be undone, values stay, and traps are left alone."""
+"""Rewordings mean the same: they can be undone, values stay, and traps are left alone."""
 
 from __future__ import annotations
 

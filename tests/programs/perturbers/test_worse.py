@@ -1,4 +1,4 @@
-"""What each perturber that makes a text worse as a whole must have done to it."""
+"""Perturbers that make a text worse as a whole do what they say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each perturber that makes a text worse word by word must have done to it."""
+"""Perturbers that make a text worse word by word do what they say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is picked out of a record, and in which order."""
+"""Rows that are picked out of a record, and their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reports say in words, and what they must not say."""
+"""Sentences of the reports, and what they must not say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a meta-evaluation says: cells, tables, the sentence above them."""
+"""The report of a meta-evaluation: cells, tables, the sentence above them."""
 
 from __future__ import annotations
 

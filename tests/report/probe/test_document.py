@@ -1,4 +1,4 @@
-"""What a probe says in cells and sentences."""
+"""Cells and sentences of a probe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every regression shares: scikit-learn's contract, missing scores, names, exact scoring."""
+"""The contract of every regression: scikit-learn's contract, missing scores, names, exact scoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows are probed, and what stands beside them."""
+"""The rows that are probed, and what stands beside them."""
 
 from __future__ import annotations
 
