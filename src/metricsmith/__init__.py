@@ -1,8 +1,8 @@
 """Forge automatic metrics out of human feedback.
 
 The names that a user needs first stand here, the others in the modules `data`, `judges`, `probing`, `reports`, `stats`,
-`students`, `testing`, `translation` and `tuning`. Each name loads its module at first use, so that importing the package
-stays as cheap as importing DSPy.
+`students`, `testing`, `translation` and `tuning`. Each name loads its module at first use, so that importing the
+package stays as cheap as importing DSPy.
 """
 
 from typing import TYPE_CHECKING
