@@ -65,8 +65,7 @@ class Counted(Scripted):
     """A stub in [-1, 1] whose number is a function of the output; keeps the rows it saw."""
 
     def __init__(self, verdict, name="counted"):
-        super().__init__(lambda row, run: verdict(row.output), name)
-        self.output = Output(name, low=-1, high=1)
+        super().__init__(lambda row, run: verdict(row.output), name, Output(name, low=-1, high=1))
         self.rows = []
 
     def _judge(self, row, run):

@@ -22,7 +22,7 @@ import pytest
 
 import metricsmith
 from metricsmith import testing
-from metricsmith.errors import ModelFailure, OptionError
+from metricsmith.errors import JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import Metric, make_row
 from metricsmith.model_calls import calls
 from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -79,11 +79,21 @@ def test_what_is_missing_is_a_failure_with_a_reason_and_never_a_number():
     missing = ["no number is given for the output 'b'", "no number is given for the output 'c'"]
     assert outcomes(GivenJudge({"a": 1, "c": None})) == [1.0, *missing]
     assert outcomes(GivenJudge([4, 5]), run=2) == ["no number is given for run 2: there are 2, from run 0"] * 3
-    assert outcomes(GivenJudge(lambda row: {"a": 1}[row.id]))[1] == "the function given raised KeyError: 'b'"
+    assert outcomes(GivenJudge(lambda row: {"a": 1}.get(row.id))) == [1.0, *missing]
     judgements = GivenJudge({"a": 9, "b": math.nan, "c": Status.REFUSED}).judge_batch(ROWS)
     assert [judgement.status for judgement in judgements] == ["out_of_range", "unparsable", "refused"]
     assert judgements[2].error == "the given end of this judgement is refused"
     assert {judgement.score for judgement in judgements} == {None}
+
+
+def test_an_error_of_the_function_comes_through_and_a_failure_that_it_raises_is_one():
+    def failing(row):
+        raise JudgementFailed("too dull", Status.REFUSED)
+
+    with pytest.raises(KeyError, match="b"):
+        score([GivenJudge(lambda row: {"a": 1}[row.id])], ROWS[1:2], **quiet)
+    (judgement,) = GivenJudge(failing).judge_batch(ROWS[:1])
+    assert (judgement.status, judgement.error) == (Status.REFUSED, "too dull")
 
 
 def test_it_is_a_metric_with_a_range_feedback_and_a_cost():
@@ -155,10 +165,9 @@ def test_it_is_induced_saved_loaded_and_compared_like_a_function(tmp_path):
 
 
 def test_its_fields_are_hidden_where_a_functions_are():
-    judge = GivenJudge(lambda row: row.rating).among("other", {"rating"})
-    (judgement,) = judge.judge_batch([make_row("a", rating=3)])
-    assert judgement.metric == "other"
-    assert "hidden from it: rating" in judgement.error
+    judge = GivenJudge(lambda row: row.get("rating", 1) + row["columns"].get("rating", 1)).among("other", {"rating"})
+    (judgement,) = judge.judge_batch([make_row("a", rating=2, columns={"rating": 2})])
+    assert (judgement.metric, judgement.raw) == ("other", 2.0)
 
 
 def test_a_probe_asks_it_about_changed_outputs():

@@ -1,6 +1,6 @@
 """Fakes for tests of programs that use this package: a judge with given numbers, and a model with given answers.
 
-Neither needs a key, a network or a test framework; equal tests give equal numbers, whatever the number of threads.
+Neither needs a key, a network or a test framework.
 
 `GivenJudge`   a metric that gives the numbers that it was given, and asks nobody
 `GivenModel`   a model behind a server on the loopback interface, which says what it was given to say
@@ -19,10 +19,8 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingTCPServer
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from metricsmith.errors import JudgementFailed, OptionError
@@ -54,8 +52,8 @@ class GivenJudge(CallableMetric):
     numbers : float, sequence, mapping or callable
         One number for every output; a number or `Status` for each run, from run 0, the same for every output; either
         of these by the text of the output, which must be equal; or a function of the row, or of the row and the run,
-        that returns what has been named so far, or a `dspy.Prediction` with ``score`` and ``feedback``. An exception
-        that it raises is a failed judgement.
+        that returns what has been named so far, or a `dspy.Prediction` with ``score`` and ``feedback``. A
+        `JudgementFailed` that it raises is a failed judgement; any other error is the test's own and comes through.
     name : str
         The name of the column.
     output : Output, optional
@@ -119,26 +117,28 @@ class GivenJudge(CallableMetric):
     def __deepcopy__(self, memo: dict[int, Any]) -> GivenJudge:
         return self  # DSPy's optimisers copy metrics, and what they ask counts
 
-    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
-        """The given numbers of these rows in this run."""
-        at_run = CallableMetric(partial(self._number, run=run), name=self.name, output=self.output, hidden=self.hidden)
-        return [replace(judgement, usage=self.usage) for judgement in at_run.judge_batch(rows, run=run)]
+    def _judge(self, row: dspy.Example, run: int) -> Judgement:
+        try:
+            judgement = self._judgement(self._number(self._visible(row), run=run), run, 0.0)
+        except JudgementFailed as problem:
+            judgement = self._failed(Status(problem.status), str(problem), run)
+        return replace(judgement, usage=self.usage)
 
-    def _number(self, example: Any, pred: Any, *, run: int = 0) -> Any:
-        text, number = row_text(example).output, self.numbers
-        self.asked.append((str(example.get("id") or text), run))
+    def _number(self, row: Any, pred: Any = None, *, run: int = 0) -> Any:
+        text, number = row_text(row).output, self.numbers
+        self.asked.append((str(text if row.get("id") is None else row["id"]), run))
         if callable(number):
-            number = number(example, run) if self.by_run else number(example)
+            number = number(row, run) if self.by_run else number(row)
         elif isinstance(number, Mapping):
             number = number.get(text)
         if isinstance(number, Sequence) and not isinstance(number, str):
             if run >= len(number):
                 raise JudgementFailed(f"no number is given for run {run}: there are {len(number)}, from run 0")
             number = number[run]
-        if number is None:
-            raise JudgementFailed(f"no number is given for the output {text!r:.80}")
         if isinstance(number, Status):
             raise JudgementFailed(f"the given end of this judgement is {number}", number)
+        if number is None:
+            raise JudgementFailed(f"no number is given for the output {text!r:.80}")
         return number
 
 
@@ -254,7 +254,7 @@ class GivenModel:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True, name="given model").start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._server.shutdown()
         self._server.server_close()
         self.port = 0
@@ -366,8 +366,8 @@ def _required(function: Callable[..., Any], wanted: tuple[str, ...]) -> int:
     parameters = inspect.signature(function).parameters.values()
     required = [one for one in parameters if one.default is one.empty and one.kind <= one.POSITIONAL_OR_KEYWORD]
     if not 1 <= len(required) <= len(wanted):
-        name, most = getattr(function, "__name__", function), ", ".join(wanted)
-        raise OptionError(f"{name} takes {len(required)} parameters without a default; it is called with {most}")
+        name, given = getattr(function, "__name__", function), ", ".join(wanted)
+        raise OptionError(f"{name} takes {len(required)} parameters without a default; it is called with {given}")
     return len(required)
 
 

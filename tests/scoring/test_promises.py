@@ -46,12 +46,12 @@ def test_rows_that_say_the_same_count_towards_the_gate():
 
 def test_failures_on_this_machine_do_not_count_as_the_models():
     class Local(Scripted):
-        def __init__(self):
-            super().__init__(lambda row, run: Status.UNPARSABLE, name="local")
-            self.card = replace(self.card, cost="free")
+        @property
+        def card(self):
+            return replace(super().card, cost="free")
 
     good = Scripted()
-    table = score([Local(), good], ROWS, progress=False)
+    table = score([Local(lambda row, run: Status.UNPARSABLE, name="local"), good], ROWS, progress=False)
     assert table.counts()["unparsable"] == 30
     assert len(good.asked) == 30
 

@@ -42,9 +42,9 @@ class Words(Scripted):
     """Counts words; its number may fall where quality rises, and it may fail."""
 
     def __init__(self, higher_is_better=True, failing=""):
-        super().__init__(lambda row, run: self.count(row.output), "words")
+        output = Output("words", 0.0, 20.0, higher_is_better)
+        super().__init__(lambda row, run: self.count(row.output), "words", output)
         self.failing = failing
-        self.output = Output("words", 0.0, 20.0, higher_is_better)
 
     def count(self, text):
         return Status.REFUSED if self.failing and self.failing in text else float(len(text.split()))
