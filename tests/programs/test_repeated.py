@@ -183,7 +183,7 @@ def test_below_the_least_number_there_is_no_number_but_the_commonest_status():
 def test_scoring_asks_each_run_once_also_when_the_judge_stands_beside_it():
     judge = Scripted(TABLE_1)
     table = score([judge, Repeated(judge), Repeated(judge, 5, mean)], [make_row("a")], progress=False)
-    assert judge.asked == Counter(dict.fromkeys(range(10), 1))
+    assert judge.runs == Counter(dict.fromkeys(range(10), 1))
     # The first five: -50, -11, -6, -6, -11 add up to -84
     np.testing.assert_allclose(table.run()[0], [-50, rrwa(TABLE_1), -84 / 5])
     assert table.judgement(0, 1).raw == table.run()[0, 1]
@@ -209,7 +209,7 @@ def test_a_repeated_judge_can_be_repeated():
     judge = Scripted([-1, -2, -3, -8])
     twice = Repeated(Repeated(judge, 2, mean), 2, mean)
     assert twice.judge_batch([make_row("a")])[0].raw == pytest.approx((-1.5 - 5.5) / 2)
-    assert judge.asked == Counter(dict.fromkeys(range(4), 1))
+    assert judge.runs == Counter(dict.fromkeys(range(4), 1))
 
 
 def test_a_metric_without_a_model_keeps_its_number():
