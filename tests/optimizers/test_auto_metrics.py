@@ -7,8 +7,7 @@ import math
 import dspy
 import pytest
 
-from logprobs import SPREAD
-from loopback import scripted, serve
+from loopback import SPREAD, scripted, serve
 from metricsmith.bank import bleu, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.errors import DataError, OptionError

@@ -9,8 +9,7 @@ import dspy
 import pytest
 
 from faults import Fault, Faults
-from logprobs import SPREAD
-from loopback import serve
+from loopback import SPREAD, serve
 from metricsmith.errors import JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import make_row
 from metricsmith.programs.judges.geval import GEval

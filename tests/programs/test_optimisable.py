@@ -9,8 +9,7 @@ import warnings
 import dspy
 import pytest
 
-from logprobs import SPREAD
-from loopback import serve
+from loopback import SPREAD, serve
 from metricsmith.programs.judges.base import LEVELS
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment

@@ -14,8 +14,7 @@ from itertools import pairwise
 import pytest
 
 from faults import CODES, Fault, Faults
-from logprobs import SPREAD
-from loopback import Seen, apart, serve
+from loopback import SPREAD, Seen, apart, serve
 
 
 def fields(prompt):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from logprobs import SPREAD
+from loopback import SPREAD
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.metric import content_hash, make_row
