@@ -7,7 +7,7 @@ import asyncio
 import dspy
 import pytest
 
-from loopback import scripted, serve
+from loopback import scripted
 from metricsmith.errors import JudgementFailed
 from metricsmith.metric import make_row
 from metricsmith.model_calls.limits import estimate_tokens
@@ -15,6 +15,7 @@ from metricsmith.programs.generators.axes import AxesGenerator, contrast, distin
 from metricsmith.programs.generators.rubrics import RubricGenerator, five
 from metricsmith.records import Scale, Task
 from metricsmith.signatures.generation import Axis
+from metricsmith.testing import GivenModel
 from planted import TASK, planted_rows
 
 
@@ -89,7 +90,7 @@ def test_token_estimates_count_four_ascii_characters_or_one_other():
     ids=["axes", "rubric"],
 )
 def test_the_async_twin_of_a_generator_gives_the_same(generator, inputs):
-    with serve(scripted) as server, dspy.context(lm=server.lm()):
+    with GivenModel(scripted) as server, dspy.context(lm=server.lm()):
         plain, twin = generator(**inputs), asyncio.run(generator.acall(**inputs))
     assert twin.toDict() == plain.toDict()
     assert server.prompts[0] == server.prompts[1]

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopback import serve
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import Sequential, make_row
 from metricsmith.programs.judges.repeated import Repeated
@@ -22,6 +21,7 @@ from metricsmith.programs.state import write_state
 from metricsmith.records import Output, Status, Usage
 from metricsmith.scoring import score
 from metricsmith.stats.aggregation import AGGREGATES, OutlierRule, half_width, mean, rrwa
+from metricsmith.testing import GivenModel
 from repeating import ERRORS, MQM, Scripted, criterion, runs_of
 
 NAN = math.nan
@@ -217,7 +217,7 @@ def test_called_as_a_module_it_asks_no_more_than_it_needs():
 
 
 def test_a_model_judge_is_asked_no_further_run_once_it_agrees_with_itself():
-    with serve(lambda prompt: {"reasoning": "as it is", "score": "4"}) as server:
+    with GivenModel(lambda prompt: {"reasoning": "as it is", "score": "4"}) as server:
         with dspy.context(lm=server.lm(temperature=1.0)):
             answer = Repeated(criterion(), 10, min_runs=3, stop_when=0.5)(output="a")
     assert server.requests == 3

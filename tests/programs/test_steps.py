@@ -7,9 +7,9 @@ import asyncio
 import dspy
 import pytest
 
-from loopback import serve
 from metricsmith.errors import JudgementFailed
 from metricsmith.programs.generators.rubrics import StepsGenerator
+from metricsmith.testing import GivenModel
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ from metricsmith.programs.generators.rubrics import StepsGenerator
     ],
 )
 def test_steps_come_without_numbering(written, kept):
-    with serve(lambda prompt: {"steps": written}) as server, dspy.context(lm=server.lm()):
+    with GivenModel(lambda prompt: {"steps": written}) as server, dspy.context(lm=server.lm()):
         assert StepsGenerator()(task="t", criterion="c").steps == kept
         assert asyncio.run(StepsGenerator().acall(task="t", criterion="c")).steps == kept
 
 
 @pytest.mark.parametrize("written", [[], [" ", "1. "], ["x"] * 13])
 def test_no_steps_and_too_many_are_a_failure(written):
-    with serve(lambda prompt: {"steps": written}) as server, dspy.context(lm=server.lm()):
+    with GivenModel(lambda prompt: {"steps": written}) as server, dspy.context(lm=server.lm()):
         with pytest.raises(JudgementFailed, match="1 to 12 are usable"):
             StepsGenerator()(task="t", criterion="c")
