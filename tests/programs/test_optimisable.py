@@ -9,7 +9,7 @@ import warnings
 import dspy
 import pytest
 
-from loopback import SPREAD, serve
+from loopback import serve
 from metricsmith.programs.judges.base import LEVELS
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
@@ -21,6 +21,7 @@ from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.records import Scale
 from metricsmith.signatures.generation import Dimension
+from metricsmith.testing import GivenAnswer
 from panels import asked_for, is_joint, item
 
 ROWS = [
@@ -113,7 +114,7 @@ def stated(prompt, level):
         if '"critical"' in prompt:
             return {"errors": {"critical": [], **lists}}
         return {"errors": lists, "reasoning": "r", "score": number}
-    return {"reasoning": "r", "score": number, SPREAD: {number: 1.0}}
+    return GivenAnswer({"reasoning": "r", "score": number}, probabilities={number: 1.0})
 
 
 @pytest.fixture(params=JUDGES, ids=lambda judge: getattr(judge, "name", judge.kind))

@@ -26,14 +26,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from faults import ANSWERS, CODES, Fault, Faults, Odd, draw, spoil, written
-from metricsmith.testing import message_text, token_logprobs
+from metricsmith.testing import GivenAnswer, message_text, token_logprobs
 from wire import Connection
 
 if TYPE_CHECKING:
     import dspy
 
-Answer = Callable[..., dict[str, Any] | str]
-SPREAD = "*spread*"  # under this name an answer says how probable each token is at the place of its last field
+Answer = Callable[..., dict[str, Any] | str | GivenAnswer]
 
 
 class Seen(NamedTuple):
@@ -55,9 +54,8 @@ class Loopback:
     ----------
     answer : callable
         From the prompt, and from the choice's number if it takes two arguments, to the fields of the answer, or to
-        its whole text where another format than DSPy's chat format is asked for. What the fields have under
-        `SPREAD`, tokens with their probabilities, is no field: it is sent as the log-probabilities of the
-        last field's first token, where the request asks for any.
+        its whole text where another format than DSPy's chat format is asked for; a `GivenAnswer` brings
+        log-probabilities besides.
     server_errors, malformed : float
         Shares of requests that meet a status 500, and small talk instead of an answer.
     always : int
@@ -213,9 +211,9 @@ class Loopback:
         spoken = fault if fault in ANSWERS else None
         texts, spreads = [], []
         for choice in range(n):
-            fields = self.answer(prompt, choice) if self.by_choice else self.answer(prompt)
-            fields = fields if isinstance(fields, str) else dict(fields)
-            spread = None if isinstance(fields, str) else fields.pop(SPREAD, None)
+            given = self.answer(prompt, choice) if self.by_choice else self.answer(prompt)
+            given = given if isinstance(given, GivenAnswer) else GivenAnswer(given)
+            fields, spread = given.content, given.probabilities
             spoilt = fault is Fault.ONE_MALFORMED and choice == n // 2
             whole = isinstance(fields, str) and not spoilt and spoken is None
             texts.append(fields if whole else written(fields, Fault.CHATTER if spoilt else spoken))
