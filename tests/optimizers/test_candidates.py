@@ -6,7 +6,7 @@ import dspy
 import pytest
 
 from gathered import gather
-from loopback import scripted, serve
+from loopback import scripted
 from metricsmith.bank import bleu, cider, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.errors import HopelessModel, JudgementFailed, NeedsError, OptionError
@@ -18,6 +18,7 @@ from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Status, Usage
 from metricsmith.scoring import score
+from metricsmith.testing import GivenModel
 from planted import TASK, planted_rows
 from stubs import Scripted
 
@@ -117,7 +118,7 @@ def test_generated_judges_are_declared_and_get_names_of_their_own():
             found["axes"][0] = {"name": "BLEU", "meaning": "Takes a bank metric's name."}
         return found
 
-    with serve(answer) as server, dspy.context(lm=server.lm()):
+    with GivenModel(answer) as server, dspy.context(lm=server.lm()):
         candidates = pool(has_lm=True, bank="all", generators={"criterion": 2})
     assert candidates.judged == {"bleu_2", "plain_words"}
     assert candidates.declared == candidates.judged
@@ -209,7 +210,7 @@ def test_judges_of_one_name_are_numbered():
             found["axes"] = [{"name": name, "meaning": "M."} for name in ("good", "good 2", "Other")]
         return found
 
-    with serve(same) as server, dspy.context(lm=server.lm()):
+    with GivenModel(same) as server, dspy.context(lm=server.lm()):
         candidates = pool(has_lm=True, bank="generated", generators={"criterion": 3}, columns=["good"])
     names = [metric.name for metric in candidates.metrics]
     assert names == ["good", "good_2", "good_2_2", "other"]

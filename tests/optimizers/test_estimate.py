@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from loopback import own_axes, serve
+from loopback import own_axes
 from metricsmith import CriterionJudge, score
 from metricsmith.datasets.table import read_table
 from metricsmith.model_calls.limits import price
@@ -20,6 +20,7 @@ from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.splitting import Division
+from metricsmith.testing import GivenModel
 from planted import TASK, WORDS, planted_rows
 
 ROWS = planted_rows(sources=4)
@@ -182,7 +183,7 @@ OWN = [CriterionJudge(criterion=f"Own {number}", meaning="It keeps all facts.", 
 )
 def test_the_estimate_is_within_fifteen_per_cent_of_what_is_sent(data, own, half, split, answer, tmp_path):
     table = read_table(data, target="rating")
-    with serve(answer) as server:
+    with GivenModel(answer) as server:
         store = tmp_path / "store.sqlite" if half else None
         optimizer = AutoMetrics(lm=server.lm(), metrics=own or None, store=store)
         if half:  # both own judges on every second row

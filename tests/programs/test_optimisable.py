@@ -9,7 +9,6 @@ import warnings
 import dspy
 import pytest
 
-from loopback import serve
 from metricsmith.programs.judges.base import LEVELS
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
@@ -21,7 +20,7 @@ from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.records import Scale
 from metricsmith.signatures.generation import Dimension
-from metricsmith.testing import GivenAnswer
+from metricsmith.testing import GivenAnswer, GivenModel
 from panels import asked_for, is_joint, item
 
 ROWS = [
@@ -124,7 +123,7 @@ def judge(request):
 
 @pytest.fixture
 def lm():
-    with serve(answer) as server, warnings.catch_warnings():
+    with GivenModel(answer) as server, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # DSPy's optimisers warn about their own defaults
         model = server.lm(temperature=1.0)
         with dspy.context(lm=model):
