@@ -261,6 +261,9 @@ def test_tokens_are_those_given_or_a_quarter_of_the_characters():
         given, counted = (post(model, ask("y" * 80))[1]["usage"] for _ in range(2))
     assert given == {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
     assert counted == {"prompt_tokens": 20, "completion_tokens": 10, "total_tokens": 30}
+    with GivenModel([GivenAnswer("yes", tokens=(7, 3)), GivenAnswer("no", tokens=(7, 2))]) as model:
+        both = post(model, ask(n=2))[1]["usage"]  # one prompt, two answers
+    assert both == {"prompt_tokens": 7, "completion_tokens": 5, "total_tokens": 12}
     with GivenModel(lambda prompt: GivenAnswer({"reasoning": "r", "score": 3}, tokens=(100, 10))) as model:
         usage = score([JUDGE], ROWS, lm=model.lm(), **quiet).usage
     assert (usage.requests, usage.prompt_tokens, usage.completion_tokens) == (3, 300, 30)

@@ -21,21 +21,19 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingTCPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.metric import content_hash, row_text
 from metricsmith.records import Judgement, Output, Status, Usage
 from metricsmith.scoring.callables import CallableMetric
 
-if TYPE_CHECKING:
-    import dspy
-
 __all__ = ["GivenAnswer", "GivenJudge", "GivenModel"]
 
 TOKENS = re.compile(r"\n+| ?[^\W\d]+|\d| ?[^\w\s]+|\s")
 LAST_FIELD = re.compile(r"\]\]\n(?=[^\n]*\n\n\[\[ ## completed)")
-NO_LOGPROB = -9999.0  # OpenAI's number for a probability of 0
 
 
 class GivenJudge(CallableMetric):
@@ -251,12 +249,15 @@ class GivenModel:
     def __enter__(self) -> Self:
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.model, self.port = self, self._server.server_address[1]
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True, name="given model").start()
+        serve = self._server.serve_forever
+        self._thread = threading.Thread(target=serve, args=(0.01,), daemon=True, name="given model")
+        self._thread.start()
         return self
 
     def __exit__(self, *raised: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+        self._thread.join()
         self.port = 0
 
     @property
@@ -282,8 +283,6 @@ class GivenModel:
         OptionError
             Outside the ``with`` block, where nobody would answer.
         """
-        import dspy
-
         if not self.port:
             raise OptionError("the model answers inside its block alone: with GivenModel(answers) as model: model.lm()")
         return dspy.LM("openai/loopback", **{"api_base": self.api_base, "api_key": "none", "cache": False, **settings})
@@ -354,7 +353,7 @@ def token_entry(token: str, probabilities: Mapping[str, float], top: int = 20) -
     """One token with its alternatives, the most probable first."""
 
     def one(text: str, probability: float) -> dict[str, Any]:
-        logprob = math.log(probability) if probability > 0 else NO_LOGPROB
+        logprob = math.log(probability) if probability > 0 else -9999.0  # as OpenAI says of 0
         return {"token": text, "logprob": logprob, "bytes": list(text.encode())}
 
     listed = sorted(probabilities, key=lambda text: -probabilities[text])[:top]
