@@ -26,7 +26,7 @@ from metricsmith.records import Status
 from metricsmith.scoring import Budget, Concurrency, ascore, coordinator, estimate, score
 from metricsmith.scoring.plan import content_key, scoring_plan
 from metricsmith.store import Store
-from metricsmith.store import claims as claiming
+from metricsmith.store import database as claiming
 from panels import panelled
 from stubs import Scripted
 
