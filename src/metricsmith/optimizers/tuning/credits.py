@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, ModelFailure
-from metricsmith.metric import content_hash
+from metricsmith.metric import content_hash, fence
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.optimizers.examples import rating_strata
 from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import CandidateJudgement, JudgementTable
-from metricsmith.programs.fencing import fence
 
 __all__ = [
     "PEERS",

@@ -22,12 +22,11 @@ from typing import Any
 import dspy
 
 from metricsmith.errors import NeedsError
-from metricsmith.metric import content_hash
+from metricsmith.metric import content_hash, fence
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.credits import CreditMetric, Credits
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import Demos, Meter, Student
-from metricsmith.programs.fencing import fence
 
 __all__ = ["METHODS", "THREADS", "SearchMethod", "TuningJob", "judge_selection_rows", "quiet"]
 

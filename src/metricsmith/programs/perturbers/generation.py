@@ -13,12 +13,11 @@ import dspy
 import numpy as np
 
 from metricsmith.errors import DataError, ModelFailure, OptionError
-from metricsmith.metric import RowText
+from metricsmith.metric import RowText, fenced_texts
 from metricsmith.model_calls.calls import Call, model_call
 from metricsmith.model_calls.limits import Budget, Concurrency, estimate_tokens
 from metricsmith.model_calls.models import using
 from metricsmith.model_calls.rate_limiter import RateLimiter, in_force, use
-from metricsmith.programs.fencing import fenced_texts
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen, bare, told_apart
 from metricsmith.records import Usage
