@@ -24,7 +24,8 @@ from metricsmith.rendering import render_output
 
 __all__ = [
     "Asker", "Composite", "Explanation", "FieldNames", "MARKER", "Metric", "NOTHING", "Part", "RowText", "Sequential",
-    "content_hash", "fence", "fenced_texts", "judged_row", "make_row", "marked_anew", "row_text", "unfenced",
+    "content_hash", "content_key", "fence", "fenced_texts", "judged_row", "make_row", "marked_anew", "row_text",
+    "unfenced",
 ]  # fmt: skip
 
 FieldNames = str | Sequence[str]  # of one field, or of several that are shown together under their names
@@ -356,3 +357,10 @@ def content_hash(*parts: Any) -> str:
 def _whole(value: Any) -> Any:
     """A value that JSON does not know: an array in full (as text it is cut short), everything else as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def content_key(row: dspy.Example) -> str:
+    """A hash of the four texts of a row, on which its judgements depend, 32 hex digits."""
+    text = row_text(row)
+    content = json.dumps([text.input, text.output, text.references, text.context])
+    return hashlib.sha256(content.encode()).hexdigest()[:32]

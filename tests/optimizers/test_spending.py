@@ -171,7 +171,7 @@ def test_a_part_with_a_budget_of_its_own_counts_for_both_and_its_end_is_its_own(
         with pytest.raises(ModelFailure, match="the budget of 1 requests is spent"):
             ask("a", "b", requests=1)
         assert ask("c", "d", requests=3) == [Status.OK] * 2  # the same budget is this one
-        assert spanning().spent.requests == server.requests == 3
+        assert spanning.get().spent.requests == server.requests == 3
 
 
 def test_a_budget_inside_a_run_whose_limits_all_requests_pass_is_refused(server):

@@ -172,8 +172,10 @@ def test_a_run_inside_a_run_shares_its_limits():
     flows = []
 
     def nested(row, run):
-        flows.append(in_force())
-        inner = score([Scripted(lambda row, run: flows.append(in_force()) or 1.0, name="inner")], [row], progress=False)
+        flows.append(in_force.get())
+        inner = score(
+            [Scripted(lambda row, run: flows.append(in_force.get()) or 1.0, name="inner")], [row], progress=False
+        )
         with pytest.raises(OptionError, match="outer"):
             score([Scripted()], [row], budget=Budget(requests=1), progress=False)
         return float(inner.values[0, 0, 0])
@@ -288,9 +290,9 @@ def test_a_judge_used_alone_inside_a_run_that_is_stopped_says_so():
     seen = []
 
     def verdict(row, run):
-        in_force().stop("enough")
+        in_force.get().stop("enough")
         with pytest.raises(JudgementFailed, match="enough"):
-            in_force().enter()
+            in_force.get().enter()
         seen.append(row.id)
         return 1.0
 

@@ -248,7 +248,7 @@ class _RetryLoop:
 
     def __init__(self, module: dspy.Module, inputs: dict[str, Any], tries: int) -> None:
         self.module, self.inputs, self.tries = module, inputs, tries
-        around = in_force()
+        around = in_force.get()
         self.alone = around is None
         self.limiter = around or RateLimiter(WITHOUT_LIMIT)
         self.usage, self.lost, self.started = Usage(), 0, time.perf_counter()

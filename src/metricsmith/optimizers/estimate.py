@@ -9,7 +9,7 @@ from typing import Any
 import dspy
 
 from metricsmith.bank.catalogue import default_bank
-from metricsmith.metric import Metric
+from metricsmith.metric import Metric, content_key
 from metricsmith.model_calls.limits import estimate_tokens, price
 from metricsmith.optimizers.fitting import PAPER_N
 from metricsmith.optimizers.generation import GENERATORS
@@ -23,7 +23,6 @@ from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Task, Usage
 from metricsmith.scoring import estimate as estimate_scoring
-from metricsmith.scoring.plan import content_key
 from metricsmith.signatures.generation import ProposeAxes
 
 __all__ = ["PassRows", "estimate_passes", "estimate_run", "times"]

@@ -57,9 +57,9 @@ def spending(
         With status ``budget`` if a request was wanted for which nothing was left, with status ``skipped`` if what the
         answers cost cannot be counted.
     """
-    if budget is not None and in_force() is not None:
+    if budget is not None and in_force.get() is not None:
         raise OptionError("a run inside another one shares its budget: give budget= to the outer one alone")
-    flow = spanning()
+    flow = spanning.get()
     if flow is None or budget not in (None, flow.budget):
         name = getattr(model, "model", None)
         dollars = budget is not None and budget.usd is not None and expected.requests > 0
@@ -85,7 +85,7 @@ def spending(
         if stop := _ended(flow, expected, store):
             raise stop
     finally:
-        if flow is not spanning():
+        if flow is not spanning.get():
             flow.stop("the run has ended")  # for threads that it may have left behind
 
 

@@ -168,7 +168,7 @@ def _coordinator(
     if isinstance(store, Store) and store.read_only:
         raise StoreError(f"the store {store} was opened read-only; give its path, or open it without read_only=True")
     bounds = Concurrency.of(concurrency)
-    around, outer = rate_limiter.spanning(), rate_limiter.in_force()
+    around, outer = rate_limiter.spanning.get(), rate_limiter.in_force.get()
     if (budget is not None and budget.usd is not None) or (around is not None and around.budget.usd is not None):
         _check_prices(plan)
     if outer is not None and budget is not None:

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from metricsmith.bank.column import ColumnMetric, column_numbers
 from metricsmith.errors import StoreError
-from metricsmith.metric import Sequential, content_hash
+from metricsmith.metric import Sequential, content_hash, content_key
 from metricsmith.records import Judgement, Status, Usage
-from metricsmith.scoring.plan import Expression, ScoringPlan, Term, content_key, earlier_fingerprint
+from metricsmith.scoring.plan import Expression, ScoringPlan, Term, earlier_fingerprint
 from metricsmith.store import Key, Store
 
 __all__ = ["ANSWERED_BADLY", "CODES", "PENDING", "Keys", "Results", "Rounds", "store_key"]

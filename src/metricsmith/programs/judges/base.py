@@ -144,7 +144,9 @@ class ModelAsker(Saved):
         """
         if self.made_with:
             other_model(self, self.judge.lm)
-        inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
+        inputs = {"config": dict(self.request), **self.question(), **self.texts(text)}
+        if not self.judge.demos:
+            return inputs
         others = [
             demo
             for demo in self.judge.demos

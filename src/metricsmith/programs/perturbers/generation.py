@@ -117,7 +117,7 @@ def generate_perturbations(
         raise DataError(f"there are {len(groups)} groups for {len(sources)} sources: give one for each, or none at all")
     if not any(source.output.strip() for source in sources):
         return GeneratedPerturbations(_blank(sources, dimensions, strengths, effects))
-    flow = in_force() or RateLimiter(Concurrency.of(concurrency), budget)
+    flow = in_force.get() or RateLimiter(Concurrency.of(concurrency), budget)
     makers: dict[str, dspy.Module] = {"worse": worsen or Worsen(), "same": preserve or Preserve()}
     with using(lm), use(flow):
         run = _Run(sources, task, flow, makers)
