@@ -60,7 +60,7 @@ class JudgementTable:
 
     Parameters
     ----------
-    flow : RateLimiter
+    limiter : RateLimiter
         Admits the requests.
     lm : dspy.LM
         Answers them.
@@ -68,7 +68,7 @@ class JudgementTable:
         The candidates by name.
     """
 
-    flow: RateLimiter
+    limiter: RateLimiter
     lm: Any
     modules: dict[str, dspy.Module] = field(default_factory=dict)
     _known: dict[tuple[str, str], CandidateJudgement] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class JudgementTable:
 
     def _ask(self, module: dspy.Module, inputs: Mapping[str, Any]) -> CandidateJudgement:
         several = len(module.predictors()) > 1  # a repair goes on with one conversation, and there are several
-        with self.flow.room, use(self.flow), dspy.context(trace=[], lm=self.lm):
+        with self.limiter.room, use(self.limiter), dspy.context(trace=[], lm=self.lm):
             call = model_call(module, parse_tries=1 if several else 2, **inputs)
             trace = list(dspy.settings.trace)
         names = {id(predictor): name for name, predictor in module.named_predictors()}
@@ -198,12 +198,12 @@ class Meter:
 
     Parameters
     ----------
-    flow : RateLimiter
+    limiter : RateLimiter
         Admits and counts every request, retries included.
     """
 
-    def __init__(self, flow: RateLimiter) -> None:
-        self.gate = RequestMeter(flow)
+    def __init__(self, limiter: RateLimiter) -> None:
+        self.gate = RequestMeter(limiter)
         self._refused = 0  # hopeless failures of these models, before their first answer
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Meter:
