@@ -10,7 +10,7 @@ from dspy.utils import DummyLM
 
 from loopback import serve
 from metricsmith.errors import ModelFailure, NeedsError
-from metricsmith.model_calls import calls
+from metricsmith.model_calls import metering
 from metricsmith.model_calls.calls import model_call, private_copy
 from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
@@ -131,7 +131,7 @@ def test_a_filtered_request_is_a_refusal_and_not_tried_again():
 
 def test_pauses_double_with_jitter_up_to_a_limit_and_none_follows_the_last(monkeypatch):
     pauses = []
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 4.0)
+    monkeypatch.setattr(metering, "FIRST_PAUSE", 4.0)
     monkeypatch.setattr(RateLimiter, "pause", lambda limiter, seconds: pauses.append(seconds) or True)
     with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()):
         model_call(Ask(), tries=6, question="q")
@@ -220,7 +220,7 @@ def test_a_spent_budget_and_a_stopped_run_are_statuses_and_send_nothing():
 
 
 def test_a_retry_is_not_waited_for_beyond_the_time_budget(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 60.0)  # at least 15 seconds with jitter
+    monkeypatch.setattr(metering, "FIRST_PAUSE", 60.0)  # at least 15 seconds with jitter
     with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()), use(limiter(seconds=10)):
         call = model_call(Ask(), question="q")
     assert (call.status, server.requests) == (Status.TRANSPORT, 1)
