@@ -7,6 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -139,6 +140,7 @@ class RequestMeter:
             self.limiter.leave(permit, end, usage, message, unreported=tracker.unreported)
 
 
+@dataclass(slots=True)
 class Tries:
     """The tries of one request that fail on their way, and the pauses between them.
 
@@ -148,10 +150,13 @@ class Tries:
         Ends a pause when it is stopped or its time is over.
     most : int
         How many tries may fail.
+    lost : int
+        How many have failed so far.
     """
 
-    def __init__(self, limiter: RateLimiter, most: int) -> None:
-        self.limiter, self.most, self.lost = limiter, most, 0
+    limiter: RateLimiter
+    most: int
+    lost: int = 0
 
     def another(self, problem: Any) -> bool:
         """Count a try that failed with `problem` and wait before the next; False where there is to be none."""
