@@ -42,9 +42,9 @@ def no_cached_answers() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def short_pauses() -> None:
     """Requests that failed are sent again almost at once; the tests of the pauses themselves set their own."""
-    from metricsmith.model_calls import calls
+    from metricsmith.model_calls import metering
 
-    calls.FIRST_PAUSE = 0.001
+    metering.FIRST_PAUSE = 0.001
 
 
 @pytest.fixture(scope="module")

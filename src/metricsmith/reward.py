@@ -13,10 +13,11 @@ from typing import Any, ClassVar, Protocol, TypedDict, Unpack, cast, runtime_che
 import dspy
 
 from metricsmith.errors import DataError, JudgementFailed, MetricsmithError, NeedsError, OptionError
-from metricsmith.metric import Explanation, FieldNames, Memo, Metric, RowText, content_hash, judged_row, row_text
+from metricsmith.metric import Explanation, FieldNames, Metric, RowText, content_hash, judged_row, row_text
 from metricsmith.outcomes import FailedRow, Outcome, RewardCheck
 from metricsmith.records import Status, Usage
 from metricsmith.rendering import bounded, render_output
+from metricsmith.threads import Memo
 
 __all__ = ["DSPyCallable", "DSPyMetric", "Reward", "RewardOptions"]
 

@@ -129,6 +129,13 @@ def test_an_unknown_price_is_unknown_and_not_nothing():
     assert estimated(passing()).cost is None
 
 
+def test_the_price_of_a_judge_of_the_callers_own_is_unknown_where_no_row_is_unrated_too():
+    judge = CriterionJudge(criterion="Clear", meaning="Good.", task="Write.")
+    judge.set_lm(dspy.LM("unknown/model"))
+    usage = estimate_passes([passing()], TASK, Options(bank="existing", metrics=(judge,)))
+    assert (usage.requests, usage.cost) == (12, None)
+
+
 def test_the_cost_is_that_of_the_estimated_tokens():
     usage = estimated(passing(), model="openai/gpt-4o-mini")
     assert usage.cost == price("gpt-4o-mini", usage.prompt_tokens, usage.completion_tokens)

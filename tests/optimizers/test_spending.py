@@ -10,7 +10,7 @@ from dspy.utils import DummyLM
 
 from loopback import own_axes, scripted, serve
 from metricsmith.errors import ModelFailure, OptionError
-from metricsmith.model_calls import calls
+from metricsmith.model_calls import metering
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.rate_limiter import RateLimiter, spanning, use
 from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -156,7 +156,7 @@ def test_a_refusal_that_a_part_swallows_ends_the_run_all_the_same(server):
 
 
 def test_a_retry_for_which_no_time_is_left_ends_the_run_instead_of_a_missing_row(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.5)
+    monkeypatch.setattr(metering, "FIRST_PAUSE", 0.5)
     with serve(own_axes) as busy, dspy.context(lm=busy.lm()):
         model_call(JUDGE, output="a")  # the first request of a process takes longer
         busy.always = 503
@@ -171,7 +171,7 @@ def test_a_part_with_a_budget_of_its_own_counts_for_both_and_its_end_is_its_own(
         with pytest.raises(ModelFailure, match="the budget of 1 requests is spent"):
             ask("a", "b", requests=1)
         assert ask("c", "d", requests=3) == [Status.OK] * 2  # the same budget is this one
-        assert spanning().spent.requests == server.requests == 3
+        assert spanning.get().spent.requests == server.requests == 3
 
 
 def test_a_budget_inside_a_run_whose_limits_all_requests_pass_is_refused(server):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dspy
 import pytest
 
-from metricsmith.metric import make_row, row_text
-from metricsmith.programs.fencing import fenced_texts
+from metricsmith.metric import fenced_texts, make_row, row_text
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import DirectAssessment
 from metricsmith.programs.judges.dna import DnAEval

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import lru_cache
 from statistics import median
@@ -24,6 +25,7 @@ __all__ = [
     "estimate_tokens",
     "offline_prices",
     "price",
+    "total_usage",
 ]
 
 MOST = 64  # requests in flight: more gained nothing on two cores, and threads cost memory
@@ -292,6 +294,13 @@ def _rates(model: str) -> tuple[float, float] | None:
 def offline_prices() -> None:
     """Keep DSPy and litellm, which ask the network for prices at first use, to the lists that they bring along."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+def total_usage(estimates: Iterable[Usage]) -> Usage:
+    """The sum of estimates; ``cost`` is None where the price of one that asks anything is unknown."""
+    parts = list(estimates)
+    total = sum(parts, Usage())
+    return replace(total, cost=None) if any(part.requests and part.cost is None for part in parts) else total
 
 
 def estimate_tokens(text: str) -> int:

@@ -9,8 +9,8 @@ from typing import Any
 import dspy
 
 from metricsmith.bank.catalogue import default_bank
-from metricsmith.metric import Metric
-from metricsmith.model_calls.limits import estimate_tokens, price
+from metricsmith.metric import Metric, content_key
+from metricsmith.model_calls.limits import estimate_tokens, price, total_usage
 from metricsmith.optimizers.fitting import PAPER_N
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.learning_judges import learned_counts, startable
@@ -23,7 +23,6 @@ from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Task, Usage
 from metricsmith.scoring import estimate as estimate_scoring
-from metricsmith.scoring.plan import content_key
 from metricsmith.signatures.generation import ProposeAxes
 
 __all__ = ["PassRows", "estimate_passes", "estimate_run", "times"]
@@ -92,8 +91,7 @@ def estimate_passes(passes: Sequence[PassRows], task: Task, options: Options, *,
         own = _own(passes, options, sum(counts.values()), most)
         made = sum((_made(one, task, options, counts, sources.existing, most) for one in passes), Usage())
     made = replace(made, cost=price(getattr(options.model, "model", ""), made.prompt_tokens, made.completion_tokens))
-    unknown = any(part.requests and part.cost is None for part in (own, made))
-    return replace(own + made, cost=None) if unknown else own + made
+    return total_usage([own, made])
 
 
 def _own(passes: Sequence[PassRows], options: Options, others: int, most: bool) -> Usage:
@@ -106,7 +104,7 @@ def _own(passes: Sequence[PassRows], options: Options, others: int, most: bool) 
     places: dict[str, Any] = {"store": options.store, "first_run": options.repetition}
     unrated = estimate_scoring(judges, passes[-1].unrated, **places)
     share = 1.0 if most else _kept_share(len(judges) + others, options)
-    return sum((estimate_scoring(judges, rows, **places) for rows in read), times(unrated, share))
+    return total_usage([times(unrated, share), *(estimate_scoring(judges, rows, **places) for rows in read)])
 
 
 def _made(one: PassRows, task: Task, options: Options, counts: Mapping[str, int], existing: bool, most: bool) -> Usage:

@@ -94,27 +94,27 @@ def learn(
         return Generated()
     said = asked_note(task.target, task.scale, [float(row[task.target]) for row in rows])
     room = BoundedSemaphore(THREADS)
-    flows = {place: RateLimiter(Concurrency(), room=room) for place in places}
+    limiters = {place: RateLimiter(Concurrency(), room=room) for place in places}
 
     def family(name: str) -> Generated:
         made = Generated()
         for place in (place for place in places if place[0] == name):
-            made += attempt({name: 1}, partial(_learned, name, rows, task, seed + place[1], flows[place]))
+            made += attempt({name: 1}, partial(_learned, name, rows, task, seed + place[1], limiters[place]))
         return check_complete(made, strict)
 
     def stop() -> None:
-        for flow in flows.values():
-            flow.stop("judges are learned no more")
+        for limiter in limiters.values():
+            limiter.stop("judges are learned no more")
 
     families = [partial(family, name) for name in dict(places)]
     learned = in_threads(families, len(families), "metricsmith learning", on_error=stop)
     return sum(learned, Generated(notes=(said,) if said else ()))
 
 
-def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int, flow: RateLimiter) -> Generated:
+def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int, limiter: RateLimiter) -> Generated:
     """One judge, with a note on its tuning."""
     start = LEARNED[name](rows, task, seed)
-    judge = start.tuner.compile(start.judge, start.learn, start.select, flow=flow)
+    judge = start.tuner.compile(start.judge, start.learn, start.select, limiter=limiter)
     tuning = judge.tuning
     note = (
         f"{judge.name}: {tuning.method} for {tuning.objective} on {tuning.learned} + {tuning.selected} rows; "

@@ -57,10 +57,10 @@ def spending(
         With status ``budget`` if a request was wanted for which nothing was left, with status ``skipped`` if what the
         answers cost cannot be counted.
     """
-    if budget is not None and in_force() is not None:
+    if budget is not None and in_force.get() is not None:
         raise OptionError("a run inside another one shares its budget: give budget= to the outer one alone")
-    flow = spanning()
-    if flow is None or budget not in (None, flow.budget):
+    limiter = spanning.get()
+    if limiter is None or budget not in (None, limiter.budget):
         name = getattr(model, "model", None)
         dollars = budget is not None and budget.usd is not None and expected.requests > 0
         if dollars and name is not None and price(name, 1, 1) is None:
@@ -69,24 +69,24 @@ def spending(
                 "requests (tokens=..., --max-tokens, --max-requests)"
             )
         bounds = Concurrency.of(concurrency)
-        flow = RateLimiter(replace(bounds, low=bounds.high), budget, hopeless_in_a_row=sys.maxsize)
+        limiter = RateLimiter(replace(bounds, low=bounds.high), budget, hopeless_in_a_row=sys.maxsize)
         for line in budget_lines(budget, expected, short=True):
             notes.warning("%s; the run stops when that is spent", line)
     try:
-        with span(flow):
+        with span(limiter):
             yield
     except Interrupted:
         raise
     except MetricsmithError as problem:
-        if stop := _ended(flow, expected, store, str(problem)):
+        if stop := _ended(limiter, expected, store, str(problem)):
             raise stop from problem
         raise
     else:
-        if stop := _ended(flow, expected, store):
+        if stop := _ended(limiter, expected, store):
             raise stop
     finally:
-        if flow is not spanning():
-            flow.stop("the run has ended")  # for threads that it may have left behind
+        if limiter is not spanning.get():
+            limiter.stop("the run has ended")  # for threads that it may have left behind
 
 
 def budget_lines(budget: Budget | None, usage: Usage, *, short: bool = False) -> list[str]:
@@ -101,13 +101,13 @@ def check_budget(budget: object) -> None:
 
 
 def _ended(
-    flow: RateLimiter, expected: Usage, store: str | PathLike[str] | Store | None, reached: str = ""
+    limiter: RateLimiter, expected: Usage, store: str | PathLike[str] | Store | None, reached: str = ""
 ) -> ModelFailure | None:
     """The error of a run that was refused a request, once for each refusal; None if it was not."""
-    if not flow.refused:
+    if not limiter.refused:
         return None
-    spent, why, status = flow.spent, flow.refused, Status.SKIPPED if flow.stopped else Status.BUDGET
-    around: RateLimiter | None = flow
+    spent, why, status = limiter.spent, limiter.refused, Status.SKIPPED if limiter.stopped else Status.BUDGET
+    around: RateLimiter | None = limiter
     while around is not None:
         around.refused, around = "", around.outer
     dollars = "" if spent.cost is None else f", ${spent.cost:.4f}"

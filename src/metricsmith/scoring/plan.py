@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -13,7 +11,7 @@ import dspy
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.errors import NeedsError, OptionError
-from metricsmith.metric import Asker, Composite, Metric, content_hash, row_text
+from metricsmith.metric import Asker, Composite, Metric, content_hash
 from metricsmith.model_calls.adapters import adapter_in_force
 from metricsmith.model_calls.models import check_sampling, form_identity, identity
 from metricsmith.records import Judgement
@@ -21,7 +19,7 @@ from metricsmith.reward import Reward
 from metricsmith.scoring.callables import CallableMetric
 
 __all__ = [
-    "Alone", "AskerRuns", "Expression", "MetricRun", "ScoringPlan", "Term", "as_before", "as_metric", "content_key",
+    "Alone", "AskerRuns", "Expression", "MetricRun", "ScoringPlan", "Term", "as_before", "as_metric",
     "earlier_fingerprint", "model_of", "scoring_plan",
 ]  # fmt: skip
 
@@ -299,10 +297,3 @@ def _own_model(asker: Any) -> Any:
     """The language model of the first predictor that has one of its own."""
     predictors: Iterable[Any] = asker.predictors() if isinstance(asker, dspy.Module) else ()
     return next((predictor.lm for predictor in predictors if predictor.lm is not None), None)
-
-
-def content_key(row: dspy.Example) -> str:
-    """A hash of the four texts of a row, on which its judgements depend, 32 hex digits."""
-    text = row_text(row)
-    content = json.dumps([text.input, text.output, text.references, text.context])
-    return hashlib.sha256(content.encode()).hexdigest()[:32]

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from metricsmith.bank.column import ColumnMetric, column_numbers
 from metricsmith.errors import StoreError
-from metricsmith.metric import Sequential, content_hash
+from metricsmith.metric import Sequential, content_hash, content_key
 from metricsmith.records import Judgement, Status, Usage
-from metricsmith.scoring.plan import Expression, ScoringPlan, Term, content_key, earlier_fingerprint
+from metricsmith.scoring.plan import Expression, ScoringPlan, Term, earlier_fingerprint
 from metricsmith.store import Key, Store
 
 __all__ = ["ANSWERED_BADLY", "CODES", "PENDING", "Keys", "Results", "Rounds", "store_key"]
@@ -37,7 +37,6 @@ ANSWERED_BADLY = tuple(CODES[status] for status in (Status.UNPARSABLE, Status.OU
 NEEDLESS = "not asked: nothing that was wanted rests on it"
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
-logger = logging.getLogger("metricsmith.scoring")
 notes = logging.getLogger("metricsmith.notes")  # what is worth a line on the terminal, once
 
 
@@ -242,14 +241,6 @@ class Results:
             f"{self.store} does not hold the judgement of row {self.rows[row].get('id', row)!r} by {one.name} "
             "any more: it was pruned or changed since; run score again"
         )
-
-    def detach(self) -> None:
-        """Release the store's claims at the end of a run; judgements are read from it as they are asked for."""
-        if self.store is not None:
-            try:
-                self.store.release()
-            except StoreError as problem:  # what was scored stands; the claims end with this process or lapse
-                logger.warning("claims were not given up: %s", problem)
 
 
 _FAILED = (*ANSWERED_BADLY, CODES[Status.TRANSPORT])

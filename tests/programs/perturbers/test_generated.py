@@ -11,8 +11,8 @@ from dspy.utils import DummyLM
 
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, OptionError
+from metricsmith.metric import fence, unfenced
 from metricsmith.model_calls.calls import model_call
-from metricsmith.programs.fencing import fence, unfenced
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import (
     IDENTICAL,

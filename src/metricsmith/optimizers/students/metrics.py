@@ -13,13 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Literal, Self, TypeVar
 
 from metricsmith.errors import DataError, JudgementFailed, ModelFailure, OptionError
-from metricsmith.metric import Memo, content_hash
+from metricsmith.metric import content_hash
 from metricsmith.model_calls.models import using
 from metricsmith.optimizers.students.episodes import Gains
 from metricsmith.optimizers.students.ranking_quality import ndcg_at_k, recall_at_k
 from metricsmith.optimizers.students.yields import Yield, held_out_of, judges_of, yield_of
 from metricsmith.records import Usage
 from metricsmith.reward import DSPyMetric
+from metricsmith.threads import Memo
 
 __all__ = ["ModelMeasured", "RankingMetric", "YieldMetric"]
 

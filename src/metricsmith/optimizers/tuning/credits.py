@@ -13,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, ModelFailure
-from metricsmith.metric import content_hash
+from metricsmith.metric import content_hash, fence
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.optimizers.examples import rating_strata
 from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import CandidateJudgement, JudgementTable
-from metricsmith.programs.fencing import fence
 
 __all__ = [
     "PEERS",
@@ -77,7 +76,7 @@ class MeasureReader:
     Parameters
     ----------
     metric : Measure
-    flow : RateLimiter
+    limiter : RateLimiter
         Admits the requests of the metric.
     """
 
@@ -85,8 +84,8 @@ class MeasureReader:
     sign = 1.0
     shown = ""
 
-    def __init__(self, metric: Measure, flow: RateLimiter) -> None:
-        self.metric, self.flow = metric, flow
+    def __init__(self, metric: Measure, limiter: RateLimiter) -> None:
+        self.metric, self.limiter = metric, limiter
         self._known: dict[tuple[str, int, int], tuple[float, str]] = {}  # labels and predictions outlive it
 
     def value(self, row: dspy.Example, prediction: Any) -> float:
@@ -98,7 +97,7 @@ class MeasureReader:
         key = _key(row), id(getattr(row, "label", None)), id(prediction)  # episodes may ask the same of other rows
         if key not in self._known:
             try:
-                with use(self.flow):
+                with use(self.limiter):
                     found = self.metric(row, prediction)
                 self._known[key] = float(found.score), str(found.feedback)
             except (JudgementFailed, ModelFailure) as problem:
@@ -161,7 +160,7 @@ class Credits:
     @property
     def sent(self) -> int:
         """Requests sent so far."""
-        return self.table.flow.spent.requests
+        return self.table.limiter.spent.requests
 
     def value(self, row: dspy.Example, judgement: CandidateJudgement | None) -> float:
         """The number of a judgement; NaN if there is none."""

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import DataError, OptionError
-from metricsmith.metric import content_hash, row_text
+from metricsmith.metric import content_hash, marked_anew, row_text
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Objective
 from metricsmith.optimizers.splits import RatedRows, shared_source
 from metricsmith.programs.asked_scale import nearest_points
-from metricsmith.programs.fencing import marked_anew
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.records import Scale

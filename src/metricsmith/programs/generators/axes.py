@@ -14,10 +14,9 @@ import dspy
 import numpy as np
 
 from metricsmith.errors import JudgementFailed
-from metricsmith.metric import row_text
+from metricsmith.metric import fenced_texts, row_text
 from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs.asked_scale import asked_scale
-from metricsmith.programs.fencing import fenced_texts
 from metricsmith.programs.judges.base import slug
 from metricsmith.records import Status, Task
 from metricsmith.signatures.generation import Axis, Dimension, ProposeAxes, ProposeDimensions

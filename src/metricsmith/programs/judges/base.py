@@ -9,10 +9,9 @@ from typing import Any, ClassVar, Self
 import dspy
 
 from metricsmith.errors import DataError, JudgementFailed
-from metricsmith.metric import Metric, RowText, row_text
+from metricsmith.metric import Metric, RowText, fenced_texts, marked_anew, row_text
 from metricsmith.model_calls.adapters import messages_of, reading_exactly
 from metricsmith.model_calls.calls import Call, model_calls
-from metricsmith.programs.fencing import fenced_texts, marked_anew
 from metricsmith.programs.kinds import asker_state
 from metricsmith.programs.learned import mark_learned
 from metricsmith.programs.schema import Check, Checks
@@ -145,7 +144,9 @@ class ModelAsker(Saved):
         """
         if self.made_with:
             other_model(self, self.judge.lm)
-        inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
+        inputs = {"config": dict(self.request), **self.question(), **self.texts(text)}
+        if not self.judge.demos:
+            return inputs
         others = [
             demo
             for demo in self.judge.demos

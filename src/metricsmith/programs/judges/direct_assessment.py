@@ -15,9 +15,8 @@ from typing import Any, Literal, get_args
 import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
-from metricsmith.metric import RowText
+from metricsmith.metric import NOTHING, RowText, fenced_texts
 from metricsmith.programs import schema
-from metricsmith.programs.fencing import NOTHING, fenced_texts
 from metricsmith.programs.judges.translation import Context, TranslationJudge
 from metricsmith.programs.kinds import asker_state
 from metricsmith.records import MetricCard, Scale, Status

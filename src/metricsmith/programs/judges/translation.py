@@ -12,10 +12,9 @@ import pydantic
 
 from metricsmith.errors import OptionError, nearest
 from metricsmith.meta_evaluation.spans import locate_spans, occurrence_of
-from metricsmith.metric import RowText, content_hash
+from metricsmith.metric import NOTHING, RowText, content_hash, fence, unfenced
 from metricsmith.mqm import TAXONOMY, severity_name
 from metricsmith.programs import schema
-from metricsmith.programs.fencing import NOTHING, fence, unfenced
 from metricsmith.programs.judges.base import Judge
 from metricsmith.records import ErrorSpan, MetricCard
 from metricsmith.signatures.mqm import TranslationError

@@ -13,12 +13,11 @@ import dspy
 import numpy as np
 
 from metricsmith.errors import DataError, ModelFailure, OptionError
-from metricsmith.metric import RowText
+from metricsmith.metric import RowText, fenced_texts
 from metricsmith.model_calls.calls import Call, model_call
 from metricsmith.model_calls.limits import Budget, Concurrency, estimate_tokens
 from metricsmith.model_calls.models import using
 from metricsmith.model_calls.rate_limiter import RateLimiter, in_force, use
-from metricsmith.programs.fencing import fenced_texts
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen, bare, told_apart
 from metricsmith.records import Usage
@@ -118,10 +117,10 @@ def generate_perturbations(
         raise DataError(f"there are {len(groups)} groups for {len(sources)} sources: give one for each, or none at all")
     if not any(source.output.strip() for source in sources):
         return GeneratedPerturbations(_blank(sources, dimensions, strengths, effects))
-    flow = in_force() or RateLimiter(Concurrency.of(concurrency), budget)
+    limiter = in_force.get() or RateLimiter(Concurrency.of(concurrency), budget)
     makers: dict[str, dspy.Module] = {"worse": worsen or Worsen(), "same": preserve or Preserve()}
-    with using(lm), use(flow):
-        run = _Run(sources, task, flow, makers)
+    with using(lm), use(limiter):
+        run = _Run(sources, task, limiter, makers)
         notes = run.plan(dimensions, pick_examples(sources, groups, seed), strategist) if "worse" in effects else []
         perturbations = run.perturb(dimensions, strengths, effects)
     if len(set(groups)) == 1 and "worse" in effects:
@@ -169,8 +168,10 @@ def shown_examples(sources: Sequence[Source]) -> str:
 class _Run:
     """The calls of one run and their cost."""
 
-    def __init__(self, sources: Sequence[Source], task: str, flow: RateLimiter, makers: dict[str, dspy.Module]) -> None:
-        self.sources, self.task, self.flow, self.makers = sources, task, flow, makers
+    def __init__(
+        self, sources: Sequence[Source], task: str, limiter: RateLimiter, makers: dict[str, dspy.Module]
+    ) -> None:
+        self.sources, self.task, self.limiter, self.makers = sources, task, limiter, makers
         self.strategies: dict[str, tuple[Strategy, ...]] = {}
         self.usage = Usage()
 
@@ -218,10 +219,10 @@ class _Run:
 
     def _calls(self, asks: Sequence[Callable[[], Call]], what: str) -> list[Call]:
         """Runs the calls concurrently; `ModelFailure` where not one of them has an answer."""
-        calls = in_threads(asks, self.flow.concurrency.high, "metricsmith perturbing")
+        calls = in_threads(asks, self.limiter.concurrency.high, "metricsmith perturbing")
         self.usage = sum((call.usage for call in calls), self.usage)
         if calls and all(call.prediction is None for call in calls):
-            why = self.flow.hopeless or calls[0].error
+            why = self.limiter.hopeless or calls[0].error
             raise ModelFailure(f"{what} failed ({self.usage.requests} requests were sent): {why}")
         return calls
 

@@ -11,10 +11,10 @@ from unicodedata import category
 import dspy
 
 from metricsmith.errors import OptionError
+from metricsmith.metric import fence
 from metricsmith.model_calls.adapters import messages_of
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.limits import estimate_tokens
-from metricsmith.programs.fencing import fence
 from metricsmith.programs.recommenders.base import Recommendation, check_pool, unscored
 from metricsmith.programs.state import Settings
 from metricsmith.records import MetricCard, Task

@@ -17,7 +17,7 @@ from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.model_calls.calls import model_call
-from metricsmith.model_calls.limits import estimate_tokens, price
+from metricsmith.model_calls.limits import estimate_tokens, price, total_usage
 from metricsmith.model_calls.models import check_sampling
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.estimate import estimate_run, times
@@ -265,9 +265,7 @@ class ComparisonPlan:
     @property
     def estimated(self) -> Usage:
         """The bounds added up; the price is unknown where one is."""
-        total = sum(self.bounds.values(), Usage(cost=0.0))
-        unknown = any(bound.requests and bound.cost is None for bound in self.bounds.values())
-        return replace(total, cost=None) if unknown else total
+        return total_usage([Usage(cost=0.0), *self.bounds.values()])
 
 
 def plan_comparison(
@@ -319,4 +317,4 @@ def _bound(method: Method, data: ComparisonData, seeds: int) -> Usage:
     if data.options.store is None:
         return times(method.requests(data), seeds)
     repetitions = [replace(data, options=replace(data.options, repetition=seed)) for seed in range(seeds)]
-    return sum((method.requests(repetition) for repetition in repetitions), Usage())
+    return total_usage(method.requests(repetition) for repetition in repetitions)

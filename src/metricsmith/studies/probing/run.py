@@ -15,7 +15,7 @@ import numpy as np
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric, content_hash, row_text
-from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.limits import Budget, Concurrency, total_usage
 from metricsmith.model_calls.models import using
 from metricsmith.optimizers.spending import check_budget, spending
 from metricsmith.programs.induced import InducedMetric
@@ -214,7 +214,7 @@ class Prober:
     def _estimate(self, metric: Metric, drawn: PerturbedRows, sources: Sequence[Source], task: Task) -> Usage:
         drawn, usage = self._expected(drawn, sources, task)
         asked = [one.metric for one in probed_metrics(metric, self.against) if one.metric is not None]
-        return usage + estimate(asked, drawn.rows, store=self.store)
+        return total_usage([usage, estimate(asked, drawn.rows, store=self.store)])
 
     def _expected(self, drawn: PerturbedRows, sources: Sequence[Source], task: Task) -> tuple[PerturbedRows, Usage]:
         """The outputs to be scored, with texts of about the length that a model will write, and the cost of these."""
