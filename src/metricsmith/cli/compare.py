@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -21,10 +21,7 @@ from metricsmith.cli.paths import check_places
 from metricsmith.cli.saved_metrics import auto_metrics
 from metricsmith.cli.terminal import say
 
-if TYPE_CHECKING:
-    from metricsmith.report.comparison.record import Comparison
-
-__all__ = ["compare_command", "comparison_text"]
+__all__ = ["compare_command"]
 
 METHODS = "best_existing,metametrics,guideline_judge,dna_eval,autometrics"
 
@@ -61,7 +58,7 @@ def compare_command(
 ) -> None:
     """Compare AutoMetrics with the baselines of its paper."""
     from metricsmith.datasets.table import read_table
-    from metricsmith.report.comparison.document import COMPARISON_FILES, write_comparison
+    from metricsmith.report.comparison.document import COMPARISON_FILES, ComparisonDocument, write_comparison
     from metricsmith.studies.comparison.run import compare, compare_plan
 
     lm = model.language_model()
@@ -81,12 +78,4 @@ def compare_command(
     with interruptible(limits.store, output):
         record = compare(rated, optimizer, **options)
     write_into(write_comparison, record, output.out)
-    tell(record, lambda: comparison_text(record, output.out), output)
-
-
-def comparison_text(record: Comparison, out: Path) -> str:
-    """The table in the paper's layout, what was not run, costs, and where everything was written."""
-    from metricsmith.report.comparison.document import ComparisonDocument
-    from metricsmith.report.terminal import render_terminal
-
-    return render_terminal(ComparisonDocument(record), out)
+    tell(ComparisonDocument(record), output.out, output)

@@ -33,11 +33,12 @@ def demo_command(
     """Induce a metric from embedded synthetic ratings and compare it with the planted truth."""
     from metricsmith.bank.catalogue import default_bank
     from metricsmith.cli.paths import check_replaceable
-    from metricsmith.cli.summary import summary
     from metricsmith.datasets import plain_notices
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.induce import induce
+    from metricsmith.report.induction.document import RunDocument
+    from metricsmith.report.terminal import render_terminal
 
     check_replaceable(
         out, lambda line: f"data {plain_notices.path().name} sha256:" in line, "name another folder (--out)"
@@ -64,7 +65,7 @@ def demo_command(
     )
     done = replace(done, record=record)
     done.write(out)
-    say(summary(done, out))
+    say(render_terminal(RunDocument(record), out))
     for line in truth:
         say(line)
 

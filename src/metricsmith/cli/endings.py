@@ -13,11 +13,13 @@ import typer
 
 from metricsmith.cli.terminal import say
 from metricsmith.errors import DataError, Interrupted, MetricsmithError, ModelFailure, StoreError
+from metricsmith.report.terminal import render_terminal
 
 if TYPE_CHECKING:
     from metricsmith.cli.options import OutputOptions
     from metricsmith.datasets.table import Table
     from metricsmith.metric import Metric
+    from metricsmith.report.blocks import Document
     from metricsmith.scoring import ScoreTable
 
 __all__ = ["end_with", "interruptible", "scored", "tell", "tell_notes", "write_into"]
@@ -80,9 +82,12 @@ def write_into(write: Callable[[Any, Path], None], record: Any, out: Path) -> No
         raise DataError(f"cannot write to {out}: {problem.strerror}; name another folder") from problem
 
 
-def tell(record: Any, text: Callable[[], str], output: OutputOptions) -> None:
-    """Print a record as JSON or as text; a quiet run prints no text."""
+def tell(document: Document[Any], folder: Path | None, output: OutputOptions) -> None:
+    """Print a document as text, or its record as JSON; a quiet run prints no text.
+
+    The text has the main figures and warnings, costs where there are any, and the place of the files in `folder`.
+    """
     if output.as_json:
-        say(json.dumps(record.as_dict(), ensure_ascii=False, indent=1))
+        say(json.dumps(document.record.as_dict(), ensure_ascii=False, indent=1))
     elif not output.quiet:
-        say(text())
+        say(render_terminal(document, folder))

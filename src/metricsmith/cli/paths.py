@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metricsmith.errors import DataError, OptionError
+from metricsmith.report.files import replace_file
 
 if TYPE_CHECKING:
     from metricsmith.cli.options import OutputOptions
@@ -150,13 +151,9 @@ def write(path: Path, text: str) -> None:
     DataError
         If that is not possible.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.write_text(text, "utf-8")
-        os.replace(part, path)
+        replace_file(path, text)
     except OSError as problem:
         raise DataError(
             f"cannot write {path}: {problem.strerror or problem}; with --store, nothing that was paid for is lost"
         ) from problem
-    finally:
-        part.unlink(missing_ok=True)
