@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from metricsmith.datasets.cells import cell_text, is_blank, reference_list
 from metricsmith.datasets.columns import Columns, guess_notes, need_column, resolve_columns
 from metricsmith.datasets.conversations import render_conversations
-from metricsmith.datasets.filters import filter_rows
 from metricsmith.datasets.labels import Labels, label_rows
 from metricsmith.datasets.raters import People, RaterEffects, average_raters, check_averaging
 from metricsmith.datasets.ratings import as_scale, check_rated, infer_scale, read_ratings
 from metricsmith.datasets.score_columns import ScoreColumns, match_columns, read_numbers
-from metricsmith.datasets.sources import RawTable, open_source
+from metricsmith.datasets.sources import RawTable, filter_rows, open_source
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.records import Scale, Task

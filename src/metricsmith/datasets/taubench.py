@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from metricsmith.datasets.conversations import read_messages
-from metricsmith.datasets.filters import filter_rows
-from metricsmith.datasets.sources import RawTable, open_source
+from metricsmith.datasets.sources import RawTable, filter_rows, open_source
 from metricsmith.datasets.table import Table, read_table
 from metricsmith.errors import DataError, nearest
 from metricsmith.records import Scale
