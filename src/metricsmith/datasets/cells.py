@@ -16,8 +16,8 @@ __all__ = [
     "reference_list",
 ]  # fmt: skip
 
-_TRUTH = {"true": 1.0, "false": 0.0}
-_MISSING_NUMBERS = frozenset({"", "nan", "null", "none", "n/a", "na", "<na>"})
+# In lower case.
+_WORDS = {"true": 1.0, "false": 0.0, **dict.fromkeys(("", "nan", "null", "none", "n/a", "na", "<na>"), math.nan)}
 
 
 def plain_value(value: Any) -> Any:
@@ -82,15 +82,11 @@ def cell_number(cell: Any) -> float:
     ValueError
         If there is something else in the cell.
     """
-    if cell is None:
-        return math.nan
     if isinstance(cell, bool | int | float):
         return float(cell)
     text = cell_text(cell).strip()
-    if text.lower() in _MISSING_NUMBERS:
-        return math.nan
-    if text.lower() in _TRUTH:
-        return _TRUTH[text.lower()]
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
     if "_" in text:
         raise ValueError(f"{text!r} is not a number")
     return float(text)
@@ -98,17 +94,8 @@ def cell_number(cell: Any) -> float:
 
 def mostly(parse: Callable[[Any], object], cells: Sequence[Any]) -> bool:
     """True if `parse` reads more than half of the cells that are not blank; it raises a `ValueError` for others."""
-    filled = read = 0
-    for cell in cells:
-        if is_blank(cell):
-            continue
-        filled += 1
-        try:
-            parse(cell)
-        except ValueError:
-            continue
-        read += 1
-    return 2 * read > filled
+    filled = [cell for cell in cells if not is_blank(cell)]
+    return 2 * sum(1 for cell in filled for _ in parsed_by(cell, parse)) > len(filled)
 
 
 def reference_list(cell: Any) -> list[str]:
@@ -136,11 +123,11 @@ def _listed(text: str) -> list[Any]:
     return [text]
 
 
-def parsed_by(text: str, *parsers: Callable[[str], Any]) -> Iterator[Any]:
-    """Yield the value of a text by each of the parsers that can read it, in order."""
+def parsed_by(cell: Any, *parsers: Callable[[Any], Any]) -> Iterator[Any]:
+    """Yield the value of a cell, or of a text, by each of the parsers that can read it, in order."""
     for parse in parsers:
         try:
-            value = parse(text)
+            value = parse(cell)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
         yield value

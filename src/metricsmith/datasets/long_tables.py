@@ -14,11 +14,12 @@ from metricsmith.datasets.cells import cell_number, mostly
 from metricsmith.datasets.columns import SYNONYMS
 from metricsmith.datasets.formats import table_suffix, unzip
 from metricsmith.datasets.score_columns import read_numbers
-from metricsmith.datasets.score_files import FloatArray, read_documents, read_scores
+from metricsmith.datasets.score_files import read_documents, read_scores
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
 from metricsmith.datasets.wmt_mqm import COLUMNS, TARGET, read_wmt_mqm
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.mqm import MQMWeights
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "LongTable", "read_gold", "read_metrics", "with_documents"]
 

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.datasets.score_files import (
-    FloatArray,
     check_free,
     check_name,
     check_scores,
@@ -30,6 +29,7 @@ from metricsmith.datasets.score_files import (
 )
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.metric import make_row
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["EvalSet", "Level", "read_eval_set"]
 

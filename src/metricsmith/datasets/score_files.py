@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from metricsmith.datasets.formats import decode
 from metricsmith.datasets.sources import read_bytes
 from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
-    "FloatArray", "by_system", "check_free", "check_name", "check_scores", "numbered", "pivot", "read_documents",
+    "by_system", "check_free", "check_name", "check_scores", "numbered", "pivot", "read_documents",
     "read_lines", "read_scores", "write_scores",
 ]  # fmt: skip
-
-FloatArray = NDArray[np.float64]
 
 
 def read_scores(

@@ -20,10 +20,11 @@ from metricsmith.datasets.long_tables import (
     read_metrics,
     with_documents,
 )
-from metricsmith.datasets.score_files import FloatArray, pivot
+from metricsmith.datasets.score_files import pivot
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.evaluation import mean_rating
 from metricsmith.mqm import MQMWeights
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["ScoreMatrices", "read_score_matrices"]
 

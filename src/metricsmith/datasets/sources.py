@@ -1,6 +1,6 @@
-"""A file, a data frame, a Hugging Face data set or a hub id -> one `RawTable`, and the rows of it that fulfil conditions.
+"""A file, a data frame, a Hugging Face data set or a hub id -> one `RawTable`, and those of its rows that are wanted.
 
-Conditions are ``COL=VALUE`` and ``COL!=VALUE``.
+Conditions on rows are ``COL=VALUE`` and ``COL!=VALUE``.
 """
 
 from __future__ import annotations

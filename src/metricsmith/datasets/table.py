@@ -266,9 +266,7 @@ def read_table(
 
 
 def _many(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return (value,) if isinstance(value, str) else tuple(value)
+    return (value,) if isinstance(value, str) else tuple(value or ())
 
 
 def _usable_output(raw: RawTable, columns: Columns, chosen: ScoreColumns) -> tuple[Columns, tuple[str, ...]]:
@@ -346,12 +344,13 @@ def _rows(
             row_labels[columns.target] = float(ratings[index])
         if scores:
             row_labels["columns"] = {name: float(values[index]) for name, values in scores.items()}
-        row = make_row(
-            cell_text(cells[columns.output]) if columns.output else "",
-            input=inputs[index],
-            references=[text for name in columns.references for text in reference_list(cells[name])],
-            context=cell_text(cells[columns.context]) if columns.context else "",
-            **row_labels,
+        rows.append(
+            make_row(
+                cell_text(cells[columns.output]) if columns.output else "",
+                input=inputs[index],
+                references=[text for name in columns.references for text in reference_list(cells[name])],
+                context=cell_text(cells[columns.context]) if columns.context else "",
+                **row_labels,
+            )
         )
-        rows.append(row)
     return rows
