@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import interruptible, tell, tell_notes, write_into
 from metricsmith.cli.options import (
     CandidateOptions,
     LimitOptions,
@@ -17,7 +16,7 @@ from metricsmith.cli.options import (
     takes_groups,
     text_or_file,
 )
-from metricsmith.cli.paths import check_places
+from metricsmith.cli.running import check_places, interruptible, tell, tell_notes, write_into
 from metricsmith.cli.saved_metrics import auto_metrics
 from metricsmith.cli.terminal import say
 

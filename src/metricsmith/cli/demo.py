@@ -32,7 +32,7 @@ def demo_command(
 ) -> None:
     """Induce a metric from embedded synthetic ratings and compare it with the planted truth."""
     from metricsmith.bank.catalogue import default_bank
-    from metricsmith.cli.paths import check_replaceable
+    from metricsmith.cli.running import check_replaceable
     from metricsmith.datasets import plain_notices
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.auto_metrics import AutoMetrics

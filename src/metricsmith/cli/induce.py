@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import interruptible, tell, tell_notes
 from metricsmith.cli.options import (
     CandidateOptions,
     LimitOptions,
@@ -15,7 +14,7 @@ from metricsmith.cli.options import (
     TableOptions,
     takes_groups,
 )
-from metricsmith.cli.paths import check_places, check_replaceable
+from metricsmith.cli.running import check_places, check_replaceable, interruptible, tell, tell_notes
 from metricsmith.cli.saved_metrics import auto_metrics
 from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError

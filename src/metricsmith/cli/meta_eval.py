@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from metricsmith.cli.endings import tell, write_into
 from metricsmith.cli.options import OutputOptions, takes_groups
-from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.cli.running import check_apart, check_writable, tell, write_into
 
 __all__ = ["meta_eval_command"]
 

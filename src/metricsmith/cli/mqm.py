@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import end_with, scored, tell, write_into
 from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, takes_groups
-from metricsmith.cli.paths import check_places
+from metricsmith.cli.running import check_places, end_with, scored, tell, write_into
 from metricsmith.cli.terminal import say
 from metricsmith.errors import ModelFailure, NeedsError, OptionError
 from metricsmith.report.terminal import cost_line

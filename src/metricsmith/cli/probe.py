@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import interruptible, tell, write_into
 from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, SavedMetricOptions, takes_groups
-from metricsmith.cli.paths import check_places
+from metricsmith.cli.running import check_places, interruptible, tell, write_into
 from metricsmith.cli.saved_metrics import any_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
 from metricsmith.report.terminal import cost_line
