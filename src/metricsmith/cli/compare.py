@@ -62,8 +62,9 @@ def compare_command(
 
     lm = model.language_model()
     optimizer = auto_metrics(candidates, table, lm, limits, progress=output.verbose, seed=seed)
-    read = {"table": table.data, "store": limits.store, **candidates.judge_files()}
-    check_places(output, COMPARISON_FILES, read)
+    check_places(
+        output, COMPARISON_FILES, {"table": table.data, "store": limits.store, **candidates.judge_files()}
+    )  # fmt: skip
     reading = table.reading()
     options: dict[str, Any] = {
         "methods": [name.strip() for name in methods.split(",") if name.strip()], "seeds": seeds, "fraction": test,

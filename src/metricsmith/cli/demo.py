@@ -79,8 +79,7 @@ def planted_truth(done: RunResult) -> list[str]:
     lines = []
     for component in done.record.components:
         values = [math.nan if (value := row.values[component.name]) is None else value for row in scored]
-        sign = plain_notices.expected_sign([rows[row.id] for row in scored], values)
-        due = {1: "+", -1: "-", 0: "either sign"}[sign]
+        due = {1: "+", -1: "-", 0: "either sign"}[plain_notices.expected_sign([rows[row.id] for row in scored], values)]
         verdict = "as planted" if due in (component.direction, "either sign") else "NOT as planted"
         lines.append(f"planted truth: {component.name} should count {due}, it counts {component.direction}: {verdict}")
     return [*lines, *_recovered([rows[row.id] for row in scored], [row.prediction or 0.0 for row in scored])]

@@ -82,10 +82,9 @@ def meta_eval_command(
         check_apart([out / name for name in META_EVALUATION_FILES], "--out", given)
     tasks_by_name(task or (), decimals=decimals)
     exchanged, made = check_tests(swap, tests)
-    costs = None if weights is None else MQMWeights.named(weights)
     read = read_score_matrices(
-        scores, gold, metrics=metric or (), target=target, weights=costs,
-        lower_is_better=lower_is_better or (), without=without or (), documents=documents,
+        scores, gold, metrics=metric or (), target=target, lower_is_better=lower_is_better or (),
+        weights=None if weights is None else MQMWeights.named(weights), without=without or (), documents=documents,
     )  # fmt: skip
     with tqdm(total=0, unit="test", disable=True if output.quiet else None, leave=False) as bar:
         tests_of = dict[str, tuple[int, int]]()

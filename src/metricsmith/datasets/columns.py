@@ -87,8 +87,7 @@ class Guard:
             there = known & ~side
             expected = np.array([levels.get(value, np.nan) for value in values[there]], dtype=float)
             taus.append(kendall_tau_b(expected, self.ratings[there]))
-        defined = [tau for tau in taus if not np.isnan(tau)]
-        weakest = min(defined, key=abs, default=0.0)
+        weakest = min((tau for tau in taus if not np.isnan(tau)), key=abs, default=0.0)
         return weakest if abs(weakest) > _GOES_WITH else 0.0
 
     def _half(self, sources: Sequence[str]) -> NDArray[np.bool_]:
@@ -99,10 +98,8 @@ class Guard:
             if 1 < len(set(names)) < len(names):
                 break
         else:
-            rows = zip(*self.raw.columns.values(), strict=True)
-            names = [content_hash(list(row)) for row in rows]
-        order = sorted(set(names), key=lambda name: content_hash(name))
-        even = set(order[::2])
+            names = [content_hash(list(row)) for row in zip(*self.raw.columns.values(), strict=True)]
+        even = set(sorted(set(names), key=content_hash)[::2])
         return np.array([name in even for name in names], dtype=bool)
 
 

@@ -111,8 +111,7 @@ def decode(path: Path, content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
-        likely = "UTF-16" if wide else "ISO-8859-1"
+        likely = "UTF-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "ISO-8859-1"
         raise DataError(
             f"{path} is not UTF-8 text: byte 0x{content[error.start]:02x} at position {error.start} "
             f"(line {line}) does not fit; only UTF-8 is read: convert it, for example with "
@@ -124,10 +123,8 @@ def _separated(path: Path, content: bytes, separator: str) -> Parsed:
     text = decode(path, content)
     first = text.lstrip().partition("\n")[0]
     found = next((other for other in (separator, *OTHER_SEPARATORS) if other in first), separator)
-    notes: tuple[str, ...] = ()
-    if found != separator:  # the file's name promises another
-        words = OTHER_SEPARATORS[found]
-        notes = (f"{path.name}: the header has no {separator!r}: cells are taken to be separated by {words}",)
+    another = f"{path.name}: the header has no {separator!r}: cells are taken to be separated by "
+    notes = () if found == separator else (another + OTHER_SEPARATORS[found],)  # the file's name promises another
     rows = list(_records(path, text, found))
     if not rows:
         raise DataError(f"{path} is empty: only blank lines; a header and rows are needed: check the export")
@@ -167,13 +164,9 @@ def _json_records(path: Path, content: bytes) -> Parsed:
     text = decode(path, content)
     if table_suffix(path) == ".json" and text.lstrip("\ufeff \t\r\n").startswith("["):
         return _from_records(path, _json(path, text, "whole file"), ())
-    records: list[Any] = []
-    lines: list[int] = []
-    for line, part in enumerate(text.split("\n"), 1):
-        if part.strip():
-            records.append(_json(path, part, f"row {len(records) + 1} (line {line})"))
-            lines.append(line)
-    return _from_records(path, records, tuple(lines))
+    parts = {line: part for line, part in enumerate(text.split("\n"), 1) if part.strip()}
+    records = [_json(path, part, f"row {row} (line {line})") for row, (line, part) in enumerate(parts.items(), 1)]
+    return _from_records(path, records, tuple(parts))
 
 
 def _json(path: Path, text: str, place: str) -> Any:

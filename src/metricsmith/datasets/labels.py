@@ -80,8 +80,9 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
         columns = columns.without("id")
     elif items and columns.group is None:
         columns = replace(columns, group=columns.id, guessed=columns.guessed | {"group"})
-    notes = (*id_notes, *group_notes, *shared_notes, *part_notes, *people_notes)
-    return Labels(ids, groups, sources, columns, notes)
+    return Labels(
+        ids, groups, sources, columns, (*id_notes, *group_notes, *shared_notes, *part_notes, *people_notes)
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,10 @@ class _Shared:
         ]
         if not lines or columns.group is not None:
             return columns, tuple(lines)
-        roles = {columns.target, columns.output, columns.id, columns.system, columns.rater}
-        no_sources = {*roles, *columns.inputs, *columns.references}
+        no_sources = {
+            columns.target, columns.output, columns.id, columns.system, columns.rater, *columns.inputs,
+            *columns.references,
+        }  # fmt: skip
         parting = [name for name in raw.columns if name not in no_sources and self._parts(raw, name)]
         known = [name for role in ("input", "context") for name in fitting_columns(raw, role) if name in parting]
         if known:
@@ -204,11 +207,9 @@ def _ids(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...], tup
             _check_unique(raw, columns.id, ids)
     if unique:
         return columns, ids, (), ()
-    counts = Counter(ids)
-    why = f"has {len(counts)} values over {len(ids)} rows" if all(ids) else "has blank cells"
+    why = f"has {len(set(ids))} values over {len(ids)} rows" if all(ids) else "has blank cells"
     word = "guessed id" if "id" in columns.guessed else "id"
-    note = f"the {word} column {columns.id!r} {why}: row numbers are the ids"
-    return columns, numbers, ids, (note,)
+    return columns, numbers, ids, (f"the {word} column {columns.id!r} {why}: row numbers are the ids",)
 
 
 def _repeats(values: Sequence[str | None]) -> bool:

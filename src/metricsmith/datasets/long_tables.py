@@ -207,14 +207,16 @@ def _gold_kind(path: Path) -> str:
 
 def _from_mqm(path: Path, weights: MQMWeights | None) -> LongTable:
     table = read_wmt_mqm(path, weights=weights)
-    labels = ("system", "group", "segment", "doc", "rater")
-    systems, items, numbers, documents, raters = (tuple(str(row[label]) for row in table.rows) for label in labels)
+    systems, items, numbers, documents, raters = (
+        tuple(str(row[label]) for row in table.rows) for label in ("system", "group", "segment", "doc", "rater")
+    )
     segments = {BY_DOCUMENT: items}
     if all(numbers) and _told_apart(numbers, items):
         segments[BY_SEGMENT] = numbers
     places = tuple(f"{path}, rating {row['id']!r}" for row in table.rows)
-    scores = {TARGET: table.ratings}
-    return LongTable(str(path), table.checksum, scores, systems, segments, documents, raters, places, table.notes)
+    return LongTable(
+        str(path), table.checksum, {TARGET: table.ratings}, systems, segments, documents, raters, places, table.notes
+    )  # fmt: skip
 
 
 def _from_score_files(path: Path, names: Sequence[str]) -> LongTable:
@@ -233,10 +235,9 @@ def _from_score_files(path: Path, names: Sequence[str]) -> LongTable:
     columns = {name: np.concatenate([own.get(system, blank) for system in systems]) for name, own in scores.items()}
     places = tuple(f"{path}, score {place} of {system!r}" for system, place in rows)
     unknown = ("",) * len(rows)
-    segments = {BY_POSITION: tuple(place for _, place in rows)}
     return LongTable(
-        str(path), digest.hexdigest()[:16], columns, tuple(system for system, _ in rows), segments, unknown, unknown,
-        places,
+        str(path), digest.hexdigest()[:16], columns, tuple(system for system, _ in rows),
+        {BY_POSITION: tuple(place for _, place in rows)}, unknown, unknown, places,
     )  # fmt: skip
 
 

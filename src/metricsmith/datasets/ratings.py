@@ -173,8 +173,10 @@ def check_rated(raw: RawTable, column: str | None, ratings: NDArray[np.float64],
         )
     if column is None or known.size == len(ratings):
         return ()
-    unrated_rows = f"{len(ratings) - known.size} of {len(ratings)} rows have no rating"
-    return (f"{unrated_rows}: they are kept for scoring and left out of fitting",)
+    return (
+        f"{len(ratings) - known.size} of {len(ratings)} rows have no rating: they are kept for scoring and left out of "
+        f"fitting",
+    )
 
 
 def as_scale(scale: Scale | str) -> Scale:

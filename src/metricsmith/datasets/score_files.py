@@ -194,8 +194,7 @@ def read_lines(path: Path, count: int | None = None) -> tuple[str, ...]:
     DataError
         If the file is absent or not UTF-8, or has another number of lines than `count`.
     """
-    text = decode(path, read_bytes(path))
-    lines = tuple(line.rstrip() for line in io.StringIO(text, newline=None))
+    lines = tuple(line.rstrip() for line in io.StringIO(decode(path, read_bytes(path)), newline=None))
     if count is not None and len(lines) != count:
         raise DataError(
             f"{path} has {len(lines)} lines, the source has {count}; line i of every file belongs to segment i: "

@@ -238,14 +238,13 @@ def read_table(
     inputs = _joined(raw, columns.inputs)
     labels = label_rows(raw, columns, inputs)
     ratings, rating_scale, scale_notes = _ratings(raw, labels.columns, scale, require_target)
-    scores = read_numbers(raw, chosen.names)
     outputs = average_raters(
-        raw, labels, inputs, ratings, scores, rating_scale, average=raters, effects=rater_effects
+        raw, labels, inputs, ratings, read_numbers(raw, chosen.names), rating_scale, average=raters,
+        effects=rater_effects,
     )  # fmt: skip
     rating_scale = outputs.scale
     if higher_is_better is not None:
         rating_scale = replace(rating_scale, higher_is_better=higher_is_better)
-    guesses = guess_notes(raw, outputs.labels.columns)
     unrated = check_rated(outputs.raw, columns.target, outputs.ratings, max(min_rated, 1) if require_target else 0)
     return Table(
         task=Task(task, columns.target or "", rating_scale),
@@ -253,8 +252,8 @@ def read_table(
         ratings=outputs.ratings,
         columns=outputs.labels.columns,
         notes=(
-            *notes, *guesses, *refused, *rendered, *outputs.labels.notes, *chosen.notes, *scale_notes,
-            *outputs.notes, *unrated,
+            *notes, *guess_notes(raw, outputs.labels.columns), *refused, *rendered, *outputs.labels.notes,
+            *chosen.notes, *scale_notes, *outputs.notes, *unrated,
         ),
         metric_values=outputs.scores,
         prior=chosen.prior,

@@ -192,8 +192,7 @@ def _row(rating: MarkedRating, score: float, texts: Mapping[str, Mapping[str, st
     }
     if rating.language_pair:
         labels["language_pair"] = rating.language_pair
-    known = texts.get(rating.item, {})
-    references = [text for system, text in known.items() if system != rating.system]
+    references = [text for system, text in texts.get(rating.item, {}).items() if system != rating.system]
     return make_row(rating.target, input=rating.source, references=references, **labels)
 
 
@@ -205,8 +204,7 @@ def _by_output(rows: Sequence[dspy.Example], average: Averaging) -> tuple[list[d
     outputs = []
     for (system, item), rated in found.items():
         mean = float(average_ratings(np.array([row[TARGET] for row in rated]), average))
-        output = rated[0].without("spans", "rater", "slot")
-        outputs.append(output.copy(**{"id": f"{system}|{item}", TARGET: mean}))
+        outputs.append(rated[0].without("spans", "rater", "slot").copy(**{"id": f"{system}|{item}", TARGET: mean}))
     return outputs, People(tuple({row["rater"]: row[TARGET] for row in rated} for rated in found.values()), average)
 
 
