@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from metricsmith.errors import DataError
 from metricsmith.meta_evaluation.matrices import (
     CORRELATIONS,
+    NOTHING,
     FloatArray,
     Measure,
     measure_value,
@@ -45,8 +46,6 @@ __all__ = [
     "jackknifed_values",
     "measure_interval",
 ]
-
-NOTHING = 1e-12  # of a sum of squares: what is left of it by rounding alone
 
 
 def measure_interval(

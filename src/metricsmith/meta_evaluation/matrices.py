@@ -23,6 +23,7 @@ __all__ = [
     "FloatArray",
     "Grouping",
     "Measure",
+    "NOTHING",
     "common_cells",
     "complete_segments",
     "grouped",
@@ -36,6 +37,7 @@ __all__ = [
 
 Grouping = Literal["none", "item", "system"]
 Cell = TypeVar("Cell", bound=np.generic)
+NOTHING = 1e-12  # of a sum of squares: what is left of it by rounding alone
 GROUPINGS = ("none", "item", "system")
 CORRELATIONS: Mapping[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
     "kendall_tau_b": batch_kendall_tau_b,
@@ -197,8 +199,7 @@ def grouped(metric: NDArray[Cell], gold: NDArray[Cell], by: Grouping) -> tuple[N
 def measure_value(measure: Measure, metric: FloatArray, gold: FloatArray) -> float:
     """Returns a measure's number, be it given as such or as a result with a `value`."""
     result = measure(metric, gold)
-    number: Any = getattr(result, "value", result)
-    return float(number)
+    return float(getattr(result, "value", result))
 
 
 def own_way(measure: Measure, name: str, *arguments: Any) -> Any:
