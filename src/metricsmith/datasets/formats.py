@@ -67,9 +67,7 @@ def parse_file(path: Path, content: bytes) -> Parsed:
         raise DataError(
             f"{path} is empty ({len(content)} bytes, no text); a table needs a header and rows: check the export"
         )
-    if path.name.lower().endswith(".gz"):
-        content = unzip(path, content)
-    parsed = SUFFIXES[suffix](path, content)
+    parsed = SUFFIXES[suffix](path, unzip(path, content))
     if not parsed.columns or not next(iter(parsed.columns.values())):
         seen = f"a header ({', '.join(list(parsed.columns)[:8])}) but " if parsed.columns else ""
         raise DataError(f"{path} is empty: {seen}no row of data; at least one row is needed: check the export")
@@ -95,9 +93,12 @@ def frame_columns(name: str, frame: Any) -> dict[str, list[Any]]:
 
 
 def unzip(path: Path, content: bytes) -> bytes:
-    """Unpack the bytes of a gzip file; a `DataError` that names `path` if they are none."""
+    """Unpack the bytes of a file whose name ends in ``.gz``; a `DataError` that names `path` if they are no gzip file.
+
+    Those of any other file stay as they are.
+    """
     try:
-        return gzip.decompress(content)
+        return gzip.decompress(content) if path.name.lower().endswith(".gz") else content
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
             f"{path} ends in .gz but cannot be unpacked ({error}); a complete gzip file is needed: "

@@ -195,9 +195,7 @@ def _gold_kind(path: Path) -> str:
         return "a score file"
     if path.is_dir():
         raise DataError(f"{path} is a folder; the gold ratings are one file: name it")
-    content = read_bytes(path)
-    first = (unzip(path, content) if path.name.lower().endswith(".gz") else content).partition(b"\n")[0]
-    head = first.decode("utf-8", "replace").strip()
+    head = unzip(path, read_bytes(path)).partition(b"\n")[0].decode("utf-8", "replace").strip()
     if table_suffix(path) in (".jsonl", ".ndjson", ".json"):
         marked = all(f'"{column}"' in head for column in COLUMNS)
     else:

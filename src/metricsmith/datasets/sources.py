@@ -69,6 +69,15 @@ class RawTable:
             )
         return column
 
+    def require_all(self, columns: Sequence[str], kind: str, way_out: str) -> None:
+        """Raise a `DataError` with the nearest name if the table of such a `kind` lacks one of its columns."""
+        missing = [column for column in columns if column not in self.columns]
+        if missing:
+            raise DataError(
+                f"{self.name}: no column {missing[0]!r}{nearest(missing[0], self.columns)}; {kind} have the columns "
+                f"{', '.join(columns)}: rename yours, or {way_out}"
+            )
+
     def texts(self, column: str) -> tuple[str, ...]:
         """The texts of a column's cells, without white space at the ends."""
         return tuple(cell_text(cell).strip() for cell in self.columns[column])
