@@ -189,7 +189,7 @@ def as_scale(scale: Scale | str) -> Scale:
     """
     if isinstance(scale, Scale):
         return scale
-    numbers = next(parsed_by(scale, lambda text: list(map(float, text.split(":")))), [])
+    numbers: list[float] = next(parsed_by(scale, lambda text: list(map(float, text.split(":")))), [])
     if len(numbers) not in (2, 3):
         raise OptionError(
             f"scale {scale!r} is not of the form LOW:HIGH or LOW:HIGH:STEP; allowed are numbers such as 1:5:1 or "

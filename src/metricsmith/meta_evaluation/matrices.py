@@ -198,8 +198,8 @@ def grouped(metric: NDArray[Cell], gold: NDArray[Cell], by: Grouping) -> tuple[N
 
 def measure_value(measure: Measure, metric: FloatArray, gold: FloatArray) -> float:
     """Returns a measure's number, be it given as such or as a result with a `value`."""
-    result = measure(metric, gold)
-    return float(getattr(result, "value", result))
+    result: Any = measure(metric, gold)
+    return float(result.value if hasattr(result, "value") else result)
 
 
 def own_way(measure: Measure, name: str, *arguments: Any) -> Any:
