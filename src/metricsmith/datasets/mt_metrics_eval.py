@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import dspy
 import numpy as np
@@ -264,6 +264,6 @@ def _check_references(data: EvalSet, references: Sequence[str]) -> None:
 
 
 def _level(level: str) -> str:
-    if level not in ("seg", "doc", "sys"):
-        raise OptionError(f"the level {level!r} is unknown{nearest(level, ('seg', 'doc', 'sys'))}; use seg, doc or sys")
+    if level not in get_args(Level):
+        raise OptionError(f"the level {level!r} is unknown{nearest(level, get_args(Level))}; use seg, doc or sys")
     return level

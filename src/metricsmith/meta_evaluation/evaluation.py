@@ -275,8 +275,7 @@ def average_tasks(results: Sequence[TaskResult], names: Sequence[str] = WMT24) -
     whole = [
         name for name in values[names[0]] if not any(math.isnan(values[task].get(name, math.nan)) for task in names)
     ]
-    tasks = {task: {name: values[task][name] for name in whole} for task in names}
-    return average_over_tasks(tasks) if whole else {}
+    return average_over_tasks({task: {name: values[task][name] for name in whole} for task in names}) if whole else {}
 
 
 def mean_rating(raters: Sequence[ArrayLike]) -> FloatArray:

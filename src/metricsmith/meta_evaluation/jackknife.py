@@ -116,8 +116,7 @@ def measure_interval(
     values: FloatArray | None = own_way(measure, "left_out", x, y, parts)
     if values is None:
         values = jackknifed_values(measure, x, y, parts)
-    own: tuple[float, float] | None = getattr(measure, "bounds", None)
-    return jackknife_interval(estimate, values, level=level, bounds=bounds or own)
+    return jackknife_interval(estimate, values, level=level, bounds=bounds or getattr(measure, "bounds", None))
 
 
 def jackknifed_values(measure: Measure, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:

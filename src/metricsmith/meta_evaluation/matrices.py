@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,7 +38,7 @@ __all__ = [
 Grouping = Literal["none", "item", "system"]
 Cell = TypeVar("Cell", bound=np.generic)
 NOTHING = 1e-12  # of a sum of squares: what is left of it by rounding alone
-GROUPINGS = ("none", "item", "system")
+GROUPINGS = get_args(Grouping)
 CORRELATIONS: Mapping[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
     "kendall_tau_b": batch_kendall_tau_b,
     "pearson": batch_pearson,
