@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = [
     "cell_number", "cell_text", "is_blank", "mostly", "parsed_by", "plain_value", "python_literal",
-    "reference_list",
+    "reference_list", "value_or",
 ]  # fmt: skip
 
 # In lower case.
@@ -95,7 +95,15 @@ def cell_number(cell: Any) -> float:
 def mostly(parse: Callable[[Any], object], cells: Sequence[Any]) -> bool:
     """True if `parse` reads more than half of the cells that are not blank; it raises a `ValueError` for others."""
     filled = [cell for cell in cells if not is_blank(cell)]
-    return 2 * sum(1 for cell in filled for _ in parsed_by(cell, parse)) > len(filled)
+    return 2 * sum(value_or(parse, cell) is not None for cell in filled) > len(filled)
+
+
+def value_or(parse: Callable[[Any], Any], cell: Any, otherwise: Any = None) -> Any:
+    """The value that `parse` reads in a cell, or `otherwise` where it raises a `ValueError`."""
+    try:
+        return parse(cell)
+    except ValueError:
+        return otherwise
 
 
 def reference_list(cell: Any) -> list[str]:
@@ -123,11 +131,11 @@ def _listed(text: str) -> list[Any]:
     return [text]
 
 
-def parsed_by(cell: Any, *parsers: Callable[[Any], Any]) -> Iterator[Any]:
-    """Yield the value of a cell, or of a text, by each of the parsers that can read it, in order."""
+def parsed_by(text: str, *parsers: Callable[[str], Any]) -> Iterator[Any]:
+    """Yield the value of a text by each of the parsers that can read it, in order."""
     for parse in parsers:
         try:
-            value = parse(cell)
+            value = parse(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
         yield value

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.cells import cell_text, is_blank, parsed_by, reference_list
+from metricsmith.datasets.cells import cell_text, is_blank, reference_list, value_or
 from metricsmith.datasets.ratings import parse_rating
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
@@ -46,7 +46,7 @@ class Guard:
     def of(cls, raw: RawTable, target: str | None) -> Guard:
         """The guard of a table; cells of the rating column that are no ratings count as missing."""
         cells = [None] * len(raw) if target is None else raw.columns[target]
-        return cls(raw, np.array([next(parsed_by(cell, parse_rating), np.nan) for cell in cells], dtype=float))
+        return cls(raw, np.array([value_or(parse_rating, cell, np.nan) for cell in cells], dtype=float))
 
     def objection(self, role: str, column: str, sources: Sequence[str]) -> str:
         """The reason why `column` is not guessed as `role`, empty if there is none.
@@ -108,7 +108,7 @@ def _kind(cell: Any) -> str:
     text = cell_text(cell).strip()
     if _SHARE.fullmatch(text):
         return "number"
-    if not any(True for _ in parsed_by(cell, parse_rating)):
+    if value_or(parse_rating, cell) is None:
         return "text"
     return "number" if re.fullmatch(r"[-+\d.,eE]+", text) else "word"
 

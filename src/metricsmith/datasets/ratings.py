@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.cells import cell_text, parsed_by
+from metricsmith.datasets.cells import cell_text, value_or
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
 from metricsmith.records import Scale
@@ -189,7 +189,7 @@ def as_scale(scale: Scale | str) -> Scale:
     """
     if isinstance(scale, Scale):
         return scale
-    numbers: list[float] = next(parsed_by(scale, lambda text: list(map(float, text.split(":")))), [])
+    numbers: list[float] = value_or(lambda text: list(map(float, text.split(":"))), scale, [])
     if len(numbers) not in (2, 3):
         raise OptionError(
             f"scale {scale!r} is not of the form LOW:HIGH or LOW:HIGH:STEP; allowed are numbers such as 1:5:1 or "
