@@ -327,16 +327,14 @@ def meta_evaluation_verdict(record: MetaEvaluation) -> Verdict:
             parts.append(f"on {task.task} it cannot be told from {_listed(near)}")
         else:
             parts.append(f"on {task.task} its lead is more than chance")
-    text = "; ".join(parts)
     return Verdict(
-        "good" if alone else "unsure",
-        f"{best} agrees best with {record.target} ({value}); {text}.",
-    )
+        "good" if alone else "unsure", f"{best} agrees best with {record.target} ({value}); {'; '.join(parts)}."
+    )  # fmt: skip
 
 
 def _ranks_and_values(tasks: Sequence[Sequence[MetricResult]], name: str) -> list[str]:
     """Rank and value of the line of this name, task after task."""
-    found = [next(line for line in group if line.name == name) for group in tasks]
+    found = (line for group in tasks for line in group if line.name == name)
     return [cell for line in found for cell in (_rank(line), _value(line))]
 
 

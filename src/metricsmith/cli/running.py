@@ -1,20 +1,34 @@
-"""Checks before any work that results can be written."""
+"""The beginning and the end of a command: places checked before any work, notes, interruptions, and results written."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from metricsmith.errors import DataError, OptionError
+import typer
+
+from metricsmith.cli.terminal import say
+from metricsmith.errors import DataError, Interrupted, MetricsmithError, ModelFailure, OptionError, StoreError
+from metricsmith.report.files import replace_file
+from metricsmith.report.terminal import render_terminal
 
 if TYPE_CHECKING:
     from metricsmith.cli.options import OutputOptions
+    from metricsmith.datasets.table import Table
+    from metricsmith.metric import Metric
+    from metricsmith.report.blocks import Document
+    from metricsmith.scoring import ScoreTable
 
-__all__ = ["check_apart", "check_places", "check_replaceable", "check_writable", "write"]
+__all__ = [
+    "check_apart", "check_places", "check_replaceable", "check_writable", "end_with", "interruptible", "scored", "tell",
+    "tell_notes", "write", "write_into",
+]  # fmt: skip
 
 
 def check_writable(path: Path, option: str, *, folder: bool) -> None:
@@ -142,6 +156,55 @@ def check_replaceable(folder: Path, ours: Callable[[str], bool], way_out: str) -
         )
 
 
+def tell_notes(table: Table, output: OutputOptions, *, asks: bool) -> None:
+    """Print the table's notes, and for a run that `asks` a model the one on the scale that it is asked in."""
+    from metricsmith.programs.asked_scale import asked_note
+
+    asked = asked_note(table.task.target, table.task.scale, table.ratings) if asks else ""
+    if output.verbose:
+        for note in (*table.notes, *([asked] if asked else [])):
+            say(f"note: {note}", err=True)
+
+
+@contextmanager
+def interruptible(store: Path | None, output: OutputOptions) -> Iterator[None]:
+    """End with 130 on Ctrl-C, and say where the judgements are kept; a quiet run logs errors alone."""
+    if output.quiet:
+        logging.getLogger("metricsmith.notes").setLevel(logging.ERROR)
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        again = f"stands in {store}" if store is not None else "would stand in a file given by --store"
+        say(
+            f"error: {str(stop) or 'interrupted'}; what was judged {again}, from which the same command goes on",
+            err=True,
+        )
+        raise typer.Exit(130) from stop
+
+
+def scored(
+    metrics: Sequence[Metric], rows: Sequence[Any], **options: Any
+) -> tuple[ScoreTable, MetricsmithError | None]:
+    """The judgements, and the error that cut the run short; what was finished by then is among the judgements."""
+    from metricsmith.scoring import score
+
+    try:
+        return score(metrics, rows, **options), None
+    except (ModelFailure, StoreError, Interrupted) as stop:
+        if stop.table is None:
+            raise
+        return stop.table, stop
+
+
+def end_with(problem: MetricsmithError | None, advice: str = "") -> None:
+    """End with the error that cut a run short, if any: with 130 on Ctrl-C, else as `metricsmith.cli.app` says."""
+    if isinstance(problem, Interrupted):
+        say(f"error: {problem}{advice}", err=True)
+        raise typer.Exit(130)
+    if problem is not None:
+        raise problem
+
+
 def write(path: Path, text: str) -> None:
     """Write a file, whole or not at all.
 
@@ -150,13 +213,28 @@ def write(path: Path, text: str) -> None:
     DataError
         If that is not possible.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        part.write_text(text, "utf-8")
-        os.replace(part, path)
+        replace_file(path, text)
     except OSError as problem:
         raise DataError(
             f"cannot write {path}: {problem.strerror or problem}; with --store, nothing that was paid for is lost"
         ) from problem
-    finally:
-        part.unlink(missing_ok=True)
+
+
+def write_into(write: Callable[[Any, Path], None], record: Any, out: Path) -> None:
+    """Write a record's files; `DataError` where the folder cannot be written."""
+    try:
+        write(record, out)
+    except OSError as problem:
+        raise DataError(f"cannot write to {out}: {problem.strerror}; name another folder") from problem
+
+
+def tell(document: Document[Any], folder: Path | None, output: OutputOptions) -> None:
+    """Print a document as text, or its record as JSON; a quiet run prints no text.
+
+    The text has the main figures and warnings, costs where there are any, and the place of the files in `folder`.
+    """
+    if output.as_json:
+        say(json.dumps(document.record.as_dict(), ensure_ascii=False, indent=1))
+    elif not output.quiet:
+        say(render_terminal(document, folder))

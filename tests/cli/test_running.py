@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from metricsmith.cli.paths import check_apart, check_replaceable, check_writable
+from metricsmith.cli.running import check_apart, check_replaceable, check_writable
 from metricsmith.errors import OptionError
 
 
