@@ -103,7 +103,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Originals:
-    """Outputs on which a perturber is tried; `metricsmith.optimizers.students.perturber_episodes` makes such labels.
+    """Outputs on which a perturber is tried; `metricsmith.optimizers.students.perturbers` makes such labels.
 
     Parameters
     ----------
