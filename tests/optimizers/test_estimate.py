@@ -15,9 +15,9 @@ from metricsmith import CriterionJudge, score
 from metricsmith.datasets.table import read_table
 from metricsmith.model_calls.limits import price
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.estimate import PassRows, estimate_passes
 from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.spending import PassRows, estimate_passes
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.splitting import Division
 from planted import TASK, WORDS, planted_rows

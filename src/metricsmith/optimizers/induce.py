@@ -22,7 +22,6 @@ from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import Metric
 from metricsmith.optimizers.candidates import generate_candidates, retrieve_candidates
-from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.evaluation import FoldTrial, cross_validated, held_out, needed_places
 from metricsmith.optimizers.fitting import check_learnable, fit
 from metricsmith.optimizers.generation import GENERATORS
@@ -30,7 +29,7 @@ from metricsmith.optimizers.options import ChosenSources, Options
 from metricsmith.optimizers.own import check_functions, from_learning
 from metricsmith.optimizers.passes import Pass, stage
 from metricsmith.optimizers.recording import RunResult, SignatureLine, record_run
-from metricsmith.optimizers.spending import budget_lines, spending
+from metricsmith.optimizers.spending import budget_lines, estimate_run, spending
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.optimizers.splitting import Division, split_table
 from metricsmith.records import Status, Task, Usage

@@ -22,7 +22,6 @@ from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS
 from metricsmith.optimizers.learning_judges import LEARNED
 from metricsmith.optimizers.own import own_metrics
-from metricsmith.optimizers.spending import check_budget
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender
@@ -32,7 +31,10 @@ from metricsmith.scoring import Concurrency, PerJudge, ScoreTable
 from metricsmith.scoring.results import CODES
 from metricsmith.store import Store
 
-__all__ = ["BANKS", "DEFAULT_POOL", "FAMILIES", "MOST_MISSING", "ChosenSources", "Options", "sparse_note"]
+__all__ = [
+    "BANKS", "DEFAULT_POOL", "FAMILIES", "MOST_MISSING", "ChosenSources", "Options", "check_budget",
+    "sparse_note",
+]  # fmt: skip
 
 BANKS = ("auto", "all", "existing", "generated", "none")
 FAMILIES = (*GENERATORS, *LEARNED)
@@ -256,6 +258,12 @@ class Options:
                 f"{_listed(found)}; fill in what they need, or let them stay with allow_missing=True (--allow-missing)"
             )
         return found
+
+
+def check_budget(budget: object) -> None:
+    """Refuse anything but a `Budget` or None, with an `OptionError`."""
+    if budget is not None and not isinstance(budget, Budget):
+        raise OptionError(f"budget={budget!r} must be a Budget, say Budget(requests=1000), or None for no limit")
 
 
 def sparse_note(sparse: Mapping[str, str]) -> list[str]:
