@@ -23,8 +23,7 @@ from metricsmith.optimizers.passes import (
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.records import Agreement, Difference, Judgement, Usage
-from metricsmith.report.induction.record import LearningPoint
-from metricsmith.report.induction.systems import NewSystems
+from metricsmith.report.induction.record import LearningPoint, NewSystems
 from metricsmith.scoring import ScoreTable
 from metricsmith.stats.agreement import agreement, paired_agreement
 from metricsmith.stats.fold_agreement import agreement_over_folds, difference_over_folds

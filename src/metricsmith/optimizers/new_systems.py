@@ -14,7 +14,7 @@ from metricsmith.errors import DataError
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.passes import Pass, Trial, refit
 from metricsmith.optimizers.splits import RatedRows
-from metricsmith.report.induction.systems import MINIMUM_SYSTEMS, NewSystems
+from metricsmith.report.induction.record import MINIMUM_SYSTEMS, NewSystems
 from metricsmith.stats.resampling import Interval, jackknife_interval
 from metricsmith.stats.resampling.two_way import PairTau, pair_tau, two_way_interval
 

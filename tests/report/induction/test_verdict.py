@@ -9,8 +9,7 @@ import pytest
 
 from metricsmith.records import Agreement, Scale, Status, Task
 from metricsmith.report.induction import verdict
-from metricsmith.report.induction.costs import STATUSES
-from metricsmith.report.induction.sections import usage_example
+from metricsmith.report.induction.costs import STATUSES, usage_example
 from metricsmith.report.induction.verdict import (
     EVALUATIONS,
     comparison,
