@@ -15,13 +15,12 @@ from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.passes import Pass, Trial, refit
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.report.induction.record import MINIMUM_SYSTEMS, NewSystems
+from metricsmith.stats.correlation import FloatArray, IntArray
 from metricsmith.stats.resampling import Interval, jackknife_interval
 from metricsmith.stats.resampling.two_way import PairTau, pair_tau, two_way_interval
 
 __all__ = ["MOST_BLOCKS", "SystemsFold", "SystemsLeftOut", "leave_systems_out", "new_systems"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 MOST_BLOCKS = 8  # systems beyond are left out of fits several at a time: 92 fits, with six 41
 

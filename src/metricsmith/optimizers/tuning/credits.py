@@ -10,7 +10,6 @@ from typing import Any
 
 import dspy
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.metric import content_hash
@@ -21,6 +20,7 @@ from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import CandidateJudgement, JudgementTable
 from metricsmith.programs.fencing import fence
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
     "PEERS",
@@ -34,7 +34,6 @@ __all__ = [
     "pick_peers",
 ]
 
-FloatArray = NDArray[np.float64]
 PEERS = 8  # rows that a row is compared with; more cost requests with every candidate, fewer make credits coarse
 LONGEST_REASON = 400  # characters of a judge's or a rater's reasons
 LONGEST_TEXT = 600  # characters of each text of the other row
