@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -358,23 +358,11 @@ def with_probe(done: RunResult, table: Table, optimizer: Options, prober: Probin
     else:
         warnings = (*done.record.warnings, *(f"probe: {warning}" for warning in found.warnings))
         notes = (*done.record.notes, *(f"probe: {note}" for note in found.notes))
-        usage = _with(done.record.usage, found)
+        counted = {name: value for name, value in done.record.usage.items() if name != "estimated"}
+        spent = Usage(**counted) + found.usage
+        usage = {**done.record.usage, **asdict(spent), "seconds": round(spent.seconds, 3)}
         record = replace(done.record, probe=found, warnings=warnings, notes=notes, usage=usage)
     return RunResult(done.metric.with_record(record), record)
-
-
-def _with(usage: Mapping[str, Any], found: ProbeRecord) -> dict[str, Any]:
-    """The usage of the run and of the probe together."""
-    sent = found.usage
-    cost = [part for part in (usage["cost"], sent.cost) if part is not None]
-    return {
-        **usage,
-        "requests": usage["requests"] + sent.requests,
-        "prompt_tokens": usage["prompt_tokens"] + sent.prompt_tokens,
-        "completion_tokens": usage["completion_tokens"] + sent.completion_tokens,
-        "cost": sum(cost) if cost else None,
-        "seconds": round(usage["seconds"] + sent.seconds, 3),
-    }
 
 
 def configure(table: Table, optimizer: Options) -> tuple[Options, Task]:

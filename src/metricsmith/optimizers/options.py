@@ -24,8 +24,6 @@ from metricsmith.optimizers.learning_judges import LEARNED
 from metricsmith.optimizers.own import own_metrics
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.recommenders.base import Recommender
-from metricsmith.programs.recommenders.language_model import LMRecommender
-from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Status, Task
 from metricsmith.scoring import Concurrency, PerJudge, ScoreTable
 from metricsmith.scoring.results import CODES
@@ -158,10 +156,6 @@ class Options:
         if self.repetition and self.model is not None:
             return dspy.context(lm=self.model.copy(rollout_id=self.repetition))  # type: ignore[no-any-return]
         return using(self.lm)
-
-    def retriever(self) -> Recommender:
-        """The recommender that was given, or the default one."""
-        return self.recommender or PipelineRecommender(second=LMRecommender() if self.model else None)
 
     def chosen_sources(self, train: RatedRows) -> ChosenSources:
         """The sources that are used for these training rows; `NeedsError` if they cannot be."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -130,11 +130,12 @@ class Credits:
     select: RatedRows
     seed: int = 0
     start: float = math.nan
-    _selects: dict[str, bool] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        for selects, split in ((False, self.learn), (True, self.select)):
-            self._selects.update({_key(row): selects for row in split.rows})
+    @cached_property
+    def _selects(self) -> dict[str, bool]:
+        """True for the inputs of selection rows, False for those of learning rows, by their hash."""
+        learned = dict.fromkeys(map(_key, self.learn.rows), False)
+        return learned | dict.fromkeys(map(_key, self.select.rows), True)
 
     @cached_property
     def _peers(self) -> tuple[tuple[list[dspy.Example], FloatArray], ...]:
