@@ -142,9 +142,8 @@ def induce_splits(
             trained = run_pass(splits.train, splits.test.rows, task, own, splits.unrated, sources=sources)
             evaluation = cross_validated(trained, splits.folds, trials) if trials else held_out(trained, splits)
         metric = trained.metric(SignatureLine.of(splits, task, own).whole(trained), columns)
-        unrated = _judge_unrated(trained, splits.unrated)
         record = record_run(
-            trained, metric, evaluation, unrated, splits,
+            trained, metric, evaluation, _judge_unrated(trained, splits.unrated), splits,
             estimated=expected, seconds=time.perf_counter() - started, raters=raters,
         )  # fmt: skip
     return RunResult(metric.with_record(record), record)

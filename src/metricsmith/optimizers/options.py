@@ -159,8 +159,7 @@ class Options:
 
     def chosen_sources(self, train: RatedRows) -> ChosenSources:
         """The sources that are used for these training rows; `NeedsError` if they cannot be."""
-        has_text = any(row.get("output") for row in train.rows)
-        return self.resolve(len(train), self.model is not None, has_text)
+        return self.resolve(len(train), self.model is not None, any(row.get("output") for row in train.rows))
 
     def resolve(self, rated: int, has_lm: bool, has_text: bool) -> ChosenSources:
         """Decide on the sources for `rated` training rows.

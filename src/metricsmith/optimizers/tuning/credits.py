@@ -189,8 +189,7 @@ class Credits:
             why = judgement.error or "the answer holds no number"
             return 0.0, f"The judge gave no usable answer: {why}. It must answer in the form asked for.", False
         if isinstance(self.reader, MeasureReader):
-            feedback = self.reader.measured(example, judgement.prediction)[1]
-            return value, feedback, value >= self.reader.metric.success_at
+            return value, self.reader.measured(example, judgement.prediction)[1], value >= self.reader.metric.success_at
         rating, key = self._ratings[content_hash(example.toDict())], _key(example)
         rows, ratings = self._peers[self._selects.get(key, False)]
         peers = [

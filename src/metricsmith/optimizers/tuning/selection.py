@@ -165,8 +165,7 @@ def choose(
     if not (best.gain > 0 and best.gain - optimism >= best.standard_error):
         return Selection(start, tuple(results), optimism, before[0])
     luck, gain_luck = _luck(results, optimism, noise, gain_noise)
-    after = result(best.name, luck, best.gain - gain_luck)
-    return Selection(start, tuple(results), optimism, best.name, after)
+    return Selection(start, tuple(results), optimism, best.name, result(best.name, luck, best.gain - gain_luck))
 
 
 def _departures(parts: FloatArray, chance: float) -> FloatArray:

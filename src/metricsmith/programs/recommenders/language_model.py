@@ -61,8 +61,7 @@ class LMRecommender(dspy.Module):  # type: ignore[misc]
             If the pool cannot be used, or its shortest form does not fit into the prompt.
         """
         fitted = self._fit(task, target, cards, k)
-        answer = self.rank(task=task, target=target, cards=fitted.text, k=k)
-        return _checked(answer, cards, k, fitted)
+        return _checked(self.rank(task=task, target=target, cards=fitted.text, k=k), cards, k, fitted)
 
     async def aforward(self, *, task: str, target: str, cards: Sequence[MetricCard], k: int = 30) -> dspy.Prediction:
         """Rank cards asynchronously; arguments, result and errors are those of `forward`."""

@@ -297,8 +297,7 @@ def outlook_section(record: RunRecord) -> Section:
         "Held-out agreement when fitted on fewer rows: mean and range over seeded draws. Still rising at the right end "
         "means that more labels would help."
     )
-    curve = learning_plot("learning", record.learning)
-    pair = Box("pair", [figure(record, plot, more), figure(record, curve, fewer)])
+    pair = Box("pair", [figure(record, plot, more), figure(record, learning_plot("learning", record.learning), fewer)])
     return Section("outlook", "What more labels would buy", [Paragraph(text), pair])
 
 
