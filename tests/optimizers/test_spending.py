@@ -13,7 +13,7 @@ import pytest
 from dspy.utils import DummyLM
 
 from loopback import own_axes, scripted, serve
-from metricsmith import CriterionJudge, score
+from metricsmith import score
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.model_calls import calls
