@@ -32,7 +32,8 @@ from metricsmith.report.markup import element, joined
 from metricsmith.report.terminal import cost_line
 
 __all__ = [
-    "STATUSES", "CostLine", "cost_lines", "cost_section", "note_section", "panel_savings", "run_costs", "usage_example",
+    "STATUSES", "CostLine", "cost_section", "note_section", "panel_savings", "run_cost_lines", "run_costs",
+    "usage_example",
 ]  # fmt: skip
 
 STATUSES = {
@@ -154,7 +155,7 @@ def usage_example(record: RunRecord) -> str:
     return "\n".join([*lines, f"print(metric({', '.join(texts)}).score)  # 0 to 1, higher is better"])
 
 
-def cost_lines(usage: Mapping[str, Any]) -> list[str]:
+def run_cost_lines(usage: Mapping[str, Any]) -> list[str]:
     """The estimate and the actual cost, if a model was asked."""
     estimated = usage.get("estimated", {})
     if not usage.get("requests") and not estimated.get("requests"):

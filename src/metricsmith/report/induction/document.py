@@ -34,10 +34,10 @@ from metricsmith.report.induction.components import (
 )
 from metricsmith.report.induction.costs import (
     STATUSES,
-    cost_lines,
     cost_section,
     note_section,
     panel_savings,
+    run_cost_lines,
     run_costs,
     usage_example,
 )
@@ -335,7 +335,7 @@ class RunDocument(Document[RunRecord]):
             *run_ceiling(record),
             *systems_lines(record.new_systems, record.headline),
             systems_caution(record.new_systems, record.headline),
-            *cost_lines(record.usage),
+            *run_cost_lines(record.usage),
             "" if probe is None else f"probe: {probe_verdict(probe).sentence} {probe_cost(probe)}",
             *(f"warning: {warning}" for warning in record.warnings),
             record.synthetic,
