@@ -14,8 +14,7 @@ from metricsmith.metric import make_row
 from metricsmith.optimizers.options import Options
 from metricsmith.programs.recommenders.base import Recommendation, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
-from metricsmith.programs.recommenders.language_model import LMRecommender
-from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.records import Status, Usage
 from metricsmith.scoring import score
 from metricsmith.testing import GivenModel

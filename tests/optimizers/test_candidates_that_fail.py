@@ -20,8 +20,7 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
 from metricsmith.optimizers.options import Options
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
-from metricsmith.programs.recommenders.language_model import LMRecommender
-from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.records import Usage
 from metricsmith.studies.comparison.run import compare
 from panels import is_joint, panelled

@@ -19,12 +19,12 @@ from metricsmith.datasets.splits import folds
 from metricsmith.errors import Interrupted, ModelFailure
 from metricsmith.metric import content_hash
 from metricsmith.optimizers import candidates
-from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.generation import Generated
 from metricsmith.optimizers.induce import induce_splits
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.passes import METRIC
+from metricsmith.optimizers.spending import estimate_run
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.report.induction.rows import render_scores

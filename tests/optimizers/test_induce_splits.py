@@ -11,10 +11,10 @@ from loopback import own_axes, scripted, serve
 from metricsmith.bank import bleu, levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.datasets.splits import Split
-from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induce import induce_splits
 from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.spending import estimate_run
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.loading import load
 from planted import TASK, planted_rows

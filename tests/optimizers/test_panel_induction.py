@@ -15,9 +15,9 @@ from metricsmith.bank import levenshtein, rouge
 from metricsmith.bank.catalogue import MetricBank
 from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.estimate import PassRows, estimate_passes, estimate_run
 from metricsmith.optimizers.induce import induce_splits
 from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.spending import PassRows, estimate_passes, estimate_run
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel, PanelMember

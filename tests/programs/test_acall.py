@@ -35,8 +35,7 @@ from metricsmith.programs.perturbers.generated import DegradationStrategies, Pre
 from metricsmith.programs.recommenders.base import FirstStage, by_score
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.colbert import ColBERTRecommender
-from metricsmith.programs.recommenders.language_model import LMRecommender
-from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.programs.state import Saved
 from metricsmith.records import Scale, Task
 from metricsmith.scoring import Concurrency

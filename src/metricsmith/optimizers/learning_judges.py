@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +17,7 @@ from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.generation import Generated, attempt, check_complete
 from metricsmith.optimizers.splits import RatedRows
-from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
+from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, JudgeTuner, budget_for
 from metricsmith.optimizers.tuning.methods import THREADS
 from metricsmith.optimizers.tuning.splits import rated_splits
 from metricsmith.programs.asked_scale import asked_note
@@ -151,7 +150,7 @@ def _examples(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:
     shown = [judge.example(row, number) for row, number in zip(learned.rows, numbers, strict=True)]
     first = draw_examples(shown, learned.ratings.tolist(), tokens=EXAMPLE_TOKENS, draws=1, seed=seed)[0]
     judge.judge.demos = [shown[place] for place in first]
-    budget = _budget((DRAWS + 1) * len(selected))
+    budget = budget_for((DRAWS + 1) * len(selected))
     return Start(judge, JudgeTuner("labeled", budget=budget, task=task, seed=seed), learned.rows, selected.rows)
 
 
@@ -165,7 +164,7 @@ def _tuned(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:
         task=task.description,
         scale=task.scale,
     )
-    budget = _budget(len(learned) + TRIALS * len(selected) + 40)
+    budget = budget_for(len(learned) + TRIALS * len(selected) + 40)
     return Start(judge, JudgeTuner("mipro", budget=budget, task=task, seed=seed), learned.rows, selected.rows)
 
 
@@ -191,7 +190,3 @@ def _sides(rows: Sequence[dspy.Example], task: Task, seed: int) -> tuple[RatedRo
         )
         rated = rated.take(split.train)
     return rated_splits(rated.rows, None, task.target, 0.5, seed)
-
-
-def _budget(requests: int) -> int:
-    return math.ceil(requests * (1 + SLACK)) + 1

@@ -53,7 +53,7 @@ from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.programs.learned import mark_tuned
 from metricsmith.records import Status, Task
 
-__all__ = ["JudgeTuner"]
+__all__ = ["JudgeTuner", "budget_for"]
 
 SHOWING = ("labeled", "auto")  # methods that show rated rows
 SLACK = 0.1  # share of the budget kept for retries and repairs
@@ -270,7 +270,7 @@ class JudgeTuner:
             raise OptionError(
                 f"a budget of {self.budget} requests is too small for method={self.method!r} with "
                 f"{len(job.credits.learn)} rows to learn from and {len(job.credits.select)} to select by: at least "
-                f"{math.ceil(floor * (1 + SLACK)) + 1} are needed"
+                f"{budget_for(floor)} are needed"
             )
         planned = job.select_calls + method.bound(job, self._share - job.select_calls)
         return min(self.budget, math.ceil(planned * (1 + SLACK)))
@@ -379,3 +379,8 @@ class JudgeTuner:
                 draws = demonstration_draws(judge, learn, target, tokens=EXAMPLE_TOKENS, draws=SETS, seed=self.seed)
         credits = Credits(JudgementTable(limiter, lm), self.goal, reader, learn, select, self.seed)
         return TuningJob(judge, credits, Meter(limiter), self.reflection_lm or lm, calls, draws, self.seed)
+
+
+def budget_for(requests: int) -> int:
+    """The budget with which so many requests can be planned, and a tenth kept for retries and repairs."""
+    return math.ceil(requests * (1 + SLACK)) + 1

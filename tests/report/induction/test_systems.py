@@ -8,9 +8,9 @@ from pathlib import Path
 
 from metricsmith.report.html import render_html
 from metricsmith.report.induction.document import RunDocument
-from metricsmith.report.induction.sections import GLOSSARY
-from metricsmith.report.induction.systems import NewSystems, systems_caution, systems_lines, systems_plot
-from metricsmith.report.induction.verdict import run_verdict
+from metricsmith.report.induction.record import NewSystems
+from metricsmith.report.induction.sections import GLOSSARY, systems_plot
+from metricsmith.report.induction.verdict import run_verdict, systems_caution, systems_lines
 from metricsmith.report.markdown import render_markdown
 from metricsmith.report.terminal import render_terminal
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import dspy
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.metric import content_hash, fence
@@ -20,6 +19,7 @@ from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import CandidateJudgement, JudgementTable
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
     "PEERS",
@@ -33,7 +33,6 @@ __all__ = [
     "pick_peers",
 ]
 
-FloatArray = NDArray[np.float64]
 PEERS = 8  # rows that a row is compared with; more cost requests with every candidate, fewer make credits coarse
 LONGEST_REASON = 400  # characters of a judge's or a rater's reasons
 LONGEST_TEXT = 600  # characters of each text of the other row
@@ -130,11 +129,12 @@ class Credits:
     select: RatedRows
     seed: int = 0
     start: float = math.nan
-    _selects: dict[str, bool] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        for selects, split in ((False, self.learn), (True, self.select)):
-            self._selects.update({_key(row): selects for row in split.rows})
+    @cached_property
+    def _selects(self) -> dict[str, bool]:
+        """True for the inputs of selection rows, False for those of learning rows, by their hash."""
+        learned = dict.fromkeys(map(_key, self.learn.rows), False)
+        return learned | dict.fromkeys(map(_key, self.select.rows), True)
 
     @cached_property
     def _peers(self) -> tuple[tuple[list[dspy.Example], FloatArray], ...]:
@@ -188,8 +188,7 @@ class Credits:
             why = judgement.error or "the answer holds no number"
             return 0.0, f"The judge gave no usable answer: {why}. It must answer in the form asked for.", False
         if isinstance(self.reader, MeasureReader):
-            feedback = self.reader.measured(example, judgement.prediction)[1]
-            return value, feedback, value >= self.reader.metric.success_at
+            return value, self.reader.measured(example, judgement.prediction)[1], value >= self.reader.metric.success_at
         rating, key = self._ratings[content_hash(example.toDict())], _key(example)
         rows, ratings = self._peers[self._selects.get(key, False)]
         peers = [

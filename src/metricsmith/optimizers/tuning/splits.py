@@ -9,7 +9,6 @@ from typing import Any
 
 import dspy
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import DataError, OptionError
@@ -21,6 +20,7 @@ from metricsmith.programs.asked_scale import nearest_points
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.records import Scale
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
     "FEWEST_GROUPS",
@@ -35,7 +35,6 @@ __all__ = [
     "stands_in_demos",
 ]
 
-FloatArray = NDArray[np.float64]
 FEWEST_GROUPS = 4  # to select by: fewer give no standard error to speak of
 
 

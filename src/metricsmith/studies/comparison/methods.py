@@ -20,10 +20,10 @@ from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.limits import estimate_tokens, price, total_usage
 from metricsmith.model_calls.models import check_sampling
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.estimate import estimate_run, times
 from metricsmith.optimizers.generation import PARSE_TRIES
 from metricsmith.optimizers.induce import configure, run_pass
 from metricsmith.optimizers.passes import best_column, with_median
+from metricsmith.optimizers.spending import estimate_run, times
 from metricsmith.optimizers.splits import Splits
 from metricsmith.programs.generators.axes import DimensionsGenerator
 from metricsmith.programs.judges.dna import DnAEval

@@ -17,7 +17,8 @@ from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric, content_hash, row_text
 from metricsmith.model_calls.limits import Budget, Concurrency, total_usage
 from metricsmith.model_calls.models import using
-from metricsmith.optimizers.spending import check_budget, spending
+from metricsmith.optimizers.options import check_budget
+from metricsmith.optimizers.spending import spending
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.catalogue import BUILTIN, perturb, sources_of
