@@ -185,7 +185,7 @@ class JudgeTuner:
             raters' scale, and ``feedback``).
         trainset : sequence of dspy.Example
             Rated rows with ``.with_inputs(...)``; rows without a rating are left out. Rows of one ``group`` (otherwise
-            of one ``input``) belong together; ``reason`` holds the rater's error_text.
+            of one ``input``) belong together; ``reason`` holds the rater's words.
         valset : sequence of dspy.Example, optional
             Rated rows of other groups to select by; without them `fraction` of the training rows is held out.
         limiter : RateLimiter, optional
