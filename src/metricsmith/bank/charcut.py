@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up
+from metricsmith.bank.base import Family, FloatArray, TextBatch, pair_up
 from metricsmith.records import MetricCard, Output
 
 __all__ = ["FAMILY", "Block", "charcut", "matching_blocks"]

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Family, FloatArray, TextBatch, pair_up
 from metricsmith.bank.ngrams import IntArray, ngram_totals, shared_ngrams, symbols
-from metricsmith.bank.pairs import pair_up
 from metricsmith.records import MetricCard, Output
 
 __all__ = ["FAMILY"]

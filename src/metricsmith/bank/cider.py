@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Family, FloatArray, TextBatch, pair_up
 from metricsmith.bank.ngrams import IntArray, number_grams
-from metricsmith.bank.pairs import pair_up
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 

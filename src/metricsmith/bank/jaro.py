@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up, string_scorer
+from metricsmith.bank.base import Family, FloatArray, TextBatch, pair_up, string_scorer
 from metricsmith.records import MetricCard, Output
 
 __all__ = ["FAMILY"]

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up, string_scorer
+from metricsmith.bank.base import Family, FloatArray, TextBatch, pair_up, string_scorer
 from metricsmith.records import MetricCard, Output
 
 __all__ = ["FAMILY"]

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up
+from metricsmith.bank.base import Family, FloatArray, TextBatch, pair_up
 from metricsmith.bank.porter import stem
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output

@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Family, FloatArray, TextBatch, pair_up
 from metricsmith.bank.ngrams import Grams, IntArray, number_grams
-from metricsmith.bank.pairs import pair_up
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 

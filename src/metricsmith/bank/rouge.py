@@ -9,9 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Family, FloatArray, Pairs, TextBatch, pair_up
 from metricsmith.bank.ngrams import shared_ngrams, symbols
-from metricsmith.bank.pairs import Pairs, pair_up
 from metricsmith.bank.porter import stem
 from metricsmith.records import MetricCard, Output
 

@@ -7,8 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up
+from metricsmith.bank.base import Family, FloatArray, TextBatch, pair_up
 from metricsmith.bank.rouge import plain_tokens, rouge
 from metricsmith.bank.text import sentences
 from metricsmith.records import MetricCard, Output
