@@ -16,18 +16,19 @@ from typing import Any
 
 import dspy
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.metric import RowText, content_hash, row_text
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.reward import DSPyCallable
+from metricsmith.stats.correlation import FloatArray, IntArray
 
 __all__ = [
-    "BankMetric", "Compute", "Family", "FloatArray", "Pairs", "TextBatch", "computed", "numbers_kept", "pair_up",
-    "string_scorer",
+    "BankMetric", "Compute", "Family", "FloatArray", "Names", "Pairs", "Scores", "TextBatch", "computed",
+    "numbers_kept", "pair_up",
 ]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
+Names = Sequence[str]  # of outputs
+Scores = Mapping[str, FloatArray]  # by output, shape (n,) each
 Statistics = Mapping[str, Any]
 
 
@@ -57,7 +58,7 @@ class TextBatch:
         )
 
 
-Compute = Callable[[TextBatch, Sequence[str]], Mapping[str, FloatArray]]
+Compute = Callable[[TextBatch, Names], Scores]
 
 
 @dataclass(frozen=True)
@@ -148,9 +149,9 @@ def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *,
     missing = [missing_needs(family.card, text) for text in texts]
     complete = [text for text, gaps in zip(texts, missing, strict=True) if not gaps]
     names = [metric.name for metric in metrics]
-    values: Mapping[str, FloatArray] = {name: np.empty(0) for name in names}
-    if complete:
-        values = computed(family, TextBatch.of(complete, statistics), names)
+    values = (
+        computed(family, TextBatch.of(complete, statistics), names) if complete else dict.fromkeys(names, np.empty(0))
+    )
     results = []
     for metric in metrics:
         numbers = iter(np.asarray(values[metric.name], dtype=float).tolist())
@@ -176,7 +177,7 @@ class Pairs:
 
     outputs: Sequence[str]
     references: Sequence[str]
-    counts: NDArray[np.int64]
+    counts: IntArray
 
     def best(self, values: FloatArray, *, highest: bool = True) -> FloatArray:
         """Returns the best of each row's values: (m,) to (n,); NaN for a row without pairs."""
@@ -187,7 +188,7 @@ class Pairs:
             result[filled] = choose.reduceat(values, self._starts[filled])
         return result
 
-    def best_index(self, values: FloatArray) -> NDArray[np.int64]:
+    def best_index(self, values: FloatArray) -> IntArray:
         """Returns the place of each row's best pair: (m,) to (n,); the first of ties, -1 for a row without pairs."""
         starts = self._starts
         return np.array(
@@ -198,8 +199,14 @@ class Pairs:
             dtype=np.int64,
         )
 
+    def compared(self, scorer: Any) -> FloatArray:
+        """Applies a scorer of `rapidfuzz.distance`, say ``Levenshtein.distance``, to all pairs in one call: (m,)."""
+        from rapidfuzz.process import cpdist
+
+        return np.asarray(cpdist(self.outputs, self.references, scorer=scorer, dtype=np.float64), dtype=float)
+
     @property
-    def _starts(self) -> NDArray[np.int64]:
+    def _starts(self) -> IntArray:
         return np.cumsum(self.counts) - self.counts
 
 
@@ -209,21 +216,6 @@ def pair_up(batch: TextBatch) -> Pairs:
     counts = np.array([len(references) for references in kept], dtype=np.int64)
     outputs = [output for output, references in zip(batch.outputs, kept, strict=True) for _ in references]
     return Pairs(outputs, [text for references in kept for text in references], counts)
-
-
-def string_scorer(scorer: Any, outputs: Sequence[str], references: Sequence[str]) -> FloatArray:
-    """Applies a rapidfuzz scorer to m pairs of strings in one call: shape (m,).
-
-    Parameters
-    ----------
-    scorer : callable
-        One of `rapidfuzz.distance`, for example ``Levenshtein.distance``.
-    outputs, references : sequence of str
-        m strings each.
-    """
-    from rapidfuzz.process import cpdist
-
-    return np.asarray(cpdist(outputs, references, scorer=scorer, dtype=np.float64), dtype=float)
 
 
 Row = tuple[str, str, tuple[str, ...]]
@@ -246,15 +238,14 @@ def numbers_kept() -> Iterator[None]:
         _KEPT.reset(token)
 
 
-def computed(family: Any, batch: Any, names: Sequence[str]) -> Mapping[str, NDArray[np.float64]]:
+def computed(family: Family, batch: TextBatch, names: Names) -> Scores:
     """The outputs of a `Family` for a `TextBatch`, ``{name: float array (n,)}``; `numbers_kept` keeps them.
 
     A family that would make its statistics out of the batch itself is always computed.
     """
     kept = _KEPT.get()
     if kept is None or (family.statistics is not None and batch.statistics is None):
-        plain: Mapping[str, NDArray[np.float64]] = family.compute(batch, names)
-        return plain
+        return family.compute(batch, names)
     statistics = "" if batch.statistics is None else content_hash(batch.statistics)
     known = kept.setdefault((id(family), statistics), (family, {}))[1]  # with the family: its number stays its own
     rows = list(zip(batch.outputs, batch.inputs, map(tuple, batch.references), strict=True))

@@ -9,12 +9,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, Pairs, TextBatch, pair_up
+from metricsmith.bank.base import FloatArray, Names, Pairs, Scores, TextBatch, pair_up
 from metricsmith.bank.ngrams import shared_ngrams, symbols
 from metricsmith.bank.porter import stem
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "plain_tokens", "rouge", "rouge_tokens"]
+__all__ = ["CARD", "compute", "plain_tokens", "rouge", "rouge_tokens"]
 
 _TYPES = {
     "rouge1": "unigrams",
@@ -86,7 +86,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """ROUGE with stemming; only the types that `outputs` names."""
     return rouge(batch, outputs, rouge_tokens)
 
@@ -124,10 +124,9 @@ def _parts(kind: str, pairs: Pairs, shared: FloatArray, sizes: FloatArray) -> di
     total = precision + recall
     f1 = 2 * precision * recall / np.where(total > 0, total, 1)
     best = pairs.best_index(f1)
-    values = {"p": precision, "r": recall, "f": f1}
     return {
         f"{kind}_{part}": np.array([column[index] if index >= 0 else np.nan for index in best])
-        for part, column in values.items()
+        for part, column in (("p", precision), ("r", recall), ("f", f1))
     }
 
 
@@ -174,8 +173,7 @@ def _union_matches(candidate: Sequence[Sequence[str]], reference: Sequence[Seque
     matches = 0
     for line in reference:
         covered = {place for other in candidate for place in common_places(line, other)}
-        for place in sorted(covered):
-            word = line[place]
+        for word in (line[place] for place in sorted(covered)):
             if left[word] > 0:
                 left[word] -= 1
                 matches += 1
@@ -208,6 +206,3 @@ def common_places(line: Sequence[str], other: Sequence[str]) -> list[int]:
         else:
             start -= 1
     return places[::-1]
-
-
-FAMILY = Family(CARD, compute)

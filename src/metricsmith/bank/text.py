@@ -41,8 +41,7 @@ _find_sentence_ends = re.compile(_SENTENCE_END).finditer
 def _token_finder() -> Callable[[str], list[str]]:
     import regex
 
-    find: Callable[[str], list[str]] = regex.compile(_TOKEN, regex.VERBOSE | regex.VERSION1).findall
-    return find
+    return regex.compile(_TOKEN, regex.VERBOSE | regex.VERSION1).findall  # type: ignore[no-any-return]
 
 
 def words(text: str) -> list[str]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch, pair_up
+from metricsmith.bank.base import Names, Scores, TextBatch, pair_up
 from metricsmith.bank.rouge import plain_tokens, rouge
 from metricsmith.bank.text import sentences
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "updates"]
+__all__ = ["CARD", "compute", "updates"]
 
 _TYPES = {"update_rouge1": "rouge1_f", "update_rouge2": "rouge2_f", "update_rouge_lsum": "rouge_lsum_f"}
 
@@ -67,7 +66,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score the new sentences of each pair; the best reference counts for each output."""
     pairs = pair_up(batch)
     rows = np.repeat(np.arange(len(batch)), pairs.counts).tolist()
@@ -94,6 +93,3 @@ def updates(text: str, source: str) -> str:
     'Bob stayed.'
     """
     return "\n".join(sentence for sentence in sentences(text) if sentence not in source)
-
-
-FAMILY = Family(CARD, compute)
