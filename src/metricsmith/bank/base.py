@@ -117,8 +117,7 @@ class BankMetric(DSPyCallable):
     def score(self, output: str, *, input: str = "", references: Sequence[str] | str = ()) -> float:
         """The raw number for one text; NaN if it is undefined or something it needs is missing."""
         references = (references,) if isinstance(references, str) else tuple(references)
-        row = dspy.Example(output=output, input=input, references=list(references))
-        raw = self.judge_batch([row])[0].raw
+        raw = self.judge_batch([dspy.Example(output=output, input=input, references=list(references))])[0].raw
         return math.nan if raw is None else raw
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:

@@ -38,8 +38,7 @@ def symbols(*texts: Sequence[Hashable]) -> tuple[str, ...]:
 
 def ngram_totals(lengths: Sequence[int], order: int) -> IntArray:
     """Returns the number of n-grams of length 1 to `order` in texts of these lengths: shape (n, order)."""
-    counts = np.asarray(lengths, dtype=np.int64)[:, None] - np.arange(order)
-    return np.asarray(np.maximum(counts, 0), dtype=np.int64)
+    return np.asarray(np.maximum(np.asarray(lengths, dtype=np.int64)[:, None] - np.arange(order), 0), dtype=np.int64)
 
 
 def shared_ngrams(rows: Sequence[Sequence[str]], order: int) -> IntArray:

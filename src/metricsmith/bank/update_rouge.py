@@ -69,8 +69,7 @@ CARD = MetricCard(
 def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score the new sentences of each pair; the best reference counts for each output."""
     pairs = pair_up(batch)
-    rows = np.repeat(np.arange(len(batch)), pairs.counts).tolist()
-    inputs = [batch.inputs[row] for row in rows]
+    inputs = [batch.inputs[row] for row in np.repeat(np.arange(len(batch)), pairs.counts).tolist()]
     ours, theirs = (list(map(cache(updates), texts, inputs)) for texts in (pairs.outputs, pairs.references))
     both = [place for place, (left, right) in enumerate(zip(ours, theirs, strict=True)) if left and right]
     neither = [not left and not right for left, right in zip(ours, theirs, strict=True)]

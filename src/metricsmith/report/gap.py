@@ -74,10 +74,9 @@ def gap_verdict(gaps: Sequence[Gap]) -> str:
     over = next((gap for gap in known if gap.over_optimised), None)
     if over is None:
         return f"{text} At no step does the interval of the gap lie above 0."
-    best = max(known, key=lambda gap: gap.reference)
     return (
         f"{text} From step {raw(over.at)} on the reward rises beyond what the reference bears out; the reference "
-        f"is highest at step {raw(best.at)}."
+        f"is highest at step {raw(max(known, key=lambda gap: gap.reference).at)}."
     )
 
 
@@ -106,10 +105,9 @@ def render_gap_page(title: str, gaps: Sequence[Gap], level: float) -> str:
         )
         for gap in gaps
     ]
-    head = ("step", "reward", "reference", "gap", "interval", "tau-b", "rows")
     blocks: list[Block] = [
         Figure(plot_gaps(gaps), caption),
-        TextTable(head, rows, label="Steps in figures"),
+        TextTable(("step", "reward", "reference", "gap", "interval", "tau-b", "rows"), rows, label="Steps in figures"),
         Terms.glossary(GLOSSARY),
     ]
     return render_page(Page(single_line(title), [Heading(title, level=1), Paragraph(gap_verdict(gaps))], blocks))

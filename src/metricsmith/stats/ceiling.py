@@ -235,8 +235,7 @@ class _Cells:
 
     def shuffled(self, seed: int) -> _Cells:
         """Returns the cells with raters named by a random place among those of the output."""
-        random = np.random.default_rng(seed).random(self.output.size)
-        order = np.lexsort((random, self.output))
+        order = np.lexsort((np.random.default_rng(seed).random(self.output.size), self.output))
         places = np.arange(order.size) - np.searchsorted(self.output, self.output)
         return replace(self, value=self.value[order], rater=places, pooled=True)
 

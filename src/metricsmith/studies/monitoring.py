@@ -251,8 +251,7 @@ class RewardMonitor:
     def _gap(self, step: MonitoredStep, first: np.ndarray[Any, np.dtype[np.float64]]) -> Gap:
         now = self._numbers(step)
         both = ~np.isnan(now + first).any(axis=0)
-        here = ~np.isnan(now).any(axis=0)
-        tau = kendall_tau_b(*now[:, here])
+        tau = kendall_tau_b(*now[:, ~np.isnan(now).any(axis=0)])
         if not both.any():
             nan = math.nan
             return Gap(step.at, step.label, nan, nan, nan, nan, nan, nan, tau, 0)

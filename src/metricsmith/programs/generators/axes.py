@@ -96,8 +96,7 @@ class AxesGenerator(dspy.Module):  # type: ignore[misc]
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
         """Propose axes asynchronously; arguments and result are those of `forward`."""
-        answer = await self.propose.acall(**inputs)
-        return dspy.Prediction(axes=distinct(answer.axes)[: inputs["count"]])
+        return dspy.Prediction(axes=distinct((await self.propose.acall(**inputs)).axes)[: inputs["count"]])
 
 
 def distinct(axes: Sequence[Named]) -> list[Named]:
@@ -131,8 +130,7 @@ class DimensionsGenerator(dspy.Module):  # type: ignore[misc]
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
         """Propose dimensions asynchronously; arguments and result are those of `forward`."""
-        answer = await self.propose.acall(**inputs)
-        return dspy.Prediction(dimensions=weighted(answer.dimensions, inputs["count"]))
+        return dspy.Prediction(dimensions=weighted((await self.propose.acall(**inputs)).dimensions, inputs["count"]))
 
 
 def weighted(dimensions: Sequence[Dimension], count: int) -> list[Dimension]:

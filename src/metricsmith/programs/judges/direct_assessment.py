@@ -168,8 +168,7 @@ class DirectAssessment(TranslationJudge):
         StateError
             If DSPy loaded the settings of a judge that is asked for something else.
         """
-        wanted = self._kind.signature.output_fields.keys()
-        if self.judge.signature.output_fields.keys() != wanted:
+        if self.judge.signature.output_fields.keys() != self._kind.signature.output_fields.keys():
             raise StateError(
                 f"the loaded settings have scale={self.settings.scale!r}, but this judge was built for another answer: "
                 "build it with that scale before its state is loaded, or use metricsmith.load"

@@ -180,10 +180,9 @@ class Panel(ModelAsker):
 
     def _criteria(self) -> list[Criterion]:
         values = [_values(state) for state in self.settings.judges]
-        names = labels([str(value["criterion"]) for value in values])
         return [
             Criterion(label, str(value["meaning"]), tuple(value.get("levels", ())))
-            for label, value in zip(names, values, strict=True)
+            for label, value in zip(labels([str(value["criterion"]) for value in values]), values, strict=True)
         ]
 
     def _judgements(self, metrics: Sequence[Metric], call: Call, row: dspy.Example, run: int) -> list[Judgement]:
@@ -197,8 +196,7 @@ class Panel(ModelAsker):
             elif result.raw is None:
                 judgement = Judgement(metric.name, status=result.status, error=result.error, run=run)
             else:
-                score = LEVELS.unit(result.raw)
-                judgement = Judgement(metric.name, float(result.raw), score, result.reason, run=run)
+                judgement = Judgement(metric.name, float(result.raw), LEVELS.unit(result.raw), result.reason, run=run)
             judgements.append(judgement)
         if judgements:
             judgements[0] = replace(judgements[0], usage=call.usage + judgements[0].usage)
@@ -313,8 +311,7 @@ def join_panels(metrics: Iterable[Metric]) -> None:
 
 def _values(state: Mapping[str, Any]) -> Mapping[str, Any]:
     """The settings inside a single judge's state."""
-    values: Mapping[str, Any] = state["state"]["settings"]
-    return values
+    return state["state"]["settings"]  # type: ignore[no-any-return]
 
 
 def _build(state: Mapping[str, Any]) -> Judge:

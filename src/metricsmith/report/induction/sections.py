@@ -116,10 +116,9 @@ def component_section(record: RunRecord) -> Section:
     width, more = weight_width(record), len(record.components) - MOST_BARS
     caption = "Rating points that one standard deviation of the transformed component adds."
     drawn = f"{caption} The {MOST_BARS} largest are drawn." if more > 0 else caption
-    stability = f"{choice_stability(record.components)} {cross_validated_components(record)}"
     blocks: list[Block] = [
         Paragraph(joined(isolated(record.combiner), " ", small_model(record))),
-        Paragraph(stability),
+        Paragraph(f"{choice_stability(record.components)} {cross_validated_components(record)}"),
         Box(
             "pair",
             [
@@ -204,8 +203,7 @@ def _agreement_table(record: RunRecord) -> TextTable:
     flatters = remark("the rows it was fitted on, which flatters most fits")
     lines.append((joined("Induced metric", flatters), record.train))
     for name, block in record.baselines.items():
-        full = name == record.unabridged
-        kind = remark("the full model that the metric abridges" if full else "baseline")
+        kind = remark("the full model that the metric abridges" if name == record.unabridged else "baseline")
         lines.append((joined(named(name), kind), block))
     rows = [(name, *agreement_cells(block)) for name, block in lines]
     head = ("Predictor", "Rows", "Groups", "tau-b", "95\u00a0% interval", "p", "Pearson", "Spearman")
@@ -301,8 +299,7 @@ def outlook_section(record: RunRecord) -> Section:
         "Held-out agreement when fitted on fewer rows: mean and range over seeded draws. Still rising at the right end "
         "means that more labels would help."
     )
-    curve = learning_plot("learning", record.learning)
-    pair = Box("pair", [figure(record, plot, more), figure(record, curve, fewer)])
+    pair = Box("pair", [figure(record, plot, more), figure(record, learning_plot("learning", record.learning), fewer)])
     return Section("outlook", "What more labels would buy", [Paragraph(text), pair])
 
 

@@ -56,8 +56,7 @@ def systems_lines(block: NewSystems | None, rows: Agreement) -> list[str]:
     if block is None:
         return []
     of = f"these {count(block.systems, 'system')}" if block.systems > 1 else "this one system"
-    same = _figure(rows.kendall_tau_b, rows.ci_low, rows.ci_high)
-    lines = [f"New rows of {of}: {same}."]
+    lines = [f"New rows of {of}: {_figure(rows.kendall_tau_b, rows.ci_low, rows.ci_high)}."]
     if block.withheld:
         lines.append(f"New systems: no figure, since {block.withheld}.")
     else:

@@ -202,9 +202,8 @@ def outlook_sentence(outlook: Sequence[Outlook]) -> str:
         return ""
     now, *later = outlook
     hopes = " and ".join(f"about {statistic(item.half_width, 2)} with {count(item.groups)}" for item in later)
-    side = statistic(now.half_width, 2)
     return (
-        f"The interval now reaches {side} to either side, from {count(now.groups, 'group')}. "
+        f"The interval now reaches {statistic(now.half_width, 2)} to either side, from {count(now.groups, 'group')}. "
         f"Were tau-b to stay as it is, that would be {hopes} labelled groups in the test. "
         "The estimate itself may move, and more rows to fit on may improve the metric."
     )

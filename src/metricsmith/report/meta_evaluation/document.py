@@ -327,10 +327,9 @@ def meta_evaluation_verdict(record: MetaEvaluation) -> Verdict:
             parts.append(f"on {task.task} it cannot be told from {_listed(near)}")
         else:
             parts.append(f"on {task.task} its lead is more than chance")
-    text = "; ".join(parts)
     return Verdict(
         "good" if alone else "unsure",
-        f"{best} agrees best with {record.target} ({value}); {text}.",
+        f"{best} agrees best with {record.target} ({value}); {'; '.join(parts)}.",
     )
 
 

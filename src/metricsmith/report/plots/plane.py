@@ -43,8 +43,7 @@ def plane(key: str, marks: Sequence[Mark]) -> Markup:
     drawn = [mark for mark in marks if math.isfinite(mark.stability) and math.isfinite(mark.sensitivity)]
     if not drawn:
         return Markup("")
-    lowest = min(mark.stability for mark in drawn)
-    across = LinearAxis(0.0 if lowest < 0.5 else 0.5, 1.0, LEFT, RIGHT)
+    across = LinearAxis(0.0 if min(mark.stability for mark in drawn) < 0.5 else 0.5, 1.0, LEFT, RIGHT)
     up = LinearAxis(0.0, 1.0, BOTTOM, TOP)
     description = "Stability across, sensitivity upwards; the upper right corner is best. " + "; ".join(
         f"{mark.number}: {mark.name}, {mark.stability:.2f} and {mark.sensitivity:.2f}" for mark in drawn

@@ -230,8 +230,7 @@ def _segment(line: SegmentScore) -> Block:
     title = element(
         "span", isolated(excerpt(line.document, 60)), f" {line.segment}, ", isolated(excerpt(line.system, 60))
     )
-    none = " none" if line.raw is None else ""
-    score = element("span", points(line.raw, WIDTH), class_=f"points{none}")
+    score = element("span", points(line.raw, WIDTH), class_=f"points{' none' if line.raw is None else ''}")
     sides = [
         Paragraph(_marked(line.source, line.errors, "source"), "kept", own_direction=True),
         Paragraph(

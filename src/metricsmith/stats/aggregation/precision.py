@@ -103,6 +103,5 @@ def _half_widths(
 @lru_cache(maxsize=64)
 def _resamples(runs: int, draws: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Returns the different resamples of so many runs, shape (d, runs), and that of each draw, shape (draws,)."""
-    drawn = np.sort(resampled_rows(range(runs), draws, seed), axis=1)
-    picks, repeats = np.unique(drawn, axis=0, return_inverse=True)
+    picks, repeats = np.unique(np.sort(resampled_rows(range(runs), draws, seed), axis=1), axis=0, return_inverse=True)
     return picks, repeats.ravel()

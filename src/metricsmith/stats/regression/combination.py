@@ -179,8 +179,7 @@ class NormalScore:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready state."""
-        values = list(self.values)
-        return {"kind": "normal_score", "values": values, "centre": self.centre, "scale": self.scale}
+        return {"kind": "normal_score", "values": list(self.values), "centre": self.centre, "scale": self.scale}
 
 
 def transform_from_dict(state: Mapping[str, Any]) -> ColumnTransform:
@@ -275,8 +274,7 @@ class LinearCombination:
     intercept: float
 
     def __post_init__(self) -> None:
-        lengths = {len(self.names), len(self.indices), len(self.columns), len(self.weights)}
-        if len(lengths) != 1:
+        if len({len(self.names), len(self.indices), len(self.columns), len(self.weights)}) != 1:
             raise StateError(
                 f"{len(self.names)} names, {len(self.indices)} indices, {len(self.columns)} columns and "
                 f"{len(self.weights)} weights: as many of each are needed; save the metric again"
@@ -321,8 +319,7 @@ class LinearCombination:
 
         Parameters and errors as in `contributions`. The result does not depend on the other rows.
         """
-        rows = self.contributions(X).tolist()
-        return np.array([math.fsum((self.intercept, *row)) for row in rows], dtype=float)
+        return np.array([math.fsum((self.intercept, *row)) for row in self.contributions(X).tolist()], dtype=float)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready state; `from_dict` gives back an object that predicts to the same bits."""

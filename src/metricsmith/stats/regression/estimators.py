@@ -178,8 +178,7 @@ class TwoStagePLS(CombinationRegressor):
         transforms = [ZScore.fit(column) for column in scores.T]
         Z = np.column_stack([z.apply(column) for z, column in zip(transforms, scores.T, strict=True)])
         selected = self._select(self._ranked(scores, Z, deviations), _covariances(Z, deviations))
-        weights = _one_component(Z[:, selected], deviations)
-        self.combination_ = self._combine(selected, transforms, weights, mean)
+        self.combination_ = self._combine(selected, transforms, _one_component(Z[:, selected], deviations), mean)
         return self
 
     def _ranked(self, scores: FloatArray, Z: FloatArray, deviations: FloatArray) -> list[int]:

@@ -134,8 +134,7 @@ def comparison_data(
     sides, own = set_apart(options.own, rated, split)
     options = options.with_own(own)
     check_learnable(parts.train.ratings)
-    notes = (*warnings, *sides.warnings, *sides.notes)
-    return ComparisonData(task, parts, options, guideline, dimensions, notes)
+    return ComparisonData(task, parts, options, guideline, dimensions, (*warnings, *sides.warnings, *sides.notes))
 
 
 def three_way_split(table: Table, task: Task, *, fraction: float, validation: float, seed: int) -> ThreeWaySplit:

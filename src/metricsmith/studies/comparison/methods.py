@@ -114,8 +114,7 @@ def _boosting(backend: str) -> Callable[[ComparisonData, int], Predicted]:
 
 def _autometrics(data: ComparisonData, seed: int) -> Predicted:
     """Generate, retrieve, regress on the learned rows, with the whole pass repeated for each seed."""
-    own = data.options.seed + seed
-    options = replace(data.options, seed=own, repetition=seed, progress=False)
+    options = replace(data.options, seed=data.options.seed + seed, repetition=seed, progress=False)
     trained = run_pass(data.learned, data.test.rows, data.task, options)
     values = trained.predict(trained.other_values)
     asked = [metric.name for metric in trained.table.metrics if metric.card.cost == "model"]
@@ -155,8 +154,7 @@ def _dna(data: ComparisonData, seed: int) -> Predicted:
     call = model_call(DimensionsGenerator(), parse_tries=PARSE_TRIES, **question)
     if call.prediction is None:
         raise ModelFailure(f"the request for dimensions to judge by failed: {call.error}")
-    judge = DnAEval(call.prediction.dimensions, task=task.description)
-    judged = _judged(data, judge, seed)
+    judged = _judged(data, DnAEval(call.prediction.dimensions, task=task.description), seed)
     names = ", ".join(f"{item.name} {item.weight:.0%}" for item in call.prediction.dimensions)
     sign = 1.0 if task.scale.higher_is_better else -1.0  # its own numbers always rise with quality
     return replace(judged, values=sign * judged.values, usage=call.usage + judged.usage, remark=names)
@@ -164,8 +162,7 @@ def _dna(data: ComparisonData, seed: int) -> Predicted:
 
 def _judged(data: ComparisonData, judge: Metric, seed: int) -> Predicted:
     """Score the test rows; repetitions of one judge are independent samples."""
-    options = {**data.options.scoring, "first_run": seed, "progress": False}
-    table = score([judge], data.test.rows, **options)
+    table = score([judge], data.test.rows, **{**data.options.scoring, "first_run": seed, "progress": False})
     return Predicted(table.run()[:, 0], table.counts(), table.usage)
 
 

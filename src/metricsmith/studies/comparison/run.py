@@ -109,7 +109,6 @@ def compare(
     with spending(options.budget, options.concurrency, **limits):
         predicted = {key: _predictions(plan, key) for key in plan.available}
     results = _results(plan, predicted)
-    usage = sum((result.usage for result in results), Usage())
     return Comparison(
         task=plan.data.task,
         methods=results,
@@ -118,7 +117,7 @@ def compare(
         rows=_counts(plan, table),
         model=plan.model,
         signature=_signature(plan, table),
-        usage=replace(usage, seconds=time.perf_counter() - started),
+        usage=replace(sum((result.usage for result in results), Usage()), seconds=time.perf_counter() - started),
         estimated=estimated,
         notes=(*table.notes, *_notes(plan)),
         warnings=tuple(_warnings(plan, results)),
@@ -176,8 +175,7 @@ def _predictions(plan: ComparisonPlan, key: str) -> list[Predicted]:
                     f"the method {method.label!r} returned values of shape {np.shape(result.values)} for {rows} test "
                     "rows; it must return one number for each, NaN where there is none"
                 )
-            usage = replace(result.usage, seconds=time.perf_counter() - started)
-            results.append(replace(result, usage=usage))
+            results.append(replace(result, usage=replace(result.usage, seconds=time.perf_counter() - started)))
     return results
 
 

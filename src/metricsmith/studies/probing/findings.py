@@ -156,8 +156,7 @@ def _tested(
                     pairs.numbers(one.plain if effect == "worse" else one.unit, places)
                     for one in (numbers[0], numbers[at])
                 )
-                test = compare(first, second, pairs.groups(places), permutations=permutations, seed=seed)
-                found[at] = test.p_value
+                found[at] = compare(first, second, pairs.groups(places), permutations=permutations, seed=seed).p_value
         return [float(p) for p in holm(found)]
 
     for subject, p_sensitivity, p_stability in zip(subjects, p_values("worse"), p_values("same"), strict=True):

@@ -49,8 +49,7 @@ def formatting(source: Source, strength: Strength, random: np.random.Generator) 
     edits = [Edit(*place, f"**{text[slice(*place)]}**") for place in bold]
     if strength == "subtle":
         return applied(text, edits)
-    listed = _as_bullets(text)
-    return f"## {pick_one(_HEADINGS, random)}\n\n" + applied(text, [*edits, *listed])
+    return f"## {pick_one(_HEADINGS, random)}\n\n" + applied(text, [*edits, *_as_bullets(text)])
 
 
 def _marked(text: str, start: int, end: int) -> bool:

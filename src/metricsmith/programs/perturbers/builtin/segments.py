@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -78,8 +79,7 @@ def pick_one(items: Sequence[T], random: np.random.Generator) -> T:
 
 def pick_some(items: Sequence[T], count: int, random: np.random.Generator) -> list[T]:
     """Returns `count` of the items (all, if there are fewer), without repetition, in their order."""
-    places = random.permutation(len(items))[:count]
-    return [items[int(place)] for place in sorted(places)]
+    return [items[int(place)] for place in sorted(random.permutation(len(items))[:count])]
 
 
 def pick_share(items: Sequence[T], part: float, random: np.random.Generator) -> list[T]:
@@ -108,9 +108,7 @@ def appended(text: str, addition: str) -> str:
 
 def sampler(items: Sequence[T], random: np.random.Generator) -> Callable[[], T]:
     """Returns a function that gives the items in a drawn order, each once before any comes again."""
-    order = [items[int(place)] for place in random.permutation(len(items))]
-    turn = iter(range(10**9))
-    return lambda: order[next(turn) % len(order)]
+    return cycle([items[int(place)] for place in random.permutation(len(items))]).__next__
 
 
 class Span(NamedTuple):
@@ -243,8 +241,7 @@ def without(text: str, all_sentences: Sequence[Sentence], places: Collection[int
         text[one:two]
         for one, two in zip([0, *(cut.end for cut in cuts)], [*(cut.start for cut in cuts), None], strict=True)
     ]
-    told = "".join(parts)
-    return told.rstrip() + text[len(text.rstrip()) :]
+    return "".join(parts).rstrip() + text[len(text.rstrip()) :]
 
 
 def _by_line(text: str, all_sentences: Sequence[Sentence]) -> list[list[int]]:

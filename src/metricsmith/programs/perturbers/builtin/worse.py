@@ -46,8 +46,7 @@ def shuffle_sentences(source: Source, strength: Strength, random: np.random.Gene
     if strength == "obvious":  # of several orders, the one in which the fewest sentences follow the one before them
         orders = [*(random.permutation(len(found)).tolist() for _ in range(8)), list(range(len(found)))[::-1]]
         order = min(orders, key=lambda places: sum(after == before + 1 for before, after in pairwise(places)))
-    moved = (Edit(place.start, place.end, told[k]) for place, k in zip(found, order, strict=True))
-    return applied(text, moved)
+    return applied(text, (Edit(place.start, place.end, told[k]) for place, k in zip(found, order, strict=True)))
 
 
 def truncate(source: Source, strength: Strength, random: np.random.Generator) -> str:

@@ -63,8 +63,7 @@ def shuffle_words(source: Source, strength: Strength, random: np.random.Generato
     for sentence in sentence_places(text):
         found = word_places(text, sentence.start, sentence.end)
         told = [text[start:end] for start, end in found]
-        order = random.permutation(len(found))
-        edits += [Edit(*place, told[int(k)]) for place, k in zip(found, order, strict=True)]
+        edits += [Edit(*place, told[int(k)]) for place, k in zip(found, random.permutation(len(found)), strict=True)]
         pairs += [
             [Edit(*found[k], told[k + 1]), Edit(*found[k + 1], told[k])]
             for k in range(0, len(found) - 1, 2)
