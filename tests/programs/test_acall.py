@@ -22,9 +22,8 @@ from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenera
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.base import Judge, MetricProgram, ModelAsker, Predictor
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
-from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
+from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.dna import DnAEval
-from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval, _Answer
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel, PanelMember

@@ -15,8 +15,7 @@ from metricsmith.metric import make_row
 from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator, contrast
 from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
-from metricsmith.programs.judges.direct_assessment import KINDS, DirectAssessment
-from metricsmith.programs.judges.esa import ESAJudge
+from metricsmith.programs.judges.direct_assessment import KINDS, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.panel import Panel

@@ -10,7 +10,7 @@ import dspy
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.metric import Metric
-from metricsmith.model_calls.limits import estimate_tokens, price
+from metricsmith.model_calls.limits import FRAME_TOKENS, estimate_tokens, price
 from metricsmith.optimizers.fitting import PAPER_N
 from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.learning_judges import learned_counts, startable
@@ -28,7 +28,6 @@ from metricsmith.signatures.generation import ProposeAxes
 
 __all__ = ["PassRows", "estimate_passes", "estimate_run", "times"]
 
-FRAME_TOKENS = 350  # what DSPy's chat adapter writes around the fields of a signature
 WRITTEN_TOKENS = 250  # a rubric, or evaluation steps
 CARD_TOKENS = 600
 SAMPLE = 12  # rows whose prompts are written out

@@ -26,7 +26,7 @@ from metricsmith.programs.judges.panel import PanelMember, tokens_per_row
 from metricsmith.records import Judgement, Task, Usage
 from metricsmith.report.induction.document import write_reports
 from metricsmith.report.induction.record import Component, RowRecord, RunRecord
-from metricsmith.report.induction.rivals import not_beaten
+from metricsmith.report.induction.verdict import not_beaten
 from metricsmith.scoring import ScoreTable, tally
 from metricsmith.stats.agreement import agreement
 from metricsmith.stats.ceiling import RaterCeiling

@@ -1,29 +1,18 @@
-"""The form of numbers and texts in every report: one rule each, for HTML, Markdown and plots alike."""
+"""The form of numbers and texts in every report: one rule each, for HTML, Markdown, plots and JSON alike."""
 
 from __future__ import annotations
 
 import math
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any
 
 __all__ = [
-    "MISSING",
-    "clean",
-    "count",
-    "duration",
-    "excerpt",
-    "fit_columns",
-    "interval",
-    "money",
-    "single_line",
-    "p_value",
-    "percent",
-    "points",
-    "rating",
-    "raw",
-    "statistic",
-]
+    "MISSING", "clean", "count", "duration", "excerpt", "fit_columns", "interval", "jsonable", "money", "p_value",
+    "percent", "points", "rating", "raw", "single_line", "statistic",
+]  # fmt: skip
 
 MISSING = "–"
 MINUS = "\N{MINUS SIGN}"
@@ -194,3 +183,18 @@ def duration(seconds: float | None) -> str:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def jsonable(value: Any) -> Any:
+    """Make `value` JSON-ready all the way down: NaN and infinities become None, numpy numbers Python's."""
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value) if math.isfinite(value) else None
+    return value

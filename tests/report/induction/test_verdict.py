@@ -10,10 +10,10 @@ import pytest
 from metricsmith.records import Agreement, Scale, Status, Task
 from metricsmith.report.induction import verdict
 from metricsmith.report.induction.costs import STATUSES
-from metricsmith.report.induction.rivals import comparison
 from metricsmith.report.induction.sections import usage_example
 from metricsmith.report.induction.verdict import (
     EVALUATIONS,
+    comparison,
     few_groups,
     interval_outlook,
     outlook_sentence,

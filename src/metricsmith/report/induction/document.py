@@ -36,7 +36,6 @@ from metricsmith.report.induction.components import (
 )
 from metricsmith.report.induction.costs import STATUSES, panel_savings, run_costs
 from metricsmith.report.induction.record import Component, RunRecord
-from metricsmith.report.induction.rivals import comparison
 from metricsmith.report.induction.rows import disagreements, reliability_bins, reliability_sentence, render_scores
 from metricsmith.report.induction.sections import (
     agreement_cells,
@@ -52,6 +51,7 @@ from metricsmith.report.induction.sections import (
 from metricsmith.report.induction.systems import systems_caution, systems_lines
 from metricsmith.report.induction.verdict import (
     EVALUATIONS,
+    comparison,
     few_groups,
     interval_outlook,
     jackknifed,

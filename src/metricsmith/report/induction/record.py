@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metricsmith.records import Agreement, Difference, MetricCard, Task, Usage
+from metricsmith.report.formats import jsonable
 from metricsmith.report.induction.systems import NewSystems
-from metricsmith.report.plain import jsonable
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.stats.ceiling import RaterCeiling
 

@@ -39,7 +39,6 @@ from metricsmith.report.induction.components import (
 )
 from metricsmith.report.induction.costs import STATUSES, panel_savings, run_costs
 from metricsmith.report.induction.record import Component, RunRecord
-from metricsmith.report.induction.rivals import comparison
 from metricsmith.report.induction.rows import (
     rated_rows,
     reliability_bins,
@@ -48,6 +47,7 @@ from metricsmith.report.induction.rows import (
 from metricsmith.report.induction.systems import systems_lines, systems_plot
 from metricsmith.report.induction.verdict import (
     EVALUATIONS,
+    comparison,
     few_groups,
     interval_outlook,
     jackknifed,

@@ -17,7 +17,7 @@ from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.model_calls.calls import model_call
-from metricsmith.model_calls.limits import estimate_tokens, price
+from metricsmith.model_calls.limits import FRAME_TOKENS, estimate_tokens, price
 from metricsmith.model_calls.models import check_sampling
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.estimate import estimate_run, times
@@ -172,7 +172,7 @@ def _dna_requests(data: ComparisonData) -> Usage:
         for number in range(data.dimensions)
     ]
     judging = _estimated(data, DnAEval(placeholders, task=data.task.description))
-    prompt = 350 + estimate_tokens(ProposeDimensions.instructions + data.task.description)
+    prompt = FRAME_TOKENS + estimate_tokens(ProposeDimensions.instructions + data.task.description)
     answer = 60 * data.dimensions
     proposing = Usage(1, prompt, answer, price(getattr(data.options.model, "model", ""), prompt, answer))
     total = proposing + judging

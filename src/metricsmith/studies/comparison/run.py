@@ -22,8 +22,8 @@ from metricsmith.optimizers.splits import RatedRows, twin_note
 from metricsmith.programs.asked_scale import asked_note, asked_scale
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
-from metricsmith.report.induction.rivals import few_groups_apart
 from metricsmith.report.induction.systems import same_systems_note
+from metricsmith.report.induction.verdict import few_groups_apart
 from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import (
     MINIMUM_GROUPS,

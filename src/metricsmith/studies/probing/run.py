@@ -21,8 +21,7 @@ from metricsmith.optimizers.spending import check_budget, spending
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.catalogue import BUILTIN, perturb, sources_of
-from metricsmith.programs.perturbers.estimate import estimate_usage
-from metricsmith.programs.perturbers.generation import GeneratedPerturbations, generate_perturbations
+from metricsmith.programs.perturbers.generation import GeneratedPerturbations, estimate_usage, generate_perturbations
 from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.scoring import estimate, score

@@ -8,10 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from metricsmith.programs.perturbers.base import Perturber, Source, Strength
-from metricsmith.programs.perturbers.builtin.protected import QUOTATIONS, Protected
 from metricsmith.programs.perturbers.builtin.segments import (
+    QUOTATIONS,
     Edit,
     Line,
+    Protected,
     applied,
     line_places,
     looks_english,

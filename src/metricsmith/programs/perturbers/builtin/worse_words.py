@@ -8,10 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from metricsmith.programs.perturbers.base import Perturber, Source, Strength
-from metricsmith.programs.perturbers.builtin.material import NAMES
-from metricsmith.programs.perturbers.builtin.protected import Protected
 from metricsmith.programs.perturbers.builtin.segments import (
     Edit,
+    Protected,
     Span,
     applied,
     pick_one,
@@ -22,6 +21,12 @@ from metricsmith.programs.perturbers.builtin.segments import (
 )
 
 __all__ = ["WORDS", "name_places", "number_places"]
+
+# Made up for this purpose.
+NAMES = (
+    "Varnholt", "Ostrell", "Pellwick", "Tamarro", "Quenby", "Lorvane", "Brishaw", "Dunmerry", "Kestrin", "Adlow",
+    "Mirovec", "Sandiver", "Thessaly", "Wrexby", "Zellany", "Corvendale",
+)  # fmt: skip
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (

@@ -12,7 +12,7 @@ from dspy.utils import DummyLM
 from loopback import serve
 from metricsmith.errors import DataError, JudgementFailed, OptionError
 from metricsmith.metric import make_row
-from metricsmith.programs.judges.esa import ESAJudge
+from metricsmith.programs.judges.direct_assessment import ESAJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import load
 from metricsmith.programs.state import write_state

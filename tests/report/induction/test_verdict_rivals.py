@@ -8,7 +8,7 @@ import pytest
 
 from metricsmith.records import Agreement, Difference
 from metricsmith.report.induction.document import RunDocument
-from metricsmith.report.induction.rivals import comparison, few_groups_apart, not_beaten, outdone
+from metricsmith.report.induction.verdict import comparison, few_groups_apart, not_beaten, outdone
 from metricsmith.report.markdown import render_markdown
 from metricsmith.stats.resampling.intervals import MEASURED
 
