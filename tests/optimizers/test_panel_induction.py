@@ -23,10 +23,9 @@ from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.recommenders.base import Recommendation, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
-from metricsmith.report.html import render_html
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.induction.record import PanelTokens
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.render import render_html, render_markdown
 from panels import asked_for, is_joint, panelled
 from planted import TASK, planted_rows
 

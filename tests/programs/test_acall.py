@@ -17,8 +17,7 @@ from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.tuning.student import JudgementTable, Student
-from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator
-from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
+from metricsmith.programs.generators import AxesGenerator, DimensionsGenerator, RubricGenerator, StepsGenerator
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.base import Judge, MetricProgram, ModelAsker, Predictor
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge

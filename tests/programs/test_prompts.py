@@ -12,8 +12,13 @@ import pytest
 from dspy.utils import DummyLM
 
 from metricsmith.metric import make_row
-from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator, contrast
-from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
+from metricsmith.programs.generators import (
+    AxesGenerator,
+    DimensionsGenerator,
+    RubricGenerator,
+    StepsGenerator,
+    contrast,
+)
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import KINDS, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.geval import GEval

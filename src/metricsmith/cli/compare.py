@@ -87,6 +87,6 @@ def compare_command(
 def comparison_text(record: Comparison, out: Path) -> str:
     """The table in the paper's layout, what was not run, costs, and where everything was written."""
     from metricsmith.report.comparison.document import ComparisonDocument
-    from metricsmith.report.terminal import render_terminal
+    from metricsmith.report.render import render_terminal
 
     return render_terminal(ComparisonDocument(record), out)

@@ -109,6 +109,6 @@ def meta_eval_command(
 def meta_evaluation_text(record: MetaEvaluation, out: Path | None = None) -> str:
     """The overview, a table for each task, what must not be overlooked, and where everything was written."""
     from metricsmith.report.meta_evaluation.document import MetaEvaluationDocument
-    from metricsmith.report.terminal import render_terminal
+    from metricsmith.report.render import render_terminal
 
     return render_terminal(MetaEvaluationDocument(record), out)

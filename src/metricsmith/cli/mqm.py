@@ -14,7 +14,7 @@ from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, t
 from metricsmith.cli.paths import check_places
 from metricsmith.cli.terminal import say
 from metricsmith.errors import ModelFailure, NeedsError, OptionError
-from metricsmith.report.terminal import cost_line
+from metricsmith.report.render import cost_line
 
 if TYPE_CHECKING:
     from metricsmith.report.translations.record import TranslationRecord
@@ -107,7 +107,7 @@ def mqm_command(
 
 def mqm_text(record: TranslationRecord, out: Path) -> str:
     """The means, what must not be overlooked, costs, and where everything was written."""
-    from metricsmith.report.terminal import render_terminal
+    from metricsmith.report.render import render_terminal
     from metricsmith.report.translations.document import TranslationDocument
 
     return render_terminal(TranslationDocument(record), out)

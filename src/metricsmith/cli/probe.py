@@ -12,7 +12,7 @@ from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, S
 from metricsmith.cli.paths import check_places
 from metricsmith.cli.saved_metrics import any_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
-from metricsmith.report.terminal import cost_line
+from metricsmith.report.render import cost_line
 
 if TYPE_CHECKING:
     from metricsmith.report.probe.record import ProbeRecord
@@ -80,7 +80,7 @@ def probe_command(
 def probe_text(record: ProbeRecord, out: Path) -> str:
     """The tables, what must not be overlooked, costs, and where everything was written."""
     from metricsmith.report.probe.document import ProbeDocument
-    from metricsmith.report.terminal import render_terminal
+    from metricsmith.report.render import render_terminal
 
     return render_terminal(ProbeDocument(record), out)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from metricsmith.report.induction.document import RunDocument
-from metricsmith.report.terminal import render_terminal
+from metricsmith.report.render import render_terminal
 
 if TYPE_CHECKING:
     from metricsmith.optimizers.recording import RunResult

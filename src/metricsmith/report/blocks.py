@@ -1,7 +1,7 @@
 """The blocks of a document: a report is a record and a document that lays it out.
 
-A document says in blocks what stands on the page, in Markdown and in the terminal. `metricsmith.report.html`,
-`metricsmith.report.markdown` and `metricsmith.report.terminal` write blocks down, `metricsmith.report.files` writes the
+A document says in blocks what stands on the page, in Markdown and in the terminal. `metricsmith.report.render`,
+`metricsmith.report.render` and `metricsmith.report.render` write blocks down, `metricsmith.report.render` writes the
 files; none of them knows a report. Texts are plain and get escaped, except `Markup` on a page and `Markdown` in
 Markdown, which are pasted as they are.
 """

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from metricsmith.report.blocks import Block, Figure, Heading, Page, Paragraph, Terms, TextTable
 from metricsmith.report.formats import interval, percent, raw, single_line, statistic
-from metricsmith.report.html import render_page
 from metricsmith.report.markup import Markup, element, joined, remark
 from metricsmith.report.plots.svg import LinearAxis, connected, level_frame, picture, svg_text, tick_label, ticks
+from metricsmith.report.render import render_page
 
 __all__ = ["Gap", "gap_verdict", "plot_gaps", "render_gap_page"]
 

@@ -18,9 +18,8 @@ from metricsmith.errors import DataError, JudgementFailed, OptionError
 from metricsmith.metric import content_hash
 from metricsmith.outcomes import Outcome
 from metricsmith.records import Scale
-from metricsmith.report.files import replace_file
 from metricsmith.report.gap import Gap, gap_verdict, plot_gaps, render_gap_page
-from metricsmith.report.html import standalone
+from metricsmith.report.render import replace_file, standalone
 from metricsmith.reward import Reward
 from metricsmith.stats.correlation import kendall_tau_b
 from metricsmith.stats.resampling import group_mean_interval

@@ -9,7 +9,7 @@ import pytest
 from metricsmith.records import Agreement, Difference
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.induction.verdict import comparison, few_groups_apart, not_beaten, outdone
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.render import render_markdown
 from metricsmith.stats.resampling.intervals import MEASURED
 
 BLOCKS = {"Length": Agreement(72, 18, 0.1), "Best | single": Agreement(72, 18, 0.36)}

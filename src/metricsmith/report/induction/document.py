@@ -23,7 +23,6 @@ from metricsmith.report.blocks import (
     Verdict,
     header,
 )
-from metricsmith.report.files import write_document
 from metricsmith.report.formats import count, excerpt, interval, percent, points, rating, single_line, statistic
 from metricsmith.report.induction.cases import card_section, disagreement_section
 from metricsmith.report.induction.components import (
@@ -61,11 +60,10 @@ from metricsmith.report.induction.verdict import (
     run_verdict,
     undefined_reasons,
 )
-from metricsmith.report.markdown import escape
 from metricsmith.report.markup import Markup, element, isolated, joined, named
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.probe.document import ProbeDocument, probe_cost, probe_verdict
-from metricsmith.report.terminal import cost_line
+from metricsmith.report.render import cost_line, escape, write_document
 
 __all__ = ["RunDocument", "write_reports"]
 

@@ -27,7 +27,6 @@ from metricsmith.report.blocks import (
     Warnings,
     header,
 )
-from metricsmith.report.files import write_document
 from metricsmith.report.formats import (
     MISSING,
     count,
@@ -40,11 +39,11 @@ from metricsmith.report.formats import (
     single_line,
     statistic,
 )
-from metricsmith.report.markdown import escape
 from metricsmith.report.markup import Markup, element, isolated, joined, marked_changes, named, remark
 from metricsmith.report.plots.plane import Mark, plane
 from metricsmith.report.probe.record import Attack, ProbeRecord, StrategyResult, Subject, Surprise
 from metricsmith.report.raters import ceiling_lines
+from metricsmith.report.render import escape, write_document
 from metricsmith.stats.resampling import measured_coverage
 from metricsmith.stats.validity import PairedMean
 

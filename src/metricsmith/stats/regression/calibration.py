@@ -2,6 +2,8 @@
 
 A calibration changes what a number means, not the order of rows (apart from new ties), so that it mends
 agreement in value, such as `metricsmith.stats.agreement.quadratic_kappa`, and leaves rank correlations as they are.
+A judge that points the wrong way is mapped to the mean rating and not turned round: its sign is a finding to be
+reported, not a detail to be mended.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from metricsmith.optimizers.generation import PARSE_TRIES
 from metricsmith.optimizers.induce import configure, run_pass
 from metricsmith.optimizers.passes import best_column, with_median
 from metricsmith.optimizers.splits import Splits
-from metricsmith.programs.generators.axes import DimensionsGenerator
+from metricsmith.programs.generators import DimensionsGenerator
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.records import Usage

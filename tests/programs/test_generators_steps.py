@@ -9,7 +9,7 @@ import pytest
 
 from loopback import serve
 from metricsmith.errors import JudgementFailed
-from metricsmith.programs.generators.rubrics import StepsGenerator
+from metricsmith.programs.generators import StepsGenerator
 
 
 @pytest.mark.parametrize(
