@@ -6,9 +6,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metricsmith.report.blocks import Block, Figure, Heading, Page, Paragraph, Terms, TextTable
+from metricsmith.report.blocks import (
+    Block,
+    Figure,
+    Heading,
+    Markup,
+    Page,
+    Paragraph,
+    Terms,
+    TextTable,
+    element,
+    joined,
+    remark,
+)
 from metricsmith.report.formats import interval, percent, raw, single_line, statistic
-from metricsmith.report.markup import Markup, element, joined, remark
 from metricsmith.report.plots.svg import LinearAxis, connected, level_frame, picture, svg_text, tick_label, ticks
 from metricsmith.report.render import render_page
 

@@ -31,6 +31,7 @@ from metricsmith.report.blocks import (
     Heading,
     Items,
     Markdown,
+    Markup,
     Page,
     Paragraph,
     Terms,
@@ -39,7 +40,6 @@ from metricsmith.report.blocks import (
     Warnings,
 )
 from metricsmith.report.formats import clean, single_line
-from metricsmith.report.markup import Markup
 
 if TYPE_CHECKING:
     from jinja2 import Template

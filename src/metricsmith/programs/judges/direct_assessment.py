@@ -30,7 +30,7 @@ from metricsmith.programs.judges.translation import (
 )
 from metricsmith.programs.kinds import asker_state
 from metricsmith.records import MetricCard, Scale, Status
-from metricsmith.signatures.direct_assessment import (
+from metricsmith.signatures.translation import (
     AssessTranslation,
     ClassifyTranslation,
     MajorAndMinor,

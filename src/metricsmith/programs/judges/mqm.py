@@ -24,7 +24,7 @@ from metricsmith.programs.judges.translation import (
     spans_of,
 )
 from metricsmith.records import Judgement, MetricCard, Output, Scale
-from metricsmith.signatures.mqm import AnnotateErrors, ErrorsBySeverity, TranslationError
+from metricsmith.signatures.translation import AnnotateErrors, ErrorsBySeverity, TranslationError
 from metricsmith.stats.aggregation import TWO_SIGMA, Aggregate, OutlierRule, rrwa
 
 __all__ = ["MQMAnnotator", "MQMJudge"]

@@ -23,7 +23,7 @@ from metricsmith.programs.kinds import nested
 from metricsmith.programs.state import Settings, module_state
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.report.induction.record import PanelTokens
-from metricsmith.signatures.panel import JudgePanel
+from metricsmith.signatures.judgement import JudgePanel
 
 __all__ = ["Panel", "PanelMember", "join_panels", "prompt_tokens", "tokens_per_row"]
 

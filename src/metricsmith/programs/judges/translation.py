@@ -18,7 +18,7 @@ from metricsmith.programs import schema
 from metricsmith.programs.fencing import NOTHING, fence, unfenced
 from metricsmith.programs.judges.base import Judge
 from metricsmith.records import ErrorSpan, MetricCard
-from metricsmith.signatures.mqm import TranslationError
+from metricsmith.signatures.translation import TranslationError
 
 __all__ = [
     "ERROR_TYPES",

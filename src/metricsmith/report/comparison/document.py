@@ -28,6 +28,8 @@ from metricsmith.report.blocks import (
     Verdict,
     Warnings,
     header,
+    isolated,
+    joined,
 )
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.formats import (
@@ -41,7 +43,6 @@ from metricsmith.report.formats import (
     single_line,
     statistic,
 )
-from metricsmith.report.markup import isolated, joined
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.raters import ceiling_lines
 from metricsmith.report.render import escape, write_document

@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from metricsmith.records import MetricCard
-from metricsmith.report.blocks import Block, Box, Cell, Details, Heading, Paragraph, Section, Terms, TextTable, strong
+from metricsmith.report.blocks import (
+    Block,
+    Box,
+    Cell,
+    Details,
+    Heading,
+    Paragraph,
+    Section,
+    Terms,
+    TextTable,
+    element,
+    isolated,
+    joined,
+    named,
+    strong,
+)
 from metricsmith.report.formats import count, excerpt, points, rating, raw, single_line
 from metricsmith.report.induction.components import KINDS, cards
 from metricsmith.report.induction.record import Component, RunRecord
 from metricsmith.report.induction.rows import Disagreement, disagreements
-from metricsmith.report.markup import element, isolated, joined, named
 from metricsmith.report.plots.weights import MOST_BARS
 
 __all__ = ["FULL_TEXT", "card_section", "disagreement_section"]

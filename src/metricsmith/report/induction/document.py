@@ -17,11 +17,16 @@ from metricsmith.report.blocks import (
     Heading,
     Items,
     Markdown,
+    Markup,
     Page,
     Paragraph,
     TextTable,
     Verdict,
+    element,
     header,
+    isolated,
+    joined,
+    named,
 )
 from metricsmith.report.formats import count, excerpt, interval, percent, points, rating, single_line, statistic
 from metricsmith.report.induction.cases import card_section, disagreement_section
@@ -60,7 +65,6 @@ from metricsmith.report.induction.verdict import (
     run_verdict,
     undefined_reasons,
 )
-from metricsmith.report.markup import Markup, element, isolated, joined, named
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.probe.document import ProbeDocument, probe_cost, probe_verdict
 from metricsmith.report.render import cost_line, escape, write_document

@@ -13,11 +13,17 @@ from metricsmith.report.blocks import (
     Figure,
     Heading,
     Items,
+    Markup,
     Paragraph,
     Section,
     Terms,
     TextTable,
     Warnings,
+    element,
+    isolated,
+    joined,
+    named,
+    remark,
 )
 from metricsmith.report.formats import (
     count,
@@ -55,7 +61,6 @@ from metricsmith.report.induction.verdict import (
     run_ceiling,
     undefined_reasons,
 )
-from metricsmith.report.markup import Markup, element, isolated, joined, named, remark
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.plots.learning import learning_plot
 from metricsmith.report.plots.reliability import reliability_plot

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from metricsmith.records import Agreement
+from metricsmith.report.blocks import Markup
 from metricsmith.report.formats import count, interval, statistic
-from metricsmith.report.markup import Markup
 from metricsmith.report.plots.forest import Estimate, forest
 
 __all__ = ["MINIMUM_SYSTEMS", "NewSystems", "same_systems_note", "systems_caution", "systems_lines", "systems_plot"]

@@ -26,9 +26,10 @@ from metricsmith.report.blocks import (
     Verdict,
     Warnings,
     header,
+    isolated,
+    joined,
 )
 from metricsmith.report.formats import MISSING, count, interval, p_value, raw, single_line, statistic
-from metricsmith.report.markup import isolated, joined
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.render import escape, write_document

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from metricsmith.report.blocks import Markup, element
 from metricsmith.report.formats import fit_columns, interval, statistic
-from metricsmith.report.markup import Markup, element
 from metricsmith.report.plots.svg import WIDTH, LinearAxis, dot, picture, svg_text, tick_label, ticks
 
 __all__ = ["Estimate", "forest"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from metricsmith.report.blocks import Markup, element
 from metricsmith.report.formats import interval, statistic
 from metricsmith.report.induction.record import LearningPoint
-from metricsmith.report.markup import Markup, element
 from metricsmith.report.plots.svg import LinearAxis, connected, level_frame, picture, svg_text, tick_label, ticks
 
 __all__ = ["learning_plot"]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metricsmith.report.markup import Markup, element
+from metricsmith.report.blocks import Markup, element
 from metricsmith.report.plots.svg import LinearAxis, axis_names, dot, picture, svg_text, tick_label, ticks
 
 __all__ = ["Mark", "plane"]

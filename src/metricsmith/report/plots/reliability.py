@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
 from metricsmith.records import Scale
+from metricsmith.report.blocks import Markup, element
 from metricsmith.report.formats import count, points
-from metricsmith.report.markup import Markup, element
 from metricsmith.report.plots.svg import LinearAxis, dot, picture, square_frame, svg_text, ticks
 from metricsmith.stats.resampling import Groups, group_mean_interval
 from metricsmith.stats.resampling.draws import complete_rows

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricsmith.records import Scale
+from metricsmith.report.blocks import Markup, element
 from metricsmith.report.formats import fit_columns, points
-from metricsmith.report.markup import Markup, element
 from metricsmith.report.plots.svg import LinearAxis, picture, square_frame, tick_label, ticks
 
 __all__ = ["MOST_POINTS", "Point", "beyond", "scatter", "thin"]

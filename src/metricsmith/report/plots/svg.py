@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from metricsmith.report.blocks import Markup, element
 from metricsmith.report.formats import raw, single_line
-from metricsmith.report.markup import Markup, element
 
 __all__ = [
     "WIDTH", "LinearAxis", "axis_names", "connected", "dot", "level_frame", "picture", "square_frame", "svg_text",

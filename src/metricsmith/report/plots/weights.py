@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from metricsmith.report.blocks import Markup, element
 from metricsmith.report.formats import fit_columns, points
 from metricsmith.report.induction.record import Component
-from metricsmith.report.markup import Markup, element
 from metricsmith.report.plots.svg import WIDTH, LinearAxis, picture, svg_text
 
 __all__ = ["MOST_BARS", "weights"]

@@ -17,6 +17,7 @@ from metricsmith.report.blocks import (
     Heading,
     Items,
     Markdown,
+    Markup,
     Page,
     Paragraph,
     Section,
@@ -25,7 +26,13 @@ from metricsmith.report.blocks import (
     Tone,
     Verdict,
     Warnings,
+    element,
     header,
+    isolated,
+    joined,
+    marked_changes,
+    named,
+    remark,
 )
 from metricsmith.report.formats import (
     MISSING,
@@ -39,7 +46,6 @@ from metricsmith.report.formats import (
     single_line,
     statistic,
 )
-from metricsmith.report.markup import Markup, element, isolated, joined, marked_changes, named, remark
 from metricsmith.report.plots.plane import Mark, plane
 from metricsmith.report.probe.record import Attack, ProbeRecord, StrategyResult, Subject, Surprise
 from metricsmith.report.raters import ceiling_lines
