@@ -8,32 +8,9 @@ from os import PathLike
 from pathlib import Path
 
 from metricsmith.report.blocks import (
-    Across,
-    Block,
-    Box,
-    Cell,
-    Document,
-    Figure,
-    Heading,
-    Items,
-    Markdown,
-    Markup,
-    Page,
-    Paragraph,
-    Section,
-    Terms,
-    TextTable,
-    Tone,
-    Verdict,
-    Warnings,
-    element,
-    header,
-    isolated,
-    joined,
-    marked_changes,
-    named,
-    remark,
-)
+    Across, Block, Box, Cell, Document, Figure, Heading, Items, Markdown, Markup, Page, Paragraph, Section, Terms,
+    TextTable, Tone, Verdict, Warnings, element, header, isolated, joined, marked_changes, named, remark,
+)  # fmt: skip
 from metricsmith.report.formats import (
     MISSING,
     count,
