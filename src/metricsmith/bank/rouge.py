@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from metricsmith.bank.base import FloatArray, Names, Pairs, Scores, TextBatch, pair_up
 from metricsmith.bank.ngrams import shared_ngrams, symbols
 from metricsmith.bank.porter import stem
+from metricsmith.bank.text import finder
 from metricsmith.records import MetricCard, Output
 
 __all__ = ["CARD", "compute", "plain_tokens", "rouge", "rouge_tokens"]
@@ -133,13 +133,6 @@ def _parts(kind: str, pairs: Pairs, shared: FloatArray, sizes: FloatArray) -> di
 _find_ascii_tokens = re.compile("[a-z0-9]+").findall
 
 
-@lru_cache(maxsize=1)
-def _finder() -> Callable[[str], list[str]]:
-    import regex
-
-    return regex.compile(_TOKEN, regex.VERBOSE | regex.VERSION1).findall  # type: ignore[no-any-return]
-
-
 def rouge_tokens(text: str) -> list[str]:
     """Returns lower-cased words without marks, those longer than three characters stemmed.
 
@@ -152,7 +145,7 @@ def rouge_tokens(text: str) -> list[str]:
 def plain_tokens(text: str) -> list[str]:
     """Returns the words of `rouge_tokens` without stemming."""
     lowered = text.lower()
-    return _find_ascii_tokens(lowered) if lowered.isascii() else _finder()(lowered)
+    return _find_ascii_tokens(lowered) if lowered.isascii() else finder(_TOKEN)(lowered)
 
 
 def _subsequences(rows: Sequence[tuple[str, ...]]) -> FloatArray:

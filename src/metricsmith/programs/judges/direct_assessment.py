@@ -21,7 +21,6 @@ from metricsmith.metric import RowText, row_text
 from metricsmith.programs import schema
 from metricsmith.programs.fencing import NOTHING, fenced_texts
 from metricsmith.programs.judges.translation import (
-    ERROR_TYPES,
     Context,
     TranslationJudge,
     in_words,
@@ -319,10 +318,6 @@ class ESAJudge(TranslationJudge):
     def scale(self) -> Scale:
         """0 to 100."""
         return Scale(0, 100)
-
-    def question(self) -> Mapping[str, str]:
-        """Languages and error types."""
-        return {**super().question(), "error_types": ERROR_TYPES}
 
     def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Check the number and locate the errors; the feedback names them after the reasons."""

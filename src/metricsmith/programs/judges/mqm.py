@@ -16,7 +16,6 @@ from metricsmith.mqm import MQMWeights, SharedError, mqm_score, shared_errors, s
 from metricsmith.programs import schema
 from metricsmith.programs.judges.repeated import Repeated, numbers_of
 from metricsmith.programs.judges.translation import (
-    ERROR_TYPES,
     Context,
     TranslationJudge,
     in_words,
@@ -157,10 +156,6 @@ class MQMAnnotator(TranslationJudge):
     def request(self) -> Mapping[str, Any]:
         """The temperature."""
         return {} if self.settings.temperature is None else {"temperature": float(self.settings.temperature)}
-
-    def question(self) -> Mapping[str, str]:
-        """Languages and error types."""
-        return {**super().question(), "error_types": ERROR_TYPES}
 
     def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Locate the errors and add up their weights."""

@@ -86,11 +86,9 @@ class TranslationJudge(Judge):
         return f"{self.settings.source_language}-{self.settings.target_language}"
 
     def question(self) -> Mapping[str, str]:
-        """The two languages."""
-        return {
-            "source_language": str(self.settings.source_language),
-            "target_language": str(self.settings.target_language),
-        }
+        """The two languages, and the types of errors where the model is asked for errors."""
+        languages = {name: str(self.settings.values[name]) for name in ("source_language", "target_language")}
+        return languages | ({"error_types": ERROR_TYPES} if "error_types" in self.signature.input_fields else {})
 
     def texts(self, text: RowText) -> Mapping[str, str]:
         """Document, source and translation."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import Protocol
 
 from metricsmith.records import Difference, MetricCard
 from metricsmith.report.formats import count, interval, percent, single_line, statistic
@@ -35,22 +34,6 @@ KINDS = {
 }
 
 
-class Weighted(Protocol):
-    """The fields of a component that are read here."""
-
-    @property
-    def name(self) -> str:
-        """The component's name."""
-
-    @property
-    def weight(self) -> float:
-        """Rating points per standard deviation."""
-
-    @property
-    def tau_train(self) -> float:
-        """Tau-b of the component alone on the training rows."""
-
-
 def loss(found: Difference | None) -> str:
     """The difference of the small metric from the full model on held-out rows; empty where none was measured."""
     if found is None or not math.isfinite(found.kendall_tau_b):
@@ -66,7 +49,7 @@ def loss(found: Difference | None) -> str:
     return f"{rows} {'loses' if lost else 'gains'} {gap} of tau-b against the full model{ends}."
 
 
-def suppressors(components: Sequence[Weighted], rows: int) -> str:
+def suppressors(components: Sequence[Component], rows: int) -> str:
     """The components whose weight has another sign than their own tau-b on the training rows; empty without any.
 
     Correlated columns correct one another, and a reader takes a weight for an effect.

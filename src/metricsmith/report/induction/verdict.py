@@ -90,10 +90,7 @@ def few_groups(blocks: Iterable[Agreement]) -> list[str]:
     for block in blocks:
         covered = measured_coverage("tau", block.groups)
         if covered is not None and math.isfinite(block.ci_low):
-            # Rounded down: it is what the simulations had at least.
-            known = math.isfinite(covered)
-            text = f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
-            counts.setdefault(text, set()).add(block.groups)
+            counts.setdefault(_tried(covered), set()).add(block.groups)
     return [
         f"Intervals on so few groups ({' and '.join(map(count, sorted(found)))}) {text} in simulations."
         for text, found in counts.items()
@@ -257,9 +254,12 @@ def few_groups_apart(groups: int) -> str:
     covered = measured_coverage("difference", groups)
     if covered is None:
         return ""
-    known = math.isfinite(covered)
-    text = f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
-    return f"With {count(groups, 'group')}, intervals of a difference {text} in simulations."
+    return f"With {count(groups, 'group')}, intervals of a difference {_tried(covered)} in simulations."
+
+
+def _tried(covered: float) -> str:
+    # Rounded down: it is what the simulations had at least.
+    return f"covered at least {percent(math.floor(100 * covered) / 100)}" if covered == covered else "were not tried"
 
 
 def _figures(apart: Difference) -> str:

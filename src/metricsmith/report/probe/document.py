@@ -8,8 +8,31 @@ from os import PathLike
 from pathlib import Path
 
 from metricsmith.report.blocks import (
-    Across, Block, Box, Cell, Document, Figure, Heading, Items, Markdown, Markup, Page, Paragraph, Section, Terms,
-    TextTable, Tone, Verdict, Warnings, element, header, isolated, joined, marked_changes, named, remark,
+    Across,
+    Block,
+    Box,
+    Cell,
+    Document,
+    Figure,
+    Heading,
+    Items,
+    Markdown,
+    Markup,
+    Page,
+    Paragraph,
+    Section,
+    Terms,
+    TextTable,
+    Tone,
+    Verdict,
+    Warnings,
+    element,
+    header,
+    isolated,
+    joined,
+    marked_changes,
+    named,
+    remark,
 )  # fmt: skip
 from metricsmith.report.formats import (
     MISSING,
@@ -159,11 +182,7 @@ class ProbeDocument(Document[ProbeRecord]):
     def markdown(self) -> list[Block]:
         """`text_findings`, costs and notes."""
         record = self.record
-        ending = [
-            *ceiling_lines(record.raters, {}),
-            probe_cost(record),
-            *(f"- {escape(note)}" for note in record.notes),
-        ]
+        ending = [*ceiling_lines(record.raters, {}), probe_cost(record), *(f"- {escape(one)}" for one in record.notes)]
         return [Heading(f"Probe of the {record.title}", level=1), *self.text_findings(), Markdown("\n".join(ending))]
 
     def text_findings(self, level: int = 2) -> list[Block]:
@@ -329,12 +348,12 @@ def probe_verdict(record: ProbeRecord) -> Verdict:
 
 def subject_cells(subject: Subject) -> tuple[str, ...]:
     """One metric's figures, in the order of `COLUMNS`."""
-    found, drop, stable = subject.sensitivity, subject.magnitude, subject.stability
+    found = subject.sensitivity
     return (
         *_change(found, 2),
         percent(found.tied) if found is not None and found.n else MISSING,
-        *_change(drop, 3, signed=True),
-        *_change(stable, 3),
+        *_change(subject.magnitude, 3, signed=True),
+        *_change(subject.stability, 3),
         p_value(subject.p_sensitivity),
         p_value(subject.p_stability),
     )

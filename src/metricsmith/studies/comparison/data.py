@@ -19,10 +19,9 @@ from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.optimizers.splitting import set_apart
 from metricsmith.records import Task
 from metricsmith.scoring import ScoreTable, score
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["ComparisonData", "ThreeWaySplit", "comparison_data", "three_way_split"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError, nearest
@@ -31,11 +30,11 @@ from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.records import Usage
 from metricsmith.scoring import estimate, score
 from metricsmith.signatures.generation import Dimension, ProposeDimensions
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.studies.comparison.data import ComparisonData, comparison_data
 
 __all__ = ["DEFAULT_METHODS", "METHODS", "REFERENCE", "ComparisonPlan", "Method", "Predicted", "plan_comparison"]
 
-FloatArray = NDArray[np.float64]
 REFERENCE = "autometrics"
 
 

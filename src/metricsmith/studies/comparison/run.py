@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.bank.base import numbers_kept
 from metricsmith.datasets.table import Table
@@ -24,7 +23,7 @@ from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
 from metricsmith.report.induction.systems import same_systems_note
 from metricsmith.report.induction.verdict import few_groups_apart
-from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
+from metricsmith.stats.correlation import FloatArray, batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import (
     MINIMUM_GROUPS,
     holm,
@@ -46,7 +45,6 @@ from metricsmith.version import __version__
 
 __all__ = ["common_rows", "compare", "compare_plan", "with_agreement", "with_difference"]
 
-FloatArray = NDArray[np.float64]
 MOST_MISSING = 0.5  # share of test rows that a method may lack and still decide on which rows all are compared
 
 
