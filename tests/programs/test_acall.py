@@ -38,8 +38,7 @@ from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.programs.state import Saved
 from metricsmith.records import Scale, Task
 from metricsmith.scoring import Concurrency
-from metricsmith.signatures.generation import Dimension
-from metricsmith.signatures.perturbation import Strategy
+from metricsmith.signatures.generation import Dimension, Strategy
 from metricsmith.stats.regression import LinearCombination, ZScore
 
 ABSTRACT = {Judge, MetricProgram, ModelAsker, TranslationJudge, RatersJudge, FirstStage, Saved, Predictor}

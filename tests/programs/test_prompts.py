@@ -30,7 +30,7 @@ from metricsmith.programs.perturbers.generated import DegradationStrategies, Pre
 from metricsmith.programs.perturbers.generation import shown_examples
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.records import MetricCard, Output, Scale, Task
-from metricsmith.signatures.perturbation import Strategy
+from metricsmith.signatures.generation import Strategy
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "prompts"
 TASK = Task("Rewrite a public notice in plain words.", "rating", Scale(1, 5))

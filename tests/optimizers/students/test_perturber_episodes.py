@@ -7,8 +7,7 @@ import pytest
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.students.perturber_episodes import perturbation_episodes, strategy_episodes
 from metricsmith.programs.perturbers.base import Source
-from metricsmith.signatures.generation import Axis
-from metricsmith.signatures.perturbation import Strategy
+from metricsmith.signatures.generation import Axis, Strategy
 from perturbed import FACTS, TASK, sources
 
 TONE = Axis(name="Tone", meaning="It is polite.")

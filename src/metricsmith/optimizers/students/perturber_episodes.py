@@ -11,8 +11,7 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.students.episodes import Episode, Originals
 from metricsmith.programs.perturbers.base import Source, Strength
 from metricsmith.programs.perturbers.generation import groups_of, pick_examples, shown_examples, worded
-from metricsmith.signatures.generation import Axis
-from metricsmith.signatures.perturbation import Strategy
+from metricsmith.signatures.generation import Axis, Strategy
 
 __all__ = ["perturbation_episodes", "strategy_episodes"]
 

@@ -22,8 +22,7 @@ from metricsmith.programs.fencing import fenced_texts
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.generated import MOST, DegradationStrategies, Preserve, Worsen, bare, told_apart
 from metricsmith.records import Usage
-from metricsmith.signatures.generation import Axis
-from metricsmith.signatures.perturbation import DamageOutput, ProposeDamage, RewriteOutput, Strategy
+from metricsmith.signatures.generation import Axis, DamageOutput, ProposeDamage, RewriteOutput, Strategy
 from metricsmith.threads import in_threads
 
 __all__ = [

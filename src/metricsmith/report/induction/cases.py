@@ -25,7 +25,7 @@ from metricsmith.report.formats import count, excerpt, points, rating, raw, sing
 from metricsmith.report.induction.components import KINDS, cards
 from metricsmith.report.induction.record import Component, RunRecord
 from metricsmith.report.induction.rows import Disagreement, disagreements
-from metricsmith.report.plots.weights import MOST_BARS
+from metricsmith.report.plots.induction import MOST_BARS
 
 __all__ = ["FULL_TEXT", "card_section", "disagreement_section"]
 

@@ -62,10 +62,8 @@ from metricsmith.report.induction.verdict import (
     undefined_reasons,
 )
 from metricsmith.report.plots.forest import Estimate, forest
-from metricsmith.report.plots.learning import learning_plot
-from metricsmith.report.plots.reliability import reliability_plot
-from metricsmith.report.plots.scatter import MOST_POINTS, Point, beyond, scatter, thin
-from metricsmith.report.plots.weights import MOST_BARS, weights
+from metricsmith.report.plots.induction import MOST_BARS, learning_plot, weights
+from metricsmith.report.plots.reliability import MOST_POINTS, Point, beyond, reliability_plot, scatter, thin
 
 __all__ = [
     "GLOSSARY", "agreement_cells", "agreement_section", "component_section", "cost_section", "figure", "note_section",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metricsmith.report.blocks import Markup, element
-from metricsmith.report.plots.svg import LinearAxis, axis_names, dot, picture, svg_text, tick_label, ticks
+from metricsmith.report.plots.svg import LinearAxis, dot, frame, picture, svg_text, ticks
 
 __all__ = ["Mark", "plane"]
 
@@ -58,29 +58,14 @@ def plane(key: str, marks: Sequence[Mark]) -> Markup:
     ]
     return picture(
         key, BOTTOM + 38, "Sensitivity against stability", description,
-        _frame(across, up),
+        frame(
+            across, up, (ticks(across.low, across.high, 5), ticks(0.0, 1.0, 5)), ("stability", "sensitivity"),
+            element("line", x1=LEFT, x2=RIGHT, y1=up(CHANCE), y2=up(CHANCE), class_="identity"),
+        ),
         element("g", *(_whiskers(across, up, mark) for mark in drawn)),
         element("g", *dots),
         element("g", *_numbers(across, up, drawn)),
     )  # fmt: skip
-
-
-def _frame(across: LinearAxis, up: LinearAxis) -> Markup:
-    marks = []
-    for value in ticks(across.low, across.high, 5):
-        x = across(value)
-        marks += [
-            element("line", x1=x, x2=x, y1=TOP, y2=BOTTOM, class_="grid"),
-            svg_text(x, BOTTOM + 16, tick_label(value), "tick", "middle"),
-        ]
-    for value in ticks(0.0, 1.0, 5):
-        y = up(value)
-        marks += [
-            element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"),
-            svg_text(LEFT - 6, y + 4, tick_label(value), "tick", "end"),
-        ]
-    chance = element("line", x1=LEFT, x2=RIGHT, y1=up(CHANCE), y2=up(CHANCE), class_="identity")
-    return element("g", *marks, chance, *axis_names(across, up, ("stability", "sensitivity")))
 
 
 def _kind(mark: Mark) -> str:
