@@ -155,7 +155,8 @@ class MQMAnnotator(TranslationJudge):
     @property
     def request(self) -> Mapping[str, Any]:
         """The temperature."""
-        return {} if self.settings.temperature is None else {"temperature": float(self.settings.temperature)}
+        temperature = self.settings.temperature
+        return super().request if temperature is None else {**super().request, "temperature": float(temperature)}
 
     def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Locate the errors and add up their weights."""

@@ -13,6 +13,7 @@ import pydantic
 from metricsmith.errors import OptionError, nearest
 from metricsmith.meta_evaluation.spans import locate_spans, occurrence_of
 from metricsmith.metric import RowText, content_hash
+from metricsmith.model_calls.adapters import adapter_name
 from metricsmith.mqm import TAXONOMY, severity_name
 from metricsmith.programs import schema
 from metricsmith.programs.fencing import NOTHING, fence, unfenced
@@ -97,6 +98,23 @@ class TranslationJudge(Judge):
             "source": fence(text.input),
             "translation": fence(text.output) if text.output else "(the translation is empty)",
         }
+
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """Settings that each request carries besides those of the model.
+
+        Raises
+        ------
+        OptionError
+            Where errors are wanted under DSPy's BAMLAdapter, which cannot write down lists of one kind of item.
+        """
+        if "errors" in self.signature.output_fields and adapter_name() == "baml":
+            raise OptionError(
+                f"{self.name!r} wants errors in a list for each severity, which dspy.BAMLAdapter takes for a list that "
+                "contains itself; put dspy.ChatAdapter(), dspy.JSONAdapter() or dspy.XMLAdapter() in force: "
+                "dspy.context(adapter=...)"
+            )
+        return super().request
 
     def fingerprint(self) -> str:
         """A hash as for every judge, with the texts that settings stand for by name alone, such as a scale's."""
