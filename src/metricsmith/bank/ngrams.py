@@ -14,11 +14,11 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from metricsmith.stats.correlation import IntArray
 
 __all__ = ["Grams", "IntArray", "ngram_totals", "number_grams", "shared_ngrams", "symbols"]
 
-IntArray = NDArray[np.int64]
 _CHUNK = 512
 _KEY_BITS = 63
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.stats.correlation import FloatArray, IntArray, batch_kendall_tau_b, kendall_tau_b
-from metricsmith.stats.resampling import MOST_REPLICATES, Groups, jackknife_interval
-from metricsmith.stats.resampling.draws import aligned_rows, chunks
+from metricsmith.stats.resampling import MOST_REPLICATES, Groups, aligned_rows, chunks, jackknife_interval
 
 __all__ = ["MINIMUM_OUTPUTS", "Averaging", "RaterCeiling", "average_ratings", "rater_ceiling"]
 

@@ -186,30 +186,24 @@ class Panel(ModelAsker):
         ]
 
     def _judgements(self, metrics: Sequence[Metric], call: Call, row: dspy.Example, run: int) -> list[Judgement]:
-        """One judgement for each of `metrics` out of one call; a criterion that cannot be read is asked again alone."""
-        judgements = []
+        """One judgement for each of `metrics` out of one call."""
         unread = CriterionResult(status=call.status, error=call.error)
-        for metric in metrics:
-            result = unread if call.prediction is None else call.prediction.verdicts[metric.name]
-            if result.status in UNREAD:
-                judgement = self._alone(metric.name, result, row, run)
-            elif result.raw is None:
-                judgement = Judgement(metric.name, status=result.status, error=result.error, run=run)
-            else:
-                judgement = Judgement(metric.name, float(result.raw), LEVELS.unit(result.raw), result.reason, run=run)
-            judgements.append(judgement)
+        results = [unread if call.prediction is None else call.prediction.verdicts[one.name] for one in metrics]
+        judgements = [self._judgement(one.name, result, row, run) for one, result in zip(metrics, results, strict=True)]
         if judgements:
             judgements[0] = replace(judgements[0], usage=call.usage + judgements[0].usage)
         return judgements
 
-    def _alone(self, name: str, result: CriterionResult, row: dspy.Example, run: int) -> Judgement:
-        """Put one criterion to its own judge, on the panel's model."""
-        judge = self.single(name)
-        with dspy.context(lm=self.judge.lm) if self.judge.lm is not None else nullcontext():
-            judgement = judge.ask([judge], row, [run])[0][0]
-        if judgement.ok:
-            return judgement
-        return replace(judgement, error=f"{result.error}; asked again alone: {judgement.error}")
+    def _judgement(self, name: str, result: CriterionResult, row: dspy.Example, run: int) -> Judgement:
+        """One criterion's judgement; one that cannot be read is put to its own judge, alone, on the panel's model."""
+        if result.status in UNREAD:
+            judge = self.single(name)
+            with dspy.context(lm=self.judge.lm) if self.judge.lm is not None else nullcontext():
+                alone = judge.ask([judge], row, [run])[0][0]
+            return alone if alone.ok else replace(alone, error=f"{result.error}; asked again alone: {alone.error}")
+        if result.raw is None:
+            return Judgement(name, status=result.status, error=result.error, run=run)
+        return Judgement(name, float(result.raw), LEVELS.unit(result.raw), result.reason, run=run)
 
     def __repr__(self) -> str:
         return f"Panel({', '.join(self.names)})"

@@ -14,8 +14,7 @@ from metricsmith.records import Scale
 from metricsmith.report.blocks import Markup, element
 from metricsmith.report.formats import count, fit_columns, points
 from metricsmith.report.plots.svg import LinearAxis, dot, frame, picture, svg_text, tick_label, ticks
-from metricsmith.stats.resampling import Groups, group_mean_interval
-from metricsmith.stats.resampling.draws import complete_rows
+from metricsmith.stats.resampling import Groups, complete_rows, group_mean_interval
 
 __all__ = ["MOST_POINTS", "Bin", "Point", "beyond", "bins", "reliability_plot", "scatter", "thin"]
 

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.stats.aggregation.runs import TWO_SIGMA, Aggregate, OutlierRule, as_rows, descending, rrwa
 from metricsmith.stats.correlation import FloatArray
-from metricsmith.stats.resampling import resampled_rows
-from metricsmith.stats.resampling.draws import check_draws, check_level
+from metricsmith.stats.resampling import check_draws, check_level, resampled_rows
 
 __all__ = ["half_width"]
 

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError, StateError, nearest
 from metricsmith.stats.correlation import FloatArray, complete_pairs
-from metricsmith.stats.resampling import Groups
-from metricsmith.stats.resampling.draws import labelled_rows
+from metricsmith.stats.resampling import Groups, labelled_rows
 
 __all__ = ["IsotonicMap", "OrdinalMap", "calibrate", "calibration_from_dict", "cross_calibrated"]
 
