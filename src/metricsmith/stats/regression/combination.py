@@ -60,7 +60,8 @@ class ZScore:
     @classmethod
     def fit(cls, column: ArrayLike) -> ZScore:
         """Fit on training scores, shape (n,); a column with no present score is constant."""
-        present = _present(column)
+        values = np.asarray(column, dtype=float)
+        present = values[np.isfinite(values)]
         if not present.size:
             return cls(0.0, 0.0)
         unit = float(np.abs(present).max()) or 1.0  # keeps squares of very large scores finite
@@ -209,11 +210,6 @@ def transform_from_dict(state: Mapping[str, Any]) -> ColumnTransform:
         f"unknown column transform {kind!r}{nearest(str(kind), ['z_score', 'normal_score'])}: it must be "
         "z_score or normal_score; was the file written by a newer version?"
     )
-
-
-def _present(column: ArrayLike) -> FloatArray:
-    values = np.asarray(column, dtype=float)
-    return np.asarray(values[np.isfinite(values)])
 
 
 def _own_double_ranks(ordered: FloatArray) -> NDArray[np.int64]:
