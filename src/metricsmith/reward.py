@@ -257,8 +257,7 @@ class Reward(DSPyMetric):
             num_threads=num_threads or dspy.settings.num_threads, max_errors=len(rows) + 1, access_examples=False,
             disable_progress_bar=True, timeout=0,
         )  # fmt: skip
-        outcomes = runner([(lambda row: self._outcome(program, row), row) for row in rows])
-        checked = RewardCheck(tuple(outcomes))
+        checked = RewardCheck(tuple(runner([(lambda row: self._outcome(program, row), row) for row in rows])))
         if checked.failures:
             _log.warning("%s", checked)
         return checked

@@ -11,7 +11,7 @@ import pytest
 
 from metricsmith.records import Agreement
 from metricsmith.report.induction.document import RunDocument
-from metricsmith.report.terminal import render_terminal
+from metricsmith.report.render import render_terminal
 
 BLOCK = Agreement(72, 14, 0.41, 0.28, 0.52, 0.0004, 0.5, 0.5)
 

@@ -8,8 +8,7 @@ import dspy
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.bank import bleu, levenshtein, rouge
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -22,7 +21,7 @@ from panels import panelled
 from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=12)
-BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
+BANK = MetricBank((family("levenshtein"), family("rouge"), family("bleu")))
 
 
 def optimizer(**options):

@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.bank import bleu, levenshtein, rouge
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -21,7 +20,7 @@ from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.passes import METRIC
 from planted import TASK, planted_rows
 
-BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
+BANK = MetricBank((family("levenshtein"), family("rouge"), family("bleu")))
 FIVE = {"criterion": 2, "rubric": 1, "examples": 1, "tuned": 1}  # every family of judges
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from metricsmith.metric import fenced_texts, make_row, row_text
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
-from metricsmith.programs.judges.direct_assessment import DirectAssessment
+from metricsmith.programs.judges.direct_assessment import DirectAssessment, ESAJudge
 from metricsmith.programs.judges.dna import DnAEval
-from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel

@@ -11,9 +11,8 @@ import pytest
 
 from metricsmith.programs.judges.base import LEVELS
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
-from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
+from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.dna import DnAEval
-from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.panel import Panel

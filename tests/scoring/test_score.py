@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.bank import bleu, cider
 from metricsmith.bank.base import Family
+from metricsmith.bank.catalogue import family
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import make_row
@@ -152,7 +152,7 @@ REFERENCED = [
 
 
 def test_metrics_of_one_family_keep_the_statistics_that_they_are_bound_to():
-    plain = cider.FAMILY.metrics()[0]
+    plain = family("cider").metrics()[0]
     few, many = plain.fit(REFERENCED[:2]), plain.fit([*REFERENCED, *REFERENCED[:1] * 5])
     together = score([few, many], REFERENCED).values
     np.testing.assert_array_equal(together[:, 0], score([few], REFERENCED).values[:, 0])
@@ -170,7 +170,7 @@ def test_corpus_statistics_leave_out_rows_without_what_the_metric_needs():
 
 @pytest.mark.parametrize("references", [[], [""], ["", ""]])
 def test_empty_references_are_none_and_such_rows_do_not_shift_the_others(references):
-    metric = bleu.FAMILY.metrics()[0]
+    metric = family("bleu").metrics()[0]
     rows = [REFERENCED[0], make_row("text", references=references), REFERENCED[1]]
     column = score([metric], rows).column(0)
     assert [judgement.status for judgement in column] == [Status.OK, Status.SKIPPED, Status.OK]

@@ -14,9 +14,8 @@ from metricsmith.metric import content_hash, make_row
 from metricsmith.mqm import MQMWeights
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
-from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
+from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.dna import DnAEval
-from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel

@@ -38,7 +38,7 @@ def demo_command(
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.induce import induce
     from metricsmith.report.induction.document import RunDocument
-    from metricsmith.report.terminal import render_terminal
+    from metricsmith.report.render import render_terminal
 
     check_replaceable(
         out, lambda line: f"data {plain_notices.path().name} sha256:" in line, "name another folder (--out)"

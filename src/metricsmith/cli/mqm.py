@@ -13,7 +13,7 @@ from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, t
 from metricsmith.cli.running import check_places, end_with, scored, tell, write_into
 from metricsmith.cli.terminal import say
 from metricsmith.errors import ModelFailure, NeedsError, OptionError
-from metricsmith.report.terminal import cost_line
+from metricsmith.report.render import cost_line
 from metricsmith.stats.aggregation.runs import AGGREGATES
 
 __all__ = ["mqm_command"]

@@ -11,7 +11,7 @@ from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, S
 from metricsmith.cli.running import check_places, interruptible, tell, write_into
 from metricsmith.cli.saved_metrics import any_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
-from metricsmith.report.terminal import cost_line
+from metricsmith.report.render import cost_line
 
 __all__ = ["probe_command"]
 

@@ -15,8 +15,7 @@ import typer
 
 from metricsmith.cli.terminal import say
 from metricsmith.errors import DataError, Interrupted, MetricsmithError, ModelFailure, OptionError, StoreError
-from metricsmith.report.files import replace_file
-from metricsmith.report.terminal import render_terminal
+from metricsmith.report.render import render_terminal, replace_file
 
 if TYPE_CHECKING:
     from metricsmith.cli.options import OutputOptions

@@ -23,7 +23,7 @@ from metricsmith.errors import (
     nearest,
 )
 from metricsmith.records import Judgement, Status
-from metricsmith.report.terminal import cost_line
+from metricsmith.report.render import cost_line
 from metricsmith.spreadsheets import write_table
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from metricsmith.model_calls.dspy_internals import price_list
 from metricsmith.records import Usage
 
 __all__ = [
+    "FRAME_TOKENS",
     "AdaptiveLimit",
     "Budget",
     "Concurrency",
@@ -263,6 +264,9 @@ class PerJudge:
 def _is_number(value: object, whole: bool = False) -> bool:
     """True if a value is a number, and no truth value."""
     return isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+
+
+FRAME_TOKENS = 350  # that DSPy's chat adapter writes around the fields of a signature
 
 
 def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:

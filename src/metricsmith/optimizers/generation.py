@@ -20,8 +20,7 @@ from metricsmith.errors import (
 )
 from metricsmith.model_calls.calls import Call, model_call
 from metricsmith.programs.asked_scale import asked_scale
-from metricsmith.programs.generators.axes import AxesGenerator, contrast
-from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
+from metricsmith.programs.generators import AxesGenerator, RubricGenerator, StepsGenerator, contrast
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.geval import GEval

@@ -22,7 +22,7 @@ from metricsmith.optimizers.generation import GENERATORS
 from metricsmith.optimizers.learning_judges import learned_counts, startable
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.splits import RatedRows, Splits
-from metricsmith.programs.generators.axes import contrast
+from metricsmith.programs.generators import contrast
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.geval import GEval

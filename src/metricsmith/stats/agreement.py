@@ -20,8 +20,14 @@ from metricsmith.stats.correlation import (
     pearson,
     spearman,
 )
-from metricsmith.stats.resampling import Groups, correlation_interval, permutation_test, repeated_interval
-from metricsmith.stats.resampling.draws import complete_rows, labelled_rows
+from metricsmith.stats.resampling import (
+    Groups,
+    complete_rows,
+    correlation_interval,
+    labelled_rows,
+    permutation_test,
+    repeated_interval,
+)
 
 __all__ = [
     "agreement",

@@ -17,8 +17,7 @@ from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen
 from metricsmith.records import Output, Status
-from metricsmith.signatures.generation import Axis
-from metricsmith.signatures.perturbation import Strategy
+from metricsmith.signatures.generation import Axis, Strategy
 from perturbed import FACTS, HINT, TASK, answer, sources
 from stubs import Scripted
 

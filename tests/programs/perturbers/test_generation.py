@@ -11,9 +11,9 @@ from metricsmith.errors import DataError, ModelFailure, NeedsError, OptionError
 from metricsmith.model_calls.limits import Concurrency
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.programs.perturbers.base import Source
-from metricsmith.programs.perturbers.estimate import estimate_requests
 from metricsmith.programs.perturbers.generated import IDENTICAL, Preserve, Worsen
 from metricsmith.programs.perturbers.generation import (
+    estimate_requests,
     generate_perturbations,
     pick_examples,
     shown_examples,

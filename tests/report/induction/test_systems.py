@@ -6,13 +6,11 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-from metricsmith.report.html import render_html
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.induction.record import NewSystems
 from metricsmith.report.induction.sections import GLOSSARY, systems_plot
 from metricsmith.report.induction.verdict import run_verdict, systems_caution, systems_lines
-from metricsmith.report.markdown import render_markdown
-from metricsmith.report.terminal import render_terminal
+from metricsmith.report.render import render_html, render_markdown, render_terminal
 
 BLOCK = NewSystems(6, 72, 0.31, -0.02, 0.58, 0.25, 0.12, 0.37)
 SAME = "New rows of these 6 systems: tau-b .41 (95\u00a0% interval .28 to .52)."

@@ -24,7 +24,7 @@ from metricsmith.report.induction.verdict import (
     run_verdict,
     undefined_reasons,
 )
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.render import render_markdown
 from metricsmith.stats.resampling import measured_coverage
 from metricsmith.stats.resampling.intervals import MEASURED
 

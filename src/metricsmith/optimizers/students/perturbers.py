@@ -24,8 +24,7 @@ from metricsmith.programs.state import module_fingerprint
 from metricsmith.records import Usage
 from metricsmith.scoring import score
 from metricsmith.scoring.plan import as_metric, scoring_plan
-from metricsmith.signatures.generation import Axis
-from metricsmith.signatures.perturbation import Strategy
+from metricsmith.signatures.generation import Axis, Strategy
 from metricsmith.threads import in_threads
 
 __all__ = ["PerturberMetric", "perturbation_episodes", "strategy_episodes"]

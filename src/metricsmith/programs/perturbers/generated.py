@@ -12,7 +12,7 @@ from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.metric import RowText, fenced_texts, unfenced
 from metricsmith.programs.perturbers.base import STRENGTHS, Strength
 from metricsmith.records import Status
-from metricsmith.signatures.perturbation import DamageOutput, ProposeDamage, RewriteOutput, Strategy
+from metricsmith.signatures.generation import DamageOutput, ProposeDamage, RewriteOutput, Strategy
 
 __all__ = [
     "IDENTICAL",

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from metricsmith.records import Difference, MetricCard
-from metricsmith.report.blocks import Block, Cell, Details, Paragraph, Section, Terms, TextTable
+from metricsmith.report.blocks import Block, Cell, Details, Paragraph, Section, Terms, TextTable, element, joined, named
 from metricsmith.report.formats import count, interval, percent, raw, single_line, statistic
 from metricsmith.report.induction.record import Component, RunRecord
-from metricsmith.report.markup import element, joined, named
-from metricsmith.report.plots.weights import MOST_BARS
+from metricsmith.report.plots.induction import MOST_BARS
 
 __all__ = [
     "KINDS", "card_section", "cards", "choice_stability", "cross_validated_components", "direction", "loss",

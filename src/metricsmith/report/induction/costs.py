@@ -18,6 +18,8 @@ from metricsmith.report.blocks import (
     Section,
     TextTable,
     Warnings,
+    element,
+    joined,
 )
 from metricsmith.report.formats import (
     count,
@@ -28,8 +30,7 @@ from metricsmith.report.formats import (
     single_line,
 )
 from metricsmith.report.induction.record import RunRecord
-from metricsmith.report.markup import element, joined
-from metricsmith.report.terminal import cost_line
+from metricsmith.report.render import cost_line
 
 __all__ = [
     "STATUSES", "CostLine", "cost_section", "note_section", "panel_savings", "run_cost_lines", "run_costs",

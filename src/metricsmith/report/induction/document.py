@@ -15,13 +15,17 @@ from metricsmith.report.blocks import (
     Heading,
     Items,
     Markdown,
+    Markup,
     Page,
     Paragraph,
     TextTable,
     Verdict,
+    element,
     header,
+    isolated,
+    joined,
+    named,
 )
-from metricsmith.report.files import write_document
 from metricsmith.report.formats import count, excerpt, interval, percent, points, rating, single_line, statistic
 from metricsmith.report.induction.components import (
     KINDS,
@@ -71,10 +75,9 @@ from metricsmith.report.induction.verdict import (
     systems_lines,
     undefined_reasons,
 )
-from metricsmith.report.markdown import escape
-from metricsmith.report.markup import Markup, element, isolated, joined, named
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.probe.document import ProbeDocument, probe_cost, probe_verdict
+from metricsmith.report.render import escape, write_document
 
 __all__ = ["RunDocument", "write_reports"]
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metricsmith.records import Agreement, Difference, MetricCard, Task, Usage
-from metricsmith.report.plain import jsonable
+from metricsmith.report.formats import jsonable
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.stats.ceiling import RaterCeiling
 
@@ -271,12 +271,10 @@ class RunRecord:
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
-        if self.panel is not None:
-            content["panel"] = asdict(self.panel)
-        if self.probe is not None:
-            content["probe"] = self.probe.as_dict()
-        if self.raters is not None:
-            content["raters"] = asdict(self.raters)
-        if self.new_systems is not None:
-            content["new_systems"] = asdict(self.new_systems)
-        return dict(jsonable(content))
+        parts = {
+            "panel": self.panel and asdict(self.panel),
+            "probe": self.probe and self.probe.as_dict(),
+            "raters": self.raters and asdict(self.raters),
+            "new_systems": self.new_systems and asdict(self.new_systems),
+        }
+        return dict(jsonable(content | {name: part for name, part in parts.items() if part is not None}))

@@ -8,10 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from metricsmith.records import Scale
-from metricsmith.report.blocks import Block, Box, Details, Heading, Paragraph, Section, TextTable, strong
+from metricsmith.report.blocks import (
+    Block,
+    Box,
+    Details,
+    Heading,
+    Paragraph,
+    Section,
+    TextTable,
+    element,
+    isolated,
+    joined,
+    named,
+    strong,
+)
 from metricsmith.report.formats import count, excerpt, points, rating, raw, single_line
 from metricsmith.report.induction.record import RowRecord, RunRecord
-from metricsmith.report.markup import element, isolated, joined, named
 from metricsmith.report.plots.reliability import Bin, bins
 from metricsmith.spreadsheets import write_table
 

@@ -12,10 +12,16 @@ from metricsmith.report.blocks import (
     Figure,
     Heading,
     Items,
+    Markup,
     Paragraph,
     Section,
     Terms,
     TextTable,
+    element,
+    isolated,
+    joined,
+    named,
+    remark,
 )
 from metricsmith.report.formats import (
     count,
@@ -51,12 +57,9 @@ from metricsmith.report.induction.verdict import (
     systems_lines,
     undefined_reasons,
 )
-from metricsmith.report.markup import Markup, element, isolated, joined, named, remark
 from metricsmith.report.plots.forest import Estimate, forest
-from metricsmith.report.plots.learning import learning_plot
-from metricsmith.report.plots.reliability import reliability_plot
-from metricsmith.report.plots.scatter import MOST_POINTS, Point, beyond, scatter, thin
-from metricsmith.report.plots.weights import MOST_BARS, weights
+from metricsmith.report.plots.induction import MOST_BARS, learning_plot, weights
+from metricsmith.report.plots.reliability import MOST_POINTS, Point, beyond, reliability_plot, scatter, thin
 
 __all__ = [
     "GLOSSARY", "agreement_cells", "agreement_section", "component_section", "figure", "outlook_section",
@@ -112,10 +115,9 @@ def component_section(record: RunRecord) -> Section:
     width, more = weight_width(record), len(record.components) - MOST_BARS
     caption = "Rating points that one standard deviation of the transformed component adds."
     drawn = f"{caption} The {MOST_BARS} largest are drawn." if more > 0 else caption
-    stability = f"{choice_stability(record.components)} {cross_validated_components(record)}"
     blocks: list[Block] = [
         Paragraph(joined(isolated(record.combiner), " ", small_model(record))),
-        Paragraph(stability),
+        Paragraph(f"{choice_stability(record.components)} {cross_validated_components(record)}"),
         Box(
             "pair",
             [
@@ -200,8 +202,7 @@ def _agreement_table(record: RunRecord) -> TextTable:
     flatters = remark("the rows it was fitted on, which flatters most fits")
     lines.append((joined("Induced metric", flatters), record.train))
     for name, block in record.baselines.items():
-        full = name == record.unabridged
-        kind = remark("the full model that the metric abridges" if full else "baseline")
+        kind = remark("the full model that the metric abridges" if name == record.unabridged else "baseline")
         lines.append((joined(named(name), kind), block))
     rows = [(name, *agreement_cells(block)) for name, block in lines]
     head = ("Predictor", "Rows", "Groups", "tau-b", "95\u00a0% interval", "p", "Pearson", "Spearman")

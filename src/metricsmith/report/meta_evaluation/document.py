@@ -26,13 +26,13 @@ from metricsmith.report.blocks import (
     Verdict,
     Warnings,
     header,
+    isolated,
+    joined,
 )
-from metricsmith.report.files import write_document
 from metricsmith.report.formats import MISSING, count, interval, p_value, raw, single_line, statistic
-from metricsmith.report.markdown import escape
-from metricsmith.report.markup import isolated, joined
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
 from metricsmith.report.plots.forest import Estimate, forest
+from metricsmith.report.render import escape, write_document
 
 __all__ = [
     "GLOSSARY", "MEANINGS", "META_EVALUATION_FILES", "MetaEvaluationDocument", "compared_metrics",

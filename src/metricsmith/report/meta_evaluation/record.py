@@ -14,7 +14,7 @@ from metricsmith.meta_evaluation.evaluation import TaskResult, average_tasks, ev
 from metricsmith.meta_evaluation.measures import MEASURES, SystemCorrelation
 from metricsmith.meta_evaluation.ranking import FEW_METRICS, TaskAverage, Tests
 from metricsmith.meta_evaluation.significance import Swap
-from metricsmith.report.plain import jsonable
+from metricsmith.report.formats import jsonable
 from metricsmith.version import __version__
 
 __all__ = ["SCHEMA_VERSION", "MetaEvaluation", "meta_evaluate"]

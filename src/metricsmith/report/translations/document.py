@@ -19,18 +19,22 @@ from metricsmith.report.blocks import (
     Heading,
     Items,
     Markdown,
+    Markup,
     Page,
     Paragraph,
     Section,
     Terms,
     TextTable,
     Warnings,
+    element,
     header,
+    isolated,
+    joined,
+    named,
+    remark,
 )
-from metricsmith.report.files import write_document
 from metricsmith.report.formats import MISSING, count, duration, excerpt, money, points, single_line
-from metricsmith.report.markdown import escape
-from metricsmith.report.markup import Markup, element, isolated, joined, named, remark
+from metricsmith.report.render import escape, write_document
 from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
 from metricsmith.spreadsheets import write_table
 

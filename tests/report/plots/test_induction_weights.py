@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import replace
 
-from metricsmith.report.plots.weights import MOST_BARS, weights
+from metricsmith.report.plots.induction import MOST_BARS, weights
 
 
 def bars(drawing):

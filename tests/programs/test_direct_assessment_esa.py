@@ -7,17 +7,19 @@ import json
 
 import dspy
 import pytest
+from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.utils import DummyLM
 
 from loopback import serve
 from metricsmith.errors import DataError, JudgementFailed, OptionError
 from metricsmith.metric import make_row
-from metricsmith.programs.judges.esa import ESAJudge
+from metricsmith.programs.judges.direct_assessment import ESAJudge
+from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import load
 from metricsmith.programs.state import write_state
 from metricsmith.records import ErrorSpan, Scale, Status
-from metricsmith.scoring import score
+from metricsmith.scoring import estimate, score
 
 TEXTS = {"output": "Das Haus ist rot, das Tor auch.", "input": "The house is red, and the old gate, too."}
 ROW = make_row(**TEXTS, context="CTX")
@@ -125,6 +127,16 @@ def test_prose_is_asked_about_once_more_and_then_fails():
         (judgement,) = judge().judge_batch([ROW])
     assert judgement.status is Status.UNPARSABLE
     assert judgement.usage.requests == server.requests == 2
+
+
+@pytest.mark.parametrize("kind", [ESAJudge, MQMAnnotator])
+def test_lists_of_errors_are_refused_under_the_baml_adapter_before_anything_is_sent(kind):
+    asked = kind(source_language="English", target_language="German")
+    with serve(lambda prompt: answer()) as server, dspy.context(lm=server.lm(), adapter=BAMLAdapter()):
+        for attempt in (lambda: asked(**TEXTS), lambda: score([asked], [ROW]), lambda: estimate([asked], [ROW])):
+            with pytest.raises(OptionError, match=f"'{asked.name}' wants errors .* put dspy.ChatAdapter"):
+                attempt()
+    assert server.requests == 0
 
 
 def test_a_row_without_source_is_skipped_and_costs_nothing():

@@ -11,7 +11,7 @@ import pytest
 from metricsmith.records import Agreement
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.induction.rows import reliability_bins, reliability_sentence
-from metricsmith.report.markdown import escape, render_markdown
+from metricsmith.report.render import escape, render_markdown
 
 
 def test_the_sections_follow_the_page(make_record):

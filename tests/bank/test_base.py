@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metricsmith.bank.base import TextBatch
-from metricsmith.bank.pairs import pair_up
+from metricsmith.bank.base import TextBatch, pair_up
 
 
 def test_blank_references_make_no_pair_and_order_is_kept() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricsmith.programs.perturbers.builtin.protected import Protected
+from metricsmith.programs.perturbers.builtin.segments import Protected
 from perturbing import UNTOUCHABLE, prose
 
 

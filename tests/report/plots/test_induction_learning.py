@@ -6,7 +6,7 @@ import math
 import re
 
 from metricsmith.report.induction.record import LearningPoint
-from metricsmith.report.plots.learning import learning_plot
+from metricsmith.report.plots.induction import learning_plot
 
 
 def dots(drawing):

@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from metricsmith.report import files
+from metricsmith.report import render
 from metricsmith.report.induction.document import write_reports
 
 FILES = {"report.html", "report.md", "report.json", "scores.csv"}
@@ -38,7 +38,7 @@ def test_a_failing_write_leaves_the_old_file_whole(make_record, tmp_path, monkey
     def fail(source, target):
         raise OSError("disk full")
 
-    monkeypatch.setattr(files.os, "replace", fail)
+    monkeypatch.setattr(render.os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
         write_reports(make_record(title="Other"), tmp_path)
     monkeypatch.undo()

@@ -7,7 +7,7 @@ import pytest
 
 from metricsmith.errors import DataError, JudgementFailed
 from metricsmith.metric import make_row
-from metricsmith.studies.probing.position import probe_position
+from metricsmith.studies.probing.run import probe_position
 
 PAIRS = [(make_row("long " * n, input=f"i{n}"), make_row("short", input=f"i{n}")) for n in range(2, 12)]
 

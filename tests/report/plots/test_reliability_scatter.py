@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from metricsmith.records import Scale
-from metricsmith.report.plots.scatter import Point, beyond, scatter, thin
+from metricsmith.report.plots.reliability import Point, beyond, scatter, thin
 
 SCALE = Scale(1, 5, 1)
 
