@@ -137,6 +137,9 @@ class Credits:
         for selects, split in ((False, self.learn), (True, self.select)):
             self._selects.update({_key(row): selects for row in split.rows})
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Credits:
+        return self  # DSPy copies a student for every candidate, and the student holds `beside`
+
     @cached_property
     def _peers(self) -> tuple[tuple[list[dspy.Example], FloatArray], ...]:
         """At most `PEERS` rows and their ratings: of the learning rows, then of the selection rows."""
