@@ -20,7 +20,7 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic.fields import FieldInfo
 
 from metricsmith.errors import OptionError
-from metricsmith.model_calls.dspy_internals import Reader, copied, output_text, without_callbacks
+from metricsmith.model_calls.dspy_internals import Reader, copied, output_text
 from metricsmith.model_calls.metering import RequestMeter
 from metricsmith.model_calls.reading import UnreadableAnswer, read, whole
 
@@ -85,8 +85,7 @@ def _chosen() -> Any:
 
 def messages_of(signature: type[dspy.Signature], demos: list[Any], inputs: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages of a request as the adapter in force writes them."""
-    adapter = adapter_in_force()
-    messages: list[dict[str, Any]] = without_callbacks(type(adapter).format)(adapter, signature, demos, inputs)
+    messages: list[dict[str, Any]] = Exact.like(adapter_in_force()).format(signature, demos, inputs)
     return messages
 
 
