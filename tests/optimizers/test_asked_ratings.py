@@ -134,7 +134,7 @@ def test_an_induction_and_a_comparison_hold_no_number_off_the_asked_scale_and_sa
     table = standardised_table(slice(0, 54))
     optimizer = AutoMetrics(generators={"criterion": 1, "examples": 1, "tuned": 1}, k=2, n=2)
     with serve(worded) as server, dspy.context(lm=server.lm(temperature=1.0)):
-        done = induce(table, optimizer)
+        done = induce(table, optimizer, split="holdout")
         made = compare(table, optimizer, methods=["guideline_judge"], seeds=1)
     assert len(server.prompts) > 200
     assert strays(server.prompts) == set()
