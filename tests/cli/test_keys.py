@@ -56,7 +56,7 @@ def test_a_repeated_key_reaches_neither_terminal_nor_csv_nor_report_nor_store(
     run, write_own, tmp_path, monkeypatch, everywhere
 ):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    own = write_own(tmp_path / "own.csv", planted_rows(sources=14))
+    own = write_own(tmp_path / "own.csv", planted_rows(sources=11))
     with serve(leaking(panelled)) as server:
         failing(server, every=40)
         model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
