@@ -120,7 +120,9 @@ class Chat(dspy.ChatAdapter):  # type: ignore[misc]
 
     def format_field_with_value(self, fields_with_values: dict[FieldInfoWithName, Any]) -> str:
         """The fields of an answer, such as a demonstration's, one after the other."""
-        return "\n\n".join(_written(*field, value) for field, value in fields_with_values.items()).strip()
+        return "\n\n".join(
+            _written(field.name, field.info, value) for field, value in fields_with_values.items()
+        ).strip()
 
     def format_user_message_content(
         self,
