@@ -11,6 +11,11 @@ from pathlib import Path
 import pytest
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put whole pages and examples, the longest of all tests, first: at the end one process would wait for them."""
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder with the public rating data, which is not part of the project."""

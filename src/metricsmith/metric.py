@@ -350,13 +350,15 @@ def fenced_texts(text: RowText) -> Mapping[str, str]:
 
 def content_hash(*parts: Any) -> str:
     """A 16-hex-digit hash of JSON-ready parts; order counts and parts never run together."""
-    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=_whole)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(_JSON.encode(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _whole(value: Any) -> Any:
     """A value that JSON does not know: an array in full (as text it is cut short), everything else as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=_whole)  # made once: thousands of texts are hashed
 
 
 def content_key(row: dspy.Example) -> str:

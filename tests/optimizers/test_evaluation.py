@@ -121,7 +121,7 @@ def test_a_panel_is_asked_whole_on_held_out_rows():
 
 @pytest.mark.parametrize("k", [3, 5])
 def test_requests_stay_within_what_was_estimated_at_most(k):
-    train = rated(sources=12)
+    train = rated(sources=8)
     sides = Splits("cv", train, train.take([]), folds=folds(train.groups, k))
     with serve(own_axes) as server:
         sources = Options(bank="generated", generators={"criterion": 6, "rubric": 3})

@@ -58,7 +58,7 @@ def run(seed, calls, reward=None, **options):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
-    ("calls", "options"), [(40, {}), (150, {}), (23, {"use_merge": False}), (31, {"component_selector": "all"})]
+    ("calls", "options"), [(40, {}), (75, {}), (23, {"use_merge": False}), (31, {"component_selector": "all"})]
 )
 def test_a_run_stays_within_its_bound(seed, calls, options):
     bound, results, server, reward = run(seed, calls, **options)

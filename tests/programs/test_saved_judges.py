@@ -103,7 +103,7 @@ def test_what_dspys_optimisers_made_of_a_judge_is_read_back(tune, name, tmp_path
 @pytest.mark.parametrize("method", METHODS)
 def test_what_our_tuner_made_of_a_judge_is_read_back(method, tmp_path):
     with GivenModel(RaterModel(4)) as server:
-        tuned = JudgeTuner(method=method, budget=420, lm=server.lm(), seed=4).compile(criterion(), rated_rows(40, 101))
+        tuned = JudgeTuner(method=method, budget=210, lm=server.lm(), seed=4).compile(criterion(), rated_rows(40, 101))
     check_round_trip(tuned, criterion(), tmp_path)
 
 

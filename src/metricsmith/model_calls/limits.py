@@ -313,5 +313,5 @@ def estimate_tokens(text: str) -> int:
     English runs at about four characters a token in the common byte-pair vocabularies; scripts that
     those vocabularies split finely come out too high rather than too low.
     """
-    ascii_characters = sum(character.isascii() for character in text)
+    ascii_characters = len(text.encode("ascii", "ignore"))
     return math.ceil(ascii_characters / 4) + len(text) - ascii_characters

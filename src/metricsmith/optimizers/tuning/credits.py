@@ -136,26 +136,30 @@ class Credits:
         learned = dict.fromkeys(map(_key, self.learn.rows), False)
         return learned | dict.fromkeys(map(_key, self.select.rows), True)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Credits:
+        return self  # DSPy copies a student for every candidate, and the student holds `beside`
+
     @cached_property
-    def _peers(self) -> tuple[tuple[list[dspy.Example], FloatArray], ...]:
-        """At most `PEERS` rows and their ratings: of the learning rows, then of the selection rows."""
+    def _peers(self) -> tuple[list[tuple[dspy.Example, float, str, dict[str, Any]]], ...]:
+        """At most `PEERS` rows with rating, key and inputs: of the learning rows, then of the selection rows."""
         found = []
         for split in (self.learn, self.select):
             places = pick_peers(split, PEERS, self.seed) if self.objective.peers else []
-            found.append(([split.rows[place] for place in places], split.ratings[places]))
+            rows, ratings = [split.rows[place] for place in places], split.ratings[places].tolist()
+            found.append([(row, rating, _key(row), row_inputs(row)) for row, rating in zip(rows, ratings, strict=True)])
         return tuple(found)
 
     @property
     def most_peers(self) -> int:
         """The most requests that a candidate costs for its peers."""
-        return max(len(rows) for rows, _ in self._peers)
+        return max(map(len, self._peers))
 
     def beside(self, inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The inputs of a row's peers, from another place on for every row, so that threads share the work."""
         key = content_hash(inputs)
-        rows, _ = self._peers[self._selects.get(key, False)]
-        turn = int(key, 16) % len(rows) if rows else 0
-        return [row_inputs(row) for row in (*rows[turn:], *rows[:turn])]
+        peers = self._peers[self._selects.get(key, False)]
+        turn = int(key, 16) % len(peers) if peers else 0
+        return [inputs for *_, inputs in (*peers[turn:], *peers[:turn])]
 
     @property
     def sent(self) -> int:
@@ -190,12 +194,11 @@ class Credits:
         if isinstance(self.reader, MeasureReader):
             return value, self.reader.measured(example, judgement.prediction)[1], value >= self.reader.metric.success_at
         rating, key = self._ratings[content_hash(example.toDict())], _key(example)
-        rows, ratings = self._peers[self._selects.get(key, False)]
         peers = [
             (row, peer_rating, number)
-            for row, peer_rating in zip(rows, ratings.tolist(), strict=True)
-            if _key(row) != key
-            and not math.isnan(number := self.value(row, self.table.known(prediction.candidate, row_inputs(row))))
+            for row, peer_rating, peer_key, inputs in self._peers[self._selects.get(key, False)]
+            if peer_key != key
+            and not math.isnan(number := self.value(row, self.table.known(prediction.candidate, inputs)))
         ]
         case = Case(
             value,

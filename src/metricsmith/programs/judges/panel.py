@@ -176,7 +176,8 @@ class Panel(ModelAsker):
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         """Build a panel of these judges, before its state is loaded."""
-        return cls([_build(judge) for judge in settings["judges"]], settings["task"])
+        # Each member in a file holds the whole panel: fifteen members would be two hundred judges.
+        return cls([_shared(json.dumps(judge)) for judge in settings["judges"]], settings["task"])
 
     def _criteria(self) -> list[Criterion]:
         values = [_values(state) for state in self.settings.judges]
