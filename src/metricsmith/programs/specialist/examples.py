@@ -91,7 +91,7 @@ class RowExamples:
     def rendered(
         self, row: Judged, render: Render, texts: Callable[[Mapping[str, Any]], tuple[str, str, Any]]
     ) -> Shown:
-        """The examples of a row as demonstrations, each looked at a second time (`metricsmith.programs.specialist.leaks`).
+        """The examples of a row as demonstrations, each looked at a second time (`check_examples`).
 
         Parameters
         ----------

@@ -54,8 +54,8 @@ def check_examples(
         faults = [_fault(one, row, policy, history, joined) for one in meant] or ["it stands nowhere in the history"]
         if all(faults):
             raise LeakedExample(
-                f"an example must not be shown for {row.system!r} by {row.rater!r} on {row.source[:40]!r}: {faults[0]}; "
-                "nothing was sent. This is a fault of metricsmith: please report it with the policy"
+                f"an example must not be shown for {row.system!r} by {row.rater!r} on {row.source[:40]!r}: "
+                f"{faults[0]}; nothing was sent. This is a fault of metricsmith: please report it with the policy"
             )
 
 
