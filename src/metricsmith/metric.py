@@ -35,6 +35,7 @@ __all__ = [
     "Sequential",
     "content_hash",
     "judged_row",
+    "labels_of",
     "make_row",
     "row_text",
 ]
@@ -233,6 +234,11 @@ def make_row(
     if context:
         texts["context"] = context
     return dspy.Example(**labels, **texts).with_inputs(*texts)
+
+
+def labels_of(row: Any, names: Sequence[str]) -> dict[str, str]:
+    """The named labels of a row as texts, empty where it has none; row is a `dspy.Example` or like one."""
+    return {name: str(row.get(name) or "") for name in names}
 
 
 def row_text(row: Any, fields: Mapping[str, FieldNames] | None = None, pred: Any = None) -> RowText:

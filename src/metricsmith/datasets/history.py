@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -179,7 +179,7 @@ class History:
         """
         rows = []
         for place, one in enumerate(self.ratings):
-            labels = {"doc": one.document, "rating": one.rating, "spans": one.spans}
+            labels: dict[str, Any] = {"doc": one.document, "rating": one.rating, "spans": one.spans}
             row = make_row(
                 one.output, input=one.source, id=str(place), group=one.segment or one.source, system=one.system,
                 rater=one.rater, **{name: value for name, value in labels.items() if value not in (None, "")},
@@ -231,7 +231,7 @@ class History:
         return cls(tuple(ratings), state["name"], None if state["scale"] is None else Scale(**state["scale"]))
 
 
-def equal_systems(outputs: Mapping[str, Mapping[Hashable, str]]) -> list[tuple[str, str, int]]:
+def equal_systems(outputs: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str, int]]:
     """Pairs of systems that have equal outputs wherever both have one, in two places at the least.
 
     Parameters

@@ -8,9 +8,10 @@ from typing import Any
 
 from metricsmith.metric import RowText, content_hash
 
-__all__ = ["MARKER", "NOTHING", "fence", "marked_anew", "fenced_texts", "unfenced"]
+__all__ = ["EMPTY", "MARKER", "NOTHING", "fence", "marked_anew", "fenced_texts", "unfenced"]
 
 NOTHING = "(none)"
+EMPTY = ("(the output is empty)", "(the translation is empty)")
 MARKER = "<<CUSTOM-TYPE-"  # DSPy makes pictures and files, by their addresses, of what follows it in a prompt
 FENCED = re.compile(r"«begin ([0-9a-f]{16}|[0-9a-f]{8})»\n(.*?)\n«end \1»", re.DOTALL)  # 8 digits: prompt version 1
 

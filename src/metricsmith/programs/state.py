@@ -26,6 +26,7 @@ from metricsmith.metric import content_hash
 from metricsmith.programs.fencing import marked_anew
 from metricsmith.programs.kinds import DEEPEST, LARGEST_FILE, OWN_KEYS, check_file
 from metricsmith.programs.schema import predictor
+from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples
 from metricsmith.scoring.plan import as_before
 from metricsmith.version import __version__
 
@@ -61,12 +62,16 @@ class Settings(Parameter):  # type: ignore[misc]
         raise AttributeError(name)
 
     def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
-        """The values; `json_mode` is DSPy's and changes nothing here."""
-        return dict(self.values)
+        """The values, a specialist's history as data; `json_mode` is DSPy's and changes nothing here."""
+        return {
+            name: value.to_state() if isinstance(value, RowExamples) else value for name, value in self.values.items()
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Replace the values by saved ones."""
         self.values = dict(state)
+        if ROW_EXAMPLES in state:
+            self.values[ROW_EXAMPLES] = RowExamples.from_state(state[ROW_EXAMPLES])
 
     def reset(self) -> None:
         """Settings are not learned: DSPy's reset leaves them alone."""
@@ -95,6 +100,9 @@ def module_fingerprint(module: dspy.Module, *parts: Any) -> str:
     The language model is not in it: the scoring engine puts it beside.
     """
     state: Any = module_state(module)
+    for name, own in module.named_parameters():
+        if isinstance(own, Settings) and ROW_EXAMPLES in own.values:  # megabytes, whose hash is known
+            state[name] = {**state[name], ROW_EXAMPLES: own.values[ROW_EXAMPLES].fingerprint}
     settings = {name: predictor.config for name, predictor in module.named_predictors() if predictor.config}
     if as_before.get():
         state = _marked_as_before(state)

@@ -25,6 +25,7 @@ JUDGES: Mapping[str, tuple[str, str]] = {  # by kind, as states have it: the fil
     "mqm_judge": ("mqm", "MQMJudge"),
     "panel": ("panel", "Panel"),
     "panel_member": ("panel", "PanelMember"),
+    "parrot": ("parrot", "Parrot"),
     "repeated": ("repeated", "Repeated"),
     "rubric_judge": ("criterion", "RubricJudge"),
 }

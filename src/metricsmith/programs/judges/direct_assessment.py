@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 
 import dspy
 
+from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import RowText
 from metricsmith.programs import schema
@@ -77,6 +78,9 @@ KINDS: Mapping[str, _Kind] = MappingProxyType(
         ),
     }
 )
+
+
+MOST_POINTS = 25  # of MQM, which leave nothing of 100
 
 
 class DirectAssessment(TranslationJudge):
@@ -222,6 +226,16 @@ class DirectAssessment(TranslationJudge):
         level = math.ceil(rating - 0.5)
         answer = {"quality": CLASSES[level]} if self._kind.signature is ClassifyTranslation else {"score": level}
         return dspy.Example(**{name: demo[name] for name in demo if name != "score"}, **answer)  # type: ignore[no-any-return]
+
+    def past_number(self, one: HistoricalRating, history: History) -> float:
+        """The rating; of an MQM score, 0 or below, from 0 to 100 what is left of 100 after four times its points.
+
+        ``100 - 4 min(25, points)``, rounded: our own rule, with 25 points the weight of a text that is no translation.
+        """
+        rating = super().past_number(one, history)
+        if history.scale is not None and history.scale.high == 0 and self.settings.scale in ("da", "sqm"):
+            return round(100 - 4 * min(MOST_POINTS, -rating))
+        return rating
 
     @property
     def family_card(self) -> MetricCard:

@@ -10,6 +10,7 @@ import dspy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import DataError, OptionError
 from metricsmith.programs import schema
 from metricsmith.programs.asked_scale import Asked, asked_scale, nearest_points, rating_map
@@ -171,6 +172,11 @@ class RatersJudge(Judge):
                 "one on rated rows with judge.with_rating_map(numbers, ratings); JudgeTuner does so itself"
             )
         return values
+
+    def past_number(self, one: HistoricalRating, history: History) -> float:
+        """The rating as the number that is asked for; on a made scale by its place among all ratings of the history."""
+        known = [other.rating for other in history.ratings if other.rating is not None] if self.asked.points else None
+        return float(self.asked_numbers([super().past_number(one, history)], known)[0])
 
     @property
     def card(self) -> MetricCard:

@@ -92,6 +92,12 @@ class TranslationJudge(Judge):
             "target_language": str(self.settings.target_language),
         }
 
+    @property
+    def standing(self) -> Mapping[str, str]:
+        """The question, and that there is no document where none is shown."""
+        document = {"document": NOTHING} if self.settings.context == "none" else {}
+        return {**self.question(), **document}
+
     def texts(self, text: RowText) -> Mapping[str, str]:
         """Document, source and translation."""
         return {

@@ -14,7 +14,7 @@ from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.metric import content_hash
 
-__all__ = ["Choice", "Chooser", "ExamplePolicy", "Judged"]
+__all__ = ["Choice", "Chooser", "ExamplePolicy", "Judged", "NoExample"]
 
 SourceOf = Literal["same", "shuffled", "fixed", "augmented", "none"]
 RaterOf = Literal["same", "other", "any", "merged"]
@@ -124,6 +124,10 @@ class Choice:
     fallbacks: tuple[str, ...] = ()
 
 
+class NoExample(DataError):
+    """No example may be shown for a row; the judgement is ``skipped`` with this reason."""
+
+
 class Chooser:
     """Chooses examples by a policy.
 
@@ -143,14 +147,14 @@ class Chooser:
 
         Raises
         ------
-        DataError
+        NoExample
             If the history has no rating of the row's source, or none that may be shown.
         """
         if self.policy.source == "none":
             return Choice()
         own = self.history.of_source.get(row.source, ())
         if not own:
-            raise DataError(
+            raise NoExample(
                 f"no rating of the source {row.source[:60]!r} in {self.history.name}: a specialist judges the test set "
                 "of its history; leave the row out, or judge it without a specialist"
             )
@@ -164,7 +168,7 @@ class Chooser:
         chosen = self._chosen(row, same, raters)
         if not chosen:
             why = ", ".join(f"{count} {reason}" for reason, count in excluded.items())
-            raise DataError(f"no example may be shown for {row.system!r} on the source {row.source[:60]!r}: {why}")
+            raise NoExample(f"no example may be shown for {row.system!r} on the source {row.source[:60]!r}: {why}")
         most = self.policy.max_examples
         if most is not None and len(chosen) > most:
             excluded["beyond max_examples"], chosen = len(chosen) - most, chosen[:most]

@@ -16,9 +16,10 @@ from metricsmith.programs.specialist.choosing import Choice, Chooser, ExamplePol
 from metricsmith.programs.specialist.leaks import check_examples
 from metricsmith.records import ErrorSpan
 
-__all__ = ["RowExamples", "Shown", "judged"]
+__all__ = ["ROW_EXAMPLES", "RowExamples", "Shown", "judged"]
 
 Render = Callable[[HistoricalRating], Mapping[str, Any]]  # a rating as a demonstration
+ROW_EXAMPLES = "row_examples"  # the setting in which a specialist keeps them
 CUT = "beyond max_tokens"
 
 

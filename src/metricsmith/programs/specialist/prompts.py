@@ -1,0 +1,143 @@
+"""The prompt of a specialist: what holds for every row stands once, its examples change from row to row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+import dspy
+
+from metricsmith.datasets.history import HistoricalRating
+from metricsmith.errors import JudgementFailed, OptionError
+from metricsmith.programs.fencing import EMPTY, unfenced
+from metricsmith.programs.specialist.choosing import Judged, NoExample
+from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples, Shown
+from metricsmith.records import MetricCard, Status
+
+__all__ = ["RowShown", "specialist_words"]
+
+
+# Demonstrations by the identity of ratings, which live as long as the judge: its settings hold the history.
+_PAST: WeakKeyDictionary[RowShown, dict[int, dict[str, Any]]] = WeakKeyDictionary()
+
+
+class RowShown:
+    """The part of a judge that shows each row examples of its own, where `metricsmith.judges.Specialist` made it.
+
+    A base of `metricsmith.programs.judges.base.ModelAsker`, whose attributes it uses.
+    """
+
+    settings: Any
+    signature: Any
+    judge: Any
+    judged: ClassVar[tuple[str, ...]]
+
+    def question(self) -> Mapping[str, str]:
+        """The signature's inputs that are the same for every row."""
+        raise NotImplementedError
+
+    @property
+    def row_examples(self) -> RowExamples | None:
+        """The history that each row's examples are chosen from; None for a judge that is no specialist."""
+        found: RowExamples | None = self.settings.values.get(ROW_EXAMPLES)
+        return found
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The labels of a row that a judgement depends on besides its texts."""
+        return () if self.row_examples is None else ("system", "rater")
+
+    @property
+    def standing(self) -> Mapping[str, str]:
+        """The signature's inputs that a specialist's prompt tells once."""
+        return self.question()
+
+    def past(self, one: HistoricalRating) -> dict[str, Any]:
+        """A rating of the history as a demonstration, without what stands once in the prompt."""
+        raise NotImplementedError
+
+    def shown_examples(self, row: Judged) -> Shown:
+        """The examples of a row as this judge's prompt has them, looked at a second time.
+
+        Raises
+        ------
+        OptionError
+            If the judge is no specialist.
+        DataError
+            If no example may be shown, or a rating cannot be.
+        LeakedExample
+            If a rating would be shown that must not be.
+        """
+        if self.row_examples is None:
+            raise OptionError(f"{self.settings.name} has no history: make a specialist of it with Specialist().compile")
+        return self.row_examples.rendered(
+            row, self.past if self.row_examples.filtered else self._past_once, self._shown
+        )
+
+    def _past_once(self, one: HistoricalRating) -> dict[str, Any]:
+        """The demonstration of a rating that is part of the history, made once for each judge."""
+        known = _PAST.setdefault(self, {})
+        if id(one) not in known:
+            known[id(one)] = self.past(one)
+        return known[id(one)]
+
+    def specialised(self, row: Judged, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The predictor's arguments with the examples of one row, and with what they have in common told once."""
+        if self.judge.demos:
+            raise OptionError(
+                f"{self.settings.name} has {len(self.judge.demos)} fixed examples beside those that change from row to "
+                "row, which could give an answer away: tune its instruction only"
+            )
+        try:
+            shown = self.shown_examples(row)
+        except NoExample as problem:
+            raise JudgementFailed(str(problem), Status.SKIPPED) from problem
+        standing = self.standing
+        return {
+            **{name: value for name, value in inputs.items() if name not in standing},
+            "signature": _told_once(self.judge.signature, tuple(standing.items())),
+            "demos": [dspy.Example(demonstration) for demonstration in shown.demonstrations],
+        }
+
+    def _shown(self, demonstration: Mapping[str, Any]) -> tuple[str, str, Any]:
+        """The source, the output and the marks that a demonstration shows."""
+        source, output = (unfenced(demonstration[name]) for name in self.judged)
+        marks = {name: demonstration[name] for name in self.signature.output_fields if name in demonstration}
+        return source, "" if output in EMPTY else output, marks
+
+
+@lru_cache(maxsize=64)
+def _told_once(signature: type[dspy.Signature], standing: tuple[tuple[str, str], ...]) -> Any:
+    """The signature with some of its inputs told at the end of its instruction, in place of once an example."""
+    told = "\n".join(
+        f"{name} ({signature.input_fields[name].json_schema_extra['desc']}):{_set_off(value)}"
+        for name, value in standing
+    )
+    instruction = (
+        f"{signature.instructions}\n\nEvery text to be judged, and every example, has this in common:\n{told}\n\n"
+        "The examples are earlier judgements on other works. Judge by the standard that they show; what they found in "
+        "another work need not be true of this one."
+    )
+    for name, _ in standing:
+        signature = signature.delete(name)
+    return signature.with_instructions(instruction)
+
+
+def specialist_words(card: MetricCard, examples: RowExamples) -> dict[str, Any]:
+    """The fields of a judge's card that a history changes."""
+    history, policy = examples.history, examples.policy
+    return {
+        "name": f"{card.name}, specialised",
+        "summary": (
+            f"{card.summary} Each row is shown ratings of other outputs out of {len(history):,} ratings of "
+            f"{len(history.systems)} systems (source: {policy.source}, rater: {policy.rater})."
+        ),
+        "limits": (*card.limits, "Judges the sources of its history alone: of others it knows no more than any judge"),
+        "papers": (*card.papers, "From Jack of All Trades to Master of One (Finkelstein et al., 2025), section 3"),
+    }
+
+
+def _set_off(value: str) -> str:
+    return f"\n{value}" if "\n" in value else f" {value}"
