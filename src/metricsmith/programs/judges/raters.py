@@ -34,6 +34,8 @@ class RatersJudge(Judge):
         What the outputs are made for.
     scale : Scale or mapping
         The raters' scale. Answers off the scale that is asked are failures.
+    decimals : bool
+        Whether the judge is asked on the raters' scale with two decimals, for ratings that are averages over raters.
     **settings
         The settings of the subclass.
 
@@ -50,6 +52,7 @@ class RatersJudge(Judge):
     may_save: ClassVar[schema.Checks] = {  # where the scale that is asked is not the raters'
         "asked": schema.SCALE,
         "points": schema.list_of(schema.text(schema.NAME), 11),
+        "decimals": schema.one_of(True),
         "map": schema.same_length(
             schema.keys(
                 knots=schema.list_of(schema.number(), schema.NUMBERS, 1),
@@ -61,11 +64,19 @@ class RatersJudge(Judge):
     }
 
     def __init__(
-        self, *, name: str, measure: str, task: str, scale: Scale | Mapping[str, Any], **settings: Any
+        self,
+        *,
+        name: str,
+        measure: str,
+        task: str,
+        scale: Scale | Mapping[str, Any],
+        decimals: bool = False,
+        **settings: Any,
     ) -> None:
         raters = scale if isinstance(scale, Scale) else Scale(**scale)  # refuses a mapping that is no scale
         meaning = f"{measure} as its raters see it"
-        asked = asked_scale(raters)
+        asked = Asked(replace(raters, step=None)) if decimals else asked_scale(raters)
+        settings |= {"decimals": True} if decimals else {}
         other = {"asked": asdict(asked.scale)} if asked.scale != raters else {}
         points = {"points": list(asked.points)} if asked.points else {}
         super().__init__(
@@ -103,7 +114,8 @@ class RatersJudge(Judge):
             numbers = f", told by rank in place of the raters' numbers: a whole number from {asked.scale}. {points}"
         else:
             best = raters.high if raters.higher_is_better else raters.low
-            steps = "" if raters.step is None else f" in steps of {asked.scale.step:g}"
+            steps = "" if raters.step is None else f" in steps of {asked.scale.step:g}" if asked.scale.step else ""
+            steps = " with two decimals" if self.settings.values.get("decimals") else steps
             numbers = f": a number from {raters}{steps}; {best:g} is best"
         return {"task": str(self.settings.task), "scale": f"{self.settings.measure}{numbers}"}
 
@@ -128,7 +140,8 @@ class RatersJudge(Judge):
     def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
         """A rated row as a demo; `rating` is a number on the scale that is asked and goes to its nearest point."""
         on = self.scale.contains(rating)
-        return super().example(row, float(nearest_points([rating], self.scale)[0]) if on else rating, reason)
+        shown = round(rating, 2) if self.settings.values.get("decimals") else nearest_points([rating], self.scale)[0]
+        return super().example(row, float(shown) if on else rating, reason)
 
     def with_examples(
         self, rows: Sequence[dspy.Example], ratings: Sequence[float], reasons: Sequence[str] | None = None
@@ -183,7 +196,9 @@ class RatersJudge(Judge):
         """The generated card, with the scale that is asked where it is not the raters' and the map to theirs."""
         asked, known = self.asked, self.settings.values.get("map", {"knots": [], "values": []})
         told = f"{asked.scale}, by fifths in place of the raters' own numbers" if asked.points else ""
-        if not told and asked.scale != self.rating_scale:
+        if self.settings.values.get("decimals"):
+            told = f"{asked.scale} with two decimals, as averages of ratings have them"
+        elif not told and asked.scale != self.rating_scale:
             told = f"{asked.scale} in steps of {asked.scale.step:g}: the raters' points, without their averages"
         pairs = tuple(zip(known["knots"], known["values"], strict=True))
         return replace(super().card, asked=told, rating_map=pairs)
@@ -210,6 +225,8 @@ class ExampleJudge(RatersJudge):
         The raters' scale, from which follows the one that is asked (`asked_scale`).
     name : str, optional
         Column name; by default made from the measure.
+    decimals : bool
+        Whether it is asked on the raters' scale with two decimals, for ratings that are averages over raters.
 
     Examples
     --------
@@ -221,8 +238,11 @@ class ExampleJudge(RatersJudge):
     kind = "example_judge"
     signature = JudgeByExamples
 
-    def __init__(self, *, measure: str, task: str, scale: Scale | Mapping[str, Any], name: str = "") -> None:
-        super().__init__(name=name or f"{slug(measure)}_by_examples", measure=measure, task=task, scale=scale)
+    def __init__(
+        self, *, measure: str, task: str, scale: Scale | Mapping[str, Any], name: str = "", decimals: bool = False
+    ) -> None:
+        name = name or f"{slug(measure)}_by_examples"
+        super().__init__(name=name, measure=measure, task=task, scale=scale, decimals=decimals)
 
     @property
     def family_card(self) -> MetricCard:
