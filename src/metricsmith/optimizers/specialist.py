@@ -13,7 +13,7 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.direct_assessment import DirectAssessment
 from metricsmith.programs.judges.mqm import MQMAnnotator
-from metricsmith.programs.judges.parrot import Parrot
+from metricsmith.programs.judges.parrot import ExampleMean, Parrot
 from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.learned import mark_learned
@@ -22,7 +22,7 @@ from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples, 
 
 __all__ = ["Specialist", "examples_of", "specialised"]
 
-KINDS = (DirectAssessment, ExampleJudge, GuidelineJudge, MQMAnnotator, Parrot)
+KINDS = (DirectAssessment, ExampleJudge, ExampleMean, GuidelineJudge, MQMAnnotator, Parrot)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Specialist:
 
         Parameters
         ----------
-        judge : MQMAnnotator, DirectAssessment, ExampleJudge, GuidelineJudge, Parrot, or one of them in a Repeated
+        judge : MQMAnnotator, DirectAssessment, ExampleJudge, GuidelineJudge, Parrot, ExampleMean, or one in a Repeated
             Without examples of its own; an `MQMAnnotator` with ``worked_example=False, context="none"``.
         history : History
         test : sequence of dspy.Example, optional

@@ -19,6 +19,7 @@ JUDGES: Mapping[str, tuple[str, str]] = {  # by kind, as states have it: the fil
     "dna_eval": ("dna", "DnAEval"),
     "esa_judge": ("esa", "ESAJudge"),
     "example_judge": ("raters", "ExampleJudge"),
+    "example_mean": ("parrot", "ExampleMean"),
     "geval_judge": ("geval", "GEval"),
     "guideline_judge": ("raters", "GuidelineJudge"),
     "mqm_annotator": ("mqm", "MQMAnnotator"),
