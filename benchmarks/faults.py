@@ -27,7 +27,7 @@ from faults import Fault, Faults
 from loopback import message_text, serve
 from metricsmith.errors import ModelFailure
 from metricsmith.metric import make_row
-from metricsmith.model_calls import calls
+from metricsmith.model_calls import metering
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Status
 from metricsmith.scoring import score
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200)
     options = parser.parse_args()
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
-    calls.FIRST_PAUSE = 0.01
+    metering.FIRST_PAUSE = 0.01
     rows = [make_row(f"row-{n:04d} says enough.", input="Say it.", id=f"row-{n:04d}") for n in range(options.rows)]
     alone = [fault for fault in Fault if fault not in (*OF_CHOICES, *HOPELESS)]
     print(f"| fault on 40 % of requests | {' | '.join(COLUMNS)} | requests seen | lost | duplicated | wrong |")

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from metricsmith.optimizers.new_systems import SystemsFold, leave_systems_out
 from metricsmith.stats.correlation import batch_kendall_tau_b
 from metricsmith.stats.regression import PriorRidge
 from metricsmith.stats.resampling import Interval, correlation_interval, jackknife_interval, wilson_interval
+from metricsmith.stats.resampling.new_systems import SystemsFold, leave_systems_out
 from metricsmith.stats.resampling.two_way import two_way_interval
 
 FloatArray = NDArray[np.float64]

@@ -27,11 +27,11 @@ from typing import Any
 
 import dspy
 
-from metricsmith.metric import make_row
+from metricsmith.metric import content_key, make_row
 from metricsmith.records import Judgement, MetricCard, Output, Usage
 from metricsmith.reward import Reward
 from metricsmith.scoring import score
-from metricsmith.scoring.plan import content_key, scoring_plan
+from metricsmith.scoring.plan import scoring_plan
 from metricsmith.scoring.results import store_key as row_key
 from metricsmith.store import Entry, Key, Store
 

@@ -11,9 +11,8 @@ import argparse
 from pathlib import Path
 
 import metricsmith
-from metricsmith.report.html import standalone
-from metricsmith.report.markdown import markdown_lines
 from metricsmith.report.probe.document import ProbeDocument
+from metricsmith.report.render import markdown_lines, standalone
 
 
 def main() -> None:

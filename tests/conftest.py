@@ -11,6 +11,11 @@ from pathlib import Path
 import pytest
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put whole pages and examples, the longest of all tests, first: at the end one process would wait for them."""
+    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder with the public rating data, which is not part of the project."""
@@ -42,9 +47,9 @@ def no_cached_answers() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def short_pauses() -> None:
     """Requests that failed are sent again almost at once; the tests of the pauses themselves set their own."""
-    from metricsmith.model_calls import calls
+    from metricsmith.model_calls import metering
 
-    calls.FIRST_PAUSE = 0.001
+    metering.FIRST_PAUSE = 0.001
 
 
 @pytest.fixture(scope="module")

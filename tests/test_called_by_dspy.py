@@ -11,7 +11,6 @@ import dspy
 import pytest
 from dspy.utils.callback import BaseCallback
 
-from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import DataError, JudgementFailed, NeedsError
@@ -28,6 +27,7 @@ from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import CallableMetric
 from metricsmith.signatures.generation import Dimension
 from metricsmith.stats.regression import LinearCombination, ZScore
+from metricsmith.testing import GivenModel
 from panels import panelled
 from stubs import Scripted
 
@@ -65,8 +65,7 @@ class Counted(Scripted):
     """A stub in [-1, 1] whose number is a function of the output; keeps the rows it saw."""
 
     def __init__(self, verdict, name="counted"):
-        super().__init__(lambda row, run: verdict(row.output), name)
-        self.output = Output(name, low=-1, high=1)
+        super().__init__(lambda row, run: verdict(row.output), name, Output(name, low=-1, high=1))
         self.rows = []
 
     def _judge(self, row, run):
@@ -93,7 +92,7 @@ def test_evaluate_takes_a_metric_itself_as_it_takes_its_reward(metric):
     def program(text):
         return dspy.Prediction(output=text)
 
-    with serve(answer) as server, dspy.context(lm=server.lm(temperature=1.0)):
+    with GivenModel(answer) as server, dspy.context(lm=server.lm(temperature=1.0)):
         evaluate = dspy.Evaluate(devset=rows, metric=metric, num_threads=2, display_progress=False)
         by_itself = evaluate(program)
         asked = server.requests
@@ -139,7 +138,10 @@ def test_best_of_n_and_refine_pass_a_dict_of_inputs_and_get_a_number(search, its
     part = Counted(lambda output: 1 - len(output.split()) / 2)
     metric = induced(part, weights=(2.0,))
     # 3 + 2 (1 - words / 2) on 1 to 5: four words 1 -> 0, two words 3 -> .5, one word 4 -> .75
-    with serve(writing("two words", "these are four words", "one")) as server, dspy.context(lm=server.lm(), trace=[]):
+    with (
+        GivenModel(writing("two words", "these are four words", "one")) as server,
+        dspy.context(lm=server.lm(), trace=[]),
+    ):
         reward_fn = metric if itself else metric.as_reward()
         best = search(module=Writer(), N=3, reward_fn=reward_fn, threshold=0.9)(notice="the notice")
         assert best.rewrite == "one"
@@ -215,7 +217,7 @@ def test_the_metrics_requests_stay_out_of_the_programs_trace_usage_history_and_d
         seen.append((before, (len(trace), dict(pred.get_lm_usage()))))
         return verdict
 
-    with serve(both) as server:
+    with GivenModel(both) as server:
         settings = {"lm": server.lm(temperature=1.0), "track_usage": True, "callbacks": [recorder]}
         with dspy.context(**settings):
             student = Writer()
@@ -248,7 +250,7 @@ def by_hand(row, pred):
 
 @pytest.mark.parametrize("metric", [JUDGE, CallableMetric(by_hand, version="1")], ids=["judge", "function"])
 def test_a_program_that_calls_its_metric_keeps_trace_and_history_to_itself(metric):
-    with serve(both) as server, dspy.context(lm=server.lm(), trace=[]):
+    with GivenModel(both) as server, dspy.context(lm=server.lm(), trace=[]):
         program = SelfChecking(copy.deepcopy(metric))
         program(notice="n")
         assert server.requests == 2
@@ -257,7 +259,7 @@ def test_a_program_that_calls_its_metric_keeps_trace_and_history_to_itself(metri
 
 
 def test_another_model_or_setting_is_asked_anew_and_an_equal_one_is_not():
-    with serve(both) as server:
+    with GivenModel(both) as server:
         judge, example = JUDGE.deepcopy(), dspy.Example(input="q")
         counts = []
         for lm in (server.lm(), server.lm(), server.lm(rollout_id=3), server.lm(temperature=0.5), None):
@@ -270,7 +272,7 @@ def test_another_model_or_setting_is_asked_anew_and_an_equal_one_is_not():
 
 
 def test_what_a_called_metric_remembers_is_shared_with_copies_and_never_saved(tmp_path):
-    with serve(both) as server, dspy.context(lm=server.lm()):
+    with GivenModel(both) as server, dspy.context(lm=server.lm()):
         judge = JUDGE.deepcopy()
         before = judge.dump_state()
         judge(dspy.Example(input="q"), "text")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from loopback import serve
 from metricsmith.datasets import plain_notices
+from metricsmith.testing import GivenModel
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 OFFLINE = sorted(set(EXAMPLES.glob("*.py")) - {EXAMPLES / "gepa_reward.py"})
@@ -36,8 +36,8 @@ def writer(prompt):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_induced_reward_raises_itself_on_held_out_rows_within_the_bound(seed, capsys, monkeypatch):
-    with serve(writer) as server:
-        options = ["--model", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]
+    with GivenModel(writer) as server:
+        options = ["--model", "openai/loopback", "--api-base", server.api_base]
         options += ["--api-key", "none", "--max-metric-calls", "30", "--seed", str(seed)]
         monkeypatch.setattr(sys, "argv", ["gepa_reward.py", *options])
         runpy.run_path(str(EXAMPLES / "gepa_reward.py"), run_name="__main__")

@@ -24,7 +24,7 @@ LAYERS = (
     {"programs"},
     {"optimizers"},
     {"studies"},
-    {"cli", "data", "judges", "probing", "reports", "students", "translation", "tuning"},
+    {"cli", "data", "judges", "probing", "reports", "students", "testing", "translation", "tuning"},
     {"__main__", "__init__"},
 )  # fmt: skip
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}

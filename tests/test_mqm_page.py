@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from loopback import serve
 from metricsmith.cli import main
+from metricsmith.testing import GivenModel
 from reviser import FOLDER, Reviser
 
 pytestmark = pytest.mark.usefixtures("loggers_as_they_were")
@@ -36,8 +36,8 @@ def test_the_page_prints_what_it_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```(python)?\n(.*?)```", TEXT, re.DOTALL)
     judge, judged, python, evaluate, evaluated, spans, f1 = [block for _, block in blocks]
-    with serve(Reviser()) as server:
-        place = f"http://127.0.0.1:{server.port}/v1"
+    with GivenModel(Reviser()) as server:
+        place = server.api_base
         assert printed(capsys, monkeypatch, judge, "--api-base", place) == judged.splitlines()
         used = python.replace('dspy.LM("openai/gpt-4.1-mini")', "lm")
         exec(compile(used, "mqm.md", "exec"), {"lm": server.lm()})

@@ -9,7 +9,7 @@ import dspy
 import pytest
 
 import metricsmith
-from loopback import serve
+from metricsmith.testing import GivenModel
 from rater_model import RaterModel, rated_rows
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,7 +25,7 @@ def test_the_first_block_prints_what_is_shown(tmp_path, monkeypatch, capsys):
 
 def test_a_judge_tuned_on_half_of_the_rows_is_weighed_by_the_other():
     rated = [(row.input, row.output, int(row.rating)) for row in rated_rows(80, 0)]
-    with serve(RaterModel(0)) as server:
+    with GivenModel(RaterModel(0)) as server:
         names = {"rated": rated, "served": server.lm(), "metricsmith": metricsmith, "dspy": dspy}
         code = SECOND.replace('dspy.LM("openai/gpt-4o-mini")', "served")
         exec(compile(code, "own_metrics.md", "exec"), names)

@@ -57,7 +57,7 @@ PUBLIC = [(module, name) for module in MODULES for name in sorted(homes(module))
 
 def test_the_root_shows_these_names_and_the_facades():
     assert set(metricsmith.__all__) == ROOT_NAMES
-    assert dir(metricsmith) == sorted([*metricsmith.__all__, *FACADES, "__version__"])
+    assert dir(metricsmith) == sorted([*metricsmith.__all__, *FACADES, "testing", "__version__"])
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -141,6 +141,7 @@ def test_the_paths_that_are_named_can_be_followed_as_they_are_written():
     [
         "import metricsmith",
         *(f"import metricsmith.{facade}" for facade in FACADES),
+        "import metricsmith.testing",
         "from metricsmith import AutoMetrics, CriterionJudge, InducedMetric, MetricBank, default_bank, load, score",
         "from metricsmith.judges import DnAEval, GEval, GuidelineJudge",
     ],

@@ -35,8 +35,8 @@ class Part(Scripted):
     """A component with a bounded number, whose verdict follows from the output."""
 
     def __init__(self, name, verdict):
-        super().__init__(lambda row, run: verdict(row.output), name)
-        self.output = Output(name, low=-10, high=10, description=f"how {name}")
+        output = Output(name, low=-10, high=10, description=f"how {name}")
+        super().__init__(lambda row, run: verdict(row.output), name, output)
 
 
 def induced(*verdicts, weights=(0.5, 0.3, 0.2), best=(1.0, 1.0, 1.0)):

@@ -10,11 +10,11 @@ from pathlib import Path
 import dspy
 import pytest
 
-from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.datasets import plain_notices
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.stats.regression import LinearCombination, ZScore
+from metricsmith.testing import GivenModel
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "docs" / "reward.md").read_text("utf-8")
@@ -47,7 +47,7 @@ def metric_file(tmp_path, monkeypatch):
 
 def test_the_code_of_the_page_runs(metric_file, tmp_path, capsys):
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    with serve(answer) as server:
+    with GivenModel(answer) as server:
         names = {
             "lm": server.lm(num_retries=0),
             "trainset": EXAMPLES[:3],

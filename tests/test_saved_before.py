@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loopback import serve
 from metricsmith.metric import make_row
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.loading import load
 from metricsmith.scoring import score
+from metricsmith.testing import GivenModel
 from saved import answer, words
 
 FOLDER = Path(__file__).parent / "golden" / "before_one_house"
@@ -35,7 +35,7 @@ ROWS = [
 def scored(metric, rows, store, tmp_path, **settings):
     """Scores from a copy of a committed store, and the number of requests that they took."""
     copy = shutil.copy(FOLDER / store, tmp_path / store)
-    with serve(answer) as server:
+    with GivenModel(answer) as server:
         table = score(
             metric.members() if isinstance(metric, Panel) else [metric], rows,
             lm=server.lm(**settings), store=copy, progress=False,

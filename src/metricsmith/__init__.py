@@ -1,8 +1,8 @@
 """Forge automatic metrics out of human feedback.
 
 The names that a user needs first stand here, the others in the modules `data`, `judges`, `probing`, `reports`, `stats`,
-`students`, `translation` and `tuning`. Each name loads its module at first use, so that importing the package stays as
-cheap as importing DSPy.
+`students`, `testing`, `translation` and `tuning`. Each name loads its module at first use, so that importing the
+package stays as cheap as importing DSPy.
 """
 
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from metricsmith import reports as reports
     from metricsmith import stats as stats
     from metricsmith import students as students
+    from metricsmith import testing as testing
     from metricsmith import translation as translation
     from metricsmith import tuning as tuning
     from metricsmith.bank.catalogue import MetricBank as MetricBank

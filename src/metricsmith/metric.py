@@ -1,4 +1,4 @@
-"""The common ground of all metrics: the protocol, the texts of a row, and the memory of judgements.
+"""The common ground of all metrics: the protocol, the texts of a row, and the marks around what a model is shown.
 
 Bank metrics, judges and induced metrics are interchangeable because they share this contract
 and nothing else; there is no base class.
@@ -9,11 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import threading
-from collections import defaultdict
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import dspy
 import numpy as np
@@ -24,25 +23,19 @@ from metricsmith.records import Judgement, MetricCard, Output
 from metricsmith.rendering import render_output
 
 __all__ = [
-    "Asker",
-    "Composite",
-    "Explanation",
-    "FieldNames",
-    "Memo",
-    "Metric",
-    "Part",
-    "RowText",
-    "Sequential",
-    "content_hash",
-    "judged_row",
-    "labels_of",
-    "make_row",
-    "row_text",
-]
+    "Asker", "Composite", "EMPTY", "EVERY_LABEL", "Explanation", "FieldNames", "Labels", "MARKER", "Metric",
+    "NOTHING", "Part", "RowText", "Sequential", "content_hash", "content_key", "fence", "fenced_texts", "judged_row",
+    "labels_of", "make_row", "marked_anew", "read_labels", "row_text", "unfenced",
+]  # fmt: skip
 
 FieldNames = str | Sequence[str]  # of one field, or of several that are shown together under their names
+Labels = tuple[str, ...] | Literal["all"]
+EVERY_LABEL: Literal["all"] = "all"
 TEXTS = ("input", "output", "references", "context")
-T = TypeVar("T")
+NOTHING = "(none)"
+EMPTY = ("(the output is empty)", "(the translation is empty)")
+MARKER = "<<CUSTOM-TYPE-"  # DSPy makes pictures and files, by their addresses, of what follows it in a prompt
+FENCED = re.compile(r"«begin ([0-9a-f]{16}|[0-9a-f]{8})»\n(.*?)\n«end \1»", re.DOTALL)  # 8 digits: prompt version 1
 
 
 @runtime_checkable
@@ -300,43 +293,101 @@ def judged_row(metric: Metric, example: Any, text: RowText, *, own: bool) -> dsp
     every other field of the example as well.
     """
     labels = {"columns": example.get("columns")} if own and example.get("columns") else {}
-    if _reads_whole_row(metric):
-        labels = {name: value for name, value in example.items() if name not in (*TEXTS, "columns")} | labels
+    reads = read_labels(metric)
+    labels |= {
+        name: value
+        for name, value in example.items()
+        if name not in (*TEXTS, "columns") and (reads == EVERY_LABEL or name in reads)
+    }
     return make_row(text.output, input=text.input, references=text.references, context=text.context, **labels)
 
 
-def _reads_whole_row(metric: Metric) -> bool:
-    parts = [part for part, _ in metric.parts(0)] if isinstance(metric, Composite) else []
-    return bool(getattr(metric, "reads_whole_row", False)) or any(map(_reads_whole_row, parts))
+def read_labels(metric: Metric) -> Labels:
+    """The labels of a row that a metric's number depends on besides the texts: its ``reads``, with those of its parts.
+
+    A metric without the attribute reads none; one that holds a function of the caller's reads `EVERY_LABEL`.
+    """
+    own: Labels = getattr(metric, "reads", ())
+    parts = [read_labels(part) for part, _ in metric.parts(0)] if isinstance(metric, Composite) else []
+    if EVERY_LABEL in (own, *parts):
+        return EVERY_LABEL
+    return tuple(dict.fromkeys(name for names in (own, *parts) for name in names))
 
 
-class Memo(Generic[T]):
-    """Values by key, each computed once, also when several threads ask for it at the same time."""
+def fence(text: str) -> str:
+    """Put `text` between marks that it cannot close itself: their code is a hash of the text between them.
 
-    def __init__(self) -> None:
-        self._known: dict[str, T] = {}
-        self._lock = threading.Lock()
-        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+    DSPy's own markers are taken apart, so that a text cannot pose as another field, nor have a picture fetched.
+    Empty text becomes a plain «(none)», which an actual text never shows without marks.
+    """
+    return _marked(text.replace("[[ ##", "[ [##").replace(MARKER, f"< {MARKER[1:]}")) if text else NOTHING
 
-    def get(self, key: str, compute: Callable[[], T], keep: Callable[[T], bool]) -> T:
-        """The known value, or a new one; a new one is remembered if `keep` is true of it."""
-        with self._lock:
-            asking = self._asking[key]
-        with asking:
-            if key in self._known:
-                return self._known[key]
-            value = compute()
-            if keep(value):
-                self._known[key] = value
-            return value
+
+def unfenced(text: str) -> str:
+    """A model's copy of a fenced text, without the marks if it copied these too."""
+    found = FENCED.fullmatch(text.strip())
+    return (found[2] if found else text).replace("[ [##", "[[ ##").replace(f"< {MARKER[1:]}", MARKER)
+
+
+def marked_anew(value: Any, *, as_before: bool = False) -> Any:
+    """A saved prompt's field with today's marks around each of its texts; anything but fenced texts as it is.
+
+    Parameters
+    ----------
+    value : object
+        Texts that `fence` put between marks, in this or an earlier version, one to a line.
+    as_before : bool
+        Give them the marks of prompt version 1 instead, by which judgements of that time are known again.
+    """
+    if not isinstance(value, str) or not value.startswith("«begin "):
+        return value
+    texts, end = [], -1
+    while found := FENCED.match(value, end + 1):
+        texts.append(found[2])
+        end = found.end()
+        if end == len(value):
+            return "\n".join(_marked(text, as_before=as_before) for text in texts)
+        if value[end] != "\n":
+            break
+    return value
+
+
+def _marked(body: str, *, as_before: bool = False) -> str:
+    code = content_hash("fence", body.replace("[ [##", "[[ ##"))[:8] if as_before else content_hash("fence", body)
+    return f"«begin {code}»\n{body}\n«end {code}»"
+
+
+def fenced_texts(text: RowText) -> Mapping[str, str]:
+    """The four text fields of a judge's signature, all references in the order given."""
+    return {
+        "input": fence(text.input),
+        "references": "\n".join(map(fence, text.references)) if text.references else NOTHING,
+        "context": fence(text.context),
+        "output": fence(text.output) if text.output else "(the output is empty)",
+    }
 
 
 def content_hash(*parts: Any) -> str:
     """A 16-hex-digit hash of JSON-ready parts; order counts and parts never run together."""
-    text = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=_whole)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(_JSON.encode(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _whole(value: Any) -> Any:
     """A value that JSON does not know: an array in full (as text it is cut short), everything else as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=_whole)  # made once: thousands of texts are hashed
+
+
+def content_key(row: dspy.Example, reads: Labels = ()) -> str:
+    """A hash of everything in a row that a judgement depends on: the four texts, and the labels that the metric reads.
+
+    32 hex digits, or 16 where it reads `EVERY_LABEL`.
+    """
+    if reads == EVERY_LABEL:
+        return content_hash(row.toDict())
+    text = row_text(row)
+    labels = [labels_of(row, reads)] if reads else []
+    content = json.dumps([text.input, text.output, text.references, text.context, *labels])
+    return hashlib.sha256(content.encode()).hexdigest()[:32]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from metricsmith.programs.perturbers.generated import Worsen as Worsen
     from metricsmith.programs.perturbers.sheet import read_sheet as read_sheet
     from metricsmith.programs.perturbers.sheet import write_sheet as write_sheet
-    from metricsmith.studies.probing.position import probe_position as probe_position
     from metricsmith.studies.probing.run import Prober as Prober
+    from metricsmith.studies.probing.run import probe_position as probe_position
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)

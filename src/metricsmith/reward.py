@@ -13,10 +13,11 @@ from typing import Any, ClassVar, Protocol, TypedDict, Unpack, cast, runtime_che
 import dspy
 
 from metricsmith.errors import DataError, JudgementFailed, MetricsmithError, NeedsError, OptionError
-from metricsmith.metric import Explanation, FieldNames, Memo, Metric, RowText, content_hash, judged_row, row_text
+from metricsmith.metric import Explanation, FieldNames, Metric, RowText, content_hash, judged_row, row_text
 from metricsmith.outcomes import FailedRow, Outcome, RewardCheck
 from metricsmith.records import Status, Usage
 from metricsmith.rendering import bounded, render_output
+from metricsmith.threads import Memo
 
 __all__ = ["DSPyCallable", "DSPyMetric", "Reward", "RewardOptions"]
 
@@ -256,8 +257,7 @@ class Reward(DSPyMetric):
             num_threads=num_threads or dspy.settings.num_threads, max_errors=len(rows) + 1, access_examples=False,
             disable_progress_bar=True, timeout=0,
         )  # fmt: skip
-        outcomes = runner([(lambda row: self._outcome(program, row), row) for row in rows])
-        checked = RewardCheck(tuple(outcomes))
+        checked = RewardCheck(tuple(runner([(lambda row: self._outcome(program, row), row) for row in rows])))
         if checked.failures:
             _log.warning("%s", checked)
         return checked

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.students.episodes import rubric_episodes as rubric_episodes
     from metricsmith.optimizers.students.metrics import RankingMetric as RankingMetric
     from metricsmith.optimizers.students.metrics import YieldMetric as YieldMetric
-    from metricsmith.optimizers.students.perturber_episodes import perturbation_episodes as perturbation_episodes
-    from metricsmith.optimizers.students.perturber_episodes import strategy_episodes as strategy_episodes
-    from metricsmith.optimizers.students.perturber_metric import PerturberMetric as PerturberMetric
+    from metricsmith.optimizers.students.perturbers import PerturberMetric as PerturberMetric
+    from metricsmith.optimizers.students.perturbers import perturbation_episodes as perturbation_episodes
+    from metricsmith.optimizers.students.perturbers import strategy_episodes as strategy_episodes
     from metricsmith.optimizers.students.yields import yield_of as yield_of
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)

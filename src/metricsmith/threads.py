@@ -1,18 +1,20 @@
-"""Threads: tasks side by side in the caller's context, and numerical libraries kept to one thread."""
+"""Threads: tasks side by side in the caller's context, values that several want, and libraries kept to one thread."""
 
 from __future__ import annotations
 
 import contextvars
 import sys
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["in_threads", "one_thread"]
+__all__ = ["Memo", "in_threads", "one_thread"]
 
 Result = TypeVar("Result")
 
@@ -53,6 +55,27 @@ def in_threads(
             if on_error is not None:
                 on_error()
             raise
+
+
+class Memo(Generic[Result]):
+    """Values by key, each computed once, also when several threads ask for it at the same time."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Result] = {}
+        self._lock = threading.Lock()
+        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    def get(self, key: str, compute: Callable[[], Result], keep: Callable[[Result], bool]) -> Result:
+        """The known value, or a new one; a new one is remembered if `keep` is true of it."""
+        with self._lock:
+            asking = self._asking[key]
+        with asking:
+            if key in self._known:
+                return self._known[key]
+            value = compute()
+            if keep(value):
+                self._known[key] = value
+            return value
 
 
 @contextmanager

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from metricsmith.mqm import MQMWeights as MQMWeights
     from metricsmith.mqm import mqm_score as mqm_score
     from metricsmith.programs.judges.direct_assessment import DirectAssessment as DirectAssessment
-    from metricsmith.programs.judges.esa import ESAJudge as ESAJudge
+    from metricsmith.programs.judges.direct_assessment import ESAJudge as ESAJudge
     from metricsmith.programs.judges.mqm import MQMAnnotator as MQMAnnotator
     from metricsmith.programs.judges.mqm import MQMJudge as MQMJudge
     from metricsmith.programs.translations import judge_translations as judge_translations

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.bank.bleu import FAMILY, bleu_scores, words_13a
+from metricsmith.bank.bleu import bleu_scores, words_13a
+from metricsmith.bank.catalogue import family
+
+FAMILY = family("bleu")
 
 (METRIC,) = FAMILY.metrics()
 TEXTS = st.lists(

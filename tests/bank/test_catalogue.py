@@ -14,7 +14,7 @@ BANK = default_bank()
 
 def test_every_family_file_is_in_the_catalogue() -> None:
     folder = Path(catalogue.__file__).parent
-    with_family = {path.stem for path in folder.glob("*.py") if "\nFAMILY = " in path.read_text(encoding="utf-8")}
+    with_family = {path.stem for path in folder.glob("*.py") if "\nCARD = " in path.read_text(encoding="utf-8")}
     assert with_family == set(MODULES)
 
 

@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.charcut import FAMILY, SHORTEST, Block, charcut, matching_blocks
+from metricsmith.bank.catalogue import family
+from metricsmith.bank.charcut import SHORTEST, Block, charcut, matching_blocks
+
+FAMILY = family("charcut")
 
 (METRIC,) = FAMILY.metrics()
 TEXTS = st.text(alphabet="ab c", max_size=25)

@@ -5,7 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.chrf import FAMILY
+from metricsmith.bank.catalogue import family
+
+FAMILY = family("chrf")
 
 CHRF, CHRF_PP = FAMILY.metrics()
 TEXTS = st.text(alphabet=st.sampled_from("ab c.(é猫🙂\n"), max_size=15)

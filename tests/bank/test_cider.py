@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.cider import FAMILY, document_frequencies
+from metricsmith.bank.catalogue import family
+from metricsmith.bank.cider import document_frequencies
 from metricsmith.metric import make_row
+
+FAMILY = family("cider")
 
 (METRIC,) = FAMILY.metrics()
 TEXTS = st.lists(st.sampled_from(["cat", "dog", "the", "sat", "ran"]), min_size=1, max_size=8).map(" ".join)

@@ -5,7 +5,9 @@ import math
 import pytest
 
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.distinct import FAMILY
+from metricsmith.bank.catalogue import family
+
+FAMILY = family("distinct")
 
 NAMES = [output.name for output in FAMILY.card.outputs]
 

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.bank.fkgl import FAMILY, flesch_kincaid_grade, syllables
+from metricsmith.bank.catalogue import family
+from metricsmith.bank.fkgl import flesch_kincaid_grade, syllables
+
+FAMILY = family("fkgl")
 
 (METRIC,) = FAMILY.metrics()
 

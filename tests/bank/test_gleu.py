@@ -5,7 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.gleu import FAMILY
+from metricsmith.bank.catalogue import family
+
+FAMILY = family("gleu")
 
 (METRIC,) = FAMILY.metrics()
 TEXTS = st.lists(st.sampled_from("abcd"), max_size=8).map(" ".join)

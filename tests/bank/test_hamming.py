@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from metricsmith.bank.hamming import FAMILY
+from metricsmith.bank.catalogue import family
+
+FAMILY = family("hamming")
+
 
 (METRIC,) = FAMILY.metrics()
 

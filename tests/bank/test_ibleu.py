@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from metricsmith.bank.bleu import bleu_scores
-from metricsmith.bank.ibleu import FAMILY
+from metricsmith.bank.catalogue import family
+
+FAMILY = family("ibleu")
 
 (METRIC,) = FAMILY.metrics()
 

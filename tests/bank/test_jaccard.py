@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from metricsmith.bank.jaccard import FAMILY
+from metricsmith.bank.catalogue import family
+
+FAMILY = family("jaccard")
+
 
 (METRIC,) = FAMILY.metrics()
 

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from metricsmith.bank.jaro import FAMILY
+from metricsmith.bank.catalogue import family
+
+FAMILY = family("jaro")
+
 
 (METRIC,) = FAMILY.metrics()
 

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from metricsmith.bank.jaro import FAMILY as JARO
-from metricsmith.bank.jaro_winkler import FAMILY
+from metricsmith.bank.catalogue import family
+
+JARO = family("jaro")
+FAMILY = family("jaro_winkler")
+
 
 (METRIC,) = FAMILY.metrics()
 (PLAIN,) = JARO.metrics()

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from metricsmith.bank.length import FAMILY, counted_words
+from metricsmith.bank.catalogue import family
+from metricsmith.bank.length import counted_words
+
+FAMILY = family("length")
 
 CHARACTERS, WORDS = FAMILY.metrics()
 

@@ -5,7 +5,9 @@ import math
 import pytest
 
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.length_ratio import FAMILY
+from metricsmith.bank.catalogue import family
+
+FAMILY = family("length_ratio")
 
 (METRIC,) = FAMILY.metrics()
 

@@ -4,7 +4,10 @@ import math
 
 import pytest
 
-from metricsmith.bank.levenshtein import FAMILY
+from metricsmith.bank.catalogue import family
+
+FAMILY = family("levenshtein")
+
 
 DISTANCE, RATIO, INDEL = FAMILY.metrics()
 

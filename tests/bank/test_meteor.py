@@ -4,7 +4,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from metricsmith.bank.meteor import FAMILY, align, meteor
+from metricsmith.bank.catalogue import family
+from metricsmith.bank.meteor import align, meteor
+
+FAMILY = family("meteor")
 
 (METRIC,) = FAMILY.metrics()
 TOKENS = st.lists(

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.bank.pseudo_parent import FAMILY, pseudo_parent
+from metricsmith.bank.catalogue import family
+from metricsmith.bank.pseudo_parent import pseudo_parent
+
+FAMILY = family("pseudo_parent")
 
 (METRIC,) = FAMILY.metrics()
 FLOOR = 1e-5  # what a share of zero counts as, by the card

@@ -5,7 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.rouge import FAMILY, common_places, rouge_tokens
+from metricsmith.bank.catalogue import family
+from metricsmith.bank.rouge import common_places, rouge_tokens
+
+FAMILY = family("rouge")
 
 NAMES = [output.name for output in FAMILY.card.outputs]
 TYPES = {"rouge1": "rouge1", "rouge2": "rouge2", "rouge_l": "rougeL", "rouge_lsum": "rougeLsum"}

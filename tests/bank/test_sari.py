@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.sari import FAMILY, sari
+from metricsmith.bank.catalogue import family
+from metricsmith.bank.sari import sari
+
+FAMILY = family("sari")
 
 NAMES = [output.name for output in FAMILY.card.outputs]
 TOKENS = st.lists(st.sampled_from("abcde"), max_size=7)

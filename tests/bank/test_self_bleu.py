@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.bank.self_bleu import FAMILY, self_bleu
+from metricsmith.bank.catalogue import family
+from metricsmith.bank.self_bleu import self_bleu
+
+FAMILY = family("self_bleu")
 
 (METRIC,) = FAMILY.metrics()
 SENTENCES = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6), min_size=2, max_size=5)

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metricsmith.bank.catalogue import family
 from metricsmith.bank.ngrams import symbols
-from metricsmith.bank.ter import FAMILY, _needs_beam, translation_edits
+from metricsmith.bank.ter import _needs_beam, translation_edits
+
+FAMILY = family("ter")
 
 (METRIC,) = FAMILY.metrics()
 TOKENS = st.lists(st.sampled_from("abcdef"), max_size=14)

@@ -5,7 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metricsmith.bank.base import TextBatch
-from metricsmith.bank.update_rouge import FAMILY, updates
+from metricsmith.bank.catalogue import family
+from metricsmith.bank.update_rouge import updates
+
+FAMILY = family("update_rouge")
 
 NAMES = [output.name for output in FAMILY.card.outputs]
 THEIRS = dict(zip(NAMES, ("rouge1", "rouge2", "rougeLsum"), strict=True))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from loopback import scripted, serve
+from planted import planted_rows
 
 BASICS = ("--target", "rating", "--output", "rewrite", "--input", "notice", "--reference", "gold", "--group", "bundle")
 
@@ -54,7 +55,8 @@ def test_options_reach_the_comparison(comparing, tmp_path):
     assert "seed 7, 3 repetitions" in printed["signature"]
 
 
-def test_with_a_model_everything_is_run_and_the_dry_run_bounds_it(comparing, tmp_path):
+def test_with_a_model_everything_is_run_and_the_dry_run_bounds_it(comparing, write_own, own, tmp_path):
+    write_own(own, planted_rows(sources=12))
     (tmp_path / "guide.txt").write_text("Give 5 for short words.\n", "utf-8")
     guide = f"@{tmp_path / 'guide.txt'}"
     options = (

@@ -8,6 +8,7 @@ import pytest
 
 from loopback import serve
 from panels import panelled
+from planted import planted_rows
 
 BARE = "0f9e8d7c6b5a49382716aabbccddeeff"  # made up
 KEY = f"sk-proj-{BARE}"
@@ -52,9 +53,10 @@ def everywhere(tmp_path):
 
 
 def test_a_repeated_key_reaches_neither_terminal_nor_csv_nor_report_nor_store(
-    run, own, tmp_path, monkeypatch, everywhere
+    run, write_own, tmp_path, monkeypatch, everywhere
 ):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    own = write_own(tmp_path / "own.csv", planted_rows(sources=11))
     with serve(leaking(panelled)) as server:
         failing(server, every=40)
         model = ["--lm", "openai/loopback", "--api-base", f"http://127.0.0.1:{server.port}/v1"]

@@ -15,9 +15,8 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.state import write_state
-from metricsmith.report.html import render_html
 from metricsmith.report.induction.document import RunDocument
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.render import render_html, render_markdown
 from metricsmith.studies.probing.run import Prober
 from planted import TASK, planted_rows
 from probes import RECORD

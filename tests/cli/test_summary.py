@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from metricsmith.cli.summary import summary
 from metricsmith.records import Agreement
+from metricsmith.report.induction.document import RunDocument
+from metricsmith.report.render import render_terminal
 
 BLOCK = Agreement(72, 14, 0.41, 0.28, 0.52, 0.0004, 0.5, 0.5)
 
@@ -23,7 +24,7 @@ def test_few_groups_are_remarked_on_after_the_intervals(groups, evaluation, said
         train=train, baselines={}, usage={}, probe=None, raters=None, new_systems=None, warnings=(), synthetic="",
         signature="signature", split="",
     )  # fmt: skip
-    lines = summary(SimpleNamespace(record=record), Path("out")).splitlines()
+    lines = render_terminal(RunDocument(record), Path("out")).splitlines()
     assert f"({test.n} rows, {groups} groups)" in lines[1]
     assert lines[2].startswith(f"Intervals on so few groups ({groups}) covered") is said
 
@@ -35,7 +36,7 @@ def test_figures_without_an_interval_say_so():
         train=BLOCK, baselines={}, usage={}, probe=None, raters=None, new_systems=None, warnings=(), synthetic="",
         signature="signature", split="",
     )  # fmt: skip
-    lines = summary(SimpleNamespace(record=record), Path("out")).splitlines()
+    lines = render_terminal(RunDocument(record), Path("out")).splitlines()
     assert "tau-b +0.410  no interval, no p  (72 rows, 14 groups)" in lines[1]
 
 

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 import metricsmith
-from loopback import scripted, serve
+from loopback import scripted
 from metricsmith.datasets.taubench import DESCRIPTION, SCALE, read_taubench
 from metricsmith.errors import DataError, OptionError
 from metricsmith.rendering import render_messages
+from metricsmith.testing import GivenModel
 
 TASKS = {
     "a": "I want to cancel order 7.",
@@ -145,7 +146,7 @@ SMALL = {"criterion": 3, "rubric": 1}
 
 
 def induced(table, **generators):
-    with serve(scripted) as server, dspy.context(lm=server.lm()):
+    with GivenModel(scripted) as server, dspy.context(lm=server.lm()):
         optimizer = metricsmith.AutoMetrics(bank="generated", generators=generators or SMALL)
         done = metricsmith.induce(table, optimizer, fraction=0.4)
     return done.record, [prompt for prompt in server.prompts if "[[ ## score ## ]]" in prompt]

@@ -361,3 +361,14 @@ def test_what_has_no_meaning_is_refused():
         perm_pairs(FIRST, SECOND, GOLD, by="segment")
     with pytest.raises(DataError, match="do not match"):
         perm_pairs(FIRST[:2], SECOND, GOLD)
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_a_cell_that_one_of_two_metrics_lacks_takes_no_part_for_either(lacking):
+    rng = np.random.default_rng(4)
+    first, second, gold = rng.integers(0, 4, (3, 4, 6)).astype(float)
+    alone = [first.copy(), second.copy()]
+    alone[lacking][1, 2] = NAN
+    first[1, 2] = second[1, 2] = gold[1, 2] = NAN
+    expected = perm_pairs(first, second, gold, resamples=50)
+    assert perm_pairs(*alone, np.where(np.isnan(gold), 2.0, gold), resamples=50) == expected

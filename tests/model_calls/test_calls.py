@@ -10,7 +10,7 @@ from dspy.utils import DummyLM
 
 from loopback import serve
 from metricsmith.errors import ModelFailure, NeedsError
-from metricsmith.model_calls import calls
+from metricsmith.model_calls import metering
 from metricsmith.model_calls.calls import model_call, private_copy
 from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
@@ -131,8 +131,8 @@ def test_a_filtered_request_is_a_refusal_and_not_tried_again():
 
 def test_pauses_double_with_jitter_up_to_a_limit_and_none_follows_the_last(monkeypatch):
     pauses = []
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 4.0)
-    monkeypatch.setattr(RateLimiter, "pause", lambda flow, seconds: pauses.append(seconds) or True)
+    monkeypatch.setattr(metering, "FIRST_PAUSE", 4.0)
+    monkeypatch.setattr(RateLimiter, "pause", lambda limiter, seconds: pauses.append(seconds) or True)
     with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()):
         model_call(Ask(), tries=6, question="q")
     wanted = [4.0, 8.0, 16.0, 30.0, 30.0]
@@ -178,7 +178,7 @@ def test_a_server_that_reports_no_usage_is_counted_and_a_cached_answer_is_not():
     assert (call.usage.requests, call.usage.prompt_tokens, server.requests) == (1, 0, 1)
 
 
-def flow(**budget):
+def limiter(**budget):
     return RateLimiter(Concurrency(4, 4), Budget(**budget))
 
 
@@ -188,7 +188,7 @@ def test_every_request_passes_the_flow_and_is_booked_there():
         given, respond = iter(["nine", 3, 3]), server.respond
         down = 500, {"error": {"message": "down", "type": "server_error", "code": "x"}}
         server.respond = lambda body: down if next(answers) == 500 else respond(body)
-        with use(flow()) as running:
+        with use(limiter()) as running:
             made = [model_call(Ask(), question="q") for _ in range(2)]
     assert [call.usage.requests for call in made] == [3, 1]
     assert (running.spent.requests, running.in_flight, server.requests) == (4, 0, 4)
@@ -199,7 +199,7 @@ def test_an_answer_from_the_cache_takes_nothing_from_the_budget(cached):
     with (
         serve(lambda prompt: {"answer": 3}) as server,
         dspy.context(lm=cached(server)),
-        use(flow(requests=2)) as running,
+        use(limiter(requests=2)) as running,
     ):
         for _ in range(5):
             assert model_call(Ask(), question="q").status is Status.OK
@@ -208,9 +208,9 @@ def test_an_answer_from_the_cache_takes_nothing_from_the_budget(cached):
 
 def test_a_spent_budget_and_a_stopped_run_are_statuses_and_send_nothing():
     with serve(lambda prompt: {"answer": "three"}) as server, dspy.context(lm=server.lm()):
-        with use(flow(requests=1)):
+        with use(limiter(requests=1)):
             before_repair, at_once = model_call(Ask(), question="q"), model_call(Ask(), question="q")
-        with use(flow()) as running:
+        with use(limiter()) as running:
             running.stop("enough")
             stopped = model_call(Ask(), question="q")
     assert [call.status for call in (before_repair, at_once, stopped)] == [Status.BUDGET, Status.BUDGET, Status.SKIPPED]
@@ -220,8 +220,8 @@ def test_a_spent_budget_and_a_stopped_run_are_statuses_and_send_nothing():
 
 
 def test_a_retry_is_not_waited_for_beyond_the_time_budget(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 60.0)  # at least 15 seconds with jitter
-    with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()), use(flow(seconds=10)):
+    monkeypatch.setattr(metering, "FIRST_PAUSE", 60.0)  # at least 15 seconds with jitter
+    with serve(lambda prompt: {}, always=500) as server, dspy.context(lm=server.lm()), use(limiter(seconds=10)):
         call = model_call(Ask(), question="q")
     assert (call.status, server.requests) == (Status.TRANSPORT, 1)
     assert call.usage.seconds < 5
@@ -229,7 +229,7 @@ def test_a_retry_is_not_waited_for_beyond_the_time_budget(monkeypatch):
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404])
 def test_in_a_run_hopeless_errors_are_counted_by_the_flow_until_it_stops(status):
-    with serve(lambda prompt: {}, always=status) as server, dspy.context(lm=server.lm()), use(flow()) as running:
+    with serve(lambda prompt: {}, always=status) as server, dspy.context(lm=server.lm()), use(limiter()) as running:
         made = [model_call(Ask(), question=f"q{number}") for number in range(6)]
     assert [call.status for call in made] == [Status.TRANSPORT] * 4 + [Status.SKIPPED] * 2
     assert f"always {status}" in running.hopeless
@@ -243,12 +243,12 @@ def test_refused_and_overlong_rows_do_not_count_as_hopeless():
         code = codes.pop(0)
         return 400, {"error": {"message": "no", "type": "invalid_request_error", "code": code}}
 
-    with serve(lambda prompt: {}) as server, dspy.context(lm=server.lm()), use(flow()) as running:
+    with serve(lambda prompt: {}) as server, dspy.context(lm=server.lm()), use(limiter()) as running:
         server.respond = refuse
         statuses = [model_call(Ask(), question=f"q{number}").status for number in range(10)]
     assert running.stopped == ""
     assert statuses == [Status.REFUSED] * 5 + [Status.TRANSPORT] * 5
-    with serve(lambda prompt: {}, always=413) as server, dspy.context(lm=server.lm()), use(flow()) as running:
+    with serve(lambda prompt: {}, always=413) as server, dspy.context(lm=server.lm()), use(limiter()) as running:
         assert {model_call(Ask(), question=f"q{number}").status for number in range(5)} == {Status.TRANSPORT}
     assert (running.stopped, server.requests) == ("", 5)
 
@@ -257,7 +257,7 @@ def test_a_model_that_is_not_configured_sends_nothing_and_says_so():
     lm = dspy.LM("openai/m", engine="lm15", extra_headers={"a": "b"}, api_key="none", cache=False)
     with dspy.context(lm=lm), pytest.raises(ModelFailure, match="LiteLLM"):
         model_call(Ask(), question="q")
-    with dspy.context(lm=lm), use(flow()) as running:
+    with dspy.context(lm=lm), use(limiter()) as running:
         call = model_call(Ask(), question="q")
     assert (call.status, call.usage.requests, running.spent.requests, running.in_flight) == (Status.TRANSPORT, 0, 0, 0)
 
@@ -267,7 +267,7 @@ def test_an_error_of_the_module_itself_is_raised_and_leaves_the_flow():
         def forward(self):
             raise ZeroDivisionError
 
-    with serve(lambda prompt: {}) as server, dspy.context(lm=server.lm()), use(flow()) as running:
+    with serve(lambda prompt: {}) as server, dspy.context(lm=server.lm()), use(limiter()) as running:
         with pytest.raises(ZeroDivisionError):
             model_call(Broken())
     assert (running.in_flight, running.spent.requests) == (0, 0)

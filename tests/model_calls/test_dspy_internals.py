@@ -29,7 +29,6 @@ from metricsmith.model_calls.dspy_internals import (
     metered,
     openai_chat,
     price_list,
-    record_by,
     requests_of,
     text_of,
     token_count,
@@ -157,7 +156,7 @@ def test_the_history_of_a_model_goes_where_update_history_sends_it():
     entries = []
     with serve(lambda prompt: {"answer": "so"}) as server:
         lm = server.lm()
-        record_by(lm, entries.append)
+        lm.update_history = entries.append
         lm("q")
         lm("q", n=2)
     one, two = entries
@@ -179,7 +178,7 @@ def test_a_usage_tracker_is_told_of_every_answer_but_those_from_the_cache_and_be
             lm, kept = server.lm(engine=engine).copy(cache=True, model=f"openai/told-{engine}"), []
             for _ in range(2):
                 answers = AnswerTracker(None)
-                record_by(lm, answers.record)
+                lm.update_history = answers.record
                 with dspy.context(usage_tracker=answers):
                     lm("q")
                 kept += answers.entries

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from metricsmith.model_calls.dspy_internals import price_list
-from metricsmith.model_calls.limits import Concurrency, RequestEnd, price
+from metricsmith.model_calls.limits import Concurrency, RequestEnd, price, total_usage
 from metricsmith.records import Usage
 from rate_limits import ONE, ask, proven
 
@@ -147,3 +147,10 @@ def test_a_price_loads_no_client_library():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_sum_of_estimates_has_no_price_where_one_that_asks_has_none():
+    assert total_usage([Usage(2, cost=1.0), Usage(1, cost=0.5)]) == Usage(3, cost=1.5)
+    assert total_usage([Usage(2, cost=1.0), Usage(1)]) == total_usage([Usage(1), Usage(2, cost=1.0)]) == Usage(3)
+    assert total_usage([Usage(2, cost=1.0), Usage()]) == Usage(2, cost=1.0)  # what asks nothing costs nothing
+    assert total_usage([]) == Usage()

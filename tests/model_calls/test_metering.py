@@ -13,6 +13,7 @@ from functools import partial
 
 import dspy
 import pytest
+from dspy.utils.exceptions import LMRateLimitError
 
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, ModelFailure
@@ -20,7 +21,7 @@ from metricsmith.metric import make_row
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.dspy_internals import entry_usage, metered
 from metricsmith.model_calls.limits import Budget, Concurrency
-from metricsmith.model_calls.metering import RequestMeter
+from metricsmith.model_calls.metering import LONGEST_WISH, RequestMeter
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.optimizers.tuning.student import Meter
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -272,14 +273,34 @@ def test_a_models_own_n_is_not_used(place):
         assert lm.kwargs["n"] == (5 if place != "judge" else None)
         meter = Meter(limiter(requests=9))
         assert len(meter.wrap(server.lm(n=5))("Say it.")) == 1
-        assert meter.gate.limiter.spent.requests == server.requests - 4 == 1
+        assert meter.limiter.spent.requests == server.requests - 4 == 1
 
 
 def test_several_requests_for_several_answers_are_counted_as_that():
     with serve(lambda prompt: {"answer": 3}) as server:
         meter = Meter(limiter())
         assert len(meter.wrap(server.lm())("Say it.", n=3)) == 3
-    assert meter.gate.limiter.spent.requests == server.requests == 3
+    assert meter.limiter.spent.requests == server.requests == 3
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize(("wish", "pauses"), [(LONGEST_WISH, [LONGEST_WISH] * 2), (LONGEST_WISH + 1, [])])
+def test_who_writes_instructions_waits_as_a_server_wishes_but_for_days(wish, pauses, asynchronous, monkeypatch):
+    seen, sent = [], []
+    monkeypatch.setattr(RateLimiter, "pause", lambda limiter, seconds: seen.append(seconds) or True)
+
+    def request():
+        sent.append(1)
+        raise LMRateLimitError("later", retry_after=wish)
+
+    async def awaited():
+        request()
+
+    meter = Meter(limiter())
+    with pytest.raises(LMRateLimitError):
+        asyncio.run(meter.asend(None, awaited)) if asynchronous else meter.send(None, request)
+    assert (seen, len(sent)) == (pauses, len(pauses) + 1)
+    assert meter.limiter.spent.requests == len(sent)
 
 
 def test_an_error_of_our_own_is_not_the_models_answer():

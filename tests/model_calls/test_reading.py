@@ -13,9 +13,8 @@ from pydantic import BaseModel
 from metricsmith.model_calls.adapters import Chat, RequestAdapter
 from metricsmith.model_calls.metering import RequestMeter
 from metricsmith.model_calls.reading import read, read_plain
-from metricsmith.signatures.direct_assessment import AssessTranslation, ClassifyTranslation
 from metricsmith.signatures.judgement import JudgeByGuideline, JudgeCriterion
-from metricsmith.signatures.mqm import AnnotateErrors
+from metricsmith.signatures.translation import AnnotateErrors, AssessTranslation, ClassifyTranslation
 
 
 class Item(BaseModel):

@@ -63,7 +63,7 @@ def tune(judge, rows=ROWS, scale=SCALE, **options):
     + [("guideline", "mipro"), ("guideline", "gepa"), ("criterion", "mipro"), ("criterion", "gepa")],
 )
 def test_no_prompt_of_the_tuner_holds_a_number_off_the_asked_scale(name, method):
-    tuned, prompts = tune(JUDGES[name], method=method)
+    tuned, prompts = tune(JUDGES[name], method=method, budget=420 if method == "mipro" else 240)
     assert strays(prompts) == set()
     demos = [demo["score"] for predictor in tuned.predictors() for demo in predictor.demos]
     assert set(demos) <= {1, 2, 3, 4, 5}
@@ -75,7 +75,7 @@ def test_no_prompt_of_the_tuner_holds_a_number_off_the_asked_scale(name, method)
 def test_feedback_is_in_fifths_and_in_the_judges_direction_for_lower_is_better_too():
     lower = Scale(SCALE.low, SCALE.high, higher_is_better=False)
     judge = GuidelineJudge(measure="rating", guideline="Be fair.", task="Write notices.", scale=lower)
-    _, prompts = tune(judge, scale=lower)
+    _, prompts = tune(judge, scale=lower, budget=240)
     feedback = "".join(prompt for prompt in prompts if "new_instruction" in prompt).replace("\\n", "\n")
     assert re.search(r"The raters gave (\d)\.\nThe judge gave (\d),", feedback)
     # Both are fifths of which five is the best, though the raters' lower numbers are better.
@@ -134,7 +134,7 @@ def test_an_induction_and_a_comparison_hold_no_number_off_the_asked_scale_and_sa
     table = standardised_table(slice(0, 54))
     optimizer = AutoMetrics(generators={"criterion": 1, "examples": 1, "tuned": 1}, k=2, n=2)
     with serve(worded) as server, dspy.context(lm=server.lm(temperature=1.0)):
-        done = induce(table, optimizer)
+        done = induce(table, optimizer, split="holdout")
         made = compare(table, optimizer, methods=["guideline_judge"], seeds=1)
     assert len(server.prompts) > 200
     assert strays(server.prompts) == set()

@@ -7,10 +7,8 @@ import math
 import dspy
 import pytest
 
-from logprobs import SPREAD
 from loopback import scripted, serve
-from metricsmith.bank import bleu, levenshtein, rouge
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -18,11 +16,12 @@ from metricsmith.optimizers.options import DEFAULT_POOL
 from metricsmith.optimizers.splits import split_rated
 from metricsmith.programs.loading import load
 from metricsmith.scoring import Budget
+from metricsmith.testing import GivenAnswer
 from panels import panelled
 from planted import TASK, planted_rows
 
 ROWS = planted_rows(sources=12)
-BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
+BANK = MetricBank((family("levenshtein"), family("rouge"), family("bleu")))
 
 
 def optimizer(**options):
@@ -115,7 +114,8 @@ def test_the_seed_decides_which_of_tied_examples_are_shown():
 def test_geval_judges_are_induced_saved_and_loaded(panel, tmp_path):
     def answer(prompt):
         fields = panelled(prompt)
-        return {**fields, SPREAD: {fields["score"]: 0.75, "three": 0.25}} if "score" in fields else fields
+        spread = {fields["score"]: 0.75, "three": 0.25} if "score" in fields else None
+        return GivenAnswer(fields, probabilities=spread)
 
     with serve(answer) as server:
         counts = {"criterion": 1, "geval": 2}

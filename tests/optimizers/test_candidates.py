@@ -6,22 +6,21 @@ import dspy
 import pytest
 
 from gathered import gather
-from loopback import scripted, serve
-from metricsmith.bank import bleu, cider, levenshtein, rouge
-from metricsmith.bank.catalogue import MetricBank, default_bank
+from loopback import scripted
+from metricsmith.bank.catalogue import MetricBank, default_bank, family
 from metricsmith.errors import HopelessModel, JudgementFailed, NeedsError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.options import Options
 from metricsmith.programs.recommenders.base import Recommendation, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
-from metricsmith.programs.recommenders.language_model import LMRecommender
-from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.records import Status, Usage
 from metricsmith.scoring import score
+from metricsmith.testing import GivenModel
 from planted import TASK, planted_rows
 from stubs import Scripted
 
-BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
+BANK = MetricBank((family("levenshtein"), family("rouge"), family("bleu")))
 ROWS = planted_rows(sources=8)
 
 
@@ -117,7 +116,7 @@ def test_generated_judges_are_declared_and_get_names_of_their_own():
             found["axes"][0] = {"name": "BLEU", "meaning": "Takes a bank metric's name."}
         return found
 
-    with serve(answer) as server, dspy.context(lm=server.lm()):
+    with GivenModel(answer) as server, dspy.context(lm=server.lm()):
         candidates = pool(has_lm=True, bank="all", generators={"criterion": 2})
     assert candidates.judged == {"bleu_2", "plain_words"}
     assert candidates.declared == candidates.judged
@@ -163,10 +162,10 @@ def test_where_the_ranking_fails_bm25_stands_in_and_the_requests_count():
 
 
 def test_where_cards_do_not_fit_the_first_stage_in_force_stands_in():
-    name = rouge.FAMILY.card.name
+    name = family("rouge").card.name
     narrow = PipelineRecommender(Picking(name), LMRecommender(max_prompt_tokens=10))
     candidates = retrieved(narrow, k=1)
-    assert [metric.name for metric in candidates.metrics] == [output.name for output in rouge.FAMILY.card.outputs]
+    assert [metric.name for metric in candidates.metrics] == [output.name for output in family("rouge").card.outputs]
     assert any(note.endswith("Picking's order stands") for note in candidates.notes)
 
 
@@ -182,23 +181,23 @@ def test_a_pool_that_is_small_enough_is_not_ranked():
 
 
 def test_what_was_picked_is_kept_with_all_its_outputs_notes_and_cost():
-    name = rouge.FAMILY.card.name
+    name = family("rouge").card.name
     candidates = retrieved(Picking(name), k=1)
-    assert [metric.name for metric in candidates.metrics] == [output.name for output in rouge.FAMILY.card.outputs]
+    assert [metric.name for metric in candidates.metrics] == [output.name for output in family("rouge").card.outputs]
     assert candidates.usage.requests == 3
     assert candidates.notes[-2:] == ("retrieval kept 1 of 3 metrics", "picked")
 
 
 def test_columns_do_not_count_towards_k():
-    candidates = retrieved(Picking(bleu.FAMILY.card.name), k=1, columns=["good", "junk"])
+    candidates = retrieved(Picking(family("bleu").card.name), k=1, columns=["good", "junk"])
     assert [metric.name for metric in candidates.metrics[:2]] == ["good", "junk"]
     assert len(candidates.metrics) > 2
 
 
 def test_corpus_statistics_are_bound_to_the_training_rows():
-    sources = Options(metrics=MetricBank((cider.FAMILY,)))
+    sources = Options(metrics=MetricBank((family("cider"),)))
     (metric, *_) = gather(ROWS, TASK, sources, sources.resolve(9, False, True), BM25Recommender()).metrics
-    assert metric.statistics == cider.FAMILY.metrics()[0].fit(ROWS).statistics
+    assert metric.statistics == family("cider").metrics()[0].fit(ROWS).statistics
     assert metric.statistics is not None
 
 
@@ -209,7 +208,7 @@ def test_judges_of_one_name_are_numbered():
             found["axes"] = [{"name": name, "meaning": "M."} for name in ("good", "good 2", "Other")]
         return found
 
-    with serve(same) as server, dspy.context(lm=server.lm()):
+    with GivenModel(same) as server, dspy.context(lm=server.lm()):
         candidates = pool(has_lm=True, bank="generated", generators={"criterion": 3}, columns=["good"])
     names = [metric.name for metric in candidates.metrics]
     assert names == ["good", "good_2", "good_2_2", "other"]

@@ -10,8 +10,7 @@ import pytest
 
 from gathered import gather
 from loopback import QUALITIES, scripted, serve
-from metricsmith.bank import levenshtein, rouge
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.errors import HopelessModel, Interrupted, ModelFailure
 from metricsmith.model_calls.limits import Budget, Concurrency, RequestEnd
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
@@ -20,15 +19,14 @@ from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
 from metricsmith.optimizers.options import Options
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
-from metricsmith.programs.recommenders.language_model import LMRecommender
-from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.records import Usage
 from metricsmith.studies.comparison.run import compare
 from panels import is_joint, panelled
 from planted import TASK, planted_rows
 from rated import rated_table
 
-BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))
+BANK = MetricBank((family("levenshtein"), family("rouge")))
 
 
 def is_asked_for(prompt, field):

@@ -19,12 +19,12 @@ from metricsmith.datasets.splits import folds
 from metricsmith.errors import Interrupted, ModelFailure
 from metricsmith.metric import content_hash
 from metricsmith.optimizers import candidates
-from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.generation import Generated
 from metricsmith.optimizers.induce import induce_splits
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.passes import METRIC
+from metricsmith.optimizers.spending import estimate_run
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.report.induction.rows import render_scores
@@ -121,7 +121,7 @@ def test_a_panel_is_asked_whole_on_held_out_rows():
 
 @pytest.mark.parametrize("k", [3, 5])
 def test_requests_stay_within_what_was_estimated_at_most(k):
-    train = rated(sources=12)
+    train = rated(sources=8)
     sides = Splits("cv", train, train.take([]), folds=folds(train.groups, k))
     with serve(own_axes) as server:
         sources = Options(bank="generated", generators={"criterion": 6, "rubric": 3})

@@ -8,11 +8,11 @@ import dspy
 import pytest
 
 from faults import draw
-from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import NeedsError, OptionError
 from metricsmith.optimizers.gepa_bound import gepa_bound
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.testing import GivenModel
 
 ROWS = [dspy.Example(input=f"notice {n}").with_inputs("input") for n in range(12)]
 JUDGE = CriterionJudge(criterion="Brevity", meaning="Short.", task="Write.")
@@ -43,7 +43,7 @@ def answer(prompt):
 
 
 def run(seed, calls, reward=None, **options):
-    with serve(answer) as server:
+    with GivenModel(answer) as server:
         lm = server.lm(num_retries=0)
         with dspy.context(lm=lm):
             reward = (reward or JUDGE).as_reward()
@@ -58,7 +58,7 @@ def run(seed, calls, reward=None, **options):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
-    ("calls", "options"), [(40, {}), (150, {}), (23, {"use_merge": False}), (31, {"component_selector": "all"})]
+    ("calls", "options"), [(40, {}), (75, {}), (23, {"use_merge": False}), (31, {"component_selector": "all"})]
 )
 def test_a_run_stays_within_its_bound(seed, calls, options):
     bound, results, server, reward = run(seed, calls, **options)

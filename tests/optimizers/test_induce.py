@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.bank import bleu, levenshtein, rouge
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -21,7 +20,7 @@ from metricsmith.optimizers.induce import induce, prepare
 from metricsmith.optimizers.passes import METRIC
 from planted import TASK, planted_rows
 
-BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
+BANK = MetricBank((family("levenshtein"), family("rouge"), family("bleu")))
 FIVE = {"criterion": 2, "rubric": 1, "examples": 1, "tuned": 1}  # every family of judges
 
 
@@ -211,7 +210,7 @@ def with_model(answer=scripted, faults=None, **options):
 
 
 def test_with_a_model_the_full_path_runs_and_every_request_is_counted():
-    done, server = with_model(n=4)
+    done, server = with_model(n=4, generators=FIVE)
     record = done.record
     assert record.usage["requests"] == server.requests
     assert {component.kind for component in record.components} & {"criterion_judge", "rubric_judge"}
@@ -350,7 +349,7 @@ def test_judges_that_fail_on_unrated_rows_are_dropped_there_and_the_metric_stays
         metric_values={name: np.append(v, [np.nan] * len(rows)) for name, v in frame.metric_values.items()},
     )
     with serve(answer) as server:
-        record = induce(joined, optimizer(lm=server.lm(), bank="generated", generators=FIVE)).record
+        record = induce(joined, optimizer(lm=server.lm(), bank="generated", generators=FIVE), split="holdout").record
     judged = {component.name for component in record.components if component.kind != "column"}
     warned = [line for line in record.warnings if line.startswith("Unrated rows: ") and "more than the 20%" in line]
     assert {line.split()[2] for line in warned} == judged

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from loopback import own_axes, scripted, serve
-from metricsmith.bank import bleu, levenshtein, rouge
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.datasets.splits import Split
-from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.fitting import FULL
 from metricsmith.optimizers.induce import induce_splits
 from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.spending import estimate_run
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.loading import load
 from planted import TASK, planted_rows
@@ -150,7 +149,7 @@ def test_the_signature_follows_the_options(options, part):
     assert part in done.record.signature.split(" | ")
 
 
-BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY))
+BANK = MetricBank((family("levenshtein"), family("rouge"), family("bleu")))
 
 
 def held_out(**size):

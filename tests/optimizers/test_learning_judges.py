@@ -94,7 +94,7 @@ def test_families_share_the_eight_places_of_one_search(monkeypatch):
 def test_judges_of_one_family_are_made_in_turn_each_with_its_own_seed(monkeypatch):
     under_way, made = [], []
 
-    def made_of(name, rows, task, seed, flow):
+    def made_of(name, rows, task, seed, limiter):
         assert name not in under_way
         under_way.append(name)
         time.sleep(0.01)

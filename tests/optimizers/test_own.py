@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from gathered import gather
-from metricsmith.bank import rouge
-from metricsmith.bank.catalogue import MetricBank, default_bank
+from metricsmith.bank.catalogue import MetricBank, default_bank, family
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import DataError, ModelFailure, NeedsError, OptionError
 from metricsmith.metric import make_row
@@ -35,7 +34,7 @@ def names(*given):
 
 
 def test_a_bank_alone_takes_the_default_ones_place_and_a_list_adds_candidates():
-    bank = MetricBank((rouge.FAMILY,))
+    bank = MetricBank((family("rouge"),))
     assert own_metrics(None) == (None, ())
     assert own_metrics(bank) == (bank, ())
     assert own_metrics([bank])[0] is None

@@ -11,26 +11,24 @@ import pytest
 import metricsmith
 from gathered import gather
 from loopback import scripted, serve
-from metricsmith.bank import levenshtein, rouge
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.estimate import PassRows, estimate_passes, estimate_run
 from metricsmith.optimizers.induce import induce_splits
 from metricsmith.optimizers.options import Options
+from metricsmith.optimizers.spending import PassRows, estimate_passes, estimate_run
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.recommenders.base import Recommendation, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
-from metricsmith.report.html import render_html
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.induction.record import PanelTokens
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.render import render_html, render_markdown
 from panels import asked_for, is_joint, panelled
 from planted import TASK, planted_rows
 
-BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))
+BANK = MetricBank((family("levenshtein"), family("rouge")))
 ROWS = planted_rows(sources=8)
 COUNTS = {"criterion": 3, "rubric": 2}
 

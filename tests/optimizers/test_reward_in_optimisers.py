@@ -9,12 +9,12 @@ import warnings
 import dspy
 import pytest
 
-from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Scale, Task
 from metricsmith.stats.regression import LinearCombination, ZScore
+from metricsmith.testing import GivenModel
 
 ROWS = [dspy.Example(id=f"n{n}", notice=f"notice {n}").with_inputs("notice") for n in range(8)]
 JUDGE = CriterionJudge(criterion="Brevity", meaning="The output is short.", task="Write.")
@@ -91,7 +91,7 @@ def metric(reward):
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setattr(answer, "broken", False)
-    with serve(answer) as running, warnings.catch_warnings():
+    with GivenModel(answer) as running, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # DSPy's optimisers warn about their own defaults
         with dspy.context(lm=running.lm(num_retries=0)):
             yield running

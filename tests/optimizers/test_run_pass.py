@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.bank import cider
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.errors import DataError, ModelFailure, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.induce import run_pass
@@ -46,7 +45,7 @@ def test_scores_of_the_training_rows_come_first():
 
 
 def test_corpus_statistics_come_from_the_training_rows_alone():
-    options = Options(bank="existing", metrics=MetricBank((cider.FAMILY,)))
+    options = Options(bank="existing", metrics=MetricBank((family("cider"),)))
     with_others, without = run_pass(rated(), OTHERS, TASK, options), run_pass(rated(), [], TASK, options)
     assert without.metric().components[0].statistics is not None
     assert with_others.metric().fingerprint() == without.metric().fingerprint()

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from metricsmith.bank import levenshtein
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.datasets.table import read_table
 from metricsmith.metric import make_row
 from metricsmith.optimizers import induce as module
@@ -17,7 +16,7 @@ from metricsmith.optimizers.splits import RatedRows, in_given_order, shared_sour
 from metricsmith.report.induction.record import RowRecord
 from planted import TASK, planted_rows
 
-BANK = MetricBank((levenshtein.FAMILY,))
+BANK = MetricBank((family("levenshtein"),))
 
 
 def rated(*rows):

@@ -74,11 +74,11 @@ def test_a_tuned_judge_says_what_it_was_shown_and_what_chose_it():
 )
 def test_what_is_sent_is_within_the_bound_and_the_bound_within_the_budget(method, faults):
     with serve(RaterModel(4), script=faults, seed=3) as server:
-        tuner = JudgeTuner(method=method, budget=420, lm=server.lm(), seed=4)
-        bound = tuner.bound(JUDGE, ROWS)
+        tuner = JudgeTuner(method=method, budget=210, lm=server.lm(), seed=4)
+        bound = tuner.bound(JUDGE, ROWS[:30])
         assert server.requests == 0
-        tuning = tuner.compile(JUDGE, ROWS).tuning
-    assert tuning.usage.requests == server.requests <= tuning.bound == bound <= 420
+        tuning = tuner.compile(JUDGE, ROWS[:30]).tuning
+    assert tuning.usage.requests == server.requests <= tuning.bound == bound <= 210
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -97,7 +97,7 @@ def test_a_budget_below_the_floor_is_refused_before_any_call_and_the_floor_is_na
 def test_one_seed_repeats_and_two_differ(method):
     def run(seed):
         with serve(RaterModel(0)) as server:
-            tuning = JudgeTuner(method=method, budget=420, lm=server.lm(), seed=seed).compile(JUDGE, ROWS).tuning
+            tuning = JudgeTuner(method=method, budget=210, lm=server.lm(), seed=seed).compile(JUDGE, ROWS[:30]).tuning
             return tuning.selection, sorted(server.attempts)
 
     first = run(1)
@@ -115,7 +115,7 @@ def test_an_untunable_judge_comes_back_unchanged():
 def test_no_row_that_selects_is_ever_shown_to_the_writer_or_as_a_demonstration():
     """The writer sees texts of learning rows alone; so do demonstrations."""
     with serve(RaterModel(3)) as server:
-        tuned = JudgeTuner(method="auto", budget=500, lm=server.lm(), seed=3).compile(JUDGE, ROWS)
+        tuned = JudgeTuner(method="auto", budget=300, lm=server.lm(), seed=3).compile(JUDGE, ROWS)
         seen = [prompt for prompt in server.prompts if "new_instruction" in prompt]
         demonstrated = [prompt for prompt in server.prompts if prompt.count("[[ ## completed ## ]]\n") > 1]
     texts = {row.output: row.group for row in ROWS}
@@ -197,7 +197,7 @@ def test_an_example_judge_keeps_its_examples_whatever_the_optimiser_resets():
     judge = ExampleJudge(measure="Quality", task="Write notices.", scale=Scale(1, 5, 1))
     judge = judge.with_examples(ROWS[:2], [1, 5])
     for method in ("mipro", "bootstrap", "gepa"):
-        tuned, server = tune(judge, ROWS[2:], method=method, budget=500)
+        tuned, server = tune(judge, ROWS[2:40], method=method, budget=250)
         assert tuned.judge.demos[:2] == judge.judge.demos
         judged = [prompt for prompt in server.prompts if "the number that the raters would give" not in prompt]
         assert judged
@@ -215,7 +215,7 @@ def test_any_module_with_a_score_is_tuned():
             return self.rate(output=output)
 
     rows = [dspy.Example(output=row.output, rating=row.rating, group=row.group).with_inputs("output") for row in ROWS]
-    tuned, server = tune(Scorer(), rows, method="auto", budget=500)
+    tuned, server = tune(Scorer(), rows, method="auto", budget=300)
     assert isinstance(tuned, Scorer)
     assert tuned.tuning.usage.requests == server.requests
     assert set(tuned.tuning.before) == {"rate.predict"}

@@ -107,7 +107,7 @@ def test_groups_that_the_judge_shows_do_not_select():
     kin = {row.output for row in grouped if row.group in ("g0", "g10")}
     for seed in range(4):
         with serve(RaterModel(4)) as server:
-            tuned = JudgeTuner("labeled", budget=400, lm=server.lm(), seed=seed).compile(judge, grouped)
+            tuned = JudgeTuner("labeled", budget=150, lm=server.lm(), seed=seed).compile(judge, grouped)
         assert tuned.tuning.learned + tuned.tuning.selected == 60
         assert not any(text in prompt.rsplit("[[ ## output ## ]]", 1)[1] for prompt in server.prompts for text in kin)
     with pytest.raises(OptionError, match="'g10', are among the judge's demonstrations"):
@@ -170,8 +170,8 @@ def test_sampled_answers_are_tuned_within_the_bound():
     )  # fmt: skip
     with serve(RaterModel(4)) as server:
         lm = server.lm().copy(temperature=1.0)
-        tuning = JudgeTuner("gepa", budget=900, lm=lm, seed=4).compile(judge, ROWS).tuning
-    assert tuning.usage.requests == server.requests <= tuning.bound <= 900
+        tuning = JudgeTuner("gepa", budget=400, lm=lm, seed=4).compile(judge, ROWS[:30]).tuning
+    assert tuning.usage.requests == server.requests <= tuning.bound <= 400
     assert tuning.selection.candidates or not tuning.replaced
 
 

@@ -17,14 +17,12 @@ from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.tuning.student import JudgementTable, Student
-from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator
-from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
+from metricsmith.programs.generators import AxesGenerator, DimensionsGenerator, RubricGenerator, StepsGenerator
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.base import Judge, MetricProgram, ModelAsker, Predictor
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
-from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
+from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.dna import DnAEval
-from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval, _Answer
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel, PanelMember
@@ -35,13 +33,11 @@ from metricsmith.programs.perturbers.generated import DegradationStrategies, Pre
 from metricsmith.programs.recommenders.base import FirstStage, by_score
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.colbert import ColBERTRecommender
-from metricsmith.programs.recommenders.language_model import LMRecommender
-from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.programs.state import Saved
 from metricsmith.records import Scale, Task
 from metricsmith.scoring import Concurrency
-from metricsmith.signatures.generation import Dimension
-from metricsmith.signatures.perturbation import Strategy
+from metricsmith.signatures.generation import Dimension, Strategy
 from metricsmith.stats.regression import LinearCombination, ZScore
 
 ABSTRACT = {Judge, MetricProgram, ModelAsker, TranslationJudge, RatersJudge, FirstStage, Saved, Predictor}

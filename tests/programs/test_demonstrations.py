@@ -5,13 +5,10 @@ from __future__ import annotations
 import dspy
 import pytest
 
-from loopback import serve
-from metricsmith.metric import make_row, row_text
-from metricsmith.programs.fencing import fenced_texts
+from metricsmith.metric import fenced_texts, make_row, row_text
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
-from metricsmith.programs.judges.direct_assessment import DirectAssessment
+from metricsmith.programs.judges.direct_assessment import DirectAssessment, ESAJudge
 from metricsmith.programs.judges.dna import DnAEval
-from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel
@@ -19,6 +16,7 @@ from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Scale
 from metricsmith.signatures.generation import Dimension
+from metricsmith.testing import GivenModel
 
 ONE = {"criterion": "Brevity", "meaning": "Short.", "task": "Write."}
 ALL = {"measure": "Brevity", "task": "Write.", "scale": Scale(1, 5, 1)}
@@ -55,7 +53,7 @@ def demonstration(judge, row, answer):
 
 def prompts(judge, row):
     """The server's prompts for a row, repairs aside, and what a panel's judges are asked alone after them."""
-    with serve(lambda prompt: "nothing of use") as server, dspy.context(lm=server.lm(temperature=1.0)):
+    with GivenModel(lambda prompt: "nothing of use") as server, dspy.context(lm=server.lm(temperature=1.0)):
         metric = judge.members()[0] if isinstance(judge, Panel) else judge
         metric.judge_batch([row])
     sent = [prompt for prompt in server.prompts if "nothing of use" not in prompt]

@@ -12,17 +12,18 @@ from dspy.utils import DummyLM
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopback import scripted, serve
+from loopback import scripted
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import Composite, Metric, make_row
 from metricsmith.model_calls.calls import model_call
-from metricsmith.programs.generators.axes import DimensionsGenerator, weighted
+from metricsmith.programs.generators import DimensionsGenerator, weighted
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.loading import from_state, load
 from metricsmith.programs.state import write_state
 from metricsmith.records import Status
 from metricsmith.scoring import estimate, score
 from metricsmith.signatures.generation import Dimension
+from metricsmith.testing import GivenModel
 
 
 def dimensions(*weights):
@@ -46,7 +47,7 @@ def by_criterion(**scores):
 
 
 def judged(judge, **scores):
-    with serve(by_criterion(**scores)) as server, dspy.context(lm=server.lm()):
+    with GivenModel(by_criterion(**scores)) as server, dspy.context(lm=server.lm()):
         return judge.judge_batch([make_row("text")])[0], server.requests
 
 
@@ -69,13 +70,13 @@ def test_a_dimension_without_a_number_fails_the_judgement_and_is_named():
     judgement, _ = judged(dna(), Facts=5, Words=9, Tone=1)
     assert (judgement.raw, judgement.score, judgement.status) == (None, None, Status.OUT_OF_RANGE)
     assert "words has no number" in judgement.error
-    with serve(by_criterion(Facts=5, Words=9, Tone=1)) as server, dspy.context(lm=server.lm()):
+    with GivenModel(by_criterion(Facts=5, Words=9, Tone=1)) as server, dspy.context(lm=server.lm()):
         with pytest.raises(JudgementFailed):
             dna()(output="text")
 
 
 def test_sync_async_and_batch_agree():
-    with serve(by_criterion(Facts=5, Words=2, Tone=1)) as server, dspy.context(lm=server.lm()):
+    with GivenModel(by_criterion(Facts=5, Words=2, Tone=1)) as server, dspy.context(lm=server.lm()):
         assert dna()(output="text").raw == asyncio.run(dna().acall(output="text")).raw == 3.3
         assert dna().as_metric()(dspy.Example(output="text")).score == pytest.approx(0.575)
 
@@ -96,7 +97,7 @@ def test_equal_means_tie_and_missing_numbers_are_missing():
 
 def test_the_estimate_is_what_the_server_sees():
     rows = [make_row(f"text {number}") for number in range(4)]
-    with serve(scripted) as server:
+    with GivenModel(scripted) as server:
         expected = estimate([dna()], rows, lm=server.lm())
         table = score([dna()], rows, lm=server.lm(), progress=False)
         assert expected.requests == server.requests == table.usage.requests == 12

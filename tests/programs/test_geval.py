@@ -9,7 +9,6 @@ import dspy
 import pytest
 
 from faults import Fault, Faults
-from logprobs import SPREAD
 from loopback import serve
 from metricsmith.errors import JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import make_row
@@ -18,6 +17,7 @@ from metricsmith.programs.loading import from_state, load
 from metricsmith.programs.state import write_state
 from metricsmith.records import Scale, Status
 from metricsmith.scoring import estimate, score
+from metricsmith.testing import GivenAnswer
 
 GIVEN = {"criterion": "Plain words", "meaning": "Short.", "steps": ["Look for long words.", "Weigh them."]}
 # 4 has .5, 3 has .3, 5 has .2: 2 + .9 + 1 = 3.9
@@ -32,7 +32,7 @@ def geval(mode="logprob", **changes):
 
 
 def likely(prompt):
-    return {"reasoning": "Two of 5 words are long.", "score": "4", SPREAD: SPREADS}
+    return GivenAnswer({"reasoning": "Two of 5 words are long.", "score": "4"}, probabilities=SPREADS)
 
 
 def stating(*levels):
@@ -138,7 +138,8 @@ def test_a_server_without_log_probabilities_stops_the_run_at_the_gate():
 
 def test_too_little_probability_on_the_levels_is_no_number_either_also_for_one_of_several_choices():
     def answer(prompt, choice):
-        return {"reasoning": "r", "score": "4", SPREAD: {"4": 0.5, "The": 0.5} if choice == 1 else {"4": 1.0}}
+        spread = {"4": 0.5, "The": 0.5} if choice == 1 else {"4": 1.0}
+        return GivenAnswer({"reasoning": "r", "score": "4"}, probabilities=spread)
 
     with serve(answer) as server:
         table = score(
@@ -197,7 +198,8 @@ def test_demonstrations_and_reflections_hold_no_log_probabilities():
 @pytest.mark.parametrize("text", ["4", " 4 ", "four", "4.", "4/5", "**4**"])
 @pytest.mark.parametrize("mode", ["stated", "logprob"])
 def test_a_level_may_be_stated_in_several_ways(mode, text):
-    found, server = judged(geval(mode), lambda prompt: {"reasoning": "r", "score": text, SPREAD: {"4": 1.0}})
+    answer = GivenAnswer({"reasoning": "r", "score": text}, probabilities={"4": 1.0})
+    found, server = judged(geval(mode), lambda prompt: answer)
     assert (found[0].raw, server.requests) == (4.0, 1)
 
 
@@ -318,9 +320,8 @@ def test_another_scale_is_shown_read_and_mapped():
     (judgement,), server = judged(judge, lambda prompt: {"reasoning": "r", "score": "15"})
     assert (judgement.raw, judgement.score) == (15.0, 0.25)
     assert "a whole number from 0 to 20; 20 is worst, 0 is best" in server.prompts[0]
-    (judgement,), _ = judged(
-        geval(scale=Scale(0, 9, 1)), lambda prompt: {"reasoning": "r", "score": "0", SPREAD: {"0": 0.5, "9": 0.5}}
-    )
+    answer = GivenAnswer({"reasoning": "r", "score": "0"}, probabilities={"0": 0.5, "9": 0.5})
+    (judgement,), _ = judged(geval(scale=Scale(0, 9, 1)), lambda prompt: answer)
     assert judgement.raw == pytest.approx(4.5)
 
 

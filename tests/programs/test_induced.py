@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from dspy.utils import DummyLM
 
-from loopback import scripted, serve
+from loopback import scripted
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import JudgementFailed, StateError
@@ -23,6 +23,7 @@ from metricsmith.programs.state import write_state
 from metricsmith.records import Scale, Status, Task
 from metricsmith.scoring import score
 from metricsmith.stats.regression import LinearCombination, NormalScore, ZScore
+from metricsmith.testing import GivenModel
 from planted import TASK, planted_rows
 
 ROWS = planted_rows()
@@ -274,7 +275,7 @@ def test_the_best_contribution_is_the_least_where_lower_is_better():
 def test_a_judgement_costs_what_its_components_cost_whether_or_not_it_has_a_value():
     row = make_row("text", columns={"good": 3.0})
     for answer, weight, ok in [({"reasoning": "r", "score": "4"}, 0.5, True), ({"reasoning": "r"}, 0.6, False)]:
-        with serve(lambda prompt, answer=answer: answer) as server, dspy.context(lm=server.lm()):
+        with GivenModel(lambda prompt, answer=answer: answer) as server, dspy.context(lm=server.lm()):
             (judgement,) = judged_metric(weight=weight).judge_batch([row])
         assert judgement.ok is ok
         assert judgement.usage.requests == server.requests > 0
@@ -342,7 +343,7 @@ def test_the_async_twin_sees_the_callers_model_and_every_text():
     async def ask(**texts):
         return await metric.acall(**texts)
 
-    with serve(scripted) as server, dspy.context(lm=server.lm()):
+    with GivenModel(scripted) as server, dspy.context(lm=server.lm()):
         verdict = asyncio.run(ask(output="OUT", input="IN", references=["REF"], context="CTX"))
     assert verdict.raw == pytest.approx(metric.combination.predict(np.array([[verdict_level(verdict)]]))[0])
     assert all(text in server.prompts[0] for text in ("OUT", "IN", "REF", "CTX"))

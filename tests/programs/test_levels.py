@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logprobs import entry, logprobs
 from metricsmith.errors import JudgementFailed
 from metricsmith.programs.judges.levels import level_shares, number_in, stated_level
 from metricsmith.records import Scale, Status
+from metricsmith.testing import token_entry as entry
+from metricsmith.testing import token_logprobs as logprobs
 
 FIVE = Scale(1, 5, 1)
 ANSWER = "[[ ## reasoning ## ]]\nStep 2 of 5: fine.\n\n[[ ## score ## ]]\n{}\n\n[[ ## completed ## ]]"

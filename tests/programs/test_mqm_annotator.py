@@ -6,7 +6,6 @@ import pytest
 from dspy.utils.exceptions import AdapterParseError
 
 from annotating import ROW, annotator, error, errors, judge, one, saying
-from loopback import serve
 from metricsmith.datasets.wmt_mqm import read_wmt_mqm
 from metricsmith.errors import DataError, JudgementFailed, OptionError, StateError
 from metricsmith.metric import make_row
@@ -14,6 +13,7 @@ from metricsmith.mqm import MQMWeights
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.programs.judges.mqm import WORKED, WORKED_ERRORS
 from metricsmith.records import ErrorSpan, Status
+from metricsmith.testing import GivenModel
 from reviser import GOLD, Reviser
 
 
@@ -198,7 +198,7 @@ def test_settings_without_a_meaning(changes, message):
 
 def test_it_learns_from_marked_ratings():
     table = read_wmt_mqm(GOLD)
-    with serve(Reviser()) as server:
+    with GivenModel(Reviser()) as server:
         tuner = JudgeTuner(method="labeled", task=table.task, budget=200, lm=server.lm(temperature=1.0))
         tuned = tuner.compile(annotator(), table.rows)
         assert server.requests <= 200

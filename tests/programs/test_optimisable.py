@@ -9,19 +9,17 @@ import warnings
 import dspy
 import pytest
 
-from logprobs import SPREAD
-from loopback import serve
 from metricsmith.programs.judges.base import LEVELS
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
-from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
+from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.dna import DnAEval
-from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.records import Scale
 from metricsmith.signatures.generation import Dimension
+from metricsmith.testing import GivenAnswer, GivenModel
 from panels import asked_for, is_joint, item
 
 ROWS = [
@@ -114,7 +112,7 @@ def stated(prompt, level):
         if '"critical"' in prompt:
             return {"errors": {"critical": [], **lists}}
         return {"errors": lists, "reasoning": "r", "score": number}
-    return {"reasoning": "r", "score": number, SPREAD: {number: 1.0}}
+    return GivenAnswer({"reasoning": "r", "score": number}, probabilities={number: 1.0})
 
 
 @pytest.fixture(params=JUDGES, ids=lambda judge: getattr(judge, "name", judge.kind))
@@ -124,7 +122,7 @@ def judge(request):
 
 @pytest.fixture
 def lm():
-    with serve(answer) as server, warnings.catch_warnings():
+    with GivenModel(answer) as server, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # DSPy's optimisers warn about their own defaults
         model = server.lm(temperature=1.0)
         with dspy.context(lm=model):

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from metricsmith.programs.judges.panel_answers import Criterion, CriterionResult, criteria_text, labels, read_items
 from metricsmith.records import Scale, Status
-from metricsmith.signatures.panel import PanelItem
+from metricsmith.signatures.judgement import PanelItem
 from panels import item
 
 SCALE = Scale(1, 5, 1)

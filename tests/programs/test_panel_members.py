@@ -10,7 +10,6 @@ import pytest
 from dspy.utils import DummyLM
 
 import metricsmith
-from loopback import serve
 from metricsmith.errors import StateError
 from metricsmith.metric import Asker, Metric, make_row
 from metricsmith.programs.induced import InducedMetric
@@ -21,6 +20,7 @@ from metricsmith.programs.loading import from_state
 from metricsmith.records import Scale, Task
 from metricsmith.stats.regression import LinearCombination
 from metricsmith.stats.regression.combination import ZScore
+from metricsmith.testing import GivenModel
 from panels import TASK, items, judges, panel, panelled
 
 ROW = make_row("The road is shut.", input="Notice of closure.", references=["Shut."])
@@ -145,7 +145,7 @@ def test_an_induced_metric_of_members_asks_once_a_row_and_again_after_loading(tm
     made = induced([panel().members()[0], *panel().members()[2:]])
     made.save(tmp_path / "metric.json")
     loaded = metricsmith.load(tmp_path / "metric.json")
-    with serve(panelled) as server, dspy.context(lm=server.lm()):
+    with GivenModel(panelled) as server, dspy.context(lm=server.lm()):
         before = made.judge_batch(rows(5))
         assert server.requests == 5
         after = loaded.judge_batch(rows(5))

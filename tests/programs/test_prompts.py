@@ -12,11 +12,15 @@ import pytest
 from dspy.utils import DummyLM
 
 from metricsmith.metric import make_row
-from metricsmith.programs.generators.axes import AxesGenerator, DimensionsGenerator, contrast
-from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
+from metricsmith.programs.generators import (
+    AxesGenerator,
+    DimensionsGenerator,
+    RubricGenerator,
+    StepsGenerator,
+    contrast,
+)
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
-from metricsmith.programs.judges.direct_assessment import KINDS, DirectAssessment
-from metricsmith.programs.judges.esa import ESAJudge
+from metricsmith.programs.judges.direct_assessment import KINDS, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.panel import Panel
@@ -26,7 +30,7 @@ from metricsmith.programs.perturbers.generated import DegradationStrategies, Pre
 from metricsmith.programs.perturbers.generation import shown_examples
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.records import MetricCard, Output, Scale, Task
-from metricsmith.signatures.perturbation import Strategy
+from metricsmith.signatures.generation import Strategy
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "prompts"
 TASK = Task("Rewrite a public notice in plain words.", "rating", Scale(1, 5))

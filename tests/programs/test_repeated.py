@@ -10,7 +10,7 @@ import dspy
 import numpy as np
 import pytest
 
-from loopback import scripted, serve
+from loopback import scripted
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.metric import Asker, Composite, Metric, make_row
@@ -19,6 +19,7 @@ from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring import score
 from metricsmith.stats.aggregation import OutlierRule, mean, rrwa
+from metricsmith.testing import GivenModel
 from repeating import ERRORS, MQM, TABLE_1, Scripted, criterion, of, runs_of, told, verdict
 
 
@@ -183,7 +184,7 @@ def test_below_the_least_number_there_is_no_number_but_the_commonest_status():
 def test_scoring_asks_each_run_once_also_when_the_judge_stands_beside_it():
     judge = Scripted(TABLE_1)
     table = score([judge, Repeated(judge), Repeated(judge, 5, mean)], [make_row("a")], progress=False)
-    assert judge.asked == Counter(dict.fromkeys(range(10), 1))
+    assert judge.runs == Counter(dict.fromkeys(range(10), 1))
     # The first five: -50, -11, -6, -6, -11 add up to -84
     np.testing.assert_allclose(table.run()[0], [-50, rrwa(TABLE_1), -84 / 5])
     assert table.judgement(0, 1).raw == table.run()[0, 1]
@@ -209,7 +210,7 @@ def test_a_repeated_judge_can_be_repeated():
     judge = Scripted([-1, -2, -3, -8])
     twice = Repeated(Repeated(judge, 2, mean), 2, mean)
     assert twice.judge_batch([make_row("a")])[0].raw == pytest.approx((-1.5 - 5.5) / 2)
-    assert judge.asked == Counter(dict.fromkeys(range(4), 1))
+    assert judge.runs == Counter(dict.fromkeys(range(4), 1))
 
 
 def test_a_metric_without_a_model_keeps_its_number():
@@ -248,7 +249,7 @@ def test_a_model_judge_is_asked_once_a_run_with_all_texts():
         assert all(text in prompt for text in ("OUT", "IN", "REF", "CTX"))
         return {"reasoning": "as it is", "score": "4"}
 
-    with serve(answer) as server, dspy.context(lm=server.lm(temperature=1.0)):
+    with GivenModel(answer) as server, dspy.context(lm=server.lm(temperature=1.0)):
         verdict = Repeated(criterion(), 3)(output="OUT", input="IN", references=["REF"], context="CTX")
     assert server.requests == 3
     assert (verdict.raw, verdict.score) == (4.0, 0.75)
@@ -280,7 +281,7 @@ def test_arguments_without_meaning_are_refused(options, message):
 
 def test_scripted_answers_differ_between_rows_and_come_back_in_order():
     rows = [make_row(text, id=text) for text in ("a b c", "considerably longer terminology", "of it")]
-    with serve(scripted) as server, dspy.context(lm=server.lm(temperature=1.0)):
+    with GivenModel(scripted) as server, dspy.context(lm=server.lm(temperature=1.0)):
         together = Repeated(criterion(), 2).judge_batch(rows)
         alone = [Repeated(criterion(), 2).judge_batch([row])[0] for row in rows]
     assert [judgement.raw for judgement in together] == [judgement.raw for judgement in alone]

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopback import serve
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.metric import Sequential, make_row
 from metricsmith.programs.judges.repeated import Repeated
@@ -22,6 +21,7 @@ from metricsmith.programs.state import write_state
 from metricsmith.records import Output, Status, Usage
 from metricsmith.scoring import score
 from metricsmith.stats.aggregation import AGGREGATES, OutlierRule, half_width, mean, rrwa
+from metricsmith.testing import GivenModel
 from repeating import ERRORS, MQM, Scripted, criterion, runs_of
 
 NAN = math.nan
@@ -49,11 +49,11 @@ def asked_one_by_one(repeated, numbers):
 def test_equal_first_runs_stop_at_once_and_nothing_else_does_with_a_bound_of_zero():
     judgement = Scripted([-6, -6, -6, -50, -50])
     (found,) = Repeated(judgement, 5, min_runs=3, stop_when=0).judge_batch([make_row("a")])
-    assert judgement.asked == Counter(dict.fromkeys(range(3), 1))
+    assert judgement.runs == Counter(dict.fromkeys(range(3), 1))
     assert found.raw == -6
     unequal = Scripted([-6, -6, -6.1, -6, -6])
     Repeated(unequal, 5, min_runs=3, stop_when=0).judge_batch([make_row("a")])
-    assert len(unequal.asked) == 5
+    assert len(unequal.runs) == 5
 
 
 def test_it_stops_at_the_first_run_after_which_the_half_width_is_within_the_bound():
@@ -68,7 +68,7 @@ def test_it_stops_at_the_first_run_after_which_the_half_width_is_within_the_boun
         assert asked_one_by_one(repeated, numbers) == first
         judge = repeated.judge
         repeated.judge_batch([make_row("a")])
-        assert judge.asked == Counter(dict.fromkeys(range(first), 1))
+        assert judge.runs == Counter(dict.fromkeys(range(first), 1))
 
 
 def test_the_bound_is_in_the_units_of_the_judge_also_where_lower_is_better():
@@ -107,14 +107,14 @@ def test_what_is_known_behind_a_gap_decides_nothing():
 def test_a_failed_run_is_made_up_for_while_runs_are_left():
     judge = Scripted([None, -6, -6, None, -6, -6])
     (found,) = Repeated(judge, 6, min_runs=3, stop_when=1).judge_batch([make_row("a")])
-    assert sorted(judge.asked) == [0, 1, 2, 3, 4]
+    assert sorted(judge.runs) == [0, 1, 2, 3, 4]
     assert found.feedback.startswith("-6 is the rrwa of 3 of 5 runs (2 without a number, 1 more was not needed); run 1")
 
 
 def test_with_too_few_numbers_all_runs_are_asked_and_the_judgement_fails():
     judge = Scripted([None, -6, None, None, -6])
     (found,) = Repeated(judge, 5, min_runs=3, stop_when=1).judge_batch([make_row("a")])
-    assert len(judge.asked) == 5
+    assert len(judge.runs) == 5
     assert found.status is Status.UNPARSABLE
     assert found.error.startswith("2 of 5 runs gave a number and 3 are needed")
 
@@ -170,7 +170,7 @@ def test_runs_beyond_the_one_that_was_enough_count_nowhere_though_they_are_known
     judge = Scripted([-6, -6, -6, -50, -50])
     early = Repeated(judge, 5, min_runs=3, stop_when=0.1)
     table = score([early, Repeated(judge, 5)], [make_row("a")], progress=False)
-    assert judge.asked == Counter(dict.fromkeys(range(5), 1))
+    assert judge.runs == Counter(dict.fromkeys(range(5), 1))
     assert table.run()[0, 0] == -6
     assert table.run()[0, 1] == pytest.approx(rrwa([-6, -6, -6, -50, -50]))
     judgement = table.judgement(0, 0)
@@ -210,14 +210,14 @@ def test_called_as_a_module_it_asks_no_more_than_it_needs():
         answer = call(Repeated(judge, 8, stop_when=0.5))
         assert answer.raw == -6
         assert "4 of 4 runs (4 more were not needed)" in answer.feedback
-        assert judge.asked == Counter(dict.fromkeys(range(4), 1))
+        assert judge.runs == Counter(dict.fromkeys(range(4), 1))
     with pytest.raises(JudgementFailed, match="0 of 8 runs gave a number and 4 are needed") as caught:
         Repeated(Scripted([None]), 8, stop_when=0.5)(output="a")
     assert caught.value.usage.requests == 8
 
 
 def test_a_model_judge_is_asked_no_further_run_once_it_agrees_with_itself():
-    with serve(lambda prompt: {"reasoning": "as it is", "score": "4"}) as server:
+    with GivenModel(lambda prompt: {"reasoning": "as it is", "score": "4"}) as server:
         with dspy.context(lm=server.lm(temperature=1.0)):
             answer = Repeated(criterion(), 10, min_runs=3, stop_when=0.5)(output="a")
     assert server.requests == 3
@@ -227,7 +227,7 @@ def test_a_model_judge_is_asked_no_further_run_once_it_agrees_with_itself():
 def test_repetitions_stop_each_for_itself():
     judge = Scripted([-6, -6, -6, -6, -1, -9, -5, -2])
     table = score([Repeated(judge, 4, min_runs=2, stop_when=0.1)], [make_row("a")], runs=2, progress=False)
-    assert sorted(judge.asked) == [0, 1, 4, 5, 6, 7]
+    assert sorted(judge.runs) == [0, 1, 4, 5, 6, 7]
     np.testing.assert_allclose(table.values[0, 0], [-6, rrwa([-1, -9, -5, -2])])
 
 
@@ -236,7 +236,7 @@ def test_a_repeated_judge_that_stops_can_be_repeated_by_one_that_stops():
     inner = Repeated(judge, 4, min_runs=2, stop_when=0.1)
     (found,) = Repeated(inner, 4, mean, min_runs=2, stop_when=0.1).judge_batch([make_row("a")])
     assert found.raw == -6
-    assert sorted(judge.asked) == [0, 1, 4, 5]
+    assert sorted(judge.runs) == [0, 1, 4, 5]
 
 
 # Options and state
@@ -317,4 +317,4 @@ def test_every_aggregate_can_stop(aggregate):
     judge = Scripted([-6])
     (found,) = Repeated(judge, 6, aggregate, min_runs=2, stop_when=0.5).judge_batch([make_row("a")])
     assert found.raw == pytest.approx(-6)
-    assert len(judge.asked) == 2
+    assert len(judge.runs) == 2

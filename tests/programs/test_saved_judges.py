@@ -9,7 +9,6 @@ import warnings
 import dspy
 import pytest
 
-from loopback import serve
 from metricsmith.errors import StateError
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.optimizers.tuning.methods import METHODS
@@ -17,6 +16,7 @@ from metricsmith.programs import state
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.loading import load
 from metricsmith.scoring import score
+from metricsmith.testing import GivenModel
 from rater_model import RaterModel, rated_rows
 from saved import ROW, answer, criterion, every_kind, write
 
@@ -55,7 +55,7 @@ def test_every_judge_is_read_back_by_both_and_judges_the_same(name, tmp_path):
     judge = JUDGES[name].deepcopy()
     same_built = every_kind()[name]
     loaded = check_round_trip(judge, same_built, tmp_path)
-    with serve(answer) as server:
+    with GivenModel(answer) as server:
         lm = server.lm(temperature=1.0, engine="lm15")
         assert raws(loaded, lm) == raws(judge, lm) == raws(same_built, lm)
 
@@ -91,7 +91,7 @@ def simba(judge, lm):
 @pytest.mark.parametrize("tune", [bootstrap, mipro, gepa, simba])
 @pytest.mark.parametrize("name", TUNED)
 def test_what_dspys_optimisers_made_of_a_judge_is_read_back(tune, name, tmp_path):
-    with serve(answer) as server, warnings.catch_warnings():
+    with GivenModel(answer) as server, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # DSPy's optimisers warn about their own defaults
         lm = server.lm(temperature=1.0, engine="lm15")
         with dspy.context(lm=lm):
@@ -102,8 +102,8 @@ def test_what_dspys_optimisers_made_of_a_judge_is_read_back(tune, name, tmp_path
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_our_tuner_made_of_a_judge_is_read_back(method, tmp_path):
-    with serve(RaterModel(4)) as server:
-        tuned = JudgeTuner(method=method, budget=420, lm=server.lm(), seed=4).compile(criterion(), rated_rows(40, 101))
+    with GivenModel(RaterModel(4)) as server:
+        tuned = JudgeTuner(method=method, budget=210, lm=server.lm(), seed=4).compile(criterion(), rated_rows(40, 101))
     check_round_trip(tuned, criterion(), tmp_path)
 
 
@@ -125,7 +125,7 @@ def test_a_model_of_a_judges_own_is_saved_by_its_name_alone_and_another_in_use_i
     assert not any(word in text for word in ("secret", "127.0.0.1", "config", "temperature"))
     loaded = load(tmp_path / "judge.json")
     assert (loaded.judge.lm, loaded.judge.config) == (None, {})
-    with serve(answer) as server, caplog.at_level(logging.WARNING, "metricsmith"):
+    with GivenModel(answer) as server, caplog.at_level(logging.WARNING, "metricsmith"):
         state._compared.clear()
         score([loaded], [ROW, *ROWS], lm=server.lm(), progress=False)
         with dspy.context(lm=server.lm()):

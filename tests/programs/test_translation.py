@@ -6,12 +6,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from metricsmith.metric import RowText
+from metricsmith.metric import RowText, fence
 from metricsmith.mqm import TAXONOMY
-from metricsmith.programs.fencing import fence
 from metricsmith.programs.judges.translation import ERROR_TYPES, QUOTATION_MARKS, in_words, located_errors, quoted
 from metricsmith.records import ErrorSpan
-from metricsmith.signatures.mqm import TranslationError
+from metricsmith.signatures.translation import TranslationError
 
 SOURCE = "Der Zug hält in Ulm und in Bonn."
 TRANSLATION = "The train stops in Rome and in Bonn, in short."

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from meta_evaluations import FULL
-from metricsmith.report.html import render_html
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.meta_evaluation.document import MetaEvaluationDocument
+from metricsmith.report.render import render_html
 
 pytestmark = pytest.mark.browser
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from meta_evaluations import FULL
-from metricsmith.report.html import render_html
 from metricsmith.report.induction.document import RunDocument
-from metricsmith.report.markdown import render_markdown
 from metricsmith.report.meta_evaluation.document import MetaEvaluationDocument
 from metricsmith.report.probe.document import ProbeDocument
+from metricsmith.report.render import render_html, render_markdown
 from probes import RECORD
 
 SAID = {

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from metricsmith.report.html import render_html
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.induction.verdict import run_ceiling
-from metricsmith.report.markdown import render_markdown
 from metricsmith.report.raters import ceiling_lines
+from metricsmith.report.render import render_html, render_markdown
 from metricsmith.stats.ceiling import RaterCeiling
 
 FOUND = RaterCeiling(

@@ -15,7 +15,7 @@ from metricsmith.metric import content_hash, make_row
 from metricsmith.model_calls.calls import model_call, model_calls
 from metricsmith.model_calls.models import identity
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.programs.judges.esa import ESAJudge
+from metricsmith.programs.judges.direct_assessment import ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Status

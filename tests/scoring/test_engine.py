@@ -169,18 +169,20 @@ def test_options_without_a_meaning_are_refused(options):
 
 
 def test_a_run_inside_a_run_shares_its_limits():
-    flows = []
+    limiters = []
 
     def nested(row, run):
-        flows.append(in_force())
-        inner = score([Scripted(lambda row, run: flows.append(in_force()) or 1.0, name="inner")], [row], progress=False)
+        limiters.append(in_force.get())
+        inner = score(
+            [Scripted(lambda row, run: limiters.append(in_force.get()) or 1.0, name="inner")], [row], progress=False
+        )
         with pytest.raises(OptionError, match="outer"):
             score([Scripted()], [row], budget=Budget(requests=1), progress=False)
         return float(inner.values[0, 0, 0])
 
     score([Scripted(nested)], ROWS[:3], progress=False)
-    assert len(flows) == 6
-    assert len(set(map(id, flows))) == 1
+    assert len(limiters) == 6
+    assert len(set(map(id, limiters))) == 1
 
 
 def test_each_failure_is_one_line_in_the_log_without_texts_or_keys(caplog):
@@ -288,9 +290,9 @@ def test_a_judge_used_alone_inside_a_run_that_is_stopped_says_so():
     seen = []
 
     def verdict(row, run):
-        in_force().stop("enough")
+        in_force.get().stop("enough")
         with pytest.raises(JudgementFailed, match="enough"):
-            in_force().enter()
+            in_force.get().enter()
         seen.append(row.id)
         return 1.0
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 import pytest
 
 from faults import CODES, Fault, Faults
-from logprobs import SPREAD
 from loopback import Seen, apart, serve
+from metricsmith.testing import GivenAnswer
 
 
 def fields(prompt):
@@ -69,7 +69,8 @@ def test_a_good_answer_is_in_dspys_format_and_counts_its_tokens():
 
 def test_log_probabilities_come_where_they_are_asked_for_and_planned():
     def answer(prompt):
-        return fields(prompt) if "plain" in prompt else {**fields(prompt), SPREAD: {"3": 0.5, "4": 0.25, "5": 0.25}}
+        spread = None if "plain" in prompt else {"3": 0.5, "4": 0.25, "5": 0.25}
+        return GivenAnswer(fields(prompt), probabilities=spread)
 
     with serve(answer) as server:
         none = json.loads(post(server.port, user("q"))[2])["choices"][0]

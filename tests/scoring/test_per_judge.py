@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from loopback import serve
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import make_row
 from metricsmith.model_calls.limits import PerJudge
 from metricsmith.records import Status
 from metricsmith.scoring import score
+from metricsmith.testing import GivenModel
 from panels import asked_for, is_joint, item, panel
 from stubs import Scripted
 
@@ -141,7 +141,7 @@ def test_members_of_a_panel_are_dropped_one_by_one(monkeypatch):
         return {"ratings": [item(name, "none" if name == "Polite tone" else 3) for name in asked_for(prompt)]}
 
     made = panel()
-    with serve(answer) as server:
+    with GivenModel(answer) as server:
         table = table_of(*made.members(), lm=server.lm())
     assert list(table.dropped) == ["polite_tone"]
     assert table.counts()["ok"] == 20

@@ -10,11 +10,11 @@ import pytest
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import NeedsError, OptionError
-from metricsmith.metric import make_row
+from metricsmith.metric import content_key, make_row
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
 from metricsmith.scoring import score
-from metricsmith.scoring.plan import content_key, scoring_plan
+from metricsmith.scoring.plan import scoring_plan
 from metricsmith.scoring.results import store_key
 from stubs import Scripted
 

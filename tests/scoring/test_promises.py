@@ -18,15 +18,15 @@ from faults import Fault, Faults
 from loopback import scripted, serve
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import ModelFailure, OptionError, StoreError
-from metricsmith.metric import make_row
+from metricsmith.metric import content_key, make_row
 from metricsmith.model_calls.models import identity
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Status
 from metricsmith.scoring import Budget, Concurrency, ascore, coordinator, estimate, score
-from metricsmith.scoring.plan import content_key, scoring_plan
+from metricsmith.scoring.plan import scoring_plan
 from metricsmith.store import Store
-from metricsmith.store import claims as claiming
+from metricsmith.store import database as claiming
 from panels import panelled
 from stubs import Scripted
 
@@ -46,12 +46,12 @@ def test_rows_that_say_the_same_count_towards_the_gate():
 
 def test_failures_on_this_machine_do_not_count_as_the_models():
     class Local(Scripted):
-        def __init__(self):
-            super().__init__(lambda row, run: Status.UNPARSABLE, name="local")
-            self.card = replace(self.card, cost="free")
+        @property
+        def card(self):
+            return replace(super().card, cost="free")
 
     good = Scripted()
-    table = score([Local(), good], ROWS, progress=False)
+    table = score([Local(lambda row, run: Status.UNPARSABLE, name="local"), good], ROWS, progress=False)
     assert table.counts()["unparsable"] == 30
     assert len(good.asked) == 30
 

@@ -21,7 +21,7 @@ from loopback import serve
 from metricsmith.errors import StoreError
 from metricsmith.scoring import coordinator
 from metricsmith.store import Store
-from metricsmith.store.claims import LEASE
+from metricsmith.store.database import LEASE
 from scorer import Task, scorer
 
 ROW = re.compile(r"row-\d+")

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.bank import bleu, cider
 from metricsmith.bank.base import Family
+from metricsmith.bank.catalogue import family
 from metricsmith.bank.column import ColumnMetric
-from metricsmith.errors import ModelFailure, OptionError
+from metricsmith.errors import JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import make_row
 from metricsmith.programs.judges.criterion import CriterionJudge
-from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
-from metricsmith.reward import Reward
+from metricsmith.records import MetricCard, Output, Status, Usage
 from metricsmith.scoring import score, tally
+from metricsmith.testing import GivenJudge
 
 ROWS = [make_row(f"text number {number}", id=str(number), columns={"given": float(number)}) for number in range(40)]
 JUDGES = [CriterionJudge(criterion=name, meaning="Good.", task="Write.") for name in ("Clear", "Short", "Kind")]
@@ -101,54 +101,40 @@ def test_select_keeps_the_order_asked_for():
     assert table.select(["absent", "given"]).names == ("absent", "given")
 
 
-class Model:
-    """Stands for a judge: its card says that it costs a model call, and its verdicts are given."""
+def model(*statuses):
+    """A judge whose judgement of row i ends with status i."""
 
-    name = "model"
-    output = Output("model")
-    card = MetricCard("model", "criterion_judge", "", "", (output,), cost="model")
+    def number(row):
+        status = statuses[int(row.id)]
+        if status is not Status.OK:
+            raise JudgementFailed("planted", status)
+        return 0.5
 
-    def __init__(self, *statuses):
-        self.statuses = list(statuses)
-
-    def fingerprint(self):
-        return "model"
-
-    def to_state(self):
-        return {"kind": "model"}
-
-    def as_metric(self, **options):
-        return Reward(self, **options)
-
-    def judge_batch(self, rows, *, run=0):
-        status = self.statuses[int(rows[0].id)]
-        usage = Usage(1, 10, 5, 0.5, 2.0)
-        number = 0.5 if status is Status.OK else None
-        return [Judgement(self.name, number, number, status=status, error="planted", usage=usage)]
+    return GivenJudge(number, name="model", output=Output("model"), usage=Usage(1, 10, 5, 0.5, 2.0))
 
 
 @pytest.mark.parametrize(("failures", "stops"), [(2, False), (3, True)])
 def test_the_gate_is_passed_by_more_failures_than_allowed_and_not_by_as_many(failures, stops):
     # 10 judgements, of which 20 % may fail: two.
-    model = Model(*[Status.UNPARSABLE] * failures, *[Status.OK] * (10 - failures))
+    judge = model(*[Status.UNPARSABLE] * failures, *[Status.OK] * (10 - failures))
     if stops:
         with pytest.raises(ModelFailure, match=r"3 of 10 judgements failed .3 unparsable.*model: planted"):
-            score([model], ROWS[:10], concurrency=1, max_failure_rate=0.2)
+            score([judge], ROWS[:10], concurrency=1, max_failure_rate=0.2)
     else:
-        assert tally(score([model], ROWS[:10], max_failure_rate=0.2).flat())["unparsable"] == 2
+        assert tally(score([judge], ROWS[:10], max_failure_rate=0.2).flat())["unparsable"] == 2
 
 
 def test_what_was_done_before_the_gate_is_kept():
-    model = Model(*[Status.OK] * 5, *[Status.TRANSPORT] * 5)
+    judge = model(*[Status.OK] * 5, *[Status.TRANSPORT] * 5)
     with pytest.raises(ModelFailure) as caught:
-        score([model], ROWS[:10], concurrency=1, max_failure_rate=0.2)
+        score([judge], ROWS[:10], concurrency=1, max_failure_rate=0.2)
     column = caught.value.table.column(0)
     assert [judgement.status for judgement in column[:5]] == [Status.OK] * 5
     assert sum(judgement.status is Status.TRANSPORT for judgement in column) == 3
 
 
 def test_a_row_that_a_model_metric_skips_does_not_count_against_the_gate():
-    table = score([Model(*[Status.SKIPPED] * 10)], ROWS[:10], max_failure_rate=0.0)
+    table = score([model(*[Status.SKIPPED] * 10)], ROWS[:10], max_failure_rate=0.0)
     assert tally(table.flat()) == {
         "requested": 10, "ok": 0, "unparsable": 0, "out_of_range": 0, "refused": 0, "transport": 0, "budget": 0,
         "skipped": 10,
@@ -156,7 +142,7 @@ def test_a_row_that_a_model_metric_skips_does_not_count_against_the_gate():
 
 
 def test_usage_is_the_sum_over_all_judgements():
-    assert score([Model(*[Status.OK] * 4)], ROWS[:4]).usage == Usage(4, 40, 20, 2.0, 8.0)
+    assert score([model(*[Status.OK] * 4)], ROWS[:4]).usage == Usage(4, 40, 20, 2.0, 8.0)
 
 
 REFERENCED = [
@@ -166,7 +152,7 @@ REFERENCED = [
 
 
 def test_metrics_of_one_family_keep_the_statistics_that_they_are_bound_to():
-    plain = cider.FAMILY.metrics()[0]
+    plain = family("cider").metrics()[0]
     few, many = plain.fit(REFERENCED[:2]), plain.fit([*REFERENCED, *REFERENCED[:1] * 5])
     together = score([few, many], REFERENCED).values
     np.testing.assert_array_equal(together[:, 0], score([few], REFERENCED).values[:, 0])
@@ -184,7 +170,7 @@ def test_corpus_statistics_leave_out_rows_without_what_the_metric_needs():
 
 @pytest.mark.parametrize("references", [[], [""], ["", ""]])
 def test_empty_references_are_none_and_such_rows_do_not_shift_the_others(references):
-    metric = bleu.FAMILY.metrics()[0]
+    metric = family("bleu").metrics()[0]
     rows = [REFERENCED[0], make_row("text", references=references), REFERENCED[1]]
     column = score([metric], rows).column(0)
     assert [judgement.status for judgement in column] == [Status.OK, Status.SKIPPED, Status.OK]

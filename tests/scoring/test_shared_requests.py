@@ -37,7 +37,7 @@ def cached():
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
 
 
-def flow(**budget):
+def limiter(**budget):
     return RateLimiter(Concurrency(4, 4), Budget(**budget))
 
 
@@ -104,7 +104,7 @@ def test_a_rejected_n_does_not_stop_the_run():
 )
 def test_a_shared_request_that_is_refused_for_its_text_is_not_sent_again_singly(http, code, status):
     problem = {"error": {"message": "no", "type": "invalid_request_error", "code": code}}
-    with serve(lambda prompt: {"score": 3}) as server, use(flow()) as running:
+    with serve(lambda prompt: {"score": 3}) as server, use(limiter()) as running:
         server.respond = lambda body: (http, problem)
         made = [runs_on(server, [0, 1, 2]) for _ in range(2)]
     assert {call.status for row in made for call in row} == {status}
@@ -137,14 +137,14 @@ def test_a_shared_request_that_is_lost_fails_all_runs_and_is_counted_once():
     assert {call.status for call in made} == {Status.TRANSPORT}
     assert [call.usage.requests for call in made] == [5, 0, 0]
     assert server.requests == 5
-    with serve(lambda prompt: {"score": 3}) as server, use(flow(requests=1)):
+    with serve(lambda prompt: {"score": 3}) as server, use(limiter(requests=1)):
         assert [call.status for call in runs_on(server, [0, 1])] == [Status.OK] * 2
         assert [call.status for call in runs_on(server, [0, 1])] == [Status.BUDGET] * 2
 
 
 def test_a_provider_that_takes_no_n_is_asked_singly_from_then_on(caplog):
     script = Faults(script=lambda prompt: [Fault.NO_CHOICE_OF_N] * 9)
-    with serve(lambda prompt: {"score": 3}, script=script) as server, use(flow()) as running:
+    with serve(lambda prompt: {"score": 3}, script=script) as server, use(limiter()) as running:
         with dspy.context(lm=server.lm(temperature=1.0)):
             made = [model_calls(Rate(), [0, 1, 2], text=text) for text in ("a", "b")]
     assert {call.status for call in [*made[0], *made[1]]} == {Status.OK}

@@ -12,8 +12,8 @@ import time
 import pytest
 
 from metricsmith.errors import StoreError
-from metricsmith.store import Entry, Key, Store, claims, info, verify
-from metricsmith.store.claims import LEASE
+from metricsmith.store import Entry, Key, Store, database, info, verify
+from metricsmith.store.database import LEASE
 from stores import entry, judgement
 
 A, B = Key("key-a", 1, 0), Key("key-b", 1, 0)
@@ -63,7 +63,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(claims.time, "time", clock.time)
+    monkeypatch.setattr(database.time, "time", clock.time)
     return clock
 
 
@@ -195,7 +195,7 @@ def test_the_claim_of_another_machine_counts_until_it_lapses(pair, clock):
 
 
 def test_where_the_system_does_not_tell_when_processes_started_their_numbers_count(pair, monkeypatch):
-    monkeypatch.setattr(claims, "_started", lambda pid: 0)
+    monkeypatch.setattr(database, "_started", lambda pid: 0)
     one, two = pair
     machine = one._claims.owner.split(":")[0]
     gone = subprocess.Popen([sys.executable, "-c", ""])

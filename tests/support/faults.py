@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from metricsmith.testing import chat_text
+
 __all__ = ["ANSWERS", "CHOICES", "CODES", "Fault", "Faults", "Odd", "draw", "spoil", "written"]
 
 
@@ -167,7 +169,7 @@ def written(fields: Mapping[str, Any], fault: Fault | None = None) -> str:
         return ""
     if fault in (Fault.CHATTER, Fault.REFUSAL):
         return SMALL_TALK if fault is Fault.CHATTER else NO
-    values = {name: _text(value) for name, value in fields.items()}
+    values = dict(fields)
     last = next(reversed(values), "")
     wrong = {Fault.OUT_OF_RANGE: "9", Fault.NAN: "NaN", Fault.INFINITE: "inf", Fault.GIGANTIC_NUMBER: "7" * 5000}
     if fault in wrong:
@@ -178,12 +180,8 @@ def written(fields: Mapping[str, Any], fault: Fault | None = None) -> str:
         values = {f"my_{name}": value for name, value in values.items()}
     if fault is Fault.WRONG_CASE:
         values = {name.title(): value for name, value in values.items()}
-    text = "".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in values.items()) + "[[ ## completed ## ]]"
+    text = chat_text(values)
     return f"Sure, here is my review.\n\n{text}\n\nI hope that this helps." if fault is Fault.PROSE else text
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def spoil(fault: Fault, content: dict[str, Any], faults: Faults) -> dict[str, Any] | Odd:

@@ -26,13 +26,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from faults import ANSWERS, CODES, Fault, Faults, Odd, draw, spoil, written
-from logprobs import SPREAD, logprobs
+from metricsmith.testing import GivenAnswer, message_text, token_logprobs
 from wire import Connection
 
 if TYPE_CHECKING:
     import dspy
 
-Answer = Callable[..., dict[str, Any] | str]
+Answer = Callable[..., dict[str, Any] | str | GivenAnswer]
 
 
 class Seen(NamedTuple):
@@ -54,9 +54,8 @@ class Loopback:
     ----------
     answer : callable
         From the prompt, and from the choice's number if it takes two arguments, to the fields of the answer, or to
-        its whole text where another format than DSPy's chat format is asked for. What the fields have under
-        `logprobs.SPREAD`, tokens with their probabilities, is no field: it is sent as the log-probabilities of the
-        last field's first token, where the request asks for any.
+        its whole text where another format than DSPy's chat format is asked for; a `GivenAnswer` brings
+        log-probabilities besides.
     server_errors, malformed : float
         Shares of requests that meet a status 500, and small talk instead of an answer.
     always : int
@@ -212,13 +211,13 @@ class Loopback:
         spoken = fault if fault in ANSWERS else None
         texts, spreads = [], []
         for choice in range(n):
-            fields = self.answer(prompt, choice) if self.by_choice else self.answer(prompt)
-            fields = fields if isinstance(fields, str) else dict(fields)
-            spread = None if isinstance(fields, str) else fields.pop(SPREAD, None)
+            given = self.answer(prompt, choice) if self.by_choice else self.answer(prompt)
+            given = given if isinstance(given, GivenAnswer) else GivenAnswer(given)
+            fields, spread = given.content, given.probabilities
             spoilt = fault is Fault.ONE_MALFORMED and choice == n // 2
             whole = isinstance(fields, str) and not spoilt and spoken is None
             texts.append(fields if whole else written(fields, Fault.CHATTER if spoilt else spoken))
-            spreads.append(logprobs(texts[-1], spread, body.get("top_logprobs", 0)) if spread else None)
+            spreads.append(token_logprobs(texts[-1], spread, body.get("top_logprobs", 0)) if spread else None)
         usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": sum(len(text) // 4 for text in texts)}
         self.tokens.update(usage)
         usage["total_tokens"] = sum(usage.values())
@@ -237,11 +236,6 @@ class Loopback:
             if fault is spoken or fault in (Fault.SLOW, Fault.ONE_MALFORMED)
             else spoil(fault, content, self.script)
         )
-
-
-def message_text(message: dict[str, Any]) -> str:
-    content = message["content"]
-    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or ())
 
 
 def _error(status: int, words: str) -> dict[str, Any]:

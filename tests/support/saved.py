@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from logprobs import SPREAD
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.metric import content_hash, make_row
 from metricsmith.mqm import MQMWeights
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
-from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment
+from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.dna import DnAEval
-from metricsmith.programs.judges.esa import ESAJudge
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel
@@ -27,6 +25,7 @@ from metricsmith.records import Scale, Task
 from metricsmith.scoring import CallableMetric
 from metricsmith.signatures.generation import Dimension
 from metricsmith.stats.regression import LinearCombination, NormalScore, ZScore
+from metricsmith.testing import GivenAnswer
 from panels import panelled
 
 TASK = "Rewrite notices."
@@ -101,7 +100,7 @@ def write(content: dict[str, Any], path: Path) -> Path:
     return path
 
 
-def answer(prompt: str) -> dict[str, Any]:
+def answer(prompt: str) -> dict[str, Any] | GivenAnswer:
     """Answers for every judge and for the proposers of DSPy's optimisers."""
     if "new_instruction" in prompt:
         return {"new_instruction": "Rate from 1 to 5, and look at the words first."}
@@ -120,4 +119,4 @@ def answer(prompt: str) -> dict[str, Any]:
             "minor": [{"span": "is", "type": "style/awkward", "description": "Plain."}],
         }
         return {"errors": {"critical": [], **lists}} if '"critical"' in prompt else {"errors": lists, **fields}
-    return {**fields, SPREAD: {fields["score"]: 0.75, "three": 0.25}} if "score" in fields else fields
+    return GivenAnswer(fields, probabilities={fields["score"]: 0.75, "three": 0.25}) if "score" in fields else fields

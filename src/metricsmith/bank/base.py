@@ -16,15 +16,19 @@ from typing import Any
 
 import dspy
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.metric import RowText, content_hash, row_text
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.reward import DSPyCallable
+from metricsmith.stats.correlation import FloatArray, IntArray
 
-__all__ = ["BankMetric", "Compute", "Family", "FloatArray", "TextBatch", "best_reference", "computed", "numbers_kept"]
+__all__ = [
+    "BankMetric", "Compute", "Family", "FloatArray", "Names", "Pairs", "Scores", "TextBatch", "computed",
+    "numbers_kept", "pair_up",
+]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
+Names = Sequence[str]  # of outputs
+Scores = Mapping[str, FloatArray]  # by output, shape (n,) each
 Statistics = Mapping[str, Any]
 
 
@@ -54,7 +58,7 @@ class TextBatch:
         )
 
 
-Compute = Callable[[TextBatch, Sequence[str]], Mapping[str, FloatArray]]
+Compute = Callable[[TextBatch, Names], Scores]
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,7 @@ class BankMetric(DSPyCallable):
     def score(self, output: str, *, input: str = "", references: Sequence[str] | str = ()) -> float:
         """The raw number for one text; NaN if it is undefined or something it needs is missing."""
         references = (references,) if isinstance(references, str) else tuple(references)
-        row = dspy.Example(output=output, input=input, references=list(references))
-        raw = self.judge_batch([row])[0].raw
+        raw = self.judge_batch([dspy.Example(output=output, input=input, references=list(references))])[0].raw
         return math.nan if raw is None else raw
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
@@ -145,9 +148,9 @@ def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *,
     missing = [missing_needs(family.card, text) for text in texts]
     complete = [text for text, gaps in zip(texts, missing, strict=True) if not gaps]
     names = [metric.name for metric in metrics]
-    values: Mapping[str, FloatArray] = {name: np.empty(0) for name in names}
-    if complete:
-        values = computed(family, TextBatch.of(complete, statistics), names)
+    values = (
+        computed(family, TextBatch.of(complete, statistics), names) if complete else dict.fromkeys(names, np.empty(0))
+    )
     results = []
     for metric in metrics:
         numbers = iter(np.asarray(values[metric.name], dtype=float).tolist())
@@ -164,26 +167,54 @@ def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *,
     return results
 
 
-def best_reference(batch: TextBatch, pair: Callable[[str, str], float], *, highest: bool = True) -> FloatArray:
-    """Score each output against each of its references and keep the best: shape (n,).
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """m pairs of output and reference out of n rows, row by row, references in the order given.
 
-    Parameters
-    ----------
-    batch : TextBatch
-        n rows, each with at least one reference.
-    pair : callable
-        ``pair(output, reference) -> float``.
-    highest : bool
-        True keeps the largest value (similarities), False the smallest (distances).
+    `counts[i]` is the number of pairs of row i; blank references make none.
     """
-    choose = max if highest else min
-    return np.array(
-        [
-            choose(pair(output, reference) for reference in references)
-            for output, references in zip(batch.outputs, batch.references, strict=True)
-        ],
-        dtype=float,
-    )
+
+    outputs: Sequence[str]
+    references: Sequence[str]
+    counts: IntArray
+
+    def best(self, values: FloatArray, *, highest: bool = True) -> FloatArray:
+        """Returns the best of each row's values: (m,) to (n,); NaN for a row without pairs."""
+        result = np.full(len(self.counts), np.nan)
+        filled = self.counts > 0
+        if filled.any():
+            choose = np.maximum if highest else np.minimum
+            result[filled] = choose.reduceat(values, self._starts[filled])
+        return result
+
+    def best_index(self, values: FloatArray) -> IntArray:
+        """Returns the place of each row's best pair: (m,) to (n,); the first of ties, -1 for a row without pairs."""
+        starts = self._starts
+        return np.array(
+            [
+                start + int(np.argmax(values[start : start + count])) if count else -1
+                for start, count in zip(starts.tolist(), self.counts.tolist(), strict=True)
+            ],
+            dtype=np.int64,
+        )
+
+    def compared(self, scorer: Any) -> FloatArray:
+        """Applies a scorer of `rapidfuzz.distance`, say ``Levenshtein.distance``, to all pairs in one call: (m,)."""
+        from rapidfuzz.process import cpdist
+
+        return np.asarray(cpdist(self.outputs, self.references, scorer=scorer, dtype=np.float64), dtype=float)
+
+    @property
+    def _starts(self) -> IntArray:
+        return np.cumsum(self.counts) - self.counts
+
+
+def pair_up(batch: TextBatch) -> Pairs:
+    """Pairs each output with each of its references that is not blank."""
+    kept = [[text for text in references if text.strip()] for references in batch.references]
+    counts = np.array([len(references) for references in kept], dtype=np.int64)
+    outputs = [output for output, references in zip(batch.outputs, kept, strict=True) for _ in references]
+    return Pairs(outputs, [text for references in kept for text in references], counts)
 
 
 Row = tuple[str, str, tuple[str, ...]]
@@ -206,15 +237,14 @@ def numbers_kept() -> Iterator[None]:
         _KEPT.reset(token)
 
 
-def computed(family: Any, batch: Any, names: Sequence[str]) -> Mapping[str, NDArray[np.float64]]:
+def computed(family: Family, batch: TextBatch, names: Names) -> Scores:
     """The outputs of a `Family` for a `TextBatch`, ``{name: float array (n,)}``; `numbers_kept` keeps them.
 
     A family that would make its statistics out of the batch itself is always computed.
     """
     kept = _KEPT.get()
     if kept is None or (family.statistics is not None and batch.statistics is None):
-        plain: Mapping[str, NDArray[np.float64]] = family.compute(batch, names)
-        return plain
+        return family.compute(batch, names)
     statistics = "" if batch.statistics is None else content_hash(batch.statistics)
     known = kept.setdefault((id(family), statistics), (family, {}))[1]  # with the family: its number stays its own
     rows = list(zip(batch.outputs, batch.inputs, map(tuple, batch.references), strict=True))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import FloatArray, Names, Scores, TextBatch
 from metricsmith.bank.ngrams import ngram_totals, shared_ngrams, symbols
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "bleu_scores", "words_13a"]
+__all__ = ["CARD", "bleu_scores", "compute", "words_13a"]
 
 CARD = MetricCard(
     name="BLEU",
@@ -67,10 +67,9 @@ CARD = MetricCard(
 ORDER = 4
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score every row against all its references."""
-    scores = bleu_scores(batch.outputs, batch.references)
-    return dict.fromkeys(outputs, scores)
+    return dict.fromkeys(outputs, bleu_scores(batch.outputs, batch.references))
 
 
 def bleu_scores(outputs: Sequence[str], references: Sequence[Sequence[str]]) -> FloatArray:
@@ -133,10 +132,7 @@ def _words_13a(text: str) -> tuple[str, ...]:
             line = line.replace(entity, mark)
     tokens: list[str] = []
     for piece in _part_marks(r" \1 ", line).split():
-        if piece.isalnum():
-            tokens.append(piece)
-        else:
-            tokens.extend(_part_stops(piece))
+        tokens += [piece] if piece.isalnum() else _part_stops(piece)
     return tuple(tokens)
 
 
@@ -159,6 +155,3 @@ _STOP_RULES = (
     (re.compile(r"([.,])([^0-9])"), r" \1 \2"),
     (re.compile(r"([0-9])(-)"), r"\1 \2 "),
 )
-
-
-FAMILY = Family(CARD, compute)

@@ -1,12 +1,12 @@
 """The bank's table of contents, and the search for a family or an output by its name.
 
-A new family is a file like its neighbours, with a `FAMILY`, and one line in `MODULES`. Importing this
+A new family is a file like its neighbours, with a `CARD` and a `compute`, and one line in `MODULES`. Importing this
 module, or any family, loads no backend; those load when something is scored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
@@ -19,7 +19,7 @@ from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import row_text
 from metricsmith.records import MetricCard
 
-__all__ = ["MODULES", "MetricBank", "Unusable", "default_bank"]
+__all__ = ["MODULES", "MetricBank", "Unusable", "default_bank", "family"]
 
 MODULES: tuple[str, ...] = (
     # strings
@@ -148,8 +148,7 @@ class MetricBank:
         return usable, unusable
 
     def _find(self, name: str) -> BankMetric | Family:
-        index = self._index()
-        found = index.get(_plain(name))
+        found = self._index().get(_plain(name))
         if found is None:
             known = [metric.name for metric in self.metrics()] + self.names()
             raise OptionError(
@@ -175,12 +174,13 @@ def _plain(name: str) -> str:
     return "".join(character for character in name.casefold().replace("+", "p") if character.isalnum())
 
 
-def bank_of(modules: Iterable[str]) -> MetricBank:
-    """The bank of the families in `metricsmith.bank` that have these module names."""
-    return MetricBank(tuple(import_module(f"metricsmith.bank.{module}").FAMILY for module in modules))
+def family(module: str) -> Family:
+    """The family of a file of this folder: its `CARD`, its `compute`, and its `statistics` where it has them."""
+    file = import_module(f"metricsmith.bank.{module}")
+    return Family(file.CARD, file.compute, getattr(file, "statistics", None))
 
 
 @lru_cache(maxsize=1)
 def default_bank() -> MetricBank:
     """The families that need neither model nor download, always the same object."""
-    return bank_of(MODULES)
+    return MetricBank(tuple(map(family, MODULES)))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up
+from metricsmith.bank.base import Names, Scores, TextBatch, pair_up
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "Block", "charcut", "matching_blocks"]
+__all__ = ["CARD", "Block", "charcut", "compute", "matching_blocks"]
 
 SHORTEST = 3
 
@@ -73,7 +72,7 @@ class Block:
     size: int
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score each pair; the closest reference counts."""
     pairs = pair_up(batch)
     values = [charcut(output, reference) for output, reference in zip(pairs.outputs, pairs.references, strict=True)]
@@ -184,6 +183,3 @@ def _heaviest_chain(blocks: Sequence[Block]) -> int:
         ends[place:beaten] = [block.reference]
         weights[place:beaten] = [weight]
     return weights[-1] if weights else 0
-
-
-FAMILY = Family(CARD, compute)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import FloatArray, Names, Scores, TextBatch, pair_up
 from metricsmith.bank.ngrams import IntArray, ngram_totals, shared_ngrams, symbols
-from metricsmith.bank.pairs import pair_up
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY"]
+__all__ = ["CARD", "compute"]
 
 CHARACTER_ORDER = 6
 WORD_ORDER = 2
@@ -62,7 +61,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Count all pairs at once; the best reference counts."""
     pairs = pair_up(batch)
     known = {text: "".join(text.split()) for text in {*pairs.outputs, *pairs.references}}
@@ -123,6 +122,3 @@ def _words(text: str) -> list[str]:
         else:
             split.append(word)
     return split
-
-
-FAMILY = Family(CARD, compute)

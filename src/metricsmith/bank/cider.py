@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import FloatArray, Names, Scores, TextBatch, pair_up
 from metricsmith.bank.ngrams import IntArray, number_grams
-from metricsmith.bank.pairs import pair_up
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "document_frequencies"]
+__all__ = ["CARD", "compute", "document_frequencies"]
 
 ORDER = 4
 SIGMA = 6.0
@@ -98,7 +97,7 @@ class Entries:
         return np.asarray(np.bincount(pairs[shared], products, minlength=len(outputs)), dtype=np.float64)
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score by the batch's statistics, or by the batch's own references if it has none."""
     statistics = batch.statistics or document_frequencies(batch)
     pairs = pair_up(batch)
@@ -180,4 +179,4 @@ def document_frequencies(batch: TextBatch) -> dict[str, Any]:
     return {"documents": len(documents), "frequencies": frequencies}
 
 
-FAMILY = Family(CARD, compute, document_frequencies)
+statistics = document_frequencies

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Names, Scores, TextBatch
 from metricsmith.bank.ngrams import symbols
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY"]
+__all__ = ["CARD", "compute"]
 
 ORDERS = (1, 2, 3, 4)
 
@@ -55,7 +53,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Tokenise each output once; NaN where it has no n-gram."""
     texts = [symbols(words(output.lower()))[0] for output in batch.outputs]
     return {name: np.array([_share(text, int(name[-1])) for text in texts], dtype=float) for name in outputs}
@@ -64,6 +62,3 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
 def _share(text: str, order: int) -> float:
     grams = [text[start : start + order] for start in range(len(text) - order + 1)]
     return len(set(grams)) / len(grams) if grams else float("nan")
-
-
-FAMILY = Family(CARD, compute)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Names, Scores, TextBatch
 from metricsmith.bank.length import counted_words
 from metricsmith.bank.text import sentences
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "flesch_kincaid_grade", "syllables"]
+__all__ = ["CARD", "compute", "flesch_kincaid_grade", "syllables"]
 
 LOWEST = 0.39 + 11.8 - 15.59
 
@@ -63,10 +62,9 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Grade each output by itself."""
-    grades = np.array([flesch_kincaid_grade(output) for output in batch.outputs], dtype=float)
-    return dict.fromkeys(outputs, grades)
+    return dict.fromkeys(outputs, np.array([flesch_kincaid_grade(output) for output in batch.outputs], dtype=float))
 
 
 def flesch_kincaid_grade(text: str) -> float:
@@ -100,6 +98,3 @@ def _hyphenation() -> Any:
     from pyphen import Pyphen
 
     return Pyphen(lang="en_US")
-
-
-FAMILY = Family(CARD, compute)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Names, Scores, TextBatch, pair_up
 from metricsmith.bank.ngrams import ngram_totals, shared_ngrams, symbols
-from metricsmith.bank.pairs import pair_up
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY"]
+__all__ = ["CARD", "compute"]
 
 ORDER = 4
 
@@ -43,7 +40,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Tokenise each text once, count all pairs at once; the best reference counts."""
     pairs = pair_up(batch)
     tokens = {text: words(text.lower()) for text in {*pairs.outputs, *pairs.references}}
@@ -51,8 +48,4 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
     targets = [tokens[text] for text in pairs.references]
     shared = shared_ngrams([symbols(*pair) for pair in zip(candidates, targets, strict=True)], ORDER)
     totals = [ngram_totals([len(text) for text in texts], ORDER).sum(axis=1) for texts in (candidates, targets)]
-    values = shared.sum(axis=1) / np.maximum(*totals)
-    return {name: pairs.best(values) for name in outputs}
-
-
-FAMILY = Family(CARD, compute)
+    return dict.fromkeys(outputs, pairs.best(shared.sum(axis=1) / np.maximum(*totals)))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up, string_scorer
+from metricsmith.bank.base import Names, Scores, TextBatch, pair_up
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY"]
+__all__ = ["CARD", "compute"]
 
 CARD = MetricCard(
     name="Hamming distance",
@@ -40,13 +37,9 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score all pairs in one call; the closest reference counts."""
     from rapidfuzz.distance import Hamming
 
     pairs = pair_up(batch)
-    distances = string_scorer(Hamming.distance, pairs.outputs, pairs.references)
-    return {name: pairs.best(distances, highest=False) for name in outputs}
-
-
-FAMILY = Family(CARD, compute)
+    return dict.fromkeys(outputs, pairs.best(pairs.compared(Hamming.distance), highest=False))

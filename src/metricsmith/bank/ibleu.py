@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Names, Scores, TextBatch
 from metricsmith.bank.bleu import bleu_scores
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY"]
+__all__ = ["CARD", "compute"]
 
 ALPHA = 0.9
 
@@ -47,11 +45,8 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score every row against its references and its input."""
     to_references = bleu_scores(batch.outputs, batch.references)
     to_input = bleu_scores(batch.outputs, [[text] for text in batch.inputs])
     return dict.fromkeys(outputs, ALPHA * to_references - (1.0 - ALPHA) * to_input)
-
-
-FAMILY = Family(CARD, compute)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up
+from metricsmith.bank.base import Names, Scores, TextBatch, pair_up
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY"]
+__all__ = ["CARD", "compute"]
 
 CARD = MetricCard(
     name="Jaccard distance",
@@ -38,7 +35,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Build each text's word set once, then compare pairs; the closest reference counts."""
     pairs = pair_up(batch)
     sets = {text: frozenset(text.split()) for text in {*pairs.outputs, *pairs.references}}
@@ -49,7 +46,4 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
         union = len(left) + len(right) - shared
         # the number of unshared words over the union, not 1 minus a ratio: exact at both ends
         values[index] = (union - shared) / union
-    return {name: pairs.best(values, highest=False) for name in outputs}
-
-
-FAMILY = Family(CARD, compute)
+    return dict.fromkeys(outputs, pairs.best(values, highest=False))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up, string_scorer
+from metricsmith.bank.base import Names, Scores, TextBatch, pair_up
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY"]
+__all__ = ["CARD", "compute"]
 
 CARD = MetricCard(
     name="Jaro-Winkler similarity",
@@ -37,13 +34,9 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score all pairs in one call; the most similar reference counts."""
     from rapidfuzz.distance import JaroWinkler
 
     pairs = pair_up(batch)
-    values = string_scorer(JaroWinkler.similarity, pairs.outputs, pairs.references)
-    return {name: pairs.best(values) for name in outputs}
-
-
-FAMILY = Family(CARD, compute)
+    return dict.fromkeys(outputs, pairs.best(pairs.compared(JaroWinkler.similarity)))

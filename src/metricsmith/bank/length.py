@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import FloatArray, Names, Scores, TextBatch
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "counted_words"]
+__all__ = ["CARD", "compute", "counted_words"]
 
 _NEGATIONS = frozenset({"n't", "n’t"})
 
@@ -47,14 +45,13 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Count only what `outputs` names."""
     scores: dict[str, FloatArray] = {}
     if "output_characters" in outputs:
         scores["output_characters"] = np.array([len(text) for text in batch.outputs], dtype=np.float64)
     if "output_words" in outputs:
-        counts = [len(counted_words(text)) for text in batch.outputs]
-        scores["output_words"] = np.array(counts, dtype=np.float64)
+        scores["output_words"] = np.array([len(counted_words(text)) for text in batch.outputs], dtype=np.float64)
     return scores
 
 
@@ -70,6 +67,3 @@ def counted_words(text: str) -> list[str]:
     if "'" not in text and "’" not in text:
         return tokens
     return [token for token in tokens if token.lower() not in _NEGATIONS]
-
-
-FAMILY = Family(CARD, compute)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Names, Scores, TextBatch
 from metricsmith.bank.length import counted_words
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY"]
+__all__ = ["CARD", "compute"]
 
 CARD = MetricCard(
     name="Length ratio",
@@ -37,7 +35,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Count each distinct input once."""
     sizes = {text: len(counted_words(text)) for text in set(batch.inputs)}
     ratios = [
@@ -45,6 +43,3 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
         for output, source in zip(batch.outputs, batch.inputs, strict=True)
     ]
     return dict.fromkeys(outputs, np.array(ratios, dtype=float))
-
-
-FAMILY = Family(CARD, compute)

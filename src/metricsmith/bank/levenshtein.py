@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up, string_scorer
+from metricsmith.bank.base import Names, Scores, TextBatch, pair_up
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY"]
+__all__ = ["CARD", "compute"]
 
 CARD = MetricCard(
     name="Levenshtein",
@@ -55,22 +52,18 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score all pairs in one call for each kind of edit asked for; the closest reference counts."""
     from rapidfuzz.distance import Indel, Levenshtein
 
     pairs = pair_up(batch)
     scores = {}
     if "indel_ratio" in outputs:
-        ratios = string_scorer(Indel.normalized_similarity, pairs.outputs, pairs.references)
-        scores["indel_ratio"] = pairs.best(ratios)
+        scores["indel_ratio"] = pairs.best(pairs.compared(Indel.normalized_similarity))
     if "levenshtein_distance" in outputs or "levenshtein_ratio" in outputs:
-        distances = string_scorer(Levenshtein.distance, pairs.outputs, pairs.references)
+        distances = pairs.compared(Levenshtein.distance)
         scores["levenshtein_distance"] = pairs.best(distances, highest=False)
     if "levenshtein_ratio" in outputs:
         longer = np.array([max(map(len, pair)) for pair in zip(pairs.outputs, pairs.references, strict=True)])
         scores["levenshtein_ratio"] = pairs.best(1.0 - distances / np.maximum(longer, 1))
     return scores
-
-
-FAMILY = Family(CARD, compute)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up
+from metricsmith.bank.base import Names, Scores, TextBatch, pair_up
 from metricsmith.bank.porter import stem
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "meteor"]
+__all__ = ["CARD", "compute", "meteor"]
 
 ALPHA, BETA, GAMMA = 0.9, 3.0, 0.5
 
@@ -59,7 +58,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Tokenise and stem each text once; the best reference counts."""
     pairs = pair_up(batch)
     tokens = {text: words(text.lower()) for text in {*pairs.outputs, *pairs.references}}
@@ -67,8 +66,7 @@ def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray
         meteor(tokens[output], tokens[reference])
         for output, reference in zip(pairs.outputs, pairs.references, strict=True)
     ]
-    scores = pairs.best(np.array(values, dtype=float))
-    return dict.fromkeys(outputs, scores)
+    return dict.fromkeys(outputs, pairs.best(np.array(values, dtype=float)))
 
 
 def meteor(candidate: Sequence[str], reference: Sequence[str]) -> float:
@@ -123,6 +121,3 @@ def _match(candidate: _Placed, reference: _Placed) -> tuple[list[tuple[int, int]
             unmatched.append((place, word))
     left = sorted((place, word) for word, places in free.items() for place in places)
     return pairs, unmatched[::-1], left
-
-
-FAMILY = Family(CARD, compute)

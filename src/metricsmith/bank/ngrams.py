@@ -14,11 +14,11 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from metricsmith.stats.correlation import IntArray
 
 __all__ = ["Grams", "IntArray", "ngram_totals", "number_grams", "shared_ngrams", "symbols"]
 
-IntArray = NDArray[np.int64]
 _CHUNK = 512
 _KEY_BITS = 63
 
@@ -38,8 +38,7 @@ def symbols(*texts: Sequence[Hashable]) -> tuple[str, ...]:
 
 def ngram_totals(lengths: Sequence[int], order: int) -> IntArray:
     """Returns the number of n-grams of length 1 to `order` in texts of these lengths: shape (n, order)."""
-    counts = np.asarray(lengths, dtype=np.int64)[:, None] - np.arange(order)
-    return np.asarray(np.maximum(counts, 0), dtype=np.int64)
+    return np.asarray(np.maximum(np.asarray(lengths, dtype=np.int64)[:, None] - np.arange(order), 0), dtype=np.int64)
 
 
 def shared_ngrams(rows: Sequence[Sequence[str]], order: int) -> IntArray:

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Names, Scores, TextBatch
 from metricsmith.bank.ngrams import symbols
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "sentence_nist"]
+__all__ = ["CARD", "compute", "sentence_nist"]
 
 ORDER = 5
 _BREVITY = math.log(0.5) / math.log(1.5) ** 2
@@ -51,7 +51,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score every row against its references."""
     scores = np.array(
         [
@@ -126,6 +126,3 @@ def _information(
             if before != times:
                 bits += min(count, shared[gram]) * math.log(before / times, 2)
     return bits
-
-
-FAMILY = Family(CARD, compute)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Names, Scores, TextBatch, pair_up
 from metricsmith.bank.ngrams import Grams, IntArray, number_grams
-from metricsmith.bank.pairs import pair_up
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "pseudo_parent"]
+__all__ = ["CARD", "compute", "pseudo_parent"]
 
 ORDER = 4
 TABLE_WEIGHT = 0.5
@@ -64,7 +63,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Count all pairs at once; the best reference counts."""
     pairs = pair_up(batch)
     tables = {text: frozenset(words(text.lower())) for text in set(batch.inputs)}
@@ -139,6 +138,3 @@ def _matches(grams: Grams, supported: IntArray, pairs: int) -> tuple[list[float]
     owners = grams.owners[first] // 2
     matches = np.bincount(owners, shared, minlength=pairs)
     return matches.tolist(), np.bincount(owners, shared * supported[first], minlength=pairs).tolist()
-
-
-FAMILY = Family(CARD, compute)

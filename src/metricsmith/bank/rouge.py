@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import FloatArray, Names, Pairs, Scores, TextBatch, pair_up
 from metricsmith.bank.ngrams import shared_ngrams, symbols
-from metricsmith.bank.pairs import Pairs, pair_up
 from metricsmith.bank.porter import stem
+from metricsmith.bank.text import finder
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "plain_tokens", "rouge", "rouge_tokens"]
+__all__ = ["CARD", "compute", "plain_tokens", "rouge", "rouge_tokens"]
 
 _TYPES = {
     "rouge1": "unigrams",
@@ -87,7 +86,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """ROUGE with stemming; only the types that `outputs` names."""
     return rouge(batch, outputs, rouge_tokens)
 
@@ -125,21 +124,13 @@ def _parts(kind: str, pairs: Pairs, shared: FloatArray, sizes: FloatArray) -> di
     total = precision + recall
     f1 = 2 * precision * recall / np.where(total > 0, total, 1)
     best = pairs.best_index(f1)
-    values = {"p": precision, "r": recall, "f": f1}
     return {
         f"{kind}_{part}": np.array([column[index] if index >= 0 else np.nan for index in best])
-        for part, column in values.items()
+        for part, column in (("p", precision), ("r", recall), ("f", f1))
     }
 
 
 _find_ascii_tokens = re.compile("[a-z0-9]+").findall
-
-
-@lru_cache(maxsize=1)
-def _finder() -> Callable[[str], list[str]]:
-    import regex
-
-    return regex.compile(_TOKEN, regex.VERBOSE | regex.VERSION1).findall  # type: ignore[no-any-return]
 
 
 def rouge_tokens(text: str) -> list[str]:
@@ -154,7 +145,7 @@ def rouge_tokens(text: str) -> list[str]:
 def plain_tokens(text: str) -> list[str]:
     """Returns the words of `rouge_tokens` without stemming."""
     lowered = text.lower()
-    return _find_ascii_tokens(lowered) if lowered.isascii() else _finder()(lowered)
+    return _find_ascii_tokens(lowered) if lowered.isascii() else finder(_TOKEN)(lowered)
 
 
 def _subsequences(rows: Sequence[tuple[str, ...]]) -> FloatArray:
@@ -175,8 +166,7 @@ def _union_matches(candidate: Sequence[Sequence[str]], reference: Sequence[Seque
     matches = 0
     for line in reference:
         covered = {place for other in candidate for place in common_places(line, other)}
-        for place in sorted(covered):
-            word = line[place]
+        for word in (line[place] for place in sorted(covered)):
             if left[word] > 0:
                 left[word] -= 1
                 matches += 1
@@ -209,6 +199,3 @@ def common_places(line: Sequence[str], other: Sequence[str]) -> list[int]:
         else:
             start -= 1
     return places[::-1]
-
-
-FAMILY = Family(CARD, compute)

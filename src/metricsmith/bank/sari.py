@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import FloatArray, Names, Scores, TextBatch
 from metricsmith.bank.ngrams import Grams, IntArray, number_grams
 from metricsmith.bank.text import words
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "sari"]
+__all__ = ["CARD", "compute", "sari"]
 
 ORDER = 4
 _REFERENCE = 2  # place of the first reference in a row, after input and output
@@ -70,7 +70,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score all rows at once; rows without a reference that is not blank are NaN."""
     rows = [
         [source, output, *(text for text in references if text.strip())]
@@ -147,6 +147,3 @@ def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
 def _f1(precision: FloatArray, recall: FloatArray) -> FloatArray:
     total = precision + recall
     return 2.0 * precision * recall / np.where(total > 0, total, 1.0)
-
-
-FAMILY = Family(CARD, compute)

@@ -9,12 +9,12 @@ from itertools import chain
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Names, Scores, TextBatch
 from metricsmith.bank.ngrams import symbols
 from metricsmith.bank.text import sentences, words
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "self_bleu"]
+__all__ = ["CARD", "compute", "self_bleu"]
 
 ORDER = 3
 EPSILON = 0.1
@@ -60,7 +60,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score each output by itself."""
     scores = np.array([self_bleu([words(text) for text in sentences(output)]) for output in batch.outputs])
     return dict.fromkeys(outputs, scores)
@@ -131,6 +131,3 @@ def _two_largest(counted: Sequence[Mapping[str, int]]) -> dict[str, tuple[int, i
             elif count > second:
                 largest[gram] = (first, count)
     return largest
-
-
-FAMILY = Family(CARD, compute)

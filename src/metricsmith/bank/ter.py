@@ -10,17 +10,17 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
+from metricsmith.bank.base import Names, Scores, TextBatch
 from metricsmith.bank.ngrams import symbols
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "translation_edits"]
+__all__ = ["CARD", "compute", "translation_edits"]
 
 # Limits of Tercom and of sacrebleu 2.6.
 _MAX_SHIFT_SIZE = 10
@@ -74,7 +74,7 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score every row against its references."""
     scores = np.full(len(batch), math.nan)
     for row, (output, texts) in enumerate(zip(batch.outputs, batch.references, strict=True)):
@@ -251,6 +251,3 @@ def _align(candidate: str, reference: str) -> _Alignment:
         list(accumulate(wrong_candidate, initial=0)),
         list(accumulate(wrong_reference, initial=0)),
     )
-
-
-FAMILY = Family(CARD, compute)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-__all__ = ["sentences", "words"]
+__all__ = ["finder", "sentences", "words"]
 
 # A letter, mark or digit of a script that puts spaces between words.
 _CHARACTER = r"[[\p{L}\p{M}\p{N}]--[\p{Han}\p{Hiragana}\p{Katakana}\u30FC]]"
@@ -37,12 +37,12 @@ _match_clitic = re.compile(_CLITIC).match
 _find_sentence_ends = re.compile(_SENTENCE_END).finditer
 
 
-@lru_cache(maxsize=1)
-def _token_finder() -> Callable[[str], list[str]]:
+@lru_cache(maxsize=8)
+def finder(pattern: str) -> Callable[[str], list[str]]:
+    """Returns the search for all matches of a pattern of the package ``regex``, which loads at first use."""
     import regex
 
-    find: Callable[[str], list[str]] = regex.compile(_TOKEN, regex.VERBOSE | regex.VERSION1).findall
-    return find
+    return regex.compile(pattern, regex.VERBOSE | regex.VERSION1).findall  # type: ignore[no-any-return]
 
 
 def words(text: str) -> list[str]:
@@ -74,7 +74,7 @@ def words(text: str) -> list[str]:
 # Several metrics read the same texts one after another: 2,048 texts are split once.
 @lru_cache(maxsize=2048)
 def _words(text: str) -> tuple[str, ...]:
-    tokens = _find_ascii_tokens(text) if text.isascii() else _token_finder()(text)
+    tokens = _find_ascii_tokens(text) if text.isascii() else finder(_TOKEN)(text)
     if "'" not in text and "’" not in text:
         return tuple(tokens)
     split: list[str] = []

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
 
-from metricsmith.bank.base import Family, FloatArray, TextBatch
-from metricsmith.bank.pairs import pair_up
+from metricsmith.bank.base import Names, Scores, TextBatch, pair_up
 from metricsmith.bank.rouge import plain_tokens, rouge
 from metricsmith.bank.text import sentences
 from metricsmith.records import MetricCard, Output
 
-__all__ = ["FAMILY", "updates"]
+__all__ = ["CARD", "compute", "updates"]
 
 _TYPES = {"update_rouge1": "rouge1_f", "update_rouge2": "rouge2_f", "update_rouge_lsum": "rouge_lsum_f"}
 
@@ -68,11 +66,10 @@ CARD = MetricCard(
 )
 
 
-def compute(batch: TextBatch, outputs: Sequence[str]) -> Mapping[str, FloatArray]:
+def compute(batch: TextBatch, outputs: Names) -> Scores:
     """Score the new sentences of each pair; the best reference counts for each output."""
     pairs = pair_up(batch)
-    rows = np.repeat(np.arange(len(batch)), pairs.counts).tolist()
-    inputs = [batch.inputs[row] for row in rows]
+    inputs = [batch.inputs[row] for row in np.repeat(np.arange(len(batch)), pairs.counts).tolist()]
     ours, theirs = (list(map(cache(updates), texts, inputs)) for texts in (pairs.outputs, pairs.references))
     both = [place for place, (left, right) in enumerate(zip(ours, theirs, strict=True)) if left and right]
     neither = [not left and not right for left, right in zip(ours, theirs, strict=True)]
@@ -95,6 +92,3 @@ def updates(text: str, source: str) -> str:
     'Bob stayed.'
     """
     return "\n".join(sentence for sentence in sentences(text) if sentence not in source)
-
-
-FAMILY = Family(CARD, compute)

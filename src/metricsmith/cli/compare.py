@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import interruptible, tell, tell_notes, write_into
 from metricsmith.cli.options import (
     CandidateOptions,
     LimitOptions,
@@ -17,14 +16,11 @@ from metricsmith.cli.options import (
     takes_groups,
     text_or_file,
 )
-from metricsmith.cli.paths import check_places
+from metricsmith.cli.running import check_places, interruptible, tell, tell_notes, write_into
 from metricsmith.cli.saved_metrics import auto_metrics
 from metricsmith.cli.terminal import say
 
-if TYPE_CHECKING:
-    from metricsmith.report.comparison.record import Comparison
-
-__all__ = ["compare_command", "comparison_text"]
+__all__ = ["compare_command"]
 
 METHODS = "best_existing,metametrics,guideline_judge,dna_eval,autometrics"
 
@@ -61,13 +57,14 @@ def compare_command(
 ) -> None:
     """Compare AutoMetrics with the baselines of its paper."""
     from metricsmith.datasets.table import read_table
-    from metricsmith.report.comparison.document import COMPARISON_FILES, write_comparison
+    from metricsmith.report.comparison.document import COMPARISON_FILES, ComparisonDocument, write_comparison
     from metricsmith.studies.comparison.run import compare, compare_plan
 
     lm = model.language_model()
     optimizer = auto_metrics(candidates, table, lm, limits, progress=output.verbose, seed=seed)
-    read = {"table": table.data, "store": limits.store, **candidates.judge_files()}
-    check_places(output, COMPARISON_FILES, read)
+    check_places(
+        output, COMPARISON_FILES, {"table": table.data, "store": limits.store, **candidates.judge_files()}
+    )  # fmt: skip
     reading = table.reading()
     options: dict[str, Any] = {
         "methods": [name.strip() for name in methods.split(",") if name.strip()], "seeds": seeds, "fraction": test,
@@ -81,12 +78,4 @@ def compare_command(
     with interruptible(limits.store, output):
         record = compare(rated, optimizer, **options)
     write_into(write_comparison, record, output.out)
-    tell(record, lambda: comparison_text(record, output.out), output)
-
-
-def comparison_text(record: Comparison, out: Path) -> str:
-    """The table in the paper's layout, what was not run, costs, and where everything was written."""
-    from metricsmith.report.comparison.document import ComparisonDocument
-    from metricsmith.report.terminal import render_terminal
-
-    return render_terminal(ComparisonDocument(record), out)
+    tell(ComparisonDocument(record), output.out, output)

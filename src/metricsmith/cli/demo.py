@@ -32,12 +32,13 @@ def demo_command(
 ) -> None:
     """Induce a metric from embedded synthetic ratings and compare it with the planted truth."""
     from metricsmith.bank.catalogue import default_bank
-    from metricsmith.cli.paths import check_replaceable
-    from metricsmith.cli.summary import summary
+    from metricsmith.cli.running import check_replaceable
     from metricsmith.datasets import plain_notices
     from metricsmith.datasets.table import read_table
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.optimizers.induce import induce
+    from metricsmith.report.induction.document import RunDocument
+    from metricsmith.report.render import render_terminal
 
     check_replaceable(
         out, lambda line: f"data {plain_notices.path().name} sha256:" in line, "name another folder (--out)"
@@ -64,7 +65,7 @@ def demo_command(
     )
     done = replace(done, record=record)
     done.write(out)
-    say(summary(done, out))
+    say(render_terminal(RunDocument(record), out))
     for line in truth:
         say(line)
 
@@ -78,8 +79,7 @@ def planted_truth(done: RunResult) -> list[str]:
     lines = []
     for component in done.record.components:
         values = [math.nan if (value := row.values[component.name]) is None else value for row in scored]
-        sign = plain_notices.expected_sign([rows[row.id] for row in scored], values)
-        due = {1: "+", -1: "-", 0: "either sign"}[sign]
+        due = {1: "+", -1: "-", 0: "either sign"}[plain_notices.expected_sign([rows[row.id] for row in scored], values)]
         verdict = "as planted" if due in (component.direction, "either sign") else "NOT as planted"
         lines.append(f"planted truth: {component.name} should count {due}, it counts {component.direction}: {verdict}")
     return [*lines, *_recovered([rows[row.id] for row in scored], [row.prediction or 0.0 for row in scored])]

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import interruptible, tell, tell_notes
 from metricsmith.cli.options import (
     CandidateOptions,
     LimitOptions,
@@ -15,11 +14,11 @@ from metricsmith.cli.options import (
     TableOptions,
     takes_groups,
 )
-from metricsmith.cli.paths import check_places, check_replaceable
+from metricsmith.cli.running import check_places, check_replaceable, interruptible, tell, tell_notes
 from metricsmith.cli.saved_metrics import auto_metrics
-from metricsmith.cli.summary import summary
 from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError
+from metricsmith.report.induction.document import RunDocument
 
 __all__ = ["induce_command"]
 
@@ -82,7 +81,7 @@ def induce_command(
         if prober is not None:
             done = with_probe(done, rated, optimizer, prober)
             done.write(output.out, raw_csv=output.raw_csv)
-    tell(done.record, lambda: summary(done, output.out), output)
+    tell(RunDocument(done.record), output.out, output)
 
 
 def _test_rows(test: str | None, options: dict[str, Any]) -> tuple[float | None, Any]:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from metricsmith.cli.endings import tell, write_into
 from metricsmith.cli.options import OutputOptions, takes_groups
-from metricsmith.cli.paths import check_apart, check_writable
+from metricsmith.cli.running import check_apart, check_writable, tell, write_into
 
-if TYPE_CHECKING:
-    from metricsmith.report.meta_evaluation.record import MetaEvaluation
-
-__all__ = ["meta_eval_command", "meta_evaluation_text"]
+__all__ = ["meta_eval_command"]
 
 
 @takes_groups(without=("out", "dry_run", "raw_csv"), helps={"as_json": "Print the result as JSON."})
@@ -73,7 +69,11 @@ def meta_eval_command(
     from metricsmith.meta_evaluation.evaluation import tasks_by_name
     from metricsmith.meta_evaluation.ranking import check_tests
     from metricsmith.mqm import MQMWeights
-    from metricsmith.report.meta_evaluation.document import META_EVALUATION_FILES, write_meta_evaluation
+    from metricsmith.report.meta_evaluation.document import (
+        META_EVALUATION_FILES,
+        MetaEvaluationDocument,
+        write_meta_evaluation,
+    )
     from metricsmith.report.meta_evaluation.record import meta_evaluate
 
     if out is not None:
@@ -82,10 +82,9 @@ def meta_eval_command(
         check_apart([out / name for name in META_EVALUATION_FILES], "--out", given)
     tasks_by_name(task or (), decimals=decimals)
     exchanged, made = check_tests(swap, tests)
-    costs = None if weights is None else MQMWeights.named(weights)
     read = read_score_matrices(
-        scores, gold, metrics=metric or (), target=target, weights=costs,
-        lower_is_better=lower_is_better or (), without=without or (), documents=documents,
+        scores, gold, metrics=metric or (), target=target, lower_is_better=lower_is_better or (),
+        weights=None if weights is None else MQMWeights.named(weights), without=without or (), documents=documents,
     )  # fmt: skip
     with tqdm(total=0, unit="test", disable=True if output.quiet else None, leave=False) as bar:
         tests_of = dict[str, tuple[int, int]]()
@@ -103,12 +102,4 @@ def meta_eval_command(
         )  # fmt: skip
     if out is not None:
         write_into(write_meta_evaluation, record, out)
-    tell(record, lambda: meta_evaluation_text(record, out), output)
-
-
-def meta_evaluation_text(record: MetaEvaluation, out: Path | None = None) -> str:
-    """The overview, a table for each task, what must not be overlooked, and where everything was written."""
-    from metricsmith.report.meta_evaluation.document import MetaEvaluationDocument
-    from metricsmith.report.terminal import render_terminal
-
-    return render_terminal(MetaEvaluationDocument(record), out)
+    tell(MetaEvaluationDocument(record), out, output)

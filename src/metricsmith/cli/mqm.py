@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import end_with, scored, tell, write_into
 from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, takes_groups
-from metricsmith.cli.paths import check_places
+from metricsmith.cli.running import check_places, end_with, scored, tell, write_into
 from metricsmith.cli.terminal import say
 from metricsmith.errors import ModelFailure, NeedsError, OptionError
-from metricsmith.report.terminal import cost_line
+from metricsmith.report.render import cost_line
+from metricsmith.stats.aggregation.runs import AGGREGATES
 
-if TYPE_CHECKING:
-    from metricsmith.report.translations.record import TranslationRecord
+__all__ = ["mqm_command"]
 
-__all__ = ["mqm_command", "mqm_text"]
+*OTHERS, LAST = AGGREGATES
 
 
 @takes_groups(without=("temperature",), helps={"as_json": "Print means and counts as JSON."})
@@ -49,7 +48,7 @@ def mqm_command(
         float | None,
         typer.Option(metavar="POINTS", help="Ask no more runs of a segment that is known within so many MQM points."),
     ] = None,
-    aggregate: Annotated[str, typer.Option(help="rrwa, mean, median, maximum or geometric.")] = "rrwa",
+    aggregate: Annotated[str, typer.Option(help=f"{', '.join(OTHERS)} or {LAST}.")] = "rrwa",
     weights: Annotated[str, typer.Option(metavar="gemba|wmt", help="What errors cost: 25/5/1 or 5/5/1.")] = "gemba",
     temperature: Annotated[float, typer.Option(help="Of each run; above .15, so that runs differ.")] = 0.4,
     model: ModelOptions = ModelOptions(),
@@ -62,7 +61,7 @@ def mqm_command(
     from metricsmith.mqm import MQMWeights
     from metricsmith.programs.judges.mqm import MQMJudge
     from metricsmith.programs.translations import recorded
-    from metricsmith.report.translations.document import TRANSLATION_FILES, write_translations
+    from metricsmith.report.translations.document import TRANSLATION_FILES, TranslationDocument, write_translations
     from metricsmith.scoring import estimate
 
     read: dict[str, Path | str | None] = {"source": source, "documents": documents, "store": limits.store}
@@ -99,18 +98,10 @@ def mqm_command(
         judged, problem = scored([judge], translations.rows, progress=not output.quiet, **scoring)
         record = recorded(judge, translations, judged, expected)
     write_into(partial(write_translations, raw_csv=output.raw_csv), record, output.out)
-    tell(record, lambda: mqm_text(record, output.out), output)
+    tell(TranslationDocument(record), output.out, output)
     end_with(problem, "; the same command with --store goes on from what was kept")
     if record.missing == len(record.segments):
         raise ModelFailure(f"no segment has a score; the first: {record.segments[0].error}")
-
-
-def mqm_text(record: TranslationRecord, out: Path) -> str:
-    """The means, what must not be overlooked, costs, and where everything was written."""
-    from metricsmith.report.terminal import render_terminal
-    from metricsmith.report.translations.document import TranslationDocument
-
-    return render_terminal(TranslationDocument(record), out)
 
 
 def _columns(pairs: Sequence[str]) -> dict[str, str]:

@@ -339,9 +339,9 @@ class LimitOptions:
         low, _, high = self.bounds.partition(":")
         try:
             return Concurrency(int(low), int(high or low), **ceilings)
-        except ValueError as problem:
-            if isinstance(problem, OptionError):
-                raise
+        except OptionError:
+            raise
+        except ValueError:
             raise OptionError(
                 f"--concurrency {self.bounds} must be auto, a whole number, or LOW:HIGH such as 4:64"
             ) from None

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import interruptible, tell, write_into
 from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, SavedMetricOptions, takes_groups
-from metricsmith.cli.paths import check_places
+from metricsmith.cli.running import check_places, interruptible, tell, write_into
 from metricsmith.cli.saved_metrics import any_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
-from metricsmith.report.terminal import cost_line
+from metricsmith.report.render import cost_line
 
-if TYPE_CHECKING:
-    from metricsmith.report.probe.record import ProbeRecord
-
-__all__ = ["probe_command", "probe_text"]
+__all__ = ["probe_command"]
 
 
 @takes_groups(without=("raw_csv",), helps={"as_json": "Print the probe as JSON."})
@@ -49,7 +45,7 @@ def probe_command(
     """Change outputs on purpose and see whether a metric notices."""
     from metricsmith.optimizers.spending import budget_lines
     from metricsmith.programs.induced import InducedMetric
-    from metricsmith.report.probe.document import PROBE_FILES, write_probe
+    from metricsmith.report.probe.document import PROBE_FILES, ProbeDocument, write_probe
     from metricsmith.studies.probing.run import Prober
 
     check_places(output, PROBE_FILES, {"metric": saved.metric, "table": saved.data, "store": limits.store})
@@ -74,15 +70,7 @@ def probe_command(
         with interruptible(limits.store, output):
             record = prober.probe(metric, table)
     write_into(write_probe, record, output.out)
-    tell(record, lambda: probe_text(record, output.out), output)
-
-
-def probe_text(record: ProbeRecord, out: Path) -> str:
-    """The tables, what must not be overlooked, costs, and where everything was written."""
-    from metricsmith.report.probe.document import ProbeDocument
-    from metricsmith.report.terminal import render_terminal
-
-    return render_terminal(ProbeDocument(record), out)
+    tell(ProbeDocument(record), output.out, output)
 
 
 def _bank_metrics(names: str, rows: Any) -> list[Any]:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import end_with, scored
 from metricsmith.cli.options import LimitOptions, ModelOptions, RawCsv, SavedMetricOptions, takes_groups
-from metricsmith.cli.paths import check_apart, check_writable, write
+from metricsmith.cli.running import check_apart, check_writable, end_with, scored, write
 from metricsmith.cli.saved_metrics import induced_metric, model_for, rows_for
 from metricsmith.cli.terminal import say
 from metricsmith.errors import (
@@ -24,7 +23,7 @@ from metricsmith.errors import (
     nearest,
 )
 from metricsmith.records import Judgement, Status
-from metricsmith.report.terminal import cost_line
+from metricsmith.report.render import cost_line
 from metricsmith.spreadsheets import write_table
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from metricsmith.cli.options import RawCsv
-from metricsmith.cli.paths import check_writable
+from metricsmith.cli.running import check_writable
 from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError, StoreError
 

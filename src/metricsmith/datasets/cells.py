@@ -13,11 +13,11 @@ from typing import Any
 
 __all__ = [
     "cell_number", "cell_text", "is_blank", "mostly", "parsed_by", "plain_value", "python_literal",
-    "reference_list",
+    "reference_list", "value_or",
 ]  # fmt: skip
 
-_TRUTH = {"true": 1.0, "false": 0.0}
-_MISSING_NUMBERS = frozenset({"", "nan", "null", "none", "n/a", "na", "<na>"})
+# In lower case.
+_WORDS = {"true": 1.0, "false": 0.0, **dict.fromkeys(("", "nan", "null", "none", "n/a", "na", "<na>"), math.nan)}
 
 
 def plain_value(value: Any) -> Any:
@@ -82,15 +82,11 @@ def cell_number(cell: Any) -> float:
     ValueError
         If there is something else in the cell.
     """
-    if cell is None:
-        return math.nan
     if isinstance(cell, bool | int | float):
         return float(cell)
     text = cell_text(cell).strip()
-    if text.lower() in _MISSING_NUMBERS:
-        return math.nan
-    if text.lower() in _TRUTH:
-        return _TRUTH[text.lower()]
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
     if "_" in text:
         raise ValueError(f"{text!r} is not a number")
     return float(text)
@@ -98,17 +94,16 @@ def cell_number(cell: Any) -> float:
 
 def mostly(parse: Callable[[Any], object], cells: Sequence[Any]) -> bool:
     """True if `parse` reads more than half of the cells that are not blank; it raises a `ValueError` for others."""
-    filled = read = 0
-    for cell in cells:
-        if is_blank(cell):
-            continue
-        filled += 1
-        try:
-            parse(cell)
-        except ValueError:
-            continue
-        read += 1
-    return 2 * read > filled
+    filled = [cell for cell in cells if not is_blank(cell)]
+    return 2 * sum(value_or(parse, cell) is not None for cell in filled) > len(filled)
+
+
+def value_or(parse: Callable[[Any], Any], cell: Any, otherwise: Any = None) -> Any:
+    """The value that `parse` reads in a cell, or `otherwise` where it raises a `ValueError`."""
+    try:
+        return parse(cell)
+    except ValueError:
+        return otherwise
 
 
 def reference_list(cell: Any) -> list[str]:

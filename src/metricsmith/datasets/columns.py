@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.cells import cell_text, is_blank, reference_list
+from metricsmith.datasets.cells import cell_text, is_blank, reference_list, value_or
 from metricsmith.datasets.ratings import parse_rating
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
@@ -46,7 +46,7 @@ class Guard:
     def of(cls, raw: RawTable, target: str | None) -> Guard:
         """The guard of a table; cells of the rating column that are no ratings count as missing."""
         cells = [None] * len(raw) if target is None else raw.columns[target]
-        return cls(raw, np.array([_rating(cell) for cell in cells], dtype=float))
+        return cls(raw, np.array([value_or(parse_rating, cell, np.nan) for cell in cells], dtype=float))
 
     def objection(self, role: str, column: str, sources: Sequence[str]) -> str:
         """The reason why `column` is not guessed as `role`, empty if there is none.
@@ -87,8 +87,7 @@ class Guard:
             there = known & ~side
             expected = np.array([levels.get(value, np.nan) for value in values[there]], dtype=float)
             taus.append(kendall_tau_b(expected, self.ratings[there]))
-        defined = [tau for tau in taus if not np.isnan(tau)]
-        weakest = min(defined, key=abs, default=0.0)
+        weakest = min((tau for tau in taus if not np.isnan(tau)), key=abs, default=0.0)
         return weakest if abs(weakest) > _GOES_WITH else 0.0
 
     def _half(self, sources: Sequence[str]) -> NDArray[np.bool_]:
@@ -99,18 +98,9 @@ class Guard:
             if 1 < len(set(names)) < len(names):
                 break
         else:
-            rows = zip(*self.raw.columns.values(), strict=True)
-            names = [content_hash(list(row)) for row in rows]
-        order = sorted(set(names), key=lambda name: content_hash(name))
-        even = set(order[::2])
+            names = [content_hash(list(row)) for row in zip(*self.raw.columns.values(), strict=True)]
+        even = set(sorted(set(names), key=content_hash)[::2])
         return np.array([name in even for name in names], dtype=bool)
-
-
-def _rating(cell: Any) -> float:
-    try:
-        return parse_rating(cell)
-    except ValueError:
-        return float("nan")
 
 
 def _kind(cell: Any) -> str:
@@ -118,9 +108,7 @@ def _kind(cell: Any) -> str:
     text = cell_text(cell).strip()
     if _SHARE.fullmatch(text):
         return "number"
-    try:
-        parse_rating(cell)
-    except ValueError:
+    if value_or(parse_rating, cell) is None:
         return "text"
     return "number" if re.fullmatch(r"[-+\d.,eE]+", text) else "word"
 

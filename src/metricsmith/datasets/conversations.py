@@ -97,17 +97,16 @@ def render_conversations(raw: RawTable, names: Sequence[str]) -> tuple[RawTable,
     DataError
         If a filled cell of a conversation column is no list of messages.
     """
-    texts, notes = {}, []
-    for name in names:
-        cells = raw.columns[name]
-        if not mostly(parse_messages, cells):
-            continue
-        texts[name] = [
+    texts = {
+        name: [
             cell if is_blank(cell) else render_messages(read_messages(raw, name, index))
-            for index, cell in enumerate(cells)
+            for index, cell in enumerate(raw.columns[name])
         ]
-        notes.append(f"column {name!r} holds conversations: the messages are written out turn by turn")
-    return (replace(raw, columns={**raw.columns, **texts}), tuple(notes)) if texts else (raw, ())
+        for name in names
+        if mostly(parse_messages, raw.columns[name])
+    }
+    notes = (f"column {name!r} holds conversations: the messages are written out turn by turn" for name in texts)
+    return replace(raw, columns={**raw.columns, **texts}), tuple(notes)
 
 
 def _parsed(text: str) -> Any:

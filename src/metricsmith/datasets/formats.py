@@ -67,9 +67,7 @@ def parse_file(path: Path, content: bytes) -> Parsed:
         raise DataError(
             f"{path} is empty ({len(content)} bytes, no text); a table needs a header and rows: check the export"
         )
-    if path.name.lower().endswith(".gz"):
-        content = unzip(path, content)
-    parsed = SUFFIXES[suffix](path, content)
+    parsed = SUFFIXES[suffix](path, unzip(path, content))
     if not parsed.columns or not next(iter(parsed.columns.values())):
         seen = f"a header ({', '.join(list(parsed.columns)[:8])}) but " if parsed.columns else ""
         raise DataError(f"{path} is empty: {seen}no row of data; at least one row is needed: check the export")
@@ -95,9 +93,12 @@ def frame_columns(name: str, frame: Any) -> dict[str, list[Any]]:
 
 
 def unzip(path: Path, content: bytes) -> bytes:
-    """Unpack the bytes of a gzip file; a `DataError` that names `path` if they are none."""
+    """Unpack the bytes of a file whose name ends in ``.gz``; a `DataError` that names `path` if they are no gzip file.
+
+    Those of any other file stay as they are.
+    """
     try:
-        return gzip.decompress(content)
+        return gzip.decompress(content) if path.name.lower().endswith(".gz") else content
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(
             f"{path} ends in .gz but cannot be unpacked ({error}); a complete gzip file is needed: "
@@ -111,8 +112,7 @@ def decode(path: Path, content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
-        likely = "UTF-16" if wide else "ISO-8859-1"
+        likely = "UTF-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "ISO-8859-1"
         raise DataError(
             f"{path} is not UTF-8 text: byte 0x{content[error.start]:02x} at position {error.start} "
             f"(line {line}) does not fit; only UTF-8 is read: convert it, for example with "
@@ -124,10 +124,8 @@ def _separated(path: Path, content: bytes, separator: str) -> Parsed:
     text = decode(path, content)
     first = text.lstrip().partition("\n")[0]
     found = next((other for other in (separator, *OTHER_SEPARATORS) if other in first), separator)
-    notes: tuple[str, ...] = ()
-    if found != separator:  # the file's name promises another
-        words = OTHER_SEPARATORS[found]
-        notes = (f"{path.name}: the header has no {separator!r}: cells are taken to be separated by {words}",)
+    another = f"{path.name}: the header has no {separator!r}: cells are taken to be separated by "
+    notes = () if found == separator else (another + OTHER_SEPARATORS[found],)  # the file's name promises another
     rows = list(_records(path, text, found))
     if not rows:
         raise DataError(f"{path} is empty: only blank lines; a header and rows are needed: check the export")
@@ -167,13 +165,9 @@ def _json_records(path: Path, content: bytes) -> Parsed:
     text = decode(path, content)
     if table_suffix(path) == ".json" and text.lstrip("\ufeff \t\r\n").startswith("["):
         return _from_records(path, _json(path, text, "whole file"), ())
-    records: list[Any] = []
-    lines: list[int] = []
-    for line, part in enumerate(text.split("\n"), 1):
-        if part.strip():
-            records.append(_json(path, part, f"row {len(records) + 1} (line {line})"))
-            lines.append(line)
-    return _from_records(path, records, tuple(lines))
+    parts = {line: part for line, part in enumerate(text.split("\n"), 1) if part.strip()}
+    records = [_json(path, part, f"row {row} (line {line})") for row, (line, part) in enumerate(parts.items(), 1)]
+    return _from_records(path, records, tuple(parts))
 
 
 def _json(path: Path, text: str, place: str) -> Any:

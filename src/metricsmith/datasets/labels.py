@@ -69,8 +69,10 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
         column a blank one.
     """
     columns, ids, items, id_notes = _ids(raw, columns)
-    columns, group_notes = _group_column(raw, columns)
-    columns, people_notes = _usable(raw, columns)
+    if columns.group is not None and "group" not in columns.guessed:
+        _check_filled(raw, columns.group, "group")
+    columns, group_notes = _usable(raw, columns, "group")
+    columns, people_notes = _usable(raw, columns, "system", "rater")
     shared = _Shared.of(raw, columns, items, inputs)
     columns, shared_notes = shared.instead(raw, columns)
     groups, sources, part_notes = shared.groups(raw, columns, ids)
@@ -78,8 +80,9 @@ def label_rows(raw: RawTable, columns: Columns, inputs: Sequence[str]) -> Labels
         columns = columns.without("id")
     elif items and columns.group is None:
         columns = replace(columns, group=columns.id, guessed=columns.guessed | {"group"})
-    notes = (*id_notes, *group_notes, *shared_notes, *part_notes, *people_notes)
-    return Labels(ids, groups, sources, columns, notes)
+    return Labels(
+        ids, groups, sources, columns, (*id_notes, *group_notes, *shared_notes, *part_notes, *people_notes)
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +113,18 @@ class _Shared:
         A column that only looks as if it held sources is named in a note and not taken: any label with a few values
         would look like one.
         """
-        lines = []
-        for role, told in self.told.items():
-            for value, count in told.items():
-                lines.append(
-                    f"the {role} {value[:60]!r} stands with {count} of {len(set(self.outputs))} outputs: it is an "
-                    "instruction, not a source, and joins no rows"
-                )
+        lines = [
+            f"the {role} {value[:60]!r} stands with {count} of {len(set(self.outputs))} outputs: it is an "
+            "instruction, not a source, and joins no rows"
+            for role, told in self.told.items()
+            for value, count in told.items()
+        ]
         if not lines or columns.group is not None:
             return columns, tuple(lines)
-        roles = {columns.target, columns.output, columns.id, columns.system, columns.rater}
-        no_sources = {*roles, *columns.inputs, *columns.references}
+        no_sources = {
+            columns.target, columns.output, columns.id, columns.system, columns.rater, *columns.inputs,
+            *columns.references,
+        }  # fmt: skip
         parting = [name for name in raw.columns if name not in no_sources and self._parts(raw, name)]
         known = [name for role in ("input", "context") for name in fitting_columns(raw, role) if name in parting]
         if known:
@@ -150,9 +154,8 @@ class _Shared:
             sources = tuple(item or other for item, other in zip(self.items, by_input, strict=True))
         long = tuple(map(long_output, raw.texts(columns.output))) if columns.output else (None,) * len(raw)
         part = connected_parts(sources, self.items, self.inputs, long)
-        labels: dict[int, str] = {}
-        for number, source in sorted(zip(part.tolist(), sources, strict=True)):
-            labels.setdefault(number, source)
+        # Each part is called after the first of its sources by name, which comes last and stays.
+        labels = dict(sorted(zip(part.tolist(), sources, strict=True), reverse=True))
         groups = tuple(labels[number] for number in part.tolist())
         return groups, sources, self._group_notes(columns, sources, long, part)
 
@@ -172,15 +175,20 @@ class _Shared:
         return (f"no group column: rows with {' or '.join(by)} form a group ({parts} groups)",)
 
 
-def _usable(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """The columns without a guessed system or rater that has one value, or another in every row; notes on that."""
+def _usable(raw: RawTable, columns: Columns, *roles: str) -> tuple[Columns, tuple[str, ...]]:
+    """The columns without a guessed one of `roles` that has one value, or another in every row; notes on that.
+
+    A group column with blank cells is not used either: it says nothing about these rows.
+    """
     notes = []
-    for role in sorted(columns.guessed & {"system", "rater"}):
+    for role in sorted(columns.guessed.intersection(roles)):
         column = getattr(columns, role)
         values = set(raw.texts(column))
-        if not 1 < len(values) < len(raw):
+        blank = ", some of them blank," if role == "group" and "" in values else ""
+        if blank or not 1 < len(values) < len(raw):
             notes.append(
-                f"the guessed {role} column {column!r} has {len(values)} values over {len(raw)} rows and is not used"
+                f"the guessed {role} column {column!r} has {len(values)} values over {len(raw)} rows{blank} and is not "
+                f"used"
             )
             columns = columns.without(role)
     return columns, tuple(notes)
@@ -194,16 +202,14 @@ def _ids(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...], tup
     ids = raw.texts(columns.id)
     unique = all(ids) and len(set(ids)) == len(ids)
     if "id" not in columns.guessed:
-        _check_filled(raw, columns.id, ids, "id")
+        _check_filled(raw, columns.id, "id")
         if columns.rater is None:
             _check_unique(raw, columns.id, ids)
     if unique:
         return columns, ids, (), ()
-    counts = Counter(ids)
-    why = f"has {len(counts)} values over {len(ids)} rows" if all(ids) else "has blank cells"
+    why = f"has {len(set(ids))} values over {len(ids)} rows" if all(ids) else "has blank cells"
     word = "guessed id" if "id" in columns.guessed else "id"
-    note = f"the {word} column {columns.id!r} {why}: row numbers are the ids"
-    return columns, numbers, ids, (note,)
+    return columns, numbers, ids, (f"the {word} column {columns.id!r} {why}: row numbers are the ids",)
 
 
 def _repeats(values: Sequence[str | None]) -> bool:
@@ -211,24 +217,8 @@ def _repeats(values: Sequence[str | None]) -> bool:
     return len(set(known)) < len(known)
 
 
-def _group_column(raw: RawTable, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """The columns without a guessed group column that groups nothing, and a note on that."""
-    if columns.group is None:
-        return columns, ()
-    groups = raw.texts(columns.group)
-    if "group" not in columns.guessed:
-        _check_filled(raw, columns.group, groups, "group")
-        return columns, ()
-    if all(groups) and 1 < len(set(groups)) < len(groups):
-        return columns, ()
-    note = (
-        f"the guessed group column {columns.group!r} has {len(set(groups))} values over {len(groups)} rows"
-        f"{'' if all(groups) else ', some of them blank,'} and is not used"
-    )
-    return columns.without("group"), (note,)
-
-
-def _check_filled(raw: RawTable, column: str, values: tuple[str, ...], role: str) -> None:
+def _check_filled(raw: RawTable, column: str, role: str) -> None:
+    values = raw.texts(column)
     if not all(values):
         raise DataError(
             f"{raw.place(values.index(''), column)}: the {role} is blank ({values.count('')} such rows); every row "

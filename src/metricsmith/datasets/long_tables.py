@@ -14,11 +14,12 @@ from metricsmith.datasets.cells import cell_number, mostly
 from metricsmith.datasets.columns import SYNONYMS
 from metricsmith.datasets.formats import table_suffix, unzip
 from metricsmith.datasets.score_columns import read_numbers
-from metricsmith.datasets.score_files import FloatArray, read_documents, read_scores
+from metricsmith.datasets.score_files import read_documents, read_scores
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
 from metricsmith.datasets.wmt_mqm import COLUMNS, TARGET, read_wmt_mqm
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.mqm import MQMWeights
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["BY_DOCUMENT", "BY_POSITION", "BY_SEGMENT", "LongTable", "read_gold", "read_metrics", "with_documents"]
 
@@ -194,9 +195,7 @@ def _gold_kind(path: Path) -> str:
         return "a score file"
     if path.is_dir():
         raise DataError(f"{path} is a folder; the gold ratings are one file: name it")
-    content = read_bytes(path)
-    first = (unzip(path, content) if path.name.lower().endswith(".gz") else content).partition(b"\n")[0]
-    head = first.decode("utf-8", "replace").strip()
+    head = unzip(path, read_bytes(path)).partition(b"\n")[0].decode("utf-8", "replace").strip()
     if table_suffix(path) in (".jsonl", ".ndjson", ".json"):
         marked = all(f'"{column}"' in head for column in COLUMNS)
     else:
@@ -206,14 +205,16 @@ def _gold_kind(path: Path) -> str:
 
 def _from_mqm(path: Path, weights: MQMWeights | None) -> LongTable:
     table = read_wmt_mqm(path, weights=weights)
-    labels = ("system", "group", "segment", "doc", "rater")
-    systems, items, numbers, documents, raters = (tuple(str(row[label]) for row in table.rows) for label in labels)
+    systems, items, numbers, documents, raters = (
+        tuple(str(row[label]) for row in table.rows) for label in ("system", "group", "segment", "doc", "rater")
+    )
     segments = {BY_DOCUMENT: items}
     if all(numbers) and _told_apart(numbers, items):
         segments[BY_SEGMENT] = numbers
     places = tuple(f"{path}, rating {row['id']!r}" for row in table.rows)
-    scores = {TARGET: table.ratings}
-    return LongTable(str(path), table.checksum, scores, systems, segments, documents, raters, places, table.notes)
+    return LongTable(
+        str(path), table.checksum, {TARGET: table.ratings}, systems, segments, documents, raters, places, table.notes
+    )  # fmt: skip
 
 
 def _from_score_files(path: Path, names: Sequence[str]) -> LongTable:
@@ -232,10 +233,9 @@ def _from_score_files(path: Path, names: Sequence[str]) -> LongTable:
     columns = {name: np.concatenate([own.get(system, blank) for system in systems]) for name, own in scores.items()}
     places = tuple(f"{path}, score {place} of {system!r}" for system, place in rows)
     unknown = ("",) * len(rows)
-    segments = {BY_POSITION: tuple(place for _, place in rows)}
     return LongTable(
-        str(path), digest.hexdigest()[:16], columns, tuple(system for system, _ in rows), segments, unknown, unknown,
-        places,
+        str(path), digest.hexdigest()[:16], columns, tuple(system for system, _ in rows),
+        {BY_POSITION: tuple(place for _, place in rows)}, unknown, unknown, places,
     )  # fmt: skip
 
 

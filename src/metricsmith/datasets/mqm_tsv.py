@@ -254,15 +254,16 @@ def _finished(drafts: Sequence[_Draft], counts: Counter[str]) -> tuple[MarkedRat
         raters = slots.setdefault(place, {})
         counts["no_error"] += not draft.spans
         counts["contradictions"] += draft.clean if draft.spans else 0
-        rating = MarkedRating(
-            draft.line["system"].strip(),
-            *place,
-            draft.line.get("seg_id", "").strip(),
-            rater,
-            draft.source,
-            draft.target,
-            tuple(draft.spans),
-            raters.setdefault(rater, len(raters)),
+        ratings.append(
+            MarkedRating(
+                draft.line["system"].strip(),
+                *place,
+                draft.line.get("seg_id", "").strip(),
+                rater,
+                draft.source,
+                draft.target,
+                tuple(draft.spans),
+                raters.setdefault(rater, len(raters)),
+            )
         )
-        ratings.append(rating)
     return tuple(ratings)

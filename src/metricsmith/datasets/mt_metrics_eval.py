@@ -12,14 +12,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import dspy
 import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.datasets.score_files import (
-    FloatArray,
     check_free,
     check_name,
     check_scores,
@@ -30,6 +29,7 @@ from metricsmith.datasets.score_files import (
 )
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.metric import make_row
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["EvalSet", "Level", "read_eval_set"]
 
@@ -264,6 +264,6 @@ def _check_references(data: EvalSet, references: Sequence[str]) -> None:
 
 
 def _level(level: str) -> str:
-    if level not in ("seg", "doc", "sys"):
-        raise OptionError(f"the level {level!r} is unknown{nearest(level, ('seg', 'doc', 'sys'))}; use seg, doc or sys")
+    if level not in get_args(Level):
+        raise OptionError(f"the level {level!r} is unknown{nearest(level, get_args(Level))}; use seg, doc or sys")
     return level

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
-import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,13 +26,11 @@ __all__ = [
     "HIGH",
     "LENIENCY",
     "LOW",
-    "PROPERTIES",
     "SYNTHETIC",
     "TASK",
     "Defect",
     "defect_effects",
     "expected_sign",
-    "expected_signs",
     "load",
     "path",
 ]
@@ -53,8 +49,8 @@ class Defect:
     meaning : str
         What was done to the text.
     seen_by : str or None
-        The property of the text by which a lexical metric can notice it (a key of
-        `PROPERTIES`), None if no lexical metric can.
+        The property of the text by which a lexical metric can notice it (``length``, ``readability_grade`` or
+        ``reference_recall``), None if no lexical metric can.
     """
 
     name: str
@@ -143,9 +139,6 @@ def _row(record: Mapping[str, str]) -> dspy.Example:
     )
 
 
-# The planted quality and properties of the text
-
-
 def defect_effects(rows: Sequence[dspy.Example], values: Sequence[float]) -> dict[str, float]:
     """The distance by which each planted defect moves a number: mean with the defect minus mean without it.
 
@@ -201,44 +194,8 @@ def expected_sign(rows: Sequence[dspy.Example], values: Sequence[float]) -> int:
     return (covariance > 0) - (covariance < 0)
 
 
-def expected_signs() -> dict[str, int]:
-    """`expected_sign` on the whole data set for each property of the text in `PROPERTIES`."""
-    _, rows = load()
-    return {name: expected_sign(rows, [measure(row) for row in rows]) for name, measure in PROPERTIES.items()}
-
-
 def _known(rows: Sequence[dspy.Example], values: Sequence[float]) -> tuple[list[dspy.Example], NDArray[np.float64]]:
     if len(rows) != len(values):
         raise DataError(f"{len(values)} values for {len(rows)} rows: give one value per row, NaN where there is none")
     known = [i for i, value in enumerate(values) if not math.isnan(value)]
     return [rows[i] for i in known], np.array([values[i] for i in known], dtype=float)
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"[\w£'’]+", text.lower())
-
-
-def _length(row: dspy.Example) -> float:
-    return len(_words(row.output))
-
-
-def _readability_grade(row: dspy.Example) -> float:
-    """Flesch-Kincaid grade level with a syllable for each run of vowels: enough for a sign."""
-    words = _words(row.output)
-    sentences = len(re.findall(r"[.!?](?=\s|$)", row.output))
-    syllables = sum(max(1, len(re.findall(r"[aeiouy]+", word))) for word in words)
-    return 0.39 * len(words) / sentences + 11.8 * syllables / len(words) - 15.59
-
-
-def _reference_recall(row: dspy.Example) -> float:
-    """Share of the reference's words that the rewrite has, each as often as it occurs there."""
-    reference = Counter(_words(row.references[0]))
-    return sum((reference & Counter(_words(row.output))).values()) / sum(reference.values())
-
-
-PROPERTIES: Mapping[str, Callable[[dspy.Example], float]] = {
-    "length": _length,
-    "readability_grade": _readability_grade,
-    "reference_recall": _reference_recall,
-}
-"""Three properties of a rewrite that lexical metrics measure, in their simplest form."""

@@ -21,10 +21,10 @@ from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
 from metricsmith.records import Scale
 from metricsmith.stats.ceiling import Averaging, RaterCeiling, average_ratings, rater_ceiling
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["Outputs", "People", "RaterEffects", "average_raters", "check_averaging"]
 
-FloatArray = NDArray[np.float64]
 RaterEffects = Literal["none", "centre"]
 FAR_APART = 0.1  # of the scale, between raters' means: worth a line
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.datasets.cells import cell_text
+from metricsmith.datasets.cells import cell_text, value_or
 from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
 from metricsmith.records import Scale
@@ -173,8 +173,10 @@ def check_rated(raw: RawTable, column: str | None, ratings: NDArray[np.float64],
         )
     if column is None or known.size == len(ratings):
         return ()
-    unrated_rows = f"{len(ratings) - known.size} of {len(ratings)} rows have no rating"
-    return (f"{unrated_rows}: they are kept for scoring and left out of fitting",)
+    return (
+        f"{len(ratings) - known.size} of {len(ratings)} rows have no rating: they are kept for scoring and left out of "
+        f"fitting",
+    )
 
 
 def as_scale(scale: Scale | str) -> Scale:
@@ -187,10 +189,7 @@ def as_scale(scale: Scale | str) -> Scale:
     """
     if isinstance(scale, Scale):
         return scale
-    try:
-        numbers = [float(part) for part in scale.split(":")]
-    except ValueError:
-        numbers = []
+    numbers: list[float] = value_or(lambda text: list(map(float, text.split(":"))), scale, [])
     if len(numbers) not in (2, 3):
         raise OptionError(
             f"scale {scale!r} is not of the form LOW:HIGH or LOW:HIGH:STEP; allowed are numbers such as 1:5:1 or "

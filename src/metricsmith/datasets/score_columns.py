@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import escape
@@ -84,8 +85,9 @@ def match_columns(
             _check_match(raw, pattern, names, f"{option} (--{option.replace('_', '-')})", target, over)
             found[option].update(names)
             note = f"; {', '.join(map(repr, over))} passed over: people wrote it, and only its exact name takes it"
-            matched = f"{option} pattern {pattern!r} matches {len(names)} of {len(raw.columns)} columns"
-            notes.append(matched + (note if over else ""))
+            notes.append(
+                f"{option} pattern {pattern!r} matches {len(names)} of {len(raw.columns)} columns{note if over else ''}"
+            )
     every = found["metric_columns"] | found["prior_columns"]
     return ScoreColumns(
         names=tuple(name for name in raw.columns if name in every),
@@ -120,12 +122,10 @@ def read_numbers(
 def _numbers(raw: RawTable, column: str, advice: str, finite: bool) -> NDArray[np.float64]:
     cells = raw.columns[column]
     if not any(isinstance(cell, str) and "_" in cell for cell in cells):
-        try:
+        with suppress(TypeError, ValueError, OverflowError):  # blank cells or words, which are read one by one
             values = np.array(cells, dtype=float)
-        except (TypeError, ValueError, OverflowError):  # blank cells or words, which are read one by one
-            values = np.empty(0)
-        if values.shape == (len(raw),) and not (finite and np.isinf(values).any()):
-            return values
+            if values.shape == (len(raw),) and not (finite and np.isinf(values).any()):
+                return values
     values = np.empty(len(raw))
     for index, cell in enumerate(cells):
         try:

@@ -11,18 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from metricsmith.datasets.formats import decode
 from metricsmith.datasets.sources import read_bytes
 from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
-    "FloatArray", "by_system", "check_free", "check_name", "check_scores", "numbered", "pivot", "read_documents",
+    "by_system", "check_free", "check_name", "check_scores", "numbered", "pivot", "read_documents",
     "read_lines", "read_scores", "write_scores",
 ]  # fmt: skip
-
-FloatArray = NDArray[np.float64]
 
 
 def read_scores(
@@ -195,8 +194,7 @@ def read_lines(path: Path, count: int | None = None) -> tuple[str, ...]:
     DataError
         If the file is absent or not UTF-8, or has another number of lines than `count`.
     """
-    text = decode(path, read_bytes(path))
-    lines = tuple(line.rstrip() for line in io.StringIO(text, newline=None))
+    lines = tuple(line.rstrip() for line in io.StringIO(decode(path, read_bytes(path)), newline=None))
     if count is not None and len(lines) != count:
         raise DataError(
             f"{path} has {len(lines)} lines, the source has {count}; line i of every file belongs to segment i: "

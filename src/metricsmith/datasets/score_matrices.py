@@ -20,10 +20,11 @@ from metricsmith.datasets.long_tables import (
     read_metrics,
     with_documents,
 )
-from metricsmith.datasets.score_files import FloatArray, pivot
+from metricsmith.datasets.score_files import pivot
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.evaluation import mean_rating
 from metricsmith.mqm import MQMWeights
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["ScoreMatrices", "read_score_matrices"]
 
@@ -321,9 +322,8 @@ def _common(
         "on request": list(dict.fromkeys(without)),
     }
     notes = [f"systems left out, {why}: {', '.join(names)}" for why, names in left_out.items() if names]
-    for names, what in ((asked, "scores"), (there, "ratings")):
-        if len(names) > len(segments):
-            notes.append(f"segments left out, without {what}: {len(names) - len(segments)}")
+    more = {"scores": len(asked) - len(segments), "ratings": len(there) - len(segments)}
+    notes += [f"segments left out, without {what}: {number}" for what, number in more.items() if number]
     return systems, segments, notes
 
 
@@ -392,8 +392,8 @@ def _gaps(metrics: Mapping[str, FloatArray], gold: FloatArray) -> list[str]:
     """A note for gold, and one for every metric, that lacks cells."""
     rated = ~np.isnan(gold)
     notes = [] if rated.all() else [f"outputs without a rating, which take no part: {(~rated).sum()} of {gold.size}"]
-    for name, values in metrics.items():
-        missing = int((rated & np.isnan(values)).sum())
-        if missing:
-            notes.append(f"{name}: no score for {missing} of {rated.sum()} rated outputs")
-    return notes
+    missing = {name: int((rated & np.isnan(values)).sum()) for name, values in metrics.items()}
+    lacking = (
+        f"{name}: no score for {cells} of {rated.sum()} rated outputs" for name, cells in missing.items() if cells
+    )
+    return [*notes, *lacking]

@@ -1,4 +1,7 @@
-"""A file, a data frame, a Hugging Face data set or a hub id -> one `RawTable`."""
+"""A file, a data frame, a Hugging Face data set or a hub id -> one `RawTable`, and those of its rows that are wanted.
+
+Conditions on rows are ``COL=VALUE`` and ``COL!=VALUE``.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,18 @@ import hashlib
 import importlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from metricsmith.datasets.cells import cell_text
+from metricsmith.datasets.cells import cell_number, cell_text
 from metricsmith.datasets.formats import Parsed, frame_columns, parse_file, table_suffix
-from metricsmith.errors import DataError, ModelFailure, nearest
+from metricsmith.errors import DataError, ModelFailure, OptionError, nearest
 from metricsmith.metric import content_hash
 
-__all__ = ["RawTable", "load_hub", "open_source", "read_bytes"]
+__all__ = ["Condition", "RawTable", "filter_rows", "load_hub", "open_source", "parse_condition", "read_bytes"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,15 @@ class RawTable:
                 f"name an existing one with {option}"
             )
         return column
+
+    def require_all(self, columns: Sequence[str], kind: str, way_out: str) -> None:
+        """Raise a `DataError` with the nearest name if the table of such a `kind` lacks one of its columns."""
+        missing = [column for column in columns if column not in self.columns]
+        if missing:
+            raise DataError(
+                f"{self.name}: no column {missing[0]!r}{nearest(missing[0], self.columns)}; {kind} have the columns "
+                f"{', '.join(columns)}: rename yours, or {way_out}"
+            )
 
     def texts(self, column: str) -> tuple[str, ...]:
         """The texts of a column's cells, without white space at the ends."""
@@ -206,3 +219,86 @@ def _one_split(name: str, source: Any) -> tuple[Any, tuple[str, ...]]:
 def _table(name: str, parsed: Parsed, checksum: str) -> RawTable:
     rows = len(next(iter(parsed.columns.values())))
     return RawTable(name, parsed.columns, tuple(range(1, rows + 1)), parsed.lines, checksum, parsed.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Keeps the rows whose cell in `column` equals `value` (or differs, where `equal` is False)."""
+
+    column: str
+    value: str
+    equal: bool
+
+    def __str__(self) -> str:
+        return f"{self.column}{'=' if self.equal else '!='}{self.value}"
+
+    def holds(self, cell: Any) -> bool:
+        """True if a plain cell fulfils the condition.
+
+        Texts are compared without white space at the ends; numbers as numbers (1 equals 1.0); booleans
+        in any case; a missing cell equals the empty value.
+        """
+        text, value = cell_text(cell).strip(), self.value.strip()
+        same = text == value or (isinstance(cell, bool) and text.lower() == value.lower())
+        if not same:
+            with suppress(ValueError):  # NaN equals nothing
+                same = cell_number(text) == cell_number(value)
+        return same == self.equal
+
+
+def parse_condition(text: str, columns: Iterable[str]) -> Condition:
+    """Read ``COL=VALUE`` or ``COL!=VALUE``.
+
+    Column names may contain ``=``, ``!`` and spaces: the longest existing name that an operator follows
+    is meant. White space around the operator is allowed.
+
+    Raises
+    ------
+    OptionError
+        If there is no operator, or no column of that name (the nearest is suggested).
+    """
+    known = list(columns)
+    for column in sorted(known, key=len, reverse=True):
+        rest = text[len(column) :].lstrip() if text.startswith(column) else ""
+        for operator in ("!=", "="):
+            if rest.startswith(operator):
+                return Condition(column, rest[len(operator) :].strip(), operator == "=")
+    if "=" not in text:
+        raise OptionError(
+            f"condition {text!r} has no '='; allowed are COL=VALUE and COL!=VALUE: write for example "
+            f"where={(known or ['COL'])[0] + '=VALUE'!r} (--where)"
+        )
+    name = text.partition("=")[0].removesuffix("!").strip()
+    raise OptionError(
+        f"condition {text!r}: no column {name!r}{nearest(name, known)}; the columns are "
+        f"{', '.join(known[:20])}"
+        f"{', ...' if len(known) > 20 else ''}: name an existing one in where=... (--where)"
+    )
+
+
+def filter_rows(raw: RawTable, where: Sequence[str]) -> RawTable:
+    """Keep the rows of `raw` that fulfil every condition of `where`, in order.
+
+    Raises
+    ------
+    OptionError
+        If a condition cannot be read.
+    DataError
+        If no row is left; some values that the column has are shown.
+    """
+    for text in where:
+        condition = parse_condition(text, raw.columns)
+        cells = raw.columns[condition.column]
+        keep = [index for index, cell in enumerate(cells) if condition.holds(cell)]
+        if not keep:
+            seen = list(dict.fromkeys(cell_text(cell)[:30] for cell in cells))
+            raise DataError(
+                f"{raw.name}: no row is left by the condition {str(condition)!r} (column "
+                f"{condition.column!r}, "
+                f"value {condition.value!r}); of {len(raw)} rows the column holds "
+                f"{', '.join(map(repr, seen[:6]))}"
+                f"{', ...' if len(seen) > 6 else ''}{nearest(condition.value, seen)}: change or drop the "
+                f"condition"
+            )
+        raw = raw.take(keep)
+    return raw

@@ -217,8 +217,7 @@ def _numbered(groups: Sequence[str], texts: Sequence[Hashable] | None) -> NDArra
     numbers = effective_groups(groups, texts)
     names = _by_group(numbers.tolist(), [content_hash(text) for text in (groups if texts is None else texts)])
     name_of = dict(zip(numbers.tolist(), names, strict=True))
-    order = sorted(range(len(name_of)), key=name_of.__getitem__)
-    return np.argsort(order)[numbers]
+    return np.argsort(sorted(range(len(name_of)), key=name_of.__getitem__))[numbers]
 
 
 def _one_holdout(

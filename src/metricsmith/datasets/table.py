@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from metricsmith.datasets.cells import cell_text, is_blank, reference_list
 from metricsmith.datasets.columns import Columns, guess_notes, need_column, resolve_columns
 from metricsmith.datasets.conversations import render_conversations
-from metricsmith.datasets.filters import filter_rows
 from metricsmith.datasets.labels import Labels, label_rows
 from metricsmith.datasets.raters import People, RaterEffects, average_raters, check_averaging
 from metricsmith.datasets.ratings import as_scale, check_rated, infer_scale, read_ratings
 from metricsmith.datasets.score_columns import ScoreColumns, match_columns, read_numbers
-from metricsmith.datasets.sources import RawTable, open_source
+from metricsmith.datasets.sources import RawTable, filter_rows, open_source
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.records import Scale, Task
@@ -239,14 +238,13 @@ def read_table(
     inputs = _joined(raw, columns.inputs)
     labels = label_rows(raw, columns, inputs)
     ratings, rating_scale, scale_notes = _ratings(raw, labels.columns, scale, require_target)
-    scores = read_numbers(raw, chosen.names)
     outputs = average_raters(
-        raw, labels, inputs, ratings, scores, rating_scale, average=raters, effects=rater_effects
+        raw, labels, inputs, ratings, read_numbers(raw, chosen.names), rating_scale, average=raters,
+        effects=rater_effects,
     )  # fmt: skip
     rating_scale = outputs.scale
     if higher_is_better is not None:
         rating_scale = replace(rating_scale, higher_is_better=higher_is_better)
-    guesses = guess_notes(raw, outputs.labels.columns)
     unrated = check_rated(outputs.raw, columns.target, outputs.ratings, max(min_rated, 1) if require_target else 0)
     return Table(
         task=Task(task, columns.target or "", rating_scale),
@@ -254,8 +252,8 @@ def read_table(
         ratings=outputs.ratings,
         columns=outputs.labels.columns,
         notes=(
-            *notes, *guesses, *refused, *rendered, *outputs.labels.notes, *chosen.notes, *scale_notes,
-            *outputs.notes, *unrated,
+            *notes, *guess_notes(raw, outputs.labels.columns), *refused, *rendered, *outputs.labels.notes,
+            *chosen.notes, *scale_notes, *outputs.notes, *unrated,
         ),
         metric_values=outputs.scores,
         prior=chosen.prior,
@@ -267,9 +265,7 @@ def read_table(
 
 
 def _many(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return (value,) if isinstance(value, str) else tuple(value)
+    return (value,) if isinstance(value, str) else tuple(value or ())
 
 
 def _usable_output(raw: RawTable, columns: Columns, chosen: ScoreColumns) -> tuple[Columns, tuple[str, ...]]:
@@ -347,12 +343,13 @@ def _rows(
             row_labels[columns.target] = float(ratings[index])
         if scores:
             row_labels["columns"] = {name: float(values[index]) for name, values in scores.items()}
-        row = make_row(
-            cell_text(cells[columns.output]) if columns.output else "",
-            input=inputs[index],
-            references=[text for name in columns.references for text in reference_list(cells[name])],
-            context=cell_text(cells[columns.context]) if columns.context else "",
-            **row_labels,
+        rows.append(
+            make_row(
+                cell_text(cells[columns.output]) if columns.output else "",
+                input=inputs[index],
+                references=[text for name in columns.references for text in reference_list(cells[name])],
+                context=cell_text(cells[columns.context]) if columns.context else "",
+                **row_labels,
+            )
         )
-        rows.append(row)
     return rows

@@ -13,11 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
-from metricsmith.stats.correlation import batch_kendall_tau_b
+from metricsmith.stats.correlation import FloatArray, batch_kendall_tau_b
 
 __all__ = ["Combination", "check_copies", "combinations_of"]
-
-FloatArray = NDArray[np.float64]
 
 _ROWS, _LEVELS = 20, 4  # a perfect metric of thumbs, or on a few rows, is no wonder
 _NEAR = 0.95

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from metricsmith.datasets.conversations import read_messages
-from metricsmith.datasets.filters import filter_rows
-from metricsmith.datasets.sources import RawTable, open_source
+from metricsmith.datasets.sources import RawTable, filter_rows, open_source
 from metricsmith.datasets.table import Table, read_table
 from metricsmith.errors import DataError, nearest
 from metricsmith.records import Scale
@@ -76,12 +75,7 @@ def read_taubench(
         If a condition cannot be read.
     """
     whole = open_source(source)
-    missing = [column for column in COLUMNS if column not in whole.columns]
-    if missing:
-        raise DataError(
-            f"{whole.name}: no column {missing[0]!r}{nearest(missing[0], whole.columns)}; recorded runs have the "
-            f"columns {', '.join(COLUMNS)}: rename yours, or read the file with read_table, which takes any names"
-        )
+    whole.require_all(COLUMNS, "recorded runs", "read the file with read_table, which takes any names")
     kept = filter_rows(whole, (where,) if isinstance(where, str) else where)
     for index in range(len(kept)):
         _check_roles(kept, index)

@@ -96,8 +96,7 @@ def read_marked_ratings(source: str | os.PathLike[str]) -> MarkedRatings:
     if path.name.lower().endswith((".tar.gz", ".tgz", ".zip")):
         raise DataError(f"{path} is an archive; a .tsv or .tsv.gz file is needed: unpack it and give the file in it")
     content = read_bytes(path)
-    unpacked = unzip(path, content) if path.suffix.lower() == ".gz" else content
-    ratings, counts = parse_mqm_tsv(str(path), decode(path, unpacked))
+    ratings, counts = parse_mqm_tsv(str(path), decode(path, unzip(path, content)))
     if not ratings:
         raise DataError(f"{path} holds no rating: only a header, attention tests or metadata; check the download")
     return MarkedRatings(str(path), ratings, counts, hashlib.sha256(content).hexdigest()[:16])
@@ -192,8 +191,7 @@ def _row(rating: MarkedRating, score: float, texts: Mapping[str, Mapping[str, st
     }
     if rating.language_pair:
         labels["language_pair"] = rating.language_pair
-    known = texts.get(rating.item, {})
-    references = [text for system, text in known.items() if system != rating.system]
+    references = [text for system, text in texts.get(rating.item, {}).items() if system != rating.system]
     return make_row(rating.target, input=rating.source, references=references, **labels)
 
 
@@ -205,8 +203,7 @@ def _by_output(rows: Sequence[dspy.Example], average: Averaging) -> tuple[list[d
     outputs = []
     for (system, item), rated in found.items():
         mean = float(average_ratings(np.array([row[TARGET] for row in rated]), average))
-        output = rated[0].without("spans", "rater", "slot")
-        outputs.append(output.copy(**{"id": f"{system}|{item}", TARGET: mean}))
+        outputs.append(rated[0].without("spans", "rater", "slot").copy(**{"id": f"{system}|{item}", TARGET: mean}))
     return outputs, People(tuple({row["rater"]: row[TARGET] for row in rated} for rated in found.values()), average)
 
 
@@ -252,12 +249,7 @@ def _alike(marked: MarkedRatings) -> list[str]:
 
 
 def _from_records(raw: RawTable) -> tuple[tuple[MarkedRating, ...], Counter[str]]:
-    missing = [column for column in COLUMNS if column not in raw.columns]
-    if missing:
-        raise DataError(
-            f"{raw.name}: no column {missing[0]!r}{nearest(missing[0], raw.columns)}; parsed ratings have the columns "
-            f"{', '.join(COLUMNS)}: rename yours, or give the published TSV file"
-        )
+    raw.require_all(COLUMNS, "parsed ratings", "give the published TSV file")
     counts: Counter[str] = Counter()
     slots: dict[tuple[str, str], dict[str, int]] = {}
     ratings: dict[tuple[str, ...], MarkedRating] = {}

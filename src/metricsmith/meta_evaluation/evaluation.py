@@ -206,8 +206,8 @@ def evaluate_task(
         ]
         p_values = tuple(tuple(row) for row in table.p_values.tolist())
     rest = [result(name, scores, common) for name, scores in matrices.items() if name not in defined]
-    others = [result(name, *pair) for name, pair in _each_against_the_others(raters or {}).items()]
-    return TaskResult(task, (*ranked, *rest), tuple(others), p_values)
+    others = tuple(result(name, *pair) for name, pair in _each_against_the_others(raters or {}).items())
+    return TaskResult(task, (*ranked, *rest), others, p_values)
 
 
 def evaluate_tasks(
@@ -255,13 +255,12 @@ def evaluate_tasks(
             with one_at_a_time:
                 tested(task, done, total)
 
-    def evaluated(task: str) -> TaskResult:
-        return evaluate_task(task, measures[task], metrics, gold, tested=partial(progress, task), **settings)
-
-    tasks = [partial(evaluated, task) for task in measures]
+    tasks = [
+        partial(evaluate_task, task, statistic, metrics, gold, tested=partial(progress, task), **settings)
+        for task, statistic in measures.items()
+    ]
     with one_thread():
-        most = workers or os.cpu_count() or 1
-        return tuple(in_threads(tasks, most, "metricsmith measures", on_error=ended.set))
+        return tuple(in_threads(tasks, workers or os.cpu_count() or 1, "metricsmith measures", on_error=ended.set))
 
 
 def average_tasks(results: Sequence[TaskResult], names: Sequence[str] = WMT24) -> dict[str, TaskAverage]:
@@ -276,8 +275,7 @@ def average_tasks(results: Sequence[TaskResult], names: Sequence[str] = WMT24) -
     whole = [
         name for name in values[names[0]] if not any(math.isnan(values[task].get(name, math.nan)) for task in names)
     ]
-    tasks = {task: {name: values[task][name] for name in whole} for task in names}
-    return average_over_tasks(tasks) if whole else {}
+    return average_over_tasks({task: {name: values[task][name] for name in whole} for task in names}) if whole else {}
 
 
 def mean_rating(raters: Sequence[ArrayLike]) -> FloatArray:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from metricsmith.meta_evaluation.matrices import FloatArray, Grouping, grouped
+from metricsmith.meta_evaluation.matrices import NOTHING, FloatArray, Grouping, grouped
 from metricsmith.meta_evaluation.pairwise import GoldPairs
 from metricsmith.meta_evaluation.systems import Ties, order_of_pairs, random_signs, reached
 from metricsmith.stats.resampling.permutation import Swapped
@@ -35,7 +35,6 @@ BoolArray = NDArray[np.bool_]
 Codes = NDArray[np.uint16]
 BINS = 8192  # of candidate thresholds; codes, twice as many, must fit into 16 bits
 AT_ONCE = 8  # draws, whose matrices then lie in the cache
-NOTHING = 1e-12  # of a sum of squares: what is left of it by rounding alone
 
 
 def exchanged_accuracies(

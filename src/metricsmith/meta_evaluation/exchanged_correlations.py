@@ -13,9 +13,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from metricsmith.meta_evaluation.exchanged_accuracies import CompleteCells, undefined_differences
+from metricsmith.meta_evaluation.exchanged_accuracies import BoolArray, CompleteCells, undefined_differences
 from metricsmith.meta_evaluation.jackknife import concordance_by_cell
-from metricsmith.meta_evaluation.matrices import CORRELATIONS, FloatArray, without_rounding
+from metricsmith.meta_evaluation.matrices import CORRELATIONS, NOTHING, FloatArray, without_rounding
 from metricsmith.stats.correlation import midranks
 from metricsmith.stats.resampling.permutation import Swapped
 
@@ -29,8 +29,6 @@ __all__ = [
     "exchanged_system_correlations",
 ]
 
-BoolArray = NDArray[np.bool_]
-NOTHING = 1e-12  # of a sum of squares: what is left of it by rounding alone
 Sums = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 DIGITS = 13  # of a difference of correlations; what follows is rounding, and differences that are equal must be so
 EXACT = 200  # systems up to which sums of ranks and their squares are whole numbers in single precision

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from metricsmith.errors import DataError
 from metricsmith.meta_evaluation.matrices import (
     CORRELATIONS,
+    NOTHING,
     FloatArray,
     Measure,
     measure_value,
@@ -45,8 +46,6 @@ __all__ = [
     "jackknifed_values",
     "measure_interval",
 ]
-
-NOTHING = 1e-12  # of a sum of squares: what is left of it by rounding alone
 
 
 def measure_interval(
@@ -117,8 +116,7 @@ def measure_interval(
     values: FloatArray | None = own_way(measure, "left_out", x, y, parts)
     if values is None:
         values = jackknifed_values(measure, x, y, parts)
-    own: tuple[float, float] | None = getattr(measure, "bounds", None)
-    return jackknife_interval(estimate, values, level=level, bounds=bounds or own)
+    return jackknife_interval(estimate, values, level=level, bounds=bounds or getattr(measure, "bounds", None))
 
 
 def jackknifed_values(measure: Measure, metric: FloatArray, gold: FloatArray, parts: IntArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,7 @@ __all__ = [
     "FloatArray",
     "Grouping",
     "Measure",
+    "NOTHING",
     "common_cells",
     "complete_segments",
     "grouped",
@@ -36,7 +37,8 @@ __all__ = [
 
 Grouping = Literal["none", "item", "system"]
 Cell = TypeVar("Cell", bound=np.generic)
-GROUPINGS = ("none", "item", "system")
+NOTHING = 1e-12  # of a sum of squares: what is left of it by rounding alone
+GROUPINGS = get_args(Grouping)
 CORRELATIONS: Mapping[str, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
     "kendall_tau_b": batch_kendall_tau_b,
     "pearson": batch_pearson,
@@ -196,9 +198,8 @@ def grouped(metric: NDArray[Cell], gold: NDArray[Cell], by: Grouping) -> tuple[N
 
 def measure_value(measure: Measure, metric: FloatArray, gold: FloatArray) -> float:
     """Returns a measure's number, be it given as such or as a result with a `value`."""
-    result = measure(metric, gold)
-    number: Any = getattr(result, "value", result)
-    return float(number)
+    result: Any = measure(metric, gold)
+    return float(result.value if hasattr(result, "value") else result)
 
 
 def own_way(measure: Measure, name: str, *arguments: Any) -> Any:

@@ -1,7 +1,7 @@
 """The measures by name: functions of a metric's scores and gold scores whose values can be compared.
 
 A measure of `MEASURES` shares work between many metrics, resamples or parts of the segments where it can: the methods
-that `metricsmith.meta_evaluation.matrices.Measure` lists. The ``_against`` functions take gold, a matrix of shape
+that `metricsmith.meta_evaluation.matrices.Measure` lists. The methods ``against`` take gold, a matrix of shape
 (k, n), NaN where missing, and return a function of metrics that lack the same cells, shape (m, k, n), that returns
 their values, shape (m,): those of the measure to the last bit.
 """
@@ -76,10 +76,8 @@ __all__ = [
     "SoftSystemAccuracy",
     "SystemAccuracy",
     "SystemCorrelation",
-    "accuracies_against",
     "item_kendall_against",
     "measure",
-    "soft_accuracies_against",
 ]
 
 Against = Callable[[FloatArray], FloatArray]
@@ -98,38 +96,6 @@ EXCHANGED: Mapping[tuple[str, str], Exchange] = {
     ("pearson", "item"): exchanged_item_pearson,
     ("spearman", "item"): exchanged_item_spearman,
 }
-
-
-def accuracies_against(gold: FloatArray, by: Grouping, epsilon: float | None, decimals: int | None) -> Against:
-    """`pairwise_accuracy` of many metrics: gold tells pairs apart once."""
-    pairs = GoldPairs(grouped(gold, gold, by)[0], decimals)
-
-    def value(metric: FloatArray) -> float:
-        own = grouped(metric, metric, by)[0]
-        return pairs.calibrated(own)[0] if epsilon is None else pairs.accuracy(own, epsilon)
-
-    return lambda metrics: np.array([value(metric) if pairs.used else math.nan for metric in metrics])
-
-
-def soft_accuracies_against(gold: FloatArray, draws: int, seed: int, ties: Ties) -> Against:
-    """`soft_pairwise_accuracy` of many metrics: gold's p-values once, one product with the sign vectors for several."""
-    whole = ~np.isnan(gold).any(axis=0)
-    segments = int(np.count_nonzero(whole))
-    if not segments or len(gold) < 2:
-        return lambda metrics: np.full(len(metrics), math.nan)
-    signs = random_signs(draws, segments, seed)
-    truth = reached(gold[:, whole] @ signs, gold[:, whole], ties)[:, 0]
-
-    def values(metrics: FloatArray) -> FloatArray:
-        found = []
-        for start in range(0, len(metrics), AT_ONCE):
-            sides = metrics[start : start + AT_ONCE][:, :, whole]
-            flipped = (sides.reshape(-1, segments) @ signs).reshape(*sides.shape[:2], draws)
-            for sums, side in zip(flipped, sides, strict=True):
-                found.append(1 - float(np.abs(reached(sums, side, ties)[:, 0] - truth).mean()) / draws)
-        return np.array(found)
-
-    return values
 
 
 def item_kendall_against(gold: FloatArray) -> Against:
@@ -179,8 +145,14 @@ class SegmentAccuracy:
         return jackknifed_item_accuracies(metric, gold, parts, self.epsilon, self.decimals)
 
     def against(self, gold: FloatArray) -> Against:
-        """Returns a function of several metrics."""
-        return accuracies_against(gold, self.by, self.epsilon, self.decimals)
+        """Returns a function of several metrics, for which gold tells pairs apart once."""
+        pairs = GoldPairs(grouped(gold, gold, self.by)[0], self.decimals)
+
+        def value(metric: FloatArray) -> float:
+            own = grouped(metric, metric, self.by)[0]
+            return pairs.calibrated(own)[0] if self.epsilon is None else pairs.accuracy(own, self.epsilon)
+
+        return lambda metrics: np.array([value(metric) if pairs.used else math.nan for metric in metrics])
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
         """Returns a function of exchanged cells."""
@@ -254,8 +226,24 @@ class SoftSystemAccuracy:
         return jackknifed_soft_accuracies(metric, gold, parts, 0.5 if self.ties == "half" else 1.0)
 
     def against(self, gold: FloatArray) -> Against:
-        """Returns a function of several metrics."""
-        return soft_accuracies_against(gold, self.draws, self.seed, self.ties)
+        """Returns a function of several metrics: gold's p-values once, one product with the signs for several."""
+        whole = ~np.isnan(gold).any(axis=0)
+        segments = int(np.count_nonzero(whole))
+        if not segments or len(gold) < 2:
+            return lambda metrics: np.full(len(metrics), math.nan)
+        signs = random_signs(self.draws, segments, self.seed)
+        truth = reached(gold[:, whole] @ signs, gold[:, whole], self.ties)[:, 0]
+
+        def values(metrics: FloatArray) -> FloatArray:
+            found = []
+            for start in range(0, len(metrics), AT_ONCE):
+                sides = metrics[start : start + AT_ONCE][:, :, whole]
+                flipped = (sides.reshape(-1, segments) @ signs).reshape(*sides.shape[:2], self.draws)
+                for sums, side in zip(flipped, sides, strict=True):
+                    found.append(1 - float(np.abs(reached(sums, side, self.ties)[:, 0] - truth).mean()) / self.draws)
+            return np.array(found)
+
+        return values
 
     def exchanged(self, first: FloatArray, second: FloatArray, gold: FloatArray) -> Swapped:
         """Returns a function of exchanged cells."""

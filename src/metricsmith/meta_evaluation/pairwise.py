@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.meta_evaluation.matrices import FloatArray, Grouping, grouped, paired_matrices
+from metricsmith.meta_evaluation.matrices import FloatArray, Grouping, common_cells, grouped, paired_matrices
 from metricsmith.stats.correlation import IntArray
 from metricsmith.stats.resampling import PermutationTest, permutation_p_value
 from metricsmith.stats.resampling.draws import check_draws
@@ -349,9 +349,7 @@ def perm_pairs(
     """
     check_draws(resamples)
     check_epsilon(epsilon)
-    first, gold = paired_matrices(first, gold)
-    second, gold = paired_matrices(second, gold)
-    first = np.where(np.isnan(gold), math.nan, first)
+    (first, second), gold = common_cells([first, second], gold)
     pairs = GoldPairs(grouped(gold, gold, by)[0], decimals)
     if not pairs.used:
         return permutation_p_value(math.nan, np.full(resamples, math.nan), "greater")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -183,14 +183,13 @@ def average_over_tasks(
 
 def check_tests(swap: str, tests: str | None) -> tuple[Swap, Tests | None]:
     """Both, if they have a meaning for `rank_table`; else an `OptionError`."""
-    swaps: tuple[Swap, ...] = ("pairs", "scores")
-    kinds: tuple[Tests, ...] = ("all", "deciding")
-    for what, chosen, known in (("swap", swap, swaps), ("tests", "all" if tests is None else tests, kinds)):
+    chosen_tests = "all" if tests is None else tests
+    for what, chosen, known in (("swap", swap, get_args(Swap)), ("tests", chosen_tests, get_args(Tests))):
         if chosen not in known:
             raise OptionError(
                 f"unknown {what}={chosen!r} (--{what}){nearest(chosen, known)}; allowed are {' and '.join(known)}"
             )
-    return swaps[swaps.index(swap)], None if tests is None else kinds[kinds.index(tests)]
+    return cast(Swap, swap), cast("Tests | None", tests)
 
 
 def _clusters(

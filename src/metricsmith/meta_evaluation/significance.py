@@ -20,7 +20,6 @@ from metricsmith.meta_evaluation.matrices import (
     grouped,
     measure_value,
     own_way,
-    paired_matrices,
 )
 from metricsmith.stats.resampling import (
     Groups,
@@ -204,8 +203,7 @@ def perm_both(
     Deutsch, Dror and Roth (2021), "A statistical analysis of summarization evaluation metrics using resampling
     methods". mt-metrics-eval gives b / m, with its metrics in the other order.
     """
-    first, gold = paired_matrices(first, gold)
-    second, gold = paired_matrices(second, gold)
+    (first, second), gold = common_cells([first, second], gold)
     present = ~np.isnan(gold)
     labels = None
     if groups is not None:
@@ -260,10 +258,8 @@ def better_test(
         by_pairs = own_way(measure, "pairs_exchanged", first, second, gold, resamples, seed)
     if by_pairs is not None:
         return by_pairs
-    if deciding is None:
-        return perm_both(measure, first, second, gold, resamples=resamples, seed=seed)
-    stop = (0.4 * deciding, 10 * deciding)
-    if hasattr(measure, "approximated"):
+    stop = None if deciding is None else (0.4 * deciding, 10 * deciding)
+    if deciding is not None and hasattr(measure, "approximated"):
         test = perm_both(measure, first, second, gold, resamples=resamples, seed=seed, stop=stop, approximately=True)
         if abs(test.p_value - deciding) > getattr(measure, "p_error", 0.0):
             return test

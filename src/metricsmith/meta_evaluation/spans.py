@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 Policy = Literal["successive", "first", "all", "unique"]
-POLICIES: tuple[Policy, ...] = ("successive", "first", "all", "unique")
+POLICIES: tuple[Policy, ...] = get_args(Policy)
 SEVERITIES = {"major": 1, "minor": 2, "critical": 1}
 STATISTICS = ("f1", "precision", "recall")
 

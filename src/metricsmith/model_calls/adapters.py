@@ -17,9 +17,10 @@ import dspy
 from dspy.adapters.chat_adapter import FieldInfoWithName
 from dspy.adapters.utils import format_field_value, translate_field_type
 from dspy.utils.exceptions import AdapterParseError
+from pydantic.fields import FieldInfo
 
 from metricsmith.errors import OptionError
-from metricsmith.model_calls.dspy_internals import Reader, copied, output_text, without_callbacks
+from metricsmith.model_calls.dspy_internals import Reader, copied, output_text
 from metricsmith.model_calls.metering import RequestMeter
 from metricsmith.model_calls.reading import UnreadableAnswer, read, whole
 
@@ -84,8 +85,7 @@ def _chosen() -> Any:
 
 def messages_of(signature: type[dspy.Signature], demos: list[Any], inputs: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages of a request as the adapter in force writes them."""
-    adapter = adapter_in_force()
-    messages: list[dict[str, Any]] = without_callbacks(type(adapter).format)(adapter, signature, demos, inputs)
+    messages: list[dict[str, Any]] = Exact.like(adapter_in_force()).format(signature, demos, inputs)
     return messages
 
 
@@ -118,6 +118,12 @@ class Chat(dspy.ChatAdapter):  # type: ignore[misc]
         text: str = _remembered(signature, "reminder", super().user_message_output_requirements)
         return text
 
+    def format_field_with_value(self, fields_with_values: dict[FieldInfoWithName, Any]) -> str:
+        """The fields of an answer, such as a demonstration's, one after the other."""
+        return "\n\n".join(
+            _written(field.name, field.info, value) for field, value in fields_with_values.items()
+        ).strip()
+
     def format_user_message_content(
         self,
         signature: type[dspy.Signature],
@@ -126,17 +132,21 @@ class Chat(dspy.ChatAdapter):  # type: ignore[misc]
         suffix: str = "",
         main_request: bool = False,
     ) -> str:
-        """The fields, one after the other; a plain text is its own serialization."""
+        """The fields, one after the other."""
         parts = [prefix]
         for name, info in signature.input_fields.items():
             if name in inputs:
-                value = inputs[name]
-                text = value if type(value) is str else format_field_value(field_info=info, value=value)
-                parts.append(f"[[ ## {name} ## ]]\n{text}")
+                parts.append(_written(name, info, inputs[name]))
         if main_request:
             parts.append(self.user_message_output_requirements(signature))
         parts.append(suffix)
         return "\n\n".join(parts).strip()
+
+
+def _written(name: str, info: FieldInfo, value: Any) -> str:
+    """A field under its header; a plain text is its own serialization, and so is a whole number."""
+    text = value if type(value) in (str, int) else format_field_value(field_info=info, value=value)
+    return f"[[ ## {name} ## ]]\n{text}"
 
 
 _MEMORY: WeakKeyDictionary[type[dspy.Signature], dict[str, tuple[Any, str]]] = WeakKeyDictionary()

@@ -23,9 +23,9 @@ from dspy.utils.exceptions import AdapterParseError, LMError
 from metricsmith.errors import HopelessModel, JudgementFailed, NeedsError
 from metricsmith.model_calls.adapters import ChoicesAdapter, Repair, Replay, RequestAdapter
 from metricsmith.model_calls.dspy_internals import finish_reason, keep_in_cache, text_of
-from metricsmith.model_calls.failures import delay, error_text, failure, refusal, rejects_choices, short_line
+from metricsmith.model_calls.failures import error_text, failure, refusal, rejects_choices, short_line
 from metricsmith.model_calls.limits import Concurrency, offline_prices
-from metricsmith.model_calls.metering import RequestMeter, private_copy
+from metricsmith.model_calls.metering import RequestMeter, Tries, private_copy
 from metricsmith.model_calls.models import redact, without_keys
 from metricsmith.model_calls.rate_limiter import RateLimiter, in_force
 from metricsmith.model_calls.reading import UnreadableAnswer, whole
@@ -35,8 +35,6 @@ __all__ = ["Call", "model_call", "model_calls"]
 
 TRIES = 5  # requests that fail on their way, before the call fails
 PARSE_TRIES = 2  # unusable answers, before the call fails: one repair
-LONGEST_WISH = 600.0  # seconds: a server that asks for a longer pause is asked again by the next run, not by this one
-FIRST_PAUSE = 0.5  # seconds before the second try of a transport failure; doubles from there
 WITHOUT_LIMIT = Concurrency(10_000, 10_000)
 _one_at_a_time: WeakSet[Any] = WeakSet()  # models whose servers give one answer per request only
 _log = logging.getLogger(__name__)
@@ -247,11 +245,12 @@ class _RetryLoop:
     """The tries of one call, and what they cost."""
 
     def __init__(self, module: dspy.Module, inputs: dict[str, Any], tries: int) -> None:
-        self.module, self.inputs, self.tries = module, inputs, tries
-        around = in_force()
+        self.module, self.inputs = module, inputs
+        around = in_force.get()
         self.alone = around is None
         self.limiter = around or RateLimiter(WITHOUT_LIMIT)
-        self.usage, self.lost, self.started = Usage(), 0, time.perf_counter()
+        self.tries = Tries(self.limiter, tries)
+        self.usage, self.started = Usage(), time.perf_counter()
 
     def ask(
         self, kind: type[AnyAdapter], lm: Any, private: Callable[[Any], Any], repair: Repair | None = None
@@ -276,11 +275,7 @@ class _RetryLoop:
             self.usage += answer.usage
             if answer.stopping and self.alone:
                 raise HopelessModel(f"the model refuses to work: {answer.error}", usage=self.usage) from answer.problem
-            self.lost += answer.again
-            if not answer.again or self.lost >= self.tries:
-                return adapter, answer
-            seconds = delay(answer.problem, self.lost, FIRST_PAUSE)
-            if seconds > LONGEST_WISH or not self.limiter.pause(seconds):
+            if not answer.again or not self.tries.another(answer.problem):
                 return adapter, answer
 
     def cost(self) -> Usage:

@@ -22,7 +22,7 @@ from metricsmith.records import Usage
 __all__ = [
     "AnswerTracker", "Reader", "answer_part", "came_from_cache", "copied", "entry_usage", "fields_apart",
     "finish_reason", "full_evaluations", "keep_in_cache", "member", "metered", "output_text",
-    "price_list", "record_by", "requests_of", "text_of", "token_count", "tokens_of", "without_callbacks",
+    "price_list", "requests_of", "text_of", "token_count", "tokens_of", "without_callbacks",
 ]  # fmt: skip
 
 MOST_TOKENS = 2**53  # what is no whole number from 0 to here is no count
@@ -162,11 +162,6 @@ def _metered(kind: type) -> type:
 
     Metered.__name__, Metered.__qualname__ = kind.__name__, kind.__qualname__
     return Metered
-
-
-def record_by(lm: Any, record: Callable[[dict[str, Any]], None]) -> None:
-    """Give the entries that DSPy would write in its history of a private model to `record` instead."""
-    lm.update_history = record
 
 
 def text_of(entry: Mapping[str, Any], choice: int = 0) -> str:

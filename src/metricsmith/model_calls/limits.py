@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import sys
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import lru_cache
 from statistics import median
@@ -16,6 +17,7 @@ from metricsmith.model_calls.dspy_internals import price_list
 from metricsmith.records import Usage
 
 __all__ = [
+    "FRAME_TOKENS",
     "AdaptiveLimit",
     "Budget",
     "Concurrency",
@@ -24,6 +26,7 @@ __all__ = [
     "estimate_tokens",
     "offline_prices",
     "price",
+    "total_usage",
 ]
 
 MOST = 64  # requests in flight: more gained nothing on two cores, and threads cost memory
@@ -263,6 +266,9 @@ def _is_number(value: object, whole: bool = False) -> bool:
     return isinstance(value, int if whole else int | float) and not isinstance(value, bool)
 
 
+FRAME_TOKENS = 350  # that DSPy's chat adapter writes around the fields of a signature
+
+
 def price(model: str, prompt_tokens: int, completion_tokens: int) -> float | None:
     """US dollars of so many tokens, None (and not 0) for a model that the list does not know.
 
@@ -294,11 +300,18 @@ def offline_prices() -> None:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 
+def total_usage(estimates: Iterable[Usage]) -> Usage:
+    """The sum of estimates; ``cost`` is None where the price of one that asks anything is unknown."""
+    parts = list(estimates)
+    total = sum(parts, Usage())
+    return replace(total, cost=None) if any(part.requests and part.cost is None for part in parts) else total
+
+
 def estimate_tokens(text: str) -> int:
     """Estimate tokens: four ASCII characters, or one other character, make a token.
 
     English runs at about four characters a token in the common byte-pair vocabularies; scripts that
     those vocabularies split finely come out too high rather than too low.
     """
-    ascii_characters = sum(character.isascii() for character in text)
+    ascii_characters = len(text.encode("ascii", "ignore"))
     return math.ceil(ascii_characters / 4) + len(text) - ascii_characters

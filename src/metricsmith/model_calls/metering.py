@@ -7,6 +7,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -15,14 +16,16 @@ from dspy.utils.exceptions import LMError
 
 from metricsmith.errors import JudgementFailed
 from metricsmith.model_calls.dspy_internals import AnswerTracker, came_from_cache, entry_usage, metered
-from metricsmith.model_calls.failures import error_text, failure, redact_error, rejects_choices
+from metricsmith.model_calls.failures import delay, error_text, failure, redact_error, rejects_choices
 from metricsmith.model_calls.limits import RequestEnd
 from metricsmith.model_calls.rate_limiter import Permit, RateLimiter
 from metricsmith.records import Usage
 
-__all__ = ["RequestMeter", "Sender", "private_copy"]
+__all__ = ["RequestMeter", "Sender", "Tries", "private_copy"]
 
 TIMEOUT = 120.0  # seconds without a byte, for models that name no time-out
+FIRST_PAUSE = 0.5  # seconds before the second try of a transport failure; doubles from there
+LONGEST_WISH = 600.0  # seconds: a server that asks for a longer pause is asked again by the next run, not by this one
 
 
 class Sender(Protocol):
@@ -135,6 +138,33 @@ class RequestMeter:
             self._book(tracker.usage)
             usage = Usage(requests=lost) + tracker.usage
             self.limiter.leave(permit, end, usage, message, unreported=tracker.unreported)
+
+
+@dataclass(slots=True)
+class Tries:
+    """The tries of one request that fail on their way, and the pauses between them.
+
+    Parameters
+    ----------
+    limiter : RateLimiter
+        Ends a pause when it is stopped or its time is over.
+    most : int
+        How many tries may fail.
+    lost : int
+        How many have failed so far.
+    """
+
+    limiter: RateLimiter
+    most: int
+    lost: int = 0
+
+    def another(self, problem: Any) -> bool:
+        """Count a try that failed with `problem` and wait before the next; False where there is to be none."""
+        self.lost += 1
+        if self.lost >= self.most:
+            return False
+        seconds = delay(problem, self.lost, FIRST_PAUSE)
+        return seconds <= LONGEST_WISH and self.limiter.pause(seconds)
 
 
 # The answers to the one request that this thread or task is sending: a meter may have several under way.

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, is_dataclass
+from functools import lru_cache
 from typing import Any
 
 import dspy
@@ -106,13 +107,19 @@ def _plain(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(map(str, map(_plain, value)))
     if isinstance(value, type) and hasattr(value, "model_json_schema"):
-        return _plain(value.model_json_schema())
+        return _schema(value)
     if is_dataclass(value) and not isinstance(value, type):
         return _plain(asdict(value))
     named = value if isinstance(value, type) or hasattr(value, "__qualname__") else type(value)
     name = f"{named.__module__}.{named.__qualname__}"
     dump = getattr(value, "dump_state", None)
     return [name, _plain(dump())] if callable(dump) and named is type(value) else name
+
+
+@lru_cache(maxsize=64)
+def _schema(kind: Any) -> Any:
+    """The schema of a pydantic model in the same form, built once: every run asks for the chat adapter's."""
+    return _plain(kind.model_json_schema())
 
 
 def check_sampling(lm: Any, runs: int | None = None, *, temperature: float | None = None) -> None:

@@ -24,6 +24,10 @@ UNPROVEN = 4  # in flight until the server has answered once: a wrong key burns 
 PATIENCE_AFTER_SUCCESS = 5  # times as many refusals in a row are borne once there was an answer
 LONGEST_WAIT = threading.TIMEOUT_MAX  # seconds, three hundred years or so; more is an error in Python
 
+# The rate limiter of the run around us, and the one that spans all those made here, if there are any.
+in_force: ContextVar[RateLimiter | None] = ContextVar("metricsmith_rate_limiter", default=None)
+spanning: ContextVar[RateLimiter | None] = ContextVar("metricsmith_span", default=None)
+
 
 class Clock:
     """A clock and its ways to wait; tests put another one in its place."""
@@ -110,7 +114,7 @@ class RateLimiter:
         self.in_flight = self.unreported = 0
         self.stopped = self.hopeless = self.refused = ""
         self.barred = False
-        self.outer = _SPAN.get()
+        self.outer = spanning.get()
         self._condition = threading.Condition(threading.Lock())
         self._halted = threading.Event()
         self._deadline = None if self.budget.seconds is None else self._next_start + self.budget.seconds
@@ -143,7 +147,7 @@ class RateLimiter:
             now = self._clock.now()
             tokens = self._mean_tokens()
             self.in_flight += 1
-            self.spent += Usage(requests=1)
+            self.spent = replace(self.spent, requests=self.spent.requests + 1)
             ceilings = self.concurrency
             if ceilings.requests_per_minute is not None:
                 self._next_start = max(now, self._next_start) + 60 / ceilings.requests_per_minute
@@ -157,7 +161,7 @@ class RateLimiter:
         except BaseException:
             with self._condition:
                 self.in_flight -= 1
-                self.spent += Usage(requests=-1)
+                self.spent = replace(self.spent, requests=self.spent.requests - 1)
                 self._condition.notify()
             self.refused = self.refused or self.outer.refused
             if self.outer.stopped:
@@ -332,31 +336,17 @@ class RateLimiter:
         return (self.spent.prompt_tokens + self.spent.completion_tokens) / max(1, self._ended)
 
 
-_IN_FORCE: ContextVar[RateLimiter | None] = ContextVar("metricsmith_rate_limiter", default=None)
-_SPAN: ContextVar[RateLimiter | None] = ContextVar("metricsmith_span", default=None)
-
-
-def spanning() -> RateLimiter | None:
-    """The rate limiter that spans all those made here, if there is one."""
-    return _SPAN.get()
-
-
 @contextmanager
 def span(limiter: RateLimiter) -> Iterator[RateLimiter]:
     """Let every rate limiter that is made in a block admit its requests through `limiter` too.
 
     So a run of many parts, each with a concurrency and a patience of its own, has one budget and one rate.
     """
-    token = _SPAN.set(limiter)
+    token = spanning.set(limiter)
     try:
         yield limiter
     finally:
-        _SPAN.reset(token)
-
-
-def in_force() -> RateLimiter | None:
-    """The rate limiter of the run around us, if there is one."""
-    return _IN_FORCE.get()
+        spanning.reset(token)
 
 
 @contextmanager
@@ -365,11 +355,11 @@ def use(limiter: RateLimiter) -> Iterator[RateLimiter]:
 
     A warning at its end counts the answers with which no token counts came.
     """
-    token = _IN_FORCE.set(limiter)
+    token = in_force.set(limiter)
     try:
         yield limiter
     finally:
-        _IN_FORCE.reset(token)
+        in_force.reset(token)
         if limiter.unreported:
             logger.warning(
                 "%d answers came without usable token counts: tokens and dollars of this run are those of the others",

@@ -130,8 +130,9 @@ class MQMWeights:
         Source: Freitag et al. (2021), "Experts, Errors, and Context", arXiv 2104.14478. Critical, which is not among
         its severities, counts as major. Weight 0 would make the worst errors free.
         """
-        rules = (_MINOR_PUNCTUATION,)
-        return cls(5.0, 5.0, 1.0, rules=rules, non_translation=25.0, max_errors=max_errors, cap=cap)
+        return cls(
+            5.0, 5.0, 1.0, rules=(_MINOR_PUNCTUATION,), non_translation=25.0, max_errors=max_errors, cap=cap
+        )  # fmt: skip
 
     @classmethod
     def named(cls, name: str) -> MQMWeights:

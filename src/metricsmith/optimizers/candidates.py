@@ -25,7 +25,7 @@ from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
-from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.records import MetricCard, Status, Task, Usage
 
 __all__ = ["Candidates", "Pool", "card_key", "generate_candidates", "pool_cards", "retrieve_candidates"]
@@ -151,7 +151,8 @@ def retrieve_candidates(pool: Pool, task: Task, options: Options) -> Candidates:
     OptionError
         If there is no candidate at all.
     """
-    chosen, notes, usage = _recommended(pool.listed, task, options.k, options.retriever())
+    recommender = options.recommender or PipelineRecommender(second=LMRecommender() if options.model else None)
+    chosen, notes, usage = _recommended(pool.listed, task, options.k, recommender)
     if options.panel:
         chosen = _seated(chosen, task)
     metrics = (*pool.columns, *pool.own, *chosen)

@@ -1,15 +1,17 @@
-"""The agreement of an induced metric with the raters, on rows that its fit has not seen."""
+"""The agreement of an induced metric with the raters, on rows and on systems that its fit has not seen."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metricsmith.datasets.splits import Split
-from metricsmith.optimizers.fitting import FULL
-from metricsmith.optimizers.new_systems import new_systems
+from metricsmith.errors import DataError
+from metricsmith.optimizers.fitting import FULL, FitOptions
 from metricsmith.optimizers.passes import (
     METRIC,
     Pass,
@@ -17,19 +19,23 @@ from metricsmith.optimizers.passes import (
     best_single,
     learning_points,
     predictions,
+    refit,
     selected_shares,
     stage,
 )
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.judges.panel import PanelMember
 from metricsmith.records import Agreement, Difference, Judgement, Usage
-from metricsmith.report.induction.record import LearningPoint
-from metricsmith.report.induction.systems import NewSystems
+from metricsmith.report.induction.record import MINIMUM_SYSTEMS, LearningPoint, NewSystems
 from metricsmith.scoring import ScoreTable
 from metricsmith.stats.agreement import agreement, paired_agreement
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.fold_agreement import agreement_over_folds, difference_over_folds
+from metricsmith.stats.resampling import jackknife_interval
+from metricsmith.stats.resampling.new_systems import MOST_BLOCKS, SystemsFold, held_out_rows, leave_systems_out
+from metricsmith.stats.resampling.two_way import pair_tau
 
-__all__ = ["Evaluation", "FoldTrial", "cross_validated", "held_out", "needed_places"]
+__all__ = ["Evaluation", "FoldTrial", "cross_validated", "held_out", "needed_places", "new_systems"]
 
 
 @dataclass(frozen=True)
@@ -207,3 +213,117 @@ def _notes(trials: Sequence[Trial], blocks: Mapping[str, object]) -> list[str]:
         ),
         *([f"{flat} of {len(trials)} folds have one and the same rating throughout and do not count"] if flat else []),
     ]
+
+
+def new_systems(trials: Sequence[Trial], options: FitOptions) -> NewSystems | None:
+    """The figures for new systems and inside systems.
+
+    Candidates and their values stay as they are; only the combination is fitted anew without some systems. Judges that
+    were written or tuned on rated rows stay as they are: making them anew without some systems would multiply the
+    requests by 41 to 92. The report counts such components, and to that extent the figure flatters.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        One for a held-out side, one for each fold of a cross-validation.
+    options : FitOptions
+
+    Returns
+    -------
+    NewSystems or None
+        None where no held-out row with a prediction names its system (the label ``system``).
+    """
+    sides = [_Side.of(trial) for trial in trials]
+    names = sorted({name for side in sides for name in side.systems})
+    if not names:
+        return None
+    groups = sorted({group for side in sides for group in side.rows.groups})
+    folds = [side.held_out(names, groups, options) for side in sides]
+    block = replace(
+        _inside(folds, [side.predicted for side in sides]),
+        judges=max(
+            len(one.candidates.judged.intersection(one.fitted.small.names))
+            for one in (trial.trained for trial in trials)
+        ),
+        unnamed=sum(len(trial.test) for trial in trials) - sum(len(side.rows) for side in sides),
+    )
+    reason = _against(folds, all(trial.known is None or len(trial.known) == trial.values.shape[1] for trial in trials))
+    if reason:
+        return replace(block, withheld=reason)
+    try:
+        found = leave_systems_out(folds, most=MOST_BLOCKS if len(folds) == 1 else MINIMUM_SYSTEMS)
+    except DataError:
+        return replace(block, withheld="without some of the systems all training ratings are alike")
+    ends = found.interval
+    if math.isnan(ends.low):
+        return replace(block, withheld="tau-b is undefined without some of the systems or groups")
+    return replace(block, kendall_tau_b=found.kendall_tau_b, ci_low=ends.low, ci_high=ends.high)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A pass, and those of its test rows that have a system and a prediction."""
+
+    trained: Pass
+    rows: RatedRows
+    values: FloatArray
+    predicted: FloatArray
+
+    @classmethod
+    def of(cls, trial: Trial) -> _Side:
+        rows, predicted = trial.test, trial.trained.predict(trial.values)
+        kept = [place for place, row in enumerate(rows.rows) if row.get("system") and np.isfinite(predicted[place])]
+        return cls(trial.trained, rows.take(kept), trial.values[kept], predicted[kept])
+
+    @property
+    def systems(self) -> list[str]:
+        return [str(row["system"]) for row in self.rows.rows]
+
+    def held_out(self, names: Sequence[str], groups: Sequence[str], options: FitOptions) -> SystemsFold:
+        system, group = ({name: place for place, name in enumerate(given)} for given in (names, groups))
+
+        def again(kept: NDArray[np.bool_]) -> FloatArray:
+            fitted = refit(self.trained, np.flatnonzero(kept), options)
+            return fitted.small.predict(self.values[:, fitted.positions])
+
+        return SystemsFold(
+            learned=np.array([system.get(str(row.get("system")), -1) for row in self.trained.train.rows]),
+            ratings=self.rows.ratings,
+            systems=np.array([system[name] for name in self.systems], dtype=np.int64),
+            groups=np.array([group[name] for name in self.rows.groups], dtype=np.int64),
+            refit=again,
+        )
+
+
+def _inside(folds: Sequence[SystemsFold], predicted: Sequence[FloatArray]) -> NewSystems:
+    """Agreement inside systems, with the metric as it is.
+
+    Levels of systems alone cannot give it.
+    """
+    systems, groups, ratings, fold = held_out_rows(folds)
+    found = pair_tau(np.concatenate(predicted), ratings, only=[systems, fold], groupings=[groups])
+    ends = jackknife_interval(found.value, found.without[0], bounds=(-1.0, 1.0))
+    return NewSystems(
+        systems=np.unique(systems).size,
+        rows=ratings.size,
+        within_tau_b=found.value,
+        within_low=ends.low,
+        within_high=ends.high,
+    )
+
+
+def _against(folds: Sequence[SystemsFold], whole: bool) -> str:
+    """The reason why there can be no figure for new systems; empty if there can."""
+    systems, groups, _, _ = held_out_rows(folds)
+    number = np.unique(systems).size
+    if number < MINIMUM_SYSTEMS:
+        return f"{MINIMUM_SYSTEMS} systems among the held-out rows are the least, and there are {number}"
+    met = np.unique(np.column_stack([groups, systems]), axis=0)
+    shares = np.unique(met[:, 0], return_counts=True)[1] > 1
+    if shares.mean() < 0.5:
+        return f"only {shares.sum()} of {shares.size} held-out groups have rows of two systems or more"
+    if not whole:
+        return (
+            "under cross-validation held-out rows are judged by what their fold kept, so that nothing can be refitted"
+        )
+    return ""

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.model_calls.limits import estimate_tokens
+from metricsmith.stats.correlation import IntArray
 
 __all__ = ["draw_examples", "rating_strata"]
-
-IntArray = NDArray[np.int64]
 
 
 def rating_strata(ratings: ArrayLike, strata: int = 5) -> IntArray:

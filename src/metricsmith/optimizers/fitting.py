@@ -7,15 +7,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.errors import DataError, OptionError, nearest
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.regression import LinearCombination
 from metricsmith.threads import one_thread
 
 __all__ = ["FULL", "REGRESSIONS", "FitOptions", "Fitted", "Rival", "check_learnable", "fit"]
 
-FloatArray = NDArray[np.float64]
 REGRESSIONS = ("auto", "pls")
 PAPER_N = 5
 FREE_N = 12  # components, where none costs a model call: docs/coverage.md

@@ -20,8 +20,7 @@ from metricsmith.errors import (
 )
 from metricsmith.model_calls.calls import Call, model_call
 from metricsmith.programs.asked_scale import asked_scale
-from metricsmith.programs.generators.axes import AxesGenerator, contrast
-from metricsmith.programs.generators.rubrics import RubricGenerator, StepsGenerator
+from metricsmith.programs.generators import AxesGenerator, RubricGenerator, StepsGenerator, contrast
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.geval import GEval
@@ -180,35 +179,21 @@ def _criterion_judges(axes: Sequence[Axis], task: Task) -> Generated:
     )
 
 
-def _rubric_judges(axes: Sequence[Axis], task: Task) -> Generated:
-    def build(axis: Axis, written: dspy.Prediction) -> Judge:
-        return RubricJudge(criterion=axis.name, meaning=axis.meaning, levels=written.levels, task=task.description)
-
-    return _written(axes, task, RubricGenerator(), "rubric", "rubric", build)
-
-
-def _geval_judges(axes: Sequence[Axis], task: Task) -> Generated:
-    """G-Eval judges sit on no panel, whose answer has no one token to look at."""
-
-    def build(axis: Axis, written: dspy.Prediction) -> Judge:
-        return GEval(
-            criterion=axis.name, meaning=axis.meaning, steps=written.steps, task=task.description, mode="logprob"
-        )
-
-    return _written(axes, task, StepsGenerator(), "geval", "evaluation steps", build)
-
-
 def _written(
-    axes: Sequence[Axis],
-    task: Task,
-    generator: dspy.Module,
+    make_generator: Callable[[], dspy.Module],
     family: str,
     what: str,
-    build: Callable[[Axis, dspy.Prediction], Judge],
+    make_judge: Callable[[dict[str, Any], dspy.Prediction], Judge],
+    axes: Sequence[Axis],
+    task: Task,
 ) -> Generated:
-    """Ask `generator` about each axis, concurrently; an axis for which that fails is left out with a note."""
+    """Ask a generator about each axis, concurrently; an axis for which that fails is left out with a note.
+
+    `make_judge` takes the axis and the task as a judge's options, and what the generator wrote.
+    """
     if not axes:
         return Generated()
+    generator = make_generator()
 
     def write(axis: Axis) -> Call:
         return model_call(generator, parse_tries=PARSE_TRIES, **rubric_inputs(axis, task))
@@ -217,7 +202,8 @@ def _written(
     made = Generated(usage=sum((call.usage for call in calls), Usage()))
     for axis, call in zip(axes, calls, strict=True):
         if call.prediction is not None:
-            made += Generated((build(axis, call.prediction),))
+            options = {"criterion": axis.name, "meaning": axis.meaning, "task": task.description}
+            made += Generated((make_judge(options, call.prediction),))
             continue
         note = f"no {what} for {axis.name!r}: {call.error}"
         made += Generated(notes=(note,), lacks=(Lack(family, 1, note, call.status),))
@@ -226,6 +212,25 @@ def _written(
 
 GENERATORS: Mapping[str, JudgeFamily] = {
     "criterion": JudgeFamily(_criterion_judges, requests_each=0),
-    "rubric": JudgeFamily(_rubric_judges, requests_each=1),
-    "geval": JudgeFamily(_geval_judges, requests_each=1, on_panels=False),
+    "rubric": JudgeFamily(
+        partial(
+            _written,
+            RubricGenerator,
+            "rubric",
+            "rubric",
+            lambda options, written: RubricJudge(**options, levels=written.levels),
+        ),
+        requests_each=1,
+    ),
+    "geval": JudgeFamily(  # on no panel, whose answer has no one token to look at
+        partial(
+            _written,
+            StepsGenerator,
+            "geval",
+            "evaluation steps",
+            lambda options, written: GEval(**options, steps=written.steps, mode="logprob"),
+        ),
+        requests_each=1,
+        on_panels=False,
+    ),
 }

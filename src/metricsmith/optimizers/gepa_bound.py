@@ -120,8 +120,7 @@ def _budget(optimizer: dspy.GEPA, predictors: int, train: int, val: int | None) 
     """The metric calls that `dspy.GEPA.compile` starts with as its budget."""
     if optimizer.auto is not None:
         candidates = full_evaluations(optimizer.auto)
-        valued = train if val is None else val
-        return int(optimizer.auto_budget(max(predictors, 1), candidates, valued))
+        return int(optimizer.auto_budget(max(predictors, 1), candidates, train if val is None else val))
     if optimizer.max_full_evals is not None:
         return int(optimizer.max_full_evals * (train + (val or 0)))
     return int(optimizer.max_metric_calls)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -22,7 +22,6 @@ from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.metric import Metric
 from metricsmith.optimizers.candidates import generate_candidates, retrieve_candidates
-from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.evaluation import FoldTrial, cross_validated, held_out, needed_places
 from metricsmith.optimizers.fitting import check_learnable, fit
 from metricsmith.optimizers.generation import GENERATORS
@@ -30,7 +29,7 @@ from metricsmith.optimizers.options import ChosenSources, Options
 from metricsmith.optimizers.own import check_functions, from_learning
 from metricsmith.optimizers.passes import Pass, stage
 from metricsmith.optimizers.recording import RunResult, SignatureLine, record_run
-from metricsmith.optimizers.spending import budget_lines, spending
+from metricsmith.optimizers.spending import budget_lines, estimate_run, spending
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.optimizers.splitting import Division, split_table
 from metricsmith.records import Status, Task, Usage
@@ -143,9 +142,8 @@ def induce_splits(
             trained = run_pass(splits.train, splits.test.rows, task, own, splits.unrated, sources=sources)
             evaluation = cross_validated(trained, splits.folds, trials) if trials else held_out(trained, splits)
         metric = trained.metric(SignatureLine.of(splits, task, own).whole(trained), columns)
-        unrated = _judge_unrated(trained, splits.unrated)
         record = record_run(
-            trained, metric, evaluation, unrated, splits,
+            trained, metric, evaluation, _judge_unrated(trained, splits.unrated), splits,
             estimated=expected, seconds=time.perf_counter() - started, raters=raters,
         )  # fmt: skip
     return RunResult(metric.with_record(record), record)
@@ -359,23 +357,11 @@ def with_probe(done: RunResult, table: Table, optimizer: Options, prober: Probin
     else:
         warnings = (*done.record.warnings, *(f"probe: {warning}" for warning in found.warnings))
         notes = (*done.record.notes, *(f"probe: {note}" for note in found.notes))
-        usage = _with(done.record.usage, found)
+        counted = {name: value for name, value in done.record.usage.items() if name != "estimated"}
+        spent = Usage(**counted) + found.usage
+        usage = {**done.record.usage, **asdict(spent), "seconds": round(spent.seconds, 3)}
         record = replace(done.record, probe=found, warnings=warnings, notes=notes, usage=usage)
     return RunResult(done.metric.with_record(record), record)
-
-
-def _with(usage: Mapping[str, Any], found: ProbeRecord) -> dict[str, Any]:
-    """The usage of the run and of the probe together."""
-    sent = found.usage
-    cost = [part for part in (usage["cost"], sent.cost) if part is not None]
-    return {
-        **usage,
-        "requests": usage["requests"] + sent.requests,
-        "prompt_tokens": usage["prompt_tokens"] + sent.prompt_tokens,
-        "completion_tokens": usage["completion_tokens"] + sent.completion_tokens,
-        "cost": sum(cost) if cost else None,
-        "seconds": round(usage["seconds"] + sent.seconds, 3),
-    }
 
 
 def configure(table: Table, optimizer: Options) -> tuple[Options, Task]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +17,7 @@ from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.generation import Generated, attempt, check_complete
 from metricsmith.optimizers.splits import RatedRows
-from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, SLACK, JudgeTuner
+from metricsmith.optimizers.tuner import EXAMPLE_TOKENS, JudgeTuner, budget_for
 from metricsmith.optimizers.tuning.methods import THREADS
 from metricsmith.optimizers.tuning.splits import rated_splits
 from metricsmith.programs.asked_scale import asked_note
@@ -94,27 +93,27 @@ def learn(
         return Generated()
     said = asked_note(task.target, task.scale, [float(row[task.target]) for row in rows])
     room = BoundedSemaphore(THREADS)
-    flows = {place: RateLimiter(Concurrency(), room=room) for place in places}
+    limiters = {place: RateLimiter(Concurrency(), room=room) for place in places}
 
     def family(name: str) -> Generated:
         made = Generated()
         for place in (place for place in places if place[0] == name):
-            made += attempt({name: 1}, partial(_learned, name, rows, task, seed + place[1], flows[place]))
+            made += attempt({name: 1}, partial(_learned, name, rows, task, seed + place[1], limiters[place]))
         return check_complete(made, strict)
 
     def stop() -> None:
-        for flow in flows.values():
-            flow.stop("judges are learned no more")
+        for limiter in limiters.values():
+            limiter.stop("judges are learned no more")
 
     families = [partial(family, name) for name in dict(places)]
     learned = in_threads(families, len(families), "metricsmith learning", on_error=stop)
     return sum(learned, Generated(notes=(said,) if said else ()))
 
 
-def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int, flow: RateLimiter) -> Generated:
+def _learned(name: str, rows: Sequence[dspy.Example], task: Task, seed: int, limiter: RateLimiter) -> Generated:
     """One judge, with a note on its tuning."""
     start = LEARNED[name](rows, task, seed)
-    judge = start.tuner.compile(start.judge, start.learn, start.select, flow=flow)
+    judge = start.tuner.compile(start.judge, start.learn, start.select, limiter=limiter)
     tuning = judge.tuning
     note = (
         f"{judge.name}: {tuning.method} for {tuning.objective} on {tuning.learned} + {tuning.selected} rows; "
@@ -151,7 +150,7 @@ def _examples(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:
     shown = [judge.example(row, number) for row, number in zip(learned.rows, numbers, strict=True)]
     first = draw_examples(shown, learned.ratings.tolist(), tokens=EXAMPLE_TOKENS, draws=1, seed=seed)[0]
     judge.judge.demos = [shown[place] for place in first]
-    budget = _budget((DRAWS + 1) * len(selected))
+    budget = budget_for((DRAWS + 1) * len(selected))
     return Start(judge, JudgeTuner("labeled", budget=budget, task=task, seed=seed), learned.rows, selected.rows)
 
 
@@ -165,7 +164,7 @@ def _tuned(rows: Sequence[dspy.Example], task: Task, seed: int) -> Start:
         task=task.description,
         scale=task.scale,
     )
-    budget = _budget(len(learned) + TRIALS * len(selected) + 40)
+    budget = budget_for(len(learned) + TRIALS * len(selected) + 40)
     return Start(judge, JudgeTuner("mipro", budget=budget, task=task, seed=seed), learned.rows, selected.rows)
 
 
@@ -191,7 +190,3 @@ def _sides(rows: Sequence[dspy.Example], task: Task, seed: int) -> tuple[RatedRo
         )
         rated = rated.take(split.train)
     return rated_splits(rated.rows, None, task.target, 0.5, seed)
-
-
-def _budget(requests: int) -> int:
-    return math.ceil(requests * (1 + SLACK)) + 1

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.errors import OptionError, nearest
 from metricsmith.stats.agreement import balanced_accuracy, cohen_kappa, concordance_index, f1, quadratic_kappa
 from metricsmith.stats.correlation import (
+    FloatArray,
     batch_kendall_tau_b,
     batch_pearson,
     batch_spearman,
@@ -27,7 +27,6 @@ from metricsmith.stats.correlation import (
 
 __all__ = ["OBJECTIVES", "Case", "Measure", "Objective", "mean_of", "objective"]
 
-FloatArray = NDArray[np.float64]
 Statistic = Callable[[FloatArray, FloatArray], float]
 
 

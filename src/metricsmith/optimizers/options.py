@@ -22,17 +22,17 @@ from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS
 from metricsmith.optimizers.learning_judges import LEARNED
 from metricsmith.optimizers.own import own_metrics
-from metricsmith.optimizers.spending import check_budget
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.recommenders.base import Recommender
-from metricsmith.programs.recommenders.language_model import LMRecommender
-from metricsmith.programs.recommenders.pipeline import PipelineRecommender
 from metricsmith.records import Status, Task
 from metricsmith.scoring import Concurrency, PerJudge, ScoreTable
 from metricsmith.scoring.results import CODES
 from metricsmith.store import Store
 
-__all__ = ["BANKS", "DEFAULT_POOL", "FAMILIES", "MOST_MISSING", "ChosenSources", "Options", "sparse_note"]
+__all__ = [
+    "BANKS", "DEFAULT_POOL", "FAMILIES", "MOST_MISSING", "ChosenSources", "Options", "check_budget",
+    "sparse_note",
+]  # fmt: skip
 
 BANKS = ("auto", "all", "existing", "generated", "none")
 FAMILIES = (*GENERATORS, *LEARNED)
@@ -157,14 +157,9 @@ class Options:
             return dspy.context(lm=self.model.copy(rollout_id=self.repetition))  # type: ignore[no-any-return]
         return using(self.lm)
 
-    def retriever(self) -> Recommender:
-        """The recommender that was given, or the default one."""
-        return self.recommender or PipelineRecommender(second=LMRecommender() if self.model else None)
-
     def chosen_sources(self, train: RatedRows) -> ChosenSources:
         """The sources that are used for these training rows; `NeedsError` if they cannot be."""
-        has_text = any(row.get("output") for row in train.rows)
-        return self.resolve(len(train), self.model is not None, has_text)
+        return self.resolve(len(train), self.model is not None, any(row.get("output") for row in train.rows))
 
     def resolve(self, rated: int, has_lm: bool, has_text: bool) -> ChosenSources:
         """Decide on the sources for `rated` training rows.
@@ -256,6 +251,12 @@ class Options:
                 f"{_listed(found)}; fill in what they need, or let them stay with allow_missing=True (--allow-missing)"
             )
         return found
+
+
+def check_budget(budget: object) -> None:
+    """Refuse anything but a `Budget` or None, with an `OptionError`."""
+    if budget is not None and not isinstance(budget, Budget):
+        raise OptionError(f"budget={budget!r} must be a Budget, say Budget(requests=1000), or None for no limit")
 
 
 def sparse_note(sparse: Mapping[str, str]) -> list[str]:

@@ -26,7 +26,7 @@ from metricsmith.programs.learned import row_hash
 from metricsmith.records import Task
 from metricsmith.report.induction.record import LearningPoint
 from metricsmith.scoring import ScoreTable
-from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
+from metricsmith.stats.correlation import FloatArray, batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import resampled_rows
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
     "selected_shares", "stage", "with_median",
 ]  # fmt: skip
 
-FloatArray = NDArray[np.float64]
 METRIC = "induced metric"
 REFITS = 40  # bootstrap refits for the share in which a component is chosen
 DRAWS = 5  # seeded draws of training groups per point of the learning curve

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
@@ -26,7 +25,7 @@ from metricsmith.programs.judges.panel import PanelMember, tokens_per_row
 from metricsmith.records import Judgement, Task, Usage
 from metricsmith.report.induction.document import write_reports
 from metricsmith.report.induction.record import Component, RowRecord, RunRecord
-from metricsmith.report.induction.rivals import not_beaten
+from metricsmith.report.induction.verdict import not_beaten
 from metricsmith.scoring import ScoreTable, tally
 from metricsmith.stats.agreement import agreement
 from metricsmith.stats.ceiling import RaterCeiling
@@ -224,8 +223,7 @@ def record_run(
 
 
 def _counted(usage: Usage) -> dict[str, Any]:
-    names = ("requests", "prompt_tokens", "completion_tokens", "cost")
-    return {name: getattr(usage, name) for name in names}
+    return {name: getattr(usage, name) for name in ("requests", "prompt_tokens", "completion_tokens", "cost")}
 
 
 def _components(trained: Pass, evaluation: Evaluation) -> tuple[Component, ...]:
@@ -286,13 +284,12 @@ def _rows(
 
 def _failures(failed: Iterable[Judgement]) -> list[str]:
     """One line per metric and status, with the first message; rows skipped for want of texts included."""
-    counts: Counter[tuple[str, str]] = Counter()
-    first: dict[tuple[str, str], str] = {}
+    errors: dict[tuple[str, str], list[str]] = {}
     for judgement in failed:
-        key = (judgement.metric, judgement.status.value)
-        counts[key] += 1
-        first.setdefault(key, judgement.error)
-    return [f"{metric}: {count} {status}, first: {first[metric, status]}" for (metric, status), count in counts.items()]
+        errors.setdefault((judgement.metric, judgement.status.value), []).append(judgement.error)
+    return [
+        f"{metric}: {len(messages)} {status}, first: {messages[0]}" for (metric, status), messages in errors.items()
+    ]
 
 
 def _all_notes(trained: Pass, evaluation: Evaluation, given: Iterable[str]) -> list[str]:
@@ -332,51 +329,66 @@ def _all_warnings(
     if trained.fitted.imputed:
         missing = [f"{name} {count}" for name, count in trained.fitted.imputed.items()]
         warnings.append(f"Missing or infinite training scores, which count as average: {', '.join(missing)}.")
-    if candidates.not_made:
-        warnings.append(candidates.not_made)
-    return [*warnings, *dropped.values(), *evaluation.fallen, *(f"Unrated rows: {reason}" for reason in unrated)]
+    return [
+        *warnings,
+        *filter(None, [candidates.not_made]),
+        *dropped.values(),
+        *evaluation.fallen,
+        *(f"Unrated rows: {reason}" for reason in unrated),
+    ]
 
 
 def _doubts(evaluation: Evaluation) -> list[str]:
     """Warnings that the held-out rows do not show enough."""
-    test, doubt = evaluation.test, _first_doubt(evaluation)
-    doubts = [doubt] if doubt else []
+    test, first = evaluation.test, _first_doubt(evaluation)
     unpredicted = len(evaluation.test_rows) - test.n
-    if unpredicted > 0:
-        doubts.append(f"{unpredicted} held-out rows have no prediction and are left out of the metric's figures.")
-    if MINIMUM_GROUPS <= test.groups < 10 and math.isfinite(test.ci_low):
-        doubts.append(f"Only {test.groups} held-out groups: the interval is rough.")
-    return doubts
+    doubts = (
+        (bool(first), first),
+        (
+            unpredicted > 0,
+            f"{unpredicted} held-out rows have no prediction and are left out of the metric's figures.",
+        ),
+        (
+            MINIMUM_GROUPS <= test.groups < 10 and math.isfinite(test.ci_low),
+            f"Only {test.groups} held-out groups: the interval is rough.",
+        ),
+    )
+    return [text for holds, text in doubts if holds]
 
 
 def _first_doubt(evaluation: Evaluation) -> str:
     """The gravest reason to doubt the agreement on held-out rows; empty if there is none."""
-    test = evaluation.test
-    if evaluation.kind == "train_only":
-        return (
-            "No held-out rows: every figure here comes from the rows that the metric was fitted to, "
-            "and says nothing about new ones."
-        )
+    test, crossed = evaluation.test, evaluation.kind == "cv"
     fewer = ", or take three folds (--cv 3)" if len(set(evaluation.held_out_folds) - {0}) > 3 else ""
-    if evaluation.kind == "cv" and math.isnan(test.ci_low) and math.isfinite(test.kendall_tau_b):
-        return (
+    doubts = (
+        (
+            evaluation.kind == "train_only",
+            "No held-out rows: every figure here comes from the rows that the metric was fitted to, "
+            "and says nothing about new ones.",
+        ),
+        (
+            crossed and math.isnan(test.ci_low) and math.isfinite(test.kendall_tau_b),
             f"{test.n} rows of {test.groups} groups are too few for an interval or a p-value of this cross-validation: "
-            f"rate more groups, or name a finer group column{fewer}."
-        )
-    if evaluation.kind != "cv" and test.groups < MINIMUM_GROUPS:
-        return (
+            f"rate more groups, or name a finer group column{fewer}.",
+        ),
+        (
+            not crossed and test.groups < MINIMUM_GROUPS,
             f"{test.groups} held-out {'group is' if test.groups == 1 else 'groups are'} too few for an interval or a "
-            "p-value that means anything: cross-validate (--split cv), or name a finer group column."
-        )
-    if math.isnan(test.kendall_tau_b):
-        return "On held-out rows the agreement is undefined: predictions or ratings do not vary there."
-    if not test.p_value <= 0.05:
-        return (
+            "p-value that means anything: cross-validate (--split cv), or name a finer group column.",
+        ),
+        (
+            math.isnan(test.kendall_tau_b),
+            "On held-out rows the agreement is undefined: predictions or ratings do not vary there.",
+        ),
+        (
+            not test.p_value <= 0.05,
             f"On held-out rows the agreement with the raters cannot be told from chance (p = {test.p_value:.2f}): "
-            "do not use this metric to choose or to optimise."
-        )
-    if not (test.ci_low > 0 or test.ci_high < 0):
-        return "The 95% interval of the held-out tau-b includes 0: more rated groups are needed."
-    if test.kendall_tau_b < 0:
-        return "On held-out rows the metric ranks against the raters: something is upside down."
-    return ""
+            "do not use this metric to choose or to optimise.",
+        ),
+        (
+            not (test.ci_low > 0 or test.ci_high < 0),
+            "The 95% interval of the held-out tau-b includes 0: more rated groups are needed.",
+        ),
+        (test.kendall_tau_b < 0, "On held-out rows the metric ranks against the raters: something is upside down."),
+    )
+    return next((text for holds, text in doubts if holds), "")

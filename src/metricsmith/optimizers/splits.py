@@ -14,10 +14,10 @@ from metricsmith.errors import DataError
 from metricsmith.metric import content_hash
 from metricsmith.records import Task
 from metricsmith.report.induction.record import RowRecord
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["RatedRows", "Splits", "group_of", "in_given_order", "shared_source", "split_rated", "twin_note"]
 
-FloatArray = NDArray[np.float64]
 _BASE, _INVERSE = np.uint64(0x9E3779B97F4A7C15), np.uint64(pow(0x9E3779B97F4A7C15, -1, 2**64))
 
 

@@ -17,10 +17,9 @@ from metricsmith.datasets.splits import Split, content_order, effective_groups, 
 from metricsmith.datasets.table import Table
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import Metric
-from metricsmith.optimizers.estimate import estimate_run
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.own import from_learning
-from metricsmith.optimizers.spending import budget_lines
+from metricsmith.optimizers.spending import budget_lines, estimate_run
 from metricsmith.optimizers.splits import RatedRows, Splits, shared_source, twin_note
 from metricsmith.programs.learned import has_learned, learned_from
 from metricsmith.records import Task, Usage

@@ -53,7 +53,7 @@ from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.programs.learned import mark_tuned
 from metricsmith.records import Status, Task
 
-__all__ = ["JudgeTuner"]
+__all__ = ["JudgeTuner", "budget_for"]
 
 SHOWING = ("labeled", "auto")  # methods that show rated rows
 SLACK = 0.1  # share of the budget kept for retries and repairs
@@ -174,7 +174,7 @@ class JudgeTuner:
         trainset: Sequence[dspy.Example],
         valset: Sequence[dspy.Example] | None = None,
         *,
-        flow: RateLimiter | None = None,
+        limiter: RateLimiter | None = None,
     ) -> Any:
         """Search for a better judge.
 
@@ -185,10 +185,10 @@ class JudgeTuner:
             raters' scale, and ``feedback``).
         trainset : sequence of dspy.Example
             Rated rows with ``.with_inputs(...)``; rows without a rating are left out. Rows of one ``group`` (otherwise
-            of one ``input``) belong together; ``reason`` holds the rater's error_text.
+            of one ``input``) belong together; ``reason`` holds the rater's words.
         valset : sequence of dspy.Example, optional
             Rated rows of other groups to select by; without them `fraction` of the training rows is held out.
-        flow : RateLimiter, optional
+        limiter : RateLimiter, optional
             Admits the requests and takes the budget; by default a new one. Stopping it from another thread ends the
             search.
 
@@ -216,7 +216,7 @@ class JudgeTuner:
         """
         began = time.perf_counter()
         with using(self.lm):
-            job = self._job(judge, trainset, valset, flow)
+            job = self._job(judge, trainset, valset, limiter)
             bound = self._bound(job)
             if job.credits.table.lm is None:
                 raise NeedsError(
@@ -226,13 +226,13 @@ class JudgeTuner:
             try:
                 return self._tuned(judge, job, bound, began)
             except MetricsmithError as problem:
-                problem.usage = job.credits.table.flow.spent
+                problem.usage = job.credits.table.limiter.spent
                 raise
 
     def _tuned(self, judge: dspy.Module, job: TuningJob, bound: int, began: float) -> Any:
         """Judge the selection rows, search, and choose."""
         credits, table = job.credits, job.credits.table
-        table.flow.budget = Budget(requests=bound)
+        table.limiter.budget = Budget(requests=bound)
         before = table.candidate(judge, {})
         job, bound = self._observed(job, before, bound)
         judge_selection_rows(job, job.student(judge, {}))
@@ -250,8 +250,8 @@ class JudgeTuner:
         except Exception as stopped:  # DSPy's optimisers and their libraries may raise any error
             ended = f"{type(stopped).__name__}: {error_text(stopped, job.writer)}"
             _log.warning("the search by %s ended with %s", self.method, ended, exc_info=True)
-            table.flow.stop("the search has ended")  # for threads that it may have left behind
-        return self._result(judge, job, before, bound, ended or table.flow.stopped, began)
+            table.limiter.stop("the search has ended")  # for threads that it may have left behind
+        return self._result(judge, job, before, bound, ended or table.limiter.stopped, began)
 
     @property
     def _share(self) -> int:
@@ -270,7 +270,7 @@ class JudgeTuner:
             raise OptionError(
                 f"a budget of {self.budget} requests is too small for method={self.method!r} with "
                 f"{len(job.credits.learn)} rows to learn from and {len(job.credits.select)} to select by: at least "
-                f"{math.ceil(floor * (1 + SLACK)) + 1} are needed"
+                f"{budget_for(floor)} are needed"
             )
         planned = job.select_calls + method.bound(job, self._share - job.select_calls)
         return min(self.budget, math.ceil(planned * (1 + SLACK)))
@@ -284,16 +284,16 @@ class JudgeTuner:
             return job, bound
         job = replace(job, calls=asked)
         bound = self._bound(job)
-        credits.table.flow.budget = Budget(requests=bound)
+        credits.table.limiter.budget = Budget(requests=bound)
         _log.info("a judgement takes %d requests, so that at most %d will be sent", asked, bound)
         return job, bound
 
     def _check_start(self, credits: Credits, before: str) -> None:
         """End the tuning where the model refuses to work, or too many of the judge's own judgements have failed."""
-        flow = credits.table.flow
-        if flow.hopeless:
-            kind = HopelessModel if flow.barred else ModelFailure
-            raise kind(f"the model refuses to work: {flow.hopeless}", Status.TRANSPORT)
+        limiter = credits.table.limiter
+        if limiter.hopeless:
+            kind = HopelessModel if limiter.barred else ModelFailure
+            raise kind(f"the model refuses to work: {limiter.hopeless}", Status.TRANSPORT)
         lacking = np.isnan(credits.values(before))
         if lacking.mean() > MOST_FAILED:
             pairs = zip(credits.judgements(before), lacking, strict=True)
@@ -338,7 +338,7 @@ class JudgeTuner:
             learned=len(credits.learn),
             selected=len(credits.select),
             bound=bound,
-            usage=replace(table.flow.spent, seconds=time.perf_counter() - began),
+            usage=replace(table.limiter.spent, seconds=time.perf_counter() - began),
             discarded=sum(name in lost for name in complete),
             ended=ended,
             asked=asked,
@@ -351,7 +351,7 @@ class JudgeTuner:
         judge: dspy.Module,
         trainset: Sequence[dspy.Example],
         valset: Sequence[dspy.Example] | None,
-        flow: RateLimiter | None = None,
+        limiter: RateLimiter | None = None,
     ) -> TuningJob:
         """Split the rows and put together all that a search works on; sends nothing."""
         if not isinstance(judge, dspy.Module) or not judge.predictors():
@@ -361,11 +361,11 @@ class JudgeTuner:
                 f"{type(judge).__name__} puts the answers of judges together: tune those judges, then build it"
             )
         lm = self.lm or next((at.lm for at in judge.predictors() if at.lm is not None), dspy.settings.lm)
-        flow, calls, draws = flow or RateLimiter(Concurrency()), len(judge.predictors()), []
+        limiter, calls, draws = limiter or RateLimiter(Concurrency()), len(judge.predictors()), []
         reader: PredictionReader | MeasureReader
         if isinstance(self.objective, Measure):
             learn, select = episode_splits(trainset, valset)
-            reader = MeasureReader(self.objective, flow)
+            reader = MeasureReader(self.objective, limiter)
             calls += max(self.objective.requests(row) for row in (*learn.rows, *select.rows))
         else:
             target, scale = (self.task.target, self.task.scale) if self.task else ("rating", scale_of(judge))
@@ -377,5 +377,10 @@ class JudgeTuner:
             learn, select = (shown_numbers(judge, split, scale, target, learn.ratings) for split in (learn, select))
             if self.method in SHOWING:
                 draws = demonstration_draws(judge, learn, target, tokens=EXAMPLE_TOKENS, draws=SETS, seed=self.seed)
-        credits = Credits(JudgementTable(flow, lm), self.goal, reader, learn, select, self.seed)
-        return TuningJob(judge, credits, Meter(flow), self.reflection_lm or lm, calls, draws, self.seed)
+        credits = Credits(JudgementTable(limiter, lm), self.goal, reader, learn, select, self.seed)
+        return TuningJob(judge, credits, Meter(limiter), self.reflection_lm or lm, calls, draws, self.seed)
+
+
+def budget_for(requests: int) -> int:
+    """The budget with which so many requests can be planned, and a tenth kept for retries and repairs."""
+    return math.ceil(requests * (1 + SLACK)) + 1

@@ -154,17 +154,17 @@ class InducedMetric(MetricProgram):
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
-        return self._verdict(dspy.Example(output=output, input=input, references=list(references), context=context))
+        row = dspy.Example(output=output, input=input, references=list(references), context=context)
+        return self.prediction(self.judge_batch([row])[0])
 
     async def aforward(
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """`forward` in a thread that sees the caller's DSPy context."""
-        row = dspy.Example(output=output, input=input, references=list(references), context=context)
-        return await asyncio.to_thread(self._verdict, row)
-
-    def _verdict(self, row: dspy.Example) -> dspy.Prediction:
-        return self.prediction(self.judge_batch([row])[0])
+        # By the class, for DSPy warns of calls of `self.forward`.
+        return await asyncio.to_thread(
+            InducedMetric.forward, self, output=output, input=input, references=references, context=context
+        )
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """One judgement per row; equal to judging the rows one by one."""

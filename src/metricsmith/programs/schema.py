@@ -12,7 +12,7 @@ import dspy
 import pydantic
 
 from metricsmith.errors import DataError, OptionError, StateError, nearest
-from metricsmith.programs.fencing import MARKER
+from metricsmith.metric import MARKER
 from metricsmith.records import Scale
 
 __all__ = [

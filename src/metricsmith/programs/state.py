@@ -22,8 +22,7 @@ import dspy
 from dspy.predict.parameter import Parameter
 
 from metricsmith.errors import StateError
-from metricsmith.metric import content_hash
-from metricsmith.programs.fencing import marked_anew
+from metricsmith.metric import content_hash, marked_anew
 from metricsmith.programs.kinds import DEEPEST, LARGEST_FILE, OWN_KEYS, check_file
 from metricsmith.programs.schema import predictor
 from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples

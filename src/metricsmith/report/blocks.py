@@ -1,25 +1,88 @@
 """The blocks of a document: a report is a record and a document that lays it out.
 
-A document says in blocks what stands on the page, in Markdown and in the terminal. `metricsmith.report.html`,
-`metricsmith.report.markdown` and `metricsmith.report.terminal` write blocks down, `metricsmith.report.files` writes the
-files; none of them knows a report. Texts are plain and get escaped, except `Markup` on a page and `Markdown` in
-Markdown, which are pasted as they are.
+A document says in blocks what stands on the page, in Markdown and in the terminal. `metricsmith.report.render` writes
+blocks down and makes the files; it knows no report. Texts are plain and get escaped, except `Markup` on a page and
+`Markdown` in Markdown, which are pasted as they are. `element` and its kin make markup, of HTML and of SVG: finished
+elements are pasted, every other text is escaped on the way in.
 """
 
 from __future__ import annotations
 
+import difflib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-from metricsmith.report.markup import Markup, element, joined
+from metricsmith.report.formats import clean, excerpt
 
 __all__ = [
-    "Across", "Block", "Cell", "Code", "Details", "Document", "Figure", "Heading", "Items", "Markdown", "Page",
-    "Paragraph", "Box", "Section", "Terms", "TextTable", "Tone", "Verdict", "Warnings", "header", "strong",
+    "Across", "Block", "Box", "Cell", "Code", "Details", "Document", "Figure", "Heading", "Items", "Markdown",
+    "Markup", "Page", "Paragraph", "Section", "Terms", "TextTable", "Tone", "Verdict", "Warnings", "element",
+    "header", "isolated", "joined", "marked_changes", "named", "remark", "strong",
 ]  # fmt: skip
+
+LONGEST = 3_000  # characters of a text that is shown with its changes
+# These are never written as empty tags: a browser would take `<bdi/>` for an opening one.
+_HTML = frozenset({"a", "bdi", "dd", "del", "div", "dt", "ins", "li", "mark", "p", "span", "strong", "sup", "ul"})
+
+
+class Markup(str):
+    """HTML or SVG source that is safe to paste into a page."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """Tell Jinja2 that this text is already escaped."""
+        return self
+
+
+def joined(*children: str) -> Markup:
+    """Texts and elements in a row; children that are not `Markup` are text and get escaped."""
+    return Markup("".join(child if isinstance(child, Markup) else escape(clean(child)) for child in children))
+
+
+def element(tag: str, *children: str, **attributes: str | float) -> Markup:
+    """One element with `children` as in `joined`; ``class_`` means ``class``, a float has at most two decimals."""
+    written = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="'
+        f'{escape(clean(value)) if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")}"'
+        for name, value in attributes.items()
+    )
+    body = joined(*children)
+    return Markup(f"<{tag}{written}>{body}</{tag}>" if body or tag in _HTML else f"<{tag}{written}/>")
+
+
+def isolated(text: str) -> Markup:
+    """A text from the data, kept apart from the direction of the text around it."""
+    return element("bdi", text)
+
+
+def named(text: str) -> Markup:
+    """A name from the data, `isolated` and cut to 120 characters; it may break after an underscore."""
+    return isolated(Markup(joined(excerpt(text, 120)).replace("_", "_<wbr>")))
+
+
+def remark(text: str) -> Markup:
+    """A small remark beside a name."""
+    return element("span", text, class_="sub")
+
+
+def marked_changes(original: str, changed: str) -> tuple[Markup, Markup]:
+    """Both texts, with the words that only one of them has marked; long texts are cut."""
+    cut = [clean(text[:LONGEST]) + (" […]" if len(text) > LONGEST else "") for text in (original, changed)]
+    before, after = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in cut)
+    left: list[str] = []
+    right: list[str] = []
+    for what, i, j, k, m in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        gone, new = "".join(before[i:j]), "".join(after[k:m])
+        left.append(gone if what == "equal" or not gone else element("del", gone))
+        right.append(new if what == "equal" or not new else element("ins", new))
+    return joined(*left), joined(*right)
+
 
 Tone = Literal["good", "unsure", "bad"]
 

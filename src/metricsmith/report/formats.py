@@ -1,34 +1,25 @@
-"""The form of numbers and texts in every report: one rule each, for HTML, Markdown and plots alike."""
+"""The form of numbers and texts in every report: one rule each, for HTML, Markdown, plots and JSON alike."""
 
 from __future__ import annotations
 
 import math
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import wraps
+from numbers import Integral, Real
+from typing import Any, Concatenate, ParamSpec
 
 __all__ = [
-    "MISSING",
-    "clean",
-    "count",
-    "duration",
-    "excerpt",
-    "fit_columns",
-    "interval",
-    "money",
-    "single_line",
-    "p_value",
-    "percent",
-    "points",
-    "rating",
-    "raw",
-    "statistic",
-]
+    "MISSING", "clean", "count", "duration", "excerpt", "fit_columns", "interval", "jsonable", "money", "p_value",
+    "percent", "points", "rating", "raw", "single_line", "statistic",
+]  # fmt: skip
 
 MISSING = "–"
 MINUS = "\N{MINUS SIGN}"
 ELLIPSIS = "…"
 NARROW = "\N{NO-BREAK SPACE}"
+P = ParamSpec("P")
 
 # Embeddings, overrides and isolates: they could turn the text around them. The plain marks stay.
 _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -86,7 +77,18 @@ def _cut(line: str, length: int, measure: Callable[[str], int]) -> str:
     return kept.rstrip() + ELLIPSIS
 
 
-def statistic(value: float | None, digits: int = 3, *, signed: bool = False) -> str:
+def _dash_without_number(write: Callable[Concatenate[float, P], str]) -> Callable[Concatenate[float | None, P], str]:
+    """An en dash where there is no number, or one that is not finite."""
+
+    @wraps(write)
+    def written(value: float | None, /, *args: P.args, **options: P.kwargs) -> str:
+        return MISSING if value is None or not math.isfinite(value) else write(value, *args, **options)
+
+    return written
+
+
+@_dash_without_number
+def statistic(value: float, digits: int = 3, *, signed: bool = False) -> str:
     """A number in [-1, 1] without its leading zero; an en dash if it is undefined.
 
     Examples
@@ -94,14 +96,13 @@ def statistic(value: float | None, digits: int = 3, *, signed: bool = False) -> 
     >>> statistic(0.4123), statistic(-0.5, 2), statistic(1.0, 2), statistic(float("nan"))
     ('.412', '−.50', '1.00', '–')
     """
-    if value is None or not math.isfinite(value):
-        return MISSING
     text = f"{abs(value):.{digits}f}"
     sign = "" if float(text) == 0.0 else MINUS if value < 0 else "+" if signed else ""
     return sign + text.removeprefix("0")
 
 
-def points(value: float | None, width: float, *, signed: bool = False) -> str:
+@_dash_without_number
+def points(value: float, width: float, *, signed: bool = False) -> str:
     """A number on a rating scale that is `width` wide, with the decimals that the width deserves.
 
     Examples
@@ -109,8 +110,6 @@ def points(value: float | None, width: float, *, signed: bool = False) -> str:
     >>> points(3.14159, 4), points(61.27, 100), points(-0.31, 4, signed=True)
     ('3.14', '61.3', '−0.31')
     """
-    if value is None or not math.isfinite(value):
-        return MISSING
     digits = min(6, max(0, 2 - math.floor(math.log10(width / 4)))) if width > 0 else 2
     text = f"{abs(value):.{digits}f}"
     sign = "" if float(text) == 0.0 else MINUS if value < 0 else "+" if signed else ""
@@ -122,7 +121,8 @@ def rating(value: float, width: float) -> str:
     return raw(value) if math.isfinite(value) and float(value).is_integer() else points(value, width)
 
 
-def raw(value: float | None) -> str:
+@_dash_without_number
+def raw(value: float) -> str:
     """A number of unknown range, to six significant digits; an en dash if there is none.
 
     Examples
@@ -130,8 +130,6 @@ def raw(value: float | None) -> str:
     >>> raw(-0.25), raw(12), raw(None)
     ('−0.25', '12', '–')
     """
-    if value is None or not math.isfinite(value):
-        return MISSING
     return (MINUS if value < 0 else "") + f"{abs(value):.6g}"
 
 
@@ -142,24 +140,23 @@ def interval(low: float, high: float, digits: int = 3) -> str:
     return f"{statistic(low, digits)} to {statistic(high, digits)}"
 
 
+@_dash_without_number
 def p_value(value: float) -> str:
     """Three decimals, ``< .001`` below; an en dash if undefined."""
-    if not math.isfinite(value):
-        return MISSING
     return "< .001" if value < 0.001 else statistic(value, 3)
 
 
+@_dash_without_number
 def percent(share: float) -> str:
     """A share in [0, 1] as whole per cent, one decimal below 1 %; an en dash if undefined."""
-    if not math.isfinite(share):
-        return MISSING
     if 0 < share < 0.0005:
         return f"< 0.1{NARROW}%"
     digits = 1 if 0 < share < 0.01 else 0
     return f"{100 * share:.{digits}f}{NARROW}%"
 
 
-def count(value: float | None, noun: str = "") -> str:
+@_dash_without_number
+def count(value: float, noun: str = "") -> str:
     """A whole number with thousands separated, and `noun` in the singular or plural behind it.
 
     Examples
@@ -167,26 +164,22 @@ def count(value: float | None, noun: str = "") -> str:
     >>> count(1), count(1234, "row"), count(1, "row"), count(None)
     ('1', '1,234 rows', '1 row', '–')
     """
-    if value is None or not math.isfinite(value):
-        return MISSING
     number = f"{round(value):,}"
     return f"{number} {noun if round(value) == 1 else noun + 's'}" if noun else number
 
 
-def money(value: float | None) -> str:
+@_dash_without_number
+def money(value: float) -> str:
     """US dollars: cents, or two significant digits below ten cents; an en dash if the price is unknown."""
-    if value is None or not math.isfinite(value):
-        return MISSING
     if value == 0 or value >= 0.1:
         return f"${value:,.2f}"
     digits = min(6, 1 - math.floor(math.log10(value)))
     return "below $0.000001" if value < 1e-6 else f"${value:.{digits}f}"
 
 
-def duration(seconds: float | None) -> str:
+@_dash_without_number
+def duration(seconds: float) -> str:
     """Seconds, minutes or hours, two units at most; an en dash if unknown."""
-    if seconds is None or not math.isfinite(seconds):
-        return MISSING
     if seconds < 59.95:
         return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -194,3 +187,18 @@ def duration(seconds: float | None) -> str:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def jsonable(value: Any) -> Any:
+    """Make `value` JSON-ready all the way down: NaN and infinities become None, numpy numbers Python's."""
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value) if math.isfinite(value) else None
+    return value

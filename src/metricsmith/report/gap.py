@@ -6,11 +6,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metricsmith.report.blocks import Block, Figure, Heading, Page, Paragraph, Terms, TextTable
+from metricsmith.report.blocks import (
+    Block,
+    Figure,
+    Heading,
+    Markup,
+    Page,
+    Paragraph,
+    Terms,
+    TextTable,
+    element,
+    joined,
+    remark,
+)
 from metricsmith.report.formats import interval, percent, raw, single_line, statistic
-from metricsmith.report.html import render_page
-from metricsmith.report.markup import Markup, joined, remark
-from metricsmith.report.plots.gap import GapPoint, gap_plot
+from metricsmith.report.plots.svg import LinearAxis, connected, level_frame, picture, svg_text, tick_label, ticks
+from metricsmith.report.render import render_page
 
 __all__ = ["Gap", "gap_verdict", "plot_gaps", "render_gap_page"]
 
@@ -22,6 +33,7 @@ GLOSSARY = (
         "good outputs from poor ones.",
     ),
 )
+LEFT, RIGHT, TOP, BOTTOM = 40.0, 285.0, 10.0, 200.0  # of the plot
 ROUNDING = 1e-9  # differences of means that are equal on paper
 
 
@@ -74,17 +86,10 @@ def gap_verdict(gaps: Sequence[Gap]) -> str:
     over = next((gap for gap in known if gap.over_optimised), None)
     if over is None:
         return f"{text} At no step does the interval of the gap lie above 0."
-    best = max(known, key=lambda gap: gap.reference)
     return (
         f"{text} From step {raw(over.at)} on the reward rises beyond what the reference bears out; the reference "
-        f"is highest at step {raw(best.at)}."
+        f"is highest at step {raw(max(known, key=lambda gap: gap.reference).at)}."
     )
-
-
-def plot_gaps(gaps: Sequence[Gap]) -> Markup:
-    """The plot of the steps; its colours come from the style sheet of the page that it stands in."""
-    points = [GapPoint(gap.at, gap.reward_change, gap.gap, gap.low, gap.high) for gap in gaps]
-    return gap_plot("gap", points)
 
 
 def render_gap_page(title: str, gaps: Sequence[Gap], level: float) -> str:
@@ -106,10 +111,69 @@ def render_gap_page(title: str, gaps: Sequence[Gap], level: float) -> str:
         )
         for gap in gaps
     ]
-    head = ("step", "reward", "reference", "gap", "interval", "tau-b", "rows")
     blocks: list[Block] = [
         Figure(plot_gaps(gaps), caption),
-        TextTable(head, rows, label="Steps in figures"),
+        TextTable(("step", "reward", "reference", "gap", "interval", "tau-b", "rows"), rows, label="Steps in figures"),
         Terms.glossary(GLOSSARY),
     ]
     return render_page(Page(single_line(title), [Heading(title, level=1), Paragraph(gap_verdict(gaps))], blocks))
+
+
+def plot_gaps(gaps: Sequence[Gap]) -> Markup:
+    """The plot of both changes; its colours come from the style sheet of the page that it stands in.
+
+    Parameters
+    ----------
+    gaps : sequence of Gap
+        In any order; the plot is empty without two that have numbers. The whisker at a step is the reference's
+        interval: the reward's change less the gap's ends.
+    """
+    shown = sorted((gap for gap in gaps if math.isfinite(gap.gap)), key=lambda gap: gap.at)
+    if len(shown) < 2:
+        return Markup("")
+    heights = [
+        number
+        for gap in shown
+        for number in (gap.reward_change, *(gap.reward_change - beyond for beyond in (gap.gap, gap.low, gap.high)))
+        if math.isfinite(number)
+    ]
+    across = LinearAxis(shown[0].at, max(shown[-1].at, shown[0].at + 1e-9), LEFT, RIGHT)
+    up = LinearAxis(min(0.0, *heights) - 0.02, max(0.1, *heights) + 0.02, BOTTOM, TOP)
+    description = "; ".join(
+        f"{tick_label(gap.at)}: reward {statistic(gap.reward_change, 2, signed=True)}, "
+        f"reference {statistic(gap.reward_change - gap.gap, 2, signed=True)}"
+        for gap in shown
+    )
+    reward = [(across(gap.at), up(gap.reward_change)) for gap in shown]
+    reference = [(across(gap.at), up(gap.reward_change - gap.gap)) for gap in shown]
+    return picture(
+        "gap", BOTTOM + 40, "Change of reward and reference since the first step", description,
+        level_frame(
+            across, up, {value: statistic(value, 2, signed=True) for value in ticks(up.low, up.high, 5)}, about=5
+        ),
+        _whiskers(across, up, shown), connected(reward, 3.5, "main"), connected(reference, 3.5, "down"),
+        *_names(reward[-1][1], reference[-1][1]),
+        svg_text((LEFT + RIGHT) / 2, BOTTOM + 34, "step", "muted", "middle"),
+    )  # fmt: skip
+
+
+def _whiskers(across: LinearAxis, up: LinearAxis, shown: Sequence[Gap]) -> Markup:
+    lines = [
+        element(
+            "line", x1=across(gap.at), x2=across(gap.at), y1=up(gap.reward_change - gap.high),
+            y2=up(gap.reward_change - gap.low), class_="whisker thin down",
+        )
+        for gap in shown
+        if math.isfinite(gap.low) and math.isfinite(gap.high)
+    ]  # fmt: skip
+    return element("g", *lines)
+
+
+def _names(reward: float, reference: float) -> tuple[Markup, Markup]:
+    """Both names at the ends of their lines, moved apart where these meet."""
+    apart = max(0.0, 14 - abs(reward - reference)) / 2
+    sign = -1 if reward <= reference else 1
+    return (
+        svg_text(RIGHT + 8, reward + 4 + sign * apart, "reward", "halo"),
+        svg_text(RIGHT + 8, reference + 4 - sign * apart, "reference", "halo"),
+    )

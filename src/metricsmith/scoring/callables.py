@@ -13,7 +13,7 @@ import dspy
 from dspy.utils.exceptions import DSPyError
 
 from metricsmith.errors import JudgementFailed, OptionError
-from metricsmith.metric import content_hash
+from metricsmith.metric import EVERY_LABEL, Labels, content_hash
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
 from metricsmith.reward import DSPyCallable
 
@@ -52,7 +52,7 @@ class CallableMetric(DSPyCallable):
         If `function` cannot be called with an example and a prediction.
     """
 
-    reads_whole_row = True  # a function may look at any field, so rows with equal texts need not score alike
+    reads: Labels = EVERY_LABEL  # a function may look at any field, so rows with equal texts need not score alike
 
     def __init__(
         self,
@@ -117,10 +117,7 @@ class CallableMetric(DSPyCallable):
     def _judge(self, row: dspy.Example, run: int) -> Judgement:
         started = time.perf_counter()
         blind = [name for name in self.hidden if name in row]
-        if self.hidden:
-            row = row.without(*blind)
-            if "columns" in row:
-                row["columns"] = {name: one for name, one in row["columns"].items() if name not in self.hidden}
+        row = self._visible(row)
         try:
             answer = self.function(row, dspy.Prediction(**row.toDict()))
         except JudgementFailed as problem:
@@ -132,6 +129,14 @@ class CallableMetric(DSPyCallable):
             unseen = f"; hidden from it: {', '.join(blind)}" if blind else ""
             return self._failed(Status.UNPARSABLE, said + unseen, run)
         return self._judgement(answer, run, time.perf_counter() - started)
+
+    def _visible(self, row: dspy.Example) -> dspy.Example:
+        """The row without hidden fields and columns."""
+        if self.hidden:
+            row = row.without(*(name for name in self.hidden if name in row))
+            if "columns" in row:
+                row["columns"] = {name: one for name, one in row["columns"].items() if name not in self.hidden}
+        return row
 
     def _judgement(self, answer: Any, run: int, seconds: float) -> Judgement:
         feedback = str(answer.get("feedback") or "") if isinstance(answer, dspy.Prediction) else ""

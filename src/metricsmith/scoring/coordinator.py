@@ -105,8 +105,7 @@ class Coordinator:
     def finish(self) -> ScoreTable:
         """Run to the end, or to the error that ends it."""
         try:
-            with nullcontext() if self.shared else rate_limiter.use(self.limiter):
-                self._run()
+            self._run()
         except KeyboardInterrupt as interrupt:
             self._wind_up("the run was interrupted", HASTE)
             stop = Interrupted(f"interrupted with {self._progress()} model judgements finished")
@@ -121,7 +120,11 @@ class Coordinator:
             raise
         finally:
             self.workers.close()
-            self.results.detach()
+            try:
+                if self.results.store is not None:  # judgements are read from it as they are asked for
+                    self.results.store.release()
+            except StoreError as problem:  # what was scored stands; the claims end with this process or lapse
+                logger.warning("claims were not given up: %s", problem)
         return self._closed()
 
     def _run(self) -> None:
@@ -129,7 +132,8 @@ class Coordinator:
         self.results.recall()
         left = bool((self.results.codes[self.plan.asked] == PENDING).any())
         silent = None if self.progress and left else True
-        with tqdm(total=0, desc="scoring", unit="judgement", disable=silent, leave=False) as bar:
+        in_force = nullcontext() if self.shared else rate_limiter.use(self.limiter)
+        with in_force, tqdm(total=0, desc="scoring", unit="judgement", disable=silent, leave=False) as bar:
             for batch in batches(self.results):
                 self._book(batch)
                 self._write([])
@@ -139,7 +143,7 @@ class Coordinator:
             self._ask(bar)
             self._follow()
             self._check_whole()
-            self._check_gate(int(self.rounds.wanted[self.plan.asked].sum()))
+            self._check_failures(int(self.rounds.wanted[self.plan.asked].sum()))
 
     def _ask(self, bar: Any) -> None:
         """Hand out jobs as long as there are any, and book what comes back."""
@@ -163,8 +167,10 @@ class Coordinator:
             self._unreported = 0
             if not self.workers.out and (self._cut or not (wanted or elsewhere or self._touched)):
                 return None
-            more = bool(new) and self.workers.out < self.window  # jobs of other processes leave room for the next ones
-            self._collect(0.0 if more else POLL if elsewhere else TICK if self.workers.out else 0.0)
+            # Jobs of other processes leave room for the next ones, if there are any.
+            more = bool(new) and self.workers.out < self.window and (len(new) == room or self.rounds.adaptive)
+            self.workers.wait(0.0 if more else POLL if elsewhere else TICK if self.workers.out else 0.0)
+            self._collect()
             if self._hurried:
                 return self._wind_up(self._cut, HASTE)
 
@@ -189,20 +195,19 @@ class Coordinator:
             self._touched.add(job.number)
         return bool((self.results.codes[places, job.number] == PENDING).any())
 
-    def _collect(self, seconds: float) -> None:
-        """Wait for finished jobs and book them; the first error among them is raised when all are booked."""
-        self.workers.wait(seconds)
+    def _collect(self) -> None:
+        """Book finished jobs; the first error among them is raised when all are booked."""
         problem = self._book_ready()
         if problem is not None:
             raise problem
         if self.limiter.hopeless and not self.shared:
             raise ModelFailure(f"the server refuses to work: {self.limiter.hopeless}")
-        self._check_gate(self.requested)
+        self._check_failures(self.requested)
         if self.store is not None and time.monotonic() - self._renewed > RENEWAL:
             self.store.renew()
             self._renewed = time.monotonic()
 
-    def _check_gate(self, requested: int) -> None:
+    def _check_failures(self, requested: int) -> None:
         """End the run where too many of the requested judgements failed; until all is known, of those at most."""
         if len(self.failures) > self.max_failure_rate * requested + 1e-9:  # .29 x 100 is a little less than 29
             raise self._too_many(requested)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +20,7 @@ import numpy as np
 
 from metricsmith.errors import OptionError, StoreError
 from metricsmith.model_calls import rate_limiter
-from metricsmith.model_calls.limits import Budget, Concurrency, PerJudge, estimate_tokens, price
+from metricsmith.model_calls.limits import Budget, Concurrency, PerJudge, estimate_tokens, price, total_usage
 from metricsmith.model_calls.models import using
 from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.records import Usage
@@ -168,7 +167,7 @@ def _coordinator(
     if isinstance(store, Store) and store.read_only:
         raise StoreError(f"the store {store} was opened read-only; give its path, or open it without read_only=True")
     bounds = Concurrency.of(concurrency)
-    around, outer = rate_limiter.spanning(), rate_limiter.in_force()
+    around, outer = rate_limiter.spanning.get(), rate_limiter.in_force.get()
     if (budget is not None and budget.usd is not None) or (around is not None and around.budget.usd is not None):
         _check_prices(plan)
     if outer is not None and budget is not None:
@@ -264,9 +263,7 @@ def estimate(
             results.recall()
         rounds = Rounds(results)
         rounds.start()
-        parts = [_remaining(asker, rounds, batch_n) for asker in plan.askers]
-        total = sum(parts, Usage(cost=0.0))
-        return replace(total, cost=None) if any(part.cost is None for part in parts) else total
+        return total_usage([Usage(cost=0.0), *(_remaining(asker, rounds, batch_n) for asker in plan.askers)])
 
 
 def _remaining(asker: AskerRuns, rounds: Rounds, batch_n: bool) -> Usage:

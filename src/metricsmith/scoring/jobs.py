@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import dspy
 import numpy as np
@@ -148,6 +148,7 @@ class Done:
     problem: BaseException | None = None
 
 
+@dataclass(eq=False)
 class Workers:
     """At most `most` threads, started as they are needed, in copies of the context that is in force then.
 
@@ -159,13 +160,12 @@ class Workers:
         Finished jobs that are not yet taken back.
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.out = 0
-        self.ready: deque[Done] = deque()
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._done: queue.SimpleQueue[Done] = queue.SimpleQueue()
-        self._threads = 0
+    most: int
+    out: int = 0
+    ready: deque[Done] = field(default_factory=deque)
+    _jobs: queue.SimpleQueue[Job | None] = field(default_factory=queue.SimpleQueue)
+    _done: queue.SimpleQueue[Done] = field(default_factory=queue.SimpleQueue)
+    _threads: int = 0
 
     def submit(self, job: Job) -> None:
         """Hand out one job."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -13,7 +11,7 @@ import dspy
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.errors import NeedsError, OptionError
-from metricsmith.metric import Asker, Composite, Metric, content_hash, row_text
+from metricsmith.metric import Asker, Composite, Labels, Metric, content_hash, read_labels
 from metricsmith.model_calls.adapters import adapter_in_force
 from metricsmith.model_calls.models import check_sampling, form_identity, identity
 from metricsmith.records import Judgement
@@ -21,7 +19,7 @@ from metricsmith.reward import Reward
 from metricsmith.scoring.callables import CallableMetric
 
 __all__ = [
-    "Alone", "AskerRuns", "Expression", "MetricRun", "ScoringPlan", "Term", "as_before", "as_metric", "content_key",
+    "Alone", "AskerRuns", "Expression", "MetricRun", "ScoringPlan", "Term", "as_before", "as_metric",
     "earlier_fingerprint", "model_of", "scoring_plan",
 ]  # fmt: skip
 
@@ -48,8 +46,8 @@ class MetricRun:
     storable : bool
         Whether a store may keep its judgements: not for columns of the data themselves, nor for callables that
         do not say when they change.
-    reads_whole_row : bool
-        Whether rows with equal texts may get different judgements.
+    reads : tuple of str, or "all"
+        The labels by which rows with equal texts may get different judgements.
     asker : Asker or None
         The sender of its requests, where the metric names one.
     """
@@ -60,7 +58,7 @@ class MetricRun:
     fingerprint: str
     model: dict[str, Any] | None
     storable: bool
-    reads_whole_row: bool
+    reads: Labels
     asker: Asker | None = None
 
 
@@ -246,9 +244,9 @@ class _Builder:
             form = form_identity(adapter_in_force()) if "model" in card.needs else {}
             model = {} if lm is None else identity(lm) | form
         fingerprint = content_hash(name, own) if model is None else content_hash(name, own, model)
-        whole, storable = getattr(metric, "reads_whole_row", False), getattr(metric, "storable", True)
+        reads, storable = read_labels(metric), bool(getattr(metric, "storable", True))
         asker = asker if _has(asker, _ASKER) else None
-        return MetricRun(metric, name, 0, fingerprint, model, bool(storable), bool(whole), asker)
+        return MetricRun(metric, name, 0, fingerprint, model, storable, reads, asker)
 
     def _fingerprint(self, thing: Metric | Asker) -> str:
         """The fingerprint of a metric or an asker; the object is kept, so that no other can get its id."""
@@ -299,10 +297,3 @@ def _own_model(asker: Any) -> Any:
     """The language model of the first predictor that has one of its own."""
     predictors: Iterable[Any] = asker.predictors() if isinstance(asker, dspy.Module) else ()
     return next((predictor.lm for predictor in predictors if predictor.lm is not None), None)
-
-
-def content_key(row: dspy.Example) -> str:
-    """A hash of the four texts of a row, on which its judgements depend, 32 hex digits."""
-    text = row_text(row)
-    content = json.dumps([text.input, text.output, text.references, text.context])
-    return hashlib.sha256(content.encode()).hexdigest()[:32]

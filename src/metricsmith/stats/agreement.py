@@ -20,8 +20,14 @@ from metricsmith.stats.correlation import (
     pearson,
     spearman,
 )
-from metricsmith.stats.resampling import Groups, correlation_interval, permutation_test, repeated_interval
-from metricsmith.stats.resampling.draws import complete_rows, labelled_rows
+from metricsmith.stats.resampling import (
+    Groups,
+    complete_rows,
+    correlation_interval,
+    labelled_rows,
+    permutation_test,
+    repeated_interval,
+)
 
 __all__ = [
     "agreement",
@@ -64,8 +70,8 @@ def agreement(
         same few systems answer every prompt and differ in level, the rows of a system are not independent
         either, and interval and p-value are too sure of themselves about *other* systems: with six such systems the
         test rejected in .41 of simulated runs without any association beyond their levels (for these:
-        `metricsmith.optimizers.new_systems`). With fewer than `metricsmith.stats.resampling.MINIMUM_GROUPS` groups p
-        stays high.
+        `metricsmith.stats.resampling.new_systems`). With fewer than `metricsmith.stats.resampling.MINIMUM_GROUPS`
+        groups p stays high.
 
     Raises
     ------

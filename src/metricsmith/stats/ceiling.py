@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.stats.correlation import FloatArray, IntArray, batch_kendall_tau_b, kendall_tau_b
-from metricsmith.stats.resampling import MOST_REPLICATES, Groups, jackknife_interval
-from metricsmith.stats.resampling.draws import aligned_rows, chunks
+from metricsmith.stats.resampling import MOST_REPLICATES, Groups, aligned_rows, chunks, jackknife_interval
 
 __all__ = ["MINIMUM_OUTPUTS", "Averaging", "RaterCeiling", "average_ratings", "rater_ceiling"]
 
@@ -235,8 +234,7 @@ class _Cells:
 
     def shuffled(self, seed: int) -> _Cells:
         """Returns the cells with raters named by a random place among those of the output."""
-        random = np.random.default_rng(seed).random(self.output.size)
-        order = np.lexsort((random, self.output))
+        order = np.lexsort((np.random.default_rng(seed).random(self.output.size), self.output))
         places = np.arange(order.size) - np.searchsorted(self.output, self.output)
         return replace(self, value=self.value[order], rater=places, pooled=True)
 

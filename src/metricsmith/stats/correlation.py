@@ -327,7 +327,6 @@ def _inversions(values: IntArray) -> IntArray:
         lower = (blocks & half) == 0
         places = lower @ np.arange(2 * half, dtype=float)
         total += places.sum(axis=-1).astype(np.int64) - blocks.shape[1] * (half * (half - 1) // 2)
-        parts = [blocks[mask].reshape(len(rows), -1, half) for mask in (lower, ~lower)]
-        ranks = np.stack(parts, axis=2)
+        ranks = np.stack([blocks[mask].reshape(len(rows), -1, half) for mask in (lower, ~lower)], axis=2)
         half //= 2
     return total.reshape(batch)

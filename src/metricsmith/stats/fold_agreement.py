@@ -15,14 +15,15 @@ from numpy.typing import ArrayLike
 from metricsmith.errors import DataError, OptionError
 from metricsmith.records import Agreement, Difference
 from metricsmith.stats.correlation import (
+    FloatArray,
+    IntArray,
     batch_kendall_tau_b,
     kendall_tau_b,
     kendall_tau_b_influence,
     pearson,
     spearman,
 )
-from metricsmith.stats.resampling import Groups
-from metricsmith.stats.resampling.draws import FloatArray, IntArray, check_level, complete_rows
+from metricsmith.stats.resampling import Groups, check_level, complete_rows
 
 __all__ = [
     "FEWEST_GROUPS", "FEW_GROUPS", "FoldMean", "agreement_over_folds", "difference_over_folds", "fold_mean",

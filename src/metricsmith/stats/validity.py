@@ -22,11 +22,12 @@ from metricsmith.stats.resampling import (
     Groups,
     Interval,
     PermutationTest,
+    aligned_rows,
+    complete_rows,
     group_mean_interval,
     paired_permutation_test,
     share_interval,
 )
-from metricsmith.stats.resampling.draws import aligned_rows, complete_rows
 
 __all__ = [
     "NULLS", "PairedMean", "Lean", "Null", "Sensitivity", "compare_sensitivity", "compare_stability", "never_moves",

@@ -83,7 +83,6 @@ def export(
     store = Path(path)
     kind = _format(target, format)
     with closing(connect(store, read_only=True, salvage=True)) as connection, _opened(target, kind, store) as stream:
-        counts = {"judgements": 0, "left_out": 0, "unreadable": 0}
         connection.execute("BEGIN")
         counts = {"judgements": 0, "left_out": 0, "unreadable": 0}
 

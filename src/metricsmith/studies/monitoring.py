@@ -18,9 +18,8 @@ from metricsmith.errors import DataError, JudgementFailed, OptionError
 from metricsmith.metric import content_hash
 from metricsmith.outcomes import Outcome
 from metricsmith.records import Scale
-from metricsmith.report.files import replace_file
 from metricsmith.report.gap import Gap, gap_verdict, plot_gaps, render_gap_page
-from metricsmith.report.html import standalone
+from metricsmith.report.render import replace_file, standalone
 from metricsmith.reward import Reward
 from metricsmith.stats.correlation import kendall_tau_b
 from metricsmith.stats.resampling import group_mean_interval
@@ -251,8 +250,7 @@ class RewardMonitor:
     def _gap(self, step: MonitoredStep, first: np.ndarray[Any, np.dtype[np.float64]]) -> Gap:
         now = self._numbers(step)
         both = ~np.isnan(now + first).any(axis=0)
-        here = ~np.isnan(now).any(axis=0)
-        tau = kendall_tau_b(*now[:, here])
+        tau = kendall_tau_b(*now[:, ~np.isnan(now).any(axis=0)])
         if not both.any():
             nan = math.nan
             return Gap(step.at, step.label, nan, nan, nan, nan, nan, nan, tau, 0)

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from loopback import serve
-from metricsmith.bank import bleu, distinct, levenshtein, rouge, self_bleu
-from metricsmith.bank.catalogue import MetricBank, default_bank
+from metricsmith.bank.catalogue import MetricBank, default_bank, family
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.generation import generate_judges
@@ -22,7 +21,7 @@ from metricsmith.optimizers.students.episodes import (
     recommendation_episodes,
     rubric_episodes,
 )
-from metricsmith.programs.generators.axes import AxesGenerator
+from metricsmith.programs.generators import AxesGenerator
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.recommenders.language_model import LMRecommender
 from metricsmith.records import Task
@@ -32,7 +31,7 @@ from metricsmith.stats.correlation import kendall_tau_b
 from planted import planted_rows
 from students import answer, rated_table
 
-BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY, bleu.FAMILY, self_bleu.FAMILY))
+BANK = MetricBank((family("levenshtein"), family("rouge"), family("bleu"), family("self_bleu")))
 TABLE = rated_table()
 AXES = [Axis(name="No padding", meaning="No word is idle."), Axis(name="Warm tone", meaning="It sounds friendly.")]
 
@@ -92,7 +91,7 @@ def test_lower_is_better_changes_no_gain():
 def test_unusable_metrics_are_not_in_the_pool_and_more_can_be_put_in():
     table = replace(TABLE, rows=[row.without("references") for row in TABLE.rows])
     words = CallableMetric(lambda row, pred=None: len(row.output.split()), name="words")
-    (episode,) = recommendation_episodes(table, bank=MetricBank((rouge.FAMILY, distinct.FAMILY)), metrics=[words])
+    (episode,) = recommendation_episodes(table, bank=MetricBank((family("rouge"), family("distinct"))), metrics=[words])
     assert [card.name for card in episode.cards] == ["Distinct-n", "words"]
     assert episode.label.by_card["words"] > 0
 
@@ -194,4 +193,4 @@ def test_a_table_without_ratings_is_refused():
 
 def test_a_pool_without_any_tau_is_refused():
     with pytest.raises(DataError, match=r"seed 0: none of 1 metrics has a tau .* on \d+ training rows"):
-        recommendation_episodes(TABLE, bank=MetricBank((self_bleu.FAMILY,)))
+        recommendation_episodes(TABLE, bank=MetricBank((family("self_bleu"),)))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.optimizers.students.ranking_quality import ndcg_at_k, recall_at_k
+from metricsmith.optimizers.students.metrics import ndcg_at_k, recall_at_k
 
 GAINS = {"a": 0.5, "b": 0.25, "c": 0.25, "d": 0.0, "e": math.nan}
 MEASURES = (recall_at_k, ndcg_at_k)

@@ -10,11 +10,10 @@ import optuna
 import pytest
 
 from loopback import own_axes, scripted, serve
-from metricsmith.metric import content_hash
+from metricsmith.metric import content_hash, fence
 from metricsmith.optimizers.learning_judges import LEARNED
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.optimizers.tuning.methods import Marked, quiet
-from metricsmith.programs.fencing import fence
 from metricsmith.programs.judges.criterion import CriterionJudge
 from planted import TASK, planted_rows
 from rater_model import RaterModel, rated_rows

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricsmith.programs.perturbers.builtin.material import IDLE, ORDERS, PRAISE
+from metricsmith.programs.perturbers.builtin.attacks import IDLE, ORDERS, PRAISE
 from perturbing import ARTICLE, UNTOUCHABLE, change, prose
 
 SEEDS = st.integers(0, 99)

@@ -11,8 +11,8 @@ from dspy.utils import DummyLM
 
 from loopback import scripted, serve
 from metricsmith.errors import JudgementFailed, OptionError
+from metricsmith.metric import fence, unfenced
 from metricsmith.model_calls.calls import model_call
-from metricsmith.programs.fencing import fence, unfenced
 from metricsmith.programs.perturbers.base import Source
 from metricsmith.programs.perturbers.generated import (
     IDENTICAL,
@@ -25,7 +25,7 @@ from metricsmith.programs.perturbers.generated import (
 )
 from metricsmith.programs.perturbers.generation import shown_examples
 from metricsmith.records import Status
-from metricsmith.signatures.perturbation import Strategy
+from metricsmith.signatures.generation import Strategy
 
 TEXT = "The road from Altdorf is shut until 14 May because the bridge is painted."
 EXAMPLES = shown_examples([Source(TEXT, "Closure of road 317."), Source("Dogs are kept on a lead.", "Dogs.")])

@@ -11,9 +11,9 @@ from metricsmith.errors import DataError, ModelFailure, NeedsError, OptionError
 from metricsmith.model_calls.limits import Concurrency
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.programs.perturbers.base import Source
-from metricsmith.programs.perturbers.estimate import estimate_requests
 from metricsmith.programs.perturbers.generated import IDENTICAL, Preserve, Worsen
 from metricsmith.programs.perturbers.generation import (
+    estimate_requests,
     generate_perturbations,
     pick_examples,
     shown_examples,
@@ -206,11 +206,11 @@ def test_what_the_budget_cuts_off_is_declined():
 
 
 def test_a_run_around_this_one_lends_its_limits():
-    with serve(scripted) as server, use(RateLimiter(Concurrency(), Budget(requests=7))) as flow:
+    with serve(scripted) as server, use(RateLimiter(Concurrency(), Budget(requests=7))) as limiter:
         generated = generate_perturbations(
             SOURCES, "t", [FACTS], ["obvious"], lm=server.lm(), budget=Budget(requests=1)
         )
-    assert server.requests == flow.spent.requests == generated.usage.requests == 7
+    assert server.requests == limiter.spent.requests == generated.usage.requests == 7
 
 
 def test_the_number_in_flight_is_the_one_that_was_asked_for():

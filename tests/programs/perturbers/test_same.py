@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricsmith.programs.perturbers.builtin.protected import Protected
-from metricsmith.programs.perturbers.builtin.segments import line_places
+from metricsmith.programs.perturbers.builtin.segments import Protected, line_places
 from perturbing import ARTICLE, UNTOUCHABLE, change, prose
 
 SEEDS = st.integers(0, 99)

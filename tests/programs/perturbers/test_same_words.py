@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricsmith.programs.perturbers.builtin.protected import Protected
 from metricsmith.programs.perturbers.builtin.same_words import PHRASES, SPELLINGS
+from metricsmith.programs.perturbers.builtin.segments import Protected
 from perturbing import ARTICLE, UNTOUCHABLE, change, prose
 
 SEEDS = st.integers(0, 99)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from metricsmith.programs.perturbers.builtin.material import FOREIGN, UNRELATED
 from metricsmith.programs.perturbers.builtin.segments import sentence_places
+from metricsmith.programs.perturbers.builtin.worse import FOREIGN, UNRELATED
 from perturbing import ARTICLE, change, prose
 
 SEEDS = st.integers(0, 99)

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metricsmith.programs.perturbers.builtin.material import NAMES
 from metricsmith.programs.perturbers.builtin.segments import sentence_places, word_places
-from metricsmith.programs.perturbers.builtin.worse_words import name_places, number_places
+from metricsmith.programs.perturbers.builtin.worse_words import NAMES, name_places, number_places
 from perturbing import ARTICLE, change, prose
 
 SEEDS = st.integers(0, 99)

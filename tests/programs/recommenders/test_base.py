@@ -16,8 +16,7 @@ from metricsmith.programs.recommenders.base import (
 )
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.colbert import ColBERTRecommender
-from metricsmith.programs.recommenders.language_model import LMRecommender
-from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.records import Scale, Task
 
 

@@ -9,8 +9,7 @@ from dspy.utils import DummyLM
 from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.programs.recommenders.base import Recommendation
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
-from metricsmith.programs.recommenders.language_model import LMRecommender
-from metricsmith.programs.recommenders.pipeline import PipelineRecommender
+from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.records import Scale, Task
 
 TASK = Task("Write a poem.", "rhyme", Scale(1, 5))

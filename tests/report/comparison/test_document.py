@@ -22,8 +22,7 @@ from metricsmith.report.comparison.document import (
     write_comparison,
 )
 from metricsmith.report.comparison.record import Comparison, MethodResult
-from metricsmith.report.html import render_html
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.render import render_html, render_markdown
 from metricsmith.stats.resampling import Interval
 
 

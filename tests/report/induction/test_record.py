@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from metricsmith.records import Agreement
-from metricsmith.report.plain import jsonable
+from metricsmith.report.formats import jsonable
 
 # The public contract: later work adds keys, never renames or drops one.
 PROMISED = {

@@ -7,9 +7,9 @@ import io
 import json
 import math
 
-from metricsmith.report.files import render_json
 from metricsmith.report.induction.record import RowRecord
 from metricsmith.report.induction.rows import render_scores
+from metricsmith.report.render import render_json
 
 
 def read_csv(text):

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
-from metricsmith.cli.summary import summary
-from metricsmith.report.html import render_html
 from metricsmith.report.induction.document import RunDocument
-from metricsmith.report.induction.sections import GLOSSARY
-from metricsmith.report.induction.systems import NewSystems, systems_caution, systems_lines, systems_plot
-from metricsmith.report.induction.verdict import run_verdict
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.induction.record import NewSystems
+from metricsmith.report.induction.sections import GLOSSARY, systems_plot
+from metricsmith.report.induction.verdict import run_verdict, systems_caution, systems_lines
+from metricsmith.report.render import render_html, render_markdown, render_terminal
 
 BLOCK = NewSystems(6, 72, 0.31, -0.02, 0.58, 0.25, 0.12, 0.37)
 SAME = "New rows of these 6 systems: tau-b .41 (95\u00a0% interval .28 to .52)."
@@ -65,7 +62,7 @@ def test_page_markdown_terminal_and_json_have_the_block(make_record, read):
     for said in (SAME, NEW, INSIDE):
         assert said in page
         assert said.replace("\u00a0", " ") in render_markdown(RunDocument(record)).replace("\u00a0", " ")
-        assert said in summary(SimpleNamespace(record=record), Path("out"))
+        assert said in render_terminal(RunDocument(record), Path("out"))
     assert "plot-systems" in page
     assert read(page).mismatched == []
     assert record.as_dict()["new_systems"]["ci_high"] == 0.58

@@ -11,14 +11,13 @@ import pytest
 
 from meta_evaluations import FULL
 from metricsmith.meta_evaluation.ranking import FEW_METRICS
-from metricsmith.report.html import render_html
-from metricsmith.report.markdown import render_markdown
 from metricsmith.report.meta_evaluation.document import (
     META_EVALUATION_FILES,
     MetaEvaluationDocument,
     write_meta_evaluation,
 )
 from metricsmith.report.meta_evaluation.record import meta_evaluate
+from metricsmith.report.render import render_html, render_markdown
 from score_tables import SYSTEMS, matrix
 
 DOCUMENTS = [f"d{segment // 3}" for segment in range(18)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.report.markup import Markup, element
+from metricsmith.report.blocks import Markup, element
 from metricsmith.report.plots import svg
 from metricsmith.report.plots.svg import LinearAxis, picture, svg_text, tick_label, ticks
 

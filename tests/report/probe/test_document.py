@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from metricsmith.report.markup import marked_changes
+from metricsmith.report.blocks import marked_changes
 from metricsmith.report.probe.document import (
     ATTACKS,
     COLUMNS,

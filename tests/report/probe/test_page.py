@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from metricsmith.report.html import render_html
-from metricsmith.report.markdown import render_markdown
 from metricsmith.report.probe.document import PROBE_FILES, ProbeDocument, write_probe
+from metricsmith.report.render import render_html, render_markdown
 from probes import COLUMN, RECORD
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from metricsmith.mqm import SharedError
 from metricsmith.records import ErrorSpan, Usage
-from metricsmith.report.html import render_html
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.render import render_html, render_markdown
 from metricsmith.report.translations.document import (
     TRANSLATION_FILES,
     TranslationDocument,

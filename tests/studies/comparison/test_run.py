@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau, t
 
-from metricsmith.bank import levenshtein, rouge
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.datasets.table import read_table
 from metricsmith.errors import DataError, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
@@ -22,7 +21,7 @@ from metricsmith.studies.comparison.methods import METHODS, Method, Predicted
 from metricsmith.studies.comparison.run import compare
 from rated import rated_table
 
-BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))
+BANK = MetricBank((family("levenshtein"), family("rouge")))
 FREE = ("best_existing", "metametrics", "autometrics")
 
 

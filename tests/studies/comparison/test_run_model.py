@@ -6,15 +6,14 @@ import dspy
 import pytest
 
 from loopback import scripted, serve
-from metricsmith.bank import levenshtein, rouge
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, family
 from metricsmith.errors import ModelFailure, OptionError
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.studies.comparison.methods import DEFAULT_METHODS
 from metricsmith.studies.comparison.run import compare, compare_plan
 from rated import rated_table
 
-BANK = MetricBank((levenshtein.FAMILY, rouge.FAMILY))
+BANK = MetricBank((family("levenshtein"), family("rouge")))
 TEXTS, TESTED = 59, 17  # of the sixty rows two are equal, both of them test rows, and are judged once
 FREE = ("best_existing", "metametrics", "autometrics")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
+import dspy
 import pytest
 
 from faults import Fault, Faults
@@ -101,6 +102,17 @@ def test_faults_lose_no_request_and_make_no_number():
     assert record.usage.requests == server.requests
     found = record.metric.sensitivity
     assert found.n + found.missing == record.counts["worse"]
+
+
+@pytest.mark.parametrize("names", [("gpt-4o-mini", "unpriced"), ("unpriced", "gpt-4o-mini")])
+def test_the_estimate_has_no_price_where_one_of_its_models_has_none(names):
+    writer, reader = (dspy.LM(f"openai/{name}") for name in names)
+    judge = JUDGE.deepcopy()
+    judge.set_lm(reader)
+    assert Prober(perturbers="generated", n=3, lm=writer).estimate(judge, ROWS, TASK).cost is None
+    judge.set_lm(dspy.LM("openai/gpt-4o-mini"))
+    known = Prober(perturbers="generated", n=3, lm=dspy.LM("openai/gpt-4o-mini")).estimate(judge, ROWS, TASK)
+    assert known.cost > 0
 
 
 def test_a_model_that_is_missing_or_refuses_is_an_error():

@@ -103,7 +103,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Originals:
-    """Outputs on which a perturber is tried; `metricsmith.optimizers.students.perturber_episodes` makes such labels.
+    """Outputs on which a perturber is tried; `metricsmith.optimizers.students.perturbers` makes such labels.
 
     Parameters
     ----------
@@ -183,23 +183,20 @@ def recommendation_episodes(
     if k < 1:
         raise OptionError(f"k={k} must be 1 or more: it is how many names the recommender is asked for")
     episodes = []
-    for table in _tables(tables):
-        for origin, train, _, _ in _splits(table, splits, fraction, seed):
-            usable, _ = (default_bank() if bank is None else bank).usable(train.rows)
-            pool: list[Metric] = [*(metric.fit(train.rows) for metric in usable), *metrics]
-            twice = {card_key(metric) for metric in usable} & {card_key(metric) for metric in metrics}
-            if twice:
-                raise OptionError(f"two metrics of the pool are called {min(twice)!r}: rename the one in metrics=...")
-            gains = _gains(pool, train, scoring)
-            if not any(gain > 0 for gain in gains.values()):
-                raise DataError(
-                    f"{origin}: none of {len(gains)} metrics has a tau with the rating on {len(train)} training rows, "
-                    f"so that no order is better than another: give more rows, or other metrics"
-                )
-            label = Gains(gains, origin)
-            episodes.append(
-                Episode(label=label, task=table.task.description, target=table.task.target, cards=pool_cards(pool), k=k)
+    for task, origin, train, _, _ in _splits(tables, splits, fraction, seed):
+        usable, _ = (default_bank() if bank is None else bank).usable(train.rows)
+        pool: list[Metric] = [*(metric.fit(train.rows) for metric in usable), *metrics]
+        twice = {card_key(metric) for metric in usable} & {card_key(metric) for metric in metrics}
+        if twice:
+            raise OptionError(f"two metrics of the pool are called {min(twice)!r}: rename the one in metrics=...")
+        gains = _gains(pool, train, scoring)
+        if not any(gain > 0 for gain in gains.values()):
+            raise DataError(
+                f"{origin}: none of {len(gains)} metrics has a tau with the rating on {len(train)} training rows, "
+                f"so that no order is better than another: give more rows, or other metrics"
             )
+        label, cards = Gains(gains, origin), pool_cards(pool)
+        episodes.append(Episode(label=label, task=task.description, target=task.target, cards=cards, k=k))
     return episodes
 
 
@@ -235,12 +232,10 @@ def axes_episodes(
     """
     if count < 1:
         raise OptionError(f"count={count} must be 1 or more: it is how many axes the generator is asked for")
-    episodes = []
-    for table in _tables(tables):
-        for origin, train, held, draw in _splits(table, splits, fraction, seed):
-            asked = axes_inputs(train.rows, table.task, count, seed=draw)
-            episodes.append(Episode(label=HeldOut(table.task, tuple(held.rows), origin, count), **asked))
-    return episodes
+    return [
+        Episode(label=HeldOut(task, tuple(held.rows), origin, count), **axes_inputs(train.rows, task, count, seed=draw))
+        for task, origin, train, held, draw in _splits(tables, splits, fraction, seed)
+    ]
 
 
 def rubric_episodes(
@@ -263,33 +258,30 @@ def rubric_episodes(
     """
     if not axes:
         raise OptionError("there is no axis to write a rubric about: give axes=[Axis(name=..., meaning=...)]")
-    episodes = []
-    for table in _tables(tables):
-        for origin, _, held, _ in _splits(table, splits, fraction, seed):
-            for axis in axes:
-                label = HeldOut(table.task, tuple(held.rows), origin, 1, axis)
-                episodes.append(Episode(label=label, **rubric_inputs(axis, table.task)))
-    return episodes
+    return [
+        Episode(label=HeldOut(task, tuple(held.rows), origin, 1, axis), **rubric_inputs(axis, task))
+        for task, origin, _, held, _ in _splits(tables, splits, fraction, seed)
+        for axis in axes
+    ]
 
 
-def _tables(tables: Table | Sequence[Table]) -> list[Table]:
+def _splits(
+    tables: Table | Sequence[Table], splits: int, fraction: float, seed: int
+) -> Iterator[tuple[Task, str, Table, Table, int]]:
+    """Task, origin, training side, held-out side and seed of each split of each table's rated rows."""
     given = [tables] if isinstance(tables, Table) else list(tables)
     for table in given:
         if not isinstance(table, Table):
             raise OptionError(f"episodes are made of tables, not of a {type(table).__name__}: use read_table(...)")
         if not table.task.target:
             raise OptionError(f"{table.name} has no rating column: name one with read_table(..., target=...)")
-    return given
-
-
-def _splits(table: Table, splits: int, fraction: float, seed: int) -> Iterator[tuple[str, Table, Table, int]]:
-    """Origin, training side, held-out side and seed of each split of the rated rows."""
-    if splits < 1:
+    if given and splits < 1:
         raise OptionError(f"splits={splits} must be 1 or more: each gives an episode")
-    rated = table.subset(table.rated())
-    for draw in range(seed, seed + splits):
-        split = holdout(rated.groups, rated.texts, fraction=fraction, seed=draw, ratings=rated.ratings)
-        yield f"{table.name}, seed {draw}", rated.subset(split.train), rated.subset(split.test), draw
+    for table in given:
+        rated = table.subset(table.rated())
+        for draw in range(seed, seed + splits):
+            split = holdout(rated.groups, rated.texts, fraction=fraction, seed=draw, ratings=rated.ratings)
+            yield table.task, f"{table.name}, seed {draw}", rated.subset(split.train), rated.subset(split.test), draw
 
 
 def _gains(pool: Sequence[Metric], train: Table, scoring: dict[str, Any]) -> dict[str, float]:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import dspy
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.errors import JudgementFailed, ModelFailure
-from metricsmith.metric import content_hash
+from metricsmith.metric import content_hash, fence
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.optimizers.examples import rating_strata
 from metricsmith.optimizers.objectives import Case, Measure, Objective
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import CandidateJudgement, JudgementTable
-from metricsmith.programs.fencing import fence
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
     "PEERS",
@@ -34,7 +33,6 @@ __all__ = [
     "pick_peers",
 ]
 
-FloatArray = NDArray[np.float64]
 PEERS = 8  # rows that a row is compared with; more cost requests with every candidate, fewer make credits coarse
 LONGEST_REASON = 400  # characters of a judge's or a rater's reasons
 LONGEST_TEXT = 600  # characters of each text of the other row
@@ -77,7 +75,7 @@ class MeasureReader:
     Parameters
     ----------
     metric : Measure
-    flow : RateLimiter
+    limiter : RateLimiter
         Admits the requests of the metric.
     """
 
@@ -85,8 +83,8 @@ class MeasureReader:
     sign = 1.0
     shown = ""
 
-    def __init__(self, metric: Measure, flow: RateLimiter) -> None:
-        self.metric, self.flow = metric, flow
+    def __init__(self, metric: Measure, limiter: RateLimiter) -> None:
+        self.metric, self.limiter = metric, limiter
         self._known: dict[tuple[str, int, int], tuple[float, str]] = {}  # labels and predictions outlive it
 
     def value(self, row: dspy.Example, prediction: Any) -> float:
@@ -98,7 +96,7 @@ class MeasureReader:
         key = _key(row), id(getattr(row, "label", None)), id(prediction)  # episodes may ask the same of other rows
         if key not in self._known:
             try:
-                with use(self.flow):
+                with use(self.limiter):
                     found = self.metric(row, prediction)
                 self._known[key] = float(found.score), str(found.feedback)
             except (JudgementFailed, ModelFailure) as problem:
@@ -131,37 +129,42 @@ class Credits:
     select: RatedRows
     seed: int = 0
     start: float = math.nan
-    _selects: dict[str, bool] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for selects, split in ((False, self.learn), (True, self.select)):
-            self._selects.update({_key(row): selects for row in split.rows})
 
     @cached_property
-    def _peers(self) -> tuple[tuple[list[dspy.Example], FloatArray], ...]:
-        """At most `PEERS` rows and their ratings: of the learning rows, then of the selection rows."""
+    def _selects(self) -> dict[str, bool]:
+        """True for the inputs of selection rows, False for those of learning rows, by their hash."""
+        learned = dict.fromkeys(map(_key, self.learn.rows), False)
+        return learned | dict.fromkeys(map(_key, self.select.rows), True)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Credits:
+        return self  # DSPy copies a student for every candidate, and the student holds `beside`
+
+    @cached_property
+    def _peers(self) -> tuple[list[tuple[dspy.Example, float, str, dict[str, Any]]], ...]:
+        """At most `PEERS` rows with rating, key and inputs: of the learning rows, then of the selection rows."""
         found = []
         for split in (self.learn, self.select):
             places = pick_peers(split, PEERS, self.seed) if self.objective.peers else []
-            found.append(([split.rows[place] for place in places], split.ratings[places]))
+            rows, ratings = [split.rows[place] for place in places], split.ratings[places].tolist()
+            found.append([(row, rating, _key(row), row_inputs(row)) for row, rating in zip(rows, ratings, strict=True)])
         return tuple(found)
 
     @property
     def most_peers(self) -> int:
         """The most requests that a candidate costs for its peers."""
-        return max(len(rows) for rows, _ in self._peers)
+        return max(map(len, self._peers))
 
     def beside(self, inputs: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The inputs of a row's peers, from another place on for every row, so that threads share the work."""
         key = content_hash(inputs)
-        rows, _ = self._peers[self._selects.get(key, False)]
-        turn = int(key, 16) % len(rows) if rows else 0
-        return [row_inputs(row) for row in (*rows[turn:], *rows[:turn])]
+        peers = self._peers[self._selects.get(key, False)]
+        turn = int(key, 16) % len(peers) if peers else 0
+        return [inputs for *_, inputs in (*peers[turn:], *peers[:turn])]
 
     @property
     def sent(self) -> int:
         """Requests sent so far."""
-        return self.table.flow.spent.requests
+        return self.table.limiter.spent.requests
 
     def value(self, row: dspy.Example, judgement: CandidateJudgement | None) -> float:
         """The number of a judgement; NaN if there is none."""
@@ -189,15 +192,13 @@ class Credits:
             why = judgement.error or "the answer holds no number"
             return 0.0, f"The judge gave no usable answer: {why}. It must answer in the form asked for.", False
         if isinstance(self.reader, MeasureReader):
-            feedback = self.reader.measured(example, judgement.prediction)[1]
-            return value, feedback, value >= self.reader.metric.success_at
+            return value, self.reader.measured(example, judgement.prediction)[1], value >= self.reader.metric.success_at
         rating, key = self._ratings[content_hash(example.toDict())], _key(example)
-        rows, ratings = self._peers[self._selects.get(key, False)]
         peers = [
             (row, peer_rating, number)
-            for row, peer_rating in zip(rows, ratings.tolist(), strict=True)
-            if _key(row) != key
-            and not math.isnan(number := self.value(row, self.table.known(prediction.candidate, row_inputs(row))))
+            for row, peer_rating, peer_key, inputs in self._peers[self._selects.get(key, False)]
+            if peer_key != key
+            and not math.isnan(number := self.value(row, self.table.known(prediction.candidate, inputs)))
         ]
         case = Case(
             value,

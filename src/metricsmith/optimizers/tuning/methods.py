@@ -22,12 +22,11 @@ from typing import Any
 import dspy
 
 from metricsmith.errors import NeedsError
-from metricsmith.metric import content_hash
+from metricsmith.metric import content_hash, fence
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.credits import CreditMetric, Credits
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import Demos, Meter, Student
-from metricsmith.programs.fencing import fence
 
 __all__ = ["METHODS", "THREADS", "SearchMethod", "TuningJob", "judge_selection_rows", "quiet"]
 
@@ -312,7 +311,7 @@ def _gepa_floor(job: TuningJob) -> int:
 
 def _gepa(job: TuningJob, requests: int) -> None:
     """Run GEPA until its longest step does not fit any more."""
-    credits, flow = job.credits, job.credits.table.flow
+    credits, limiter = job.credits, job.credits.table.limiter
     end = credits.sent + requests - _gepa_step(job)
     search = dspy.GEPA(
         metric=CreditMetric(credits),
@@ -322,7 +321,7 @@ def _gepa(job: TuningJob, requests: int) -> None:
         num_threads=THREADS,
         use_merge=False,  # it crosses predictors, and a judge has one
         seed=job.seed,
-        gepa_kwargs={"stop_callbacks": [lambda _: credits.sent > end or bool(flow.stopped)]},
+        gepa_kwargs={"stop_callbacks": [lambda _: credits.sent > end or bool(limiter.stopped)]},
     )
     search.compile(job.student(), trainset=credits.learn.rows, valset=credits.select.rows)
 

@@ -7,17 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.optimizers.objectives import Objective
 from metricsmith.records import Usage
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.resampling import jackknife_interval
 from metricsmith.stats.resampling.clusters import left_out
 from metricsmith.stats.resampling.draws import aligned_rows
 
 __all__ = ["CandidateResult", "Selection", "Tuning", "choose"]
 
-FloatArray = NDArray[np.float64]
 DRAWS = 2000
 SHARES = np.linspace(0, 1, 21)
 LEAST_WINS = 20  # draws with a winner from which its luck can be averaged
@@ -166,8 +165,7 @@ def choose(
     if not (best.gain > 0 and best.gain - optimism >= best.standard_error):
         return Selection(start, tuple(results), optimism, before[0])
     luck, gain_luck = _luck(results, optimism, noise, gain_noise)
-    after = result(best.name, luck, best.gain - gain_luck)
-    return Selection(start, tuple(results), optimism, best.name, after)
+    return Selection(start, tuple(results), optimism, best.name, result(best.name, luck, best.gain - gain_luck))
 
 
 def _departures(parts: FloatArray, chance: float) -> FloatArray:

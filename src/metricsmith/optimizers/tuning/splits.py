@@ -9,19 +9,18 @@ from typing import Any
 
 import dspy
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.datasets.splits import holdout
 from metricsmith.errors import DataError, OptionError
-from metricsmith.metric import content_hash, row_text
+from metricsmith.metric import content_hash, marked_anew, row_text
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Objective
 from metricsmith.optimizers.splits import RatedRows, shared_source
 from metricsmith.programs.asked_scale import nearest_points
-from metricsmith.programs.fencing import marked_anew
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.records import Scale
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
     "FEWEST_GROUPS",
@@ -36,7 +35,6 @@ __all__ = [
     "stands_in_demos",
 ]
 
-FloatArray = NDArray[np.float64]
 FEWEST_GROUPS = 4  # to select by: fewer give no standard error to speak of
 
 

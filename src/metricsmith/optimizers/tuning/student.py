@@ -18,12 +18,11 @@ import dspy
 from dspy.utils.exceptions import LMError
 
 from metricsmith.metric import content_hash
-from metricsmith.model_calls import calls
 from metricsmith.model_calls.calls import model_call
-from metricsmith.model_calls.dspy_internals import metered, record_by
-from metricsmith.model_calls.failures import delay, error_text, failure
+from metricsmith.model_calls.dspy_internals import metered
+from metricsmith.model_calls.failures import error_text, failure
 from metricsmith.model_calls.limits import RequestEnd
-from metricsmith.model_calls.metering import RequestMeter
+from metricsmith.model_calls.metering import RequestMeter, Tries
 from metricsmith.model_calls.rate_limiter import UNPROVEN, RateLimiter, use
 from metricsmith.records import Status
 
@@ -60,7 +59,7 @@ class JudgementTable:
 
     Parameters
     ----------
-    flow : RateLimiter
+    limiter : RateLimiter
         Admits the requests.
     lm : dspy.LM
         Answers them.
@@ -68,7 +67,7 @@ class JudgementTable:
         The candidates by name.
     """
 
-    flow: RateLimiter
+    limiter: RateLimiter
     lm: Any
     modules: dict[str, dspy.Module] = field(default_factory=dict)
     _known: dict[tuple[str, str], CandidateJudgement] = field(default_factory=dict)
@@ -121,7 +120,7 @@ class JudgementTable:
 
     def _ask(self, module: dspy.Module, inputs: Mapping[str, Any]) -> CandidateJudgement:
         several = len(module.predictors()) > 1  # a repair goes on with one conversation, and there are several
-        with self.flow.room, use(self.flow), dspy.context(trace=[], lm=self.lm):
+        with self.limiter.room, use(self.limiter), dspy.context(trace=[], lm=self.lm):
             call = model_call(module, parse_tries=1 if several else 2, **inputs)
             trace = list(dspy.settings.trace)
         names = {id(predictor): name for name, predictor in module.named_predictors()}
@@ -193,27 +192,22 @@ class _HiddenDemos:
         return self
 
 
-class Meter:
+class Meter(RequestMeter):
     """Meters models that DSPy's optimisers ask themselves; one that refuses to work from the start ends the search.
 
     Parameters
     ----------
-    flow : RateLimiter
+    limiter : RateLimiter
         Admits and counts every request, retries included.
     """
 
-    def __init__(self, flow: RateLimiter) -> None:
-        self.gate = RequestMeter(flow)
+    def __init__(self, limiter: RateLimiter) -> None:
+        super().__init__(limiter)
         self._refused = 0  # hopeless failures of these models, before their first answer
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Meter:
-        return self
 
     def wrap(self, lm: Any) -> Any:
         """Return a metered copy of `lm`, of a subclass of its class, without retries of its own."""
-        copy = metered(lm.copy(num_retries=0), self)
-        record_by(copy, self.gate.record)
-        return copy
+        return metered(lm.copy(num_retries=0), self)
 
     def send(self, lm: Any, request: Callable[[], Any]) -> Any:
         """Send one request, and again where it fails on its way.
@@ -225,31 +219,29 @@ class Meter:
         LMError
             The last try's error.
         """
-        for attempt in range(1, TRIES + 1):
+        tries = Tries(self.limiter, TRIES)
+        while True:
             try:
-                with self.gate.limiter.room:
-                    return self.gate.send(lm, request)
+                with self.limiter.room:
+                    return super().send(lm, request)
             except LMError as problem:
-                if not self.gate.limiter.pause(self._pause(lm, problem, attempt)):
+                if not (self._may_pass(lm, problem) and tries.another(problem)):
                     raise
-        raise AssertionError("the last try returns or raises")
 
     async def asend(self, lm: Any, request: Callable[[], Awaitable[Any]]) -> Any:
         """Send one request as `send` does, without blocking the event loop."""
-        for attempt in range(1, TRIES + 1):
+        tries = Tries(self.limiter, TRIES)
+        while True:
             try:
-                return await self.gate.asend(lm, request)
+                return await super().asend(lm, request)
             except LMError as problem:
-                if not await asyncio.to_thread(self.gate.limiter.pause, self._pause(lm, problem, attempt)):
+                if not (self._may_pass(lm, problem) and await asyncio.to_thread(tries.another, problem)):
                     raise
-        raise AssertionError("the last try returns or raises")
 
-    def _pause(self, lm: Any, problem: LMError, attempt: int) -> float:
-        """Return the seconds before the next try; raise the problem again where there is none."""
+    def _may_pass(self, lm: Any, problem: LMError) -> bool:
+        """True if the same request may succeed later; stops the search where the model refuses to work."""
         cause = failure(problem)
         self._refused += cause.end is RequestEnd.HOPELESS
-        if self._refused >= UNPROVEN and not self.gate.entries:
-            self.gate.limiter.stop(f"the model that writes instructions refuses to work: {error_text(problem, lm)}")
-        if not cause.again or attempt == TRIES:
-            raise problem
-        return delay(problem, attempt, calls.FIRST_PAUSE)
+        if self._refused >= UNPROVEN and not self.entries:
+            self.limiter.stop(f"the model that writes instructions refuses to work: {error_text(problem, lm)}")
+        return cause.again

@@ -10,10 +10,9 @@ import dspy
 
 from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import DataError, JudgementFailed, OptionError
-from metricsmith.metric import Metric, RowText, labels_of, make_row, row_text
+from metricsmith.metric import Metric, RowText, fenced_texts, labels_of, make_row, marked_anew, row_text
 from metricsmith.model_calls.adapters import messages_of, reading_exactly
 from metricsmith.model_calls.calls import Call, model_calls
-from metricsmith.programs.fencing import fenced_texts, marked_anew
 from metricsmith.programs.kinds import asker_state
 from metricsmith.programs.learned import mark_learned
 from metricsmith.programs.schema import Check, Checks
@@ -163,9 +162,11 @@ class ModelAsker(RowShown, Saved):
         """
         if self.made_with:
             other_model(self, self.judge.lm)
-        inputs = {**self.question(), **self.texts(text), "config": dict(self.request)}
+        inputs = {"config": dict(self.request), **self.question(), **self.texts(text)}
         if self.row_examples is not None:
             return self.specialised(Judged(text.input, text.output, system, rater), inputs)
+        if not self.judge.demos:
+            return inputs
         others = [
             demo
             for demo in self.judge.demos

@@ -17,7 +17,7 @@ JUDGES: Mapping[str, tuple[str, str]] = {  # by kind, as states have it: the fil
     "criterion_judge": ("criterion", "CriterionJudge"),
     "direct_assessment": ("direct_assessment", "DirectAssessment"),
     "dna_eval": ("dna", "DnAEval"),
-    "esa_judge": ("esa", "ESAJudge"),
+    "esa_judge": ("direct_assessment", "ESAJudge"),
     "example_judge": ("raters", "ExampleJudge"),
     "example_mean": ("parrot", "ExampleMean"),
     "geval_judge": ("geval", "GEval"),

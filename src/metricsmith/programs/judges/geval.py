@@ -150,10 +150,9 @@ class GEval(Judge):
         """Task, criterion, numbered steps and scale."""
         scale = self.scale
         worst, best = (scale.low, scale.high) if scale.higher_is_better else (scale.high, scale.low)
-        steps = "\n".join(f"{number}. {step}" for number, step in enumerate(self.settings.steps, 1))
         return {
             **super().question(),
-            "steps": steps,
+            "steps": "\n".join(f"{number}. {step}" for number, step in enumerate(self.settings.steps, 1)),
             "scale": f"a whole number from {scale}; {worst:g} is worst, {best:g} is best",
         }
 
@@ -217,8 +216,7 @@ class GEval(Judge):
         """
         if self.settings.mode != "sampled":
             return super().ask(metrics, row, runs)
-        judgements = self._sample(row_text(row), runs)
-        return [judgements for _ in metrics]
+        return [self._sample(row_text(row), runs)] * len(metrics)
 
     def _sample(self, text: RowText, runs: Sequence[int]) -> list[Judgement]:
         n = self.samples

@@ -142,8 +142,7 @@ def _score_place(texts: list[str], stated: int, scale: Scale) -> int | None:
     value = WORD.search(whole, headers[-1].end()) if headers else None  # an earlier one is a draft's
     if value is None or number_in(value[0], scale) != stated:
         return None
-    starts = [0, *accumulate(map(len, texts))]
-    return bisect_right(starts, value.start()) - 1
+    return bisect_right([0, *accumulate(map(len, texts))], value.start()) - 1
 
 
 def _candidates(token: Any) -> Iterator[tuple[str, float]]:

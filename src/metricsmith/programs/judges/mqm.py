@@ -17,7 +17,6 @@ from metricsmith.mqm import MQMWeights, SharedError, mqm_score, shared_errors, s
 from metricsmith.programs import schema
 from metricsmith.programs.judges.repeated import Repeated, numbers_of
 from metricsmith.programs.judges.translation import (
-    ERROR_TYPES,
     Context,
     TranslationJudge,
     in_words,
@@ -25,7 +24,7 @@ from metricsmith.programs.judges.translation import (
     spans_of,
 )
 from metricsmith.records import Judgement, MetricCard, Output, Scale
-from metricsmith.signatures.mqm import AnnotateErrors, ErrorsBySeverity, TranslationError
+from metricsmith.signatures.translation import AnnotateErrors, ErrorsBySeverity, TranslationError
 from metricsmith.stats.aggregation import TWO_SIGMA, Aggregate, OutlierRule, rrwa
 
 __all__ = ["MQMAnnotator", "MQMJudge"]
@@ -157,11 +156,8 @@ class MQMAnnotator(TranslationJudge):
     @property
     def request(self) -> Mapping[str, Any]:
         """The temperature."""
-        return {} if self.settings.temperature is None else {"temperature": float(self.settings.temperature)}
-
-    def question(self) -> Mapping[str, str]:
-        """Languages and error types."""
-        return {**super().question(), "error_types": ERROR_TYPES}
+        temperature = self.settings.temperature
+        return super().request if temperature is None else {**super().request, "temperature": float(temperature)}
 
     def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """Locate the errors and add up their weights."""

@@ -23,7 +23,7 @@ from metricsmith.programs.kinds import nested
 from metricsmith.programs.state import Settings, module_state
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.report.induction.record import PanelTokens
-from metricsmith.signatures.panel import JudgePanel
+from metricsmith.signatures.judgement import JudgePanel
 
 __all__ = ["Panel", "PanelMember", "join_panels", "prompt_tokens", "tokens_per_row"]
 
@@ -176,42 +176,35 @@ class Panel(ModelAsker):
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> Self:
         """Build a panel of these judges, before its state is loaded."""
-        return cls([_build(judge) for judge in settings["judges"]], settings["task"])
+        # Each member in a file holds the whole panel: fifteen members would be two hundred judges.
+        return cls([_shared(json.dumps(judge)) for judge in settings["judges"]], settings["task"])
 
     def _criteria(self) -> list[Criterion]:
         values = [_values(state) for state in self.settings.judges]
-        names = labels([str(value["criterion"]) for value in values])
         return [
             Criterion(label, str(value["meaning"]), tuple(value.get("levels", ())))
-            for label, value in zip(names, values, strict=True)
+            for label, value in zip(labels([str(value["criterion"]) for value in values]), values, strict=True)
         ]
 
     def _judgements(self, metrics: Sequence[Metric], call: Call, row: dspy.Example, run: int) -> list[Judgement]:
-        """One judgement for each of `metrics` out of one call; a criterion that cannot be read is asked again alone."""
-        judgements = []
+        """One judgement for each of `metrics` out of one call."""
         unread = CriterionResult(status=call.status, error=call.error)
-        for metric in metrics:
-            result = unread if call.prediction is None else call.prediction.verdicts[metric.name]
-            if result.status in UNREAD:
-                judgement = self._alone(metric.name, result, row, run)
-            elif result.raw is None:
-                judgement = Judgement(metric.name, status=result.status, error=result.error, run=run)
-            else:
-                score = LEVELS.unit(result.raw)
-                judgement = Judgement(metric.name, float(result.raw), score, result.reason, run=run)
-            judgements.append(judgement)
+        results = [unread if call.prediction is None else call.prediction.verdicts[one.name] for one in metrics]
+        judgements = [self._judgement(one.name, result, row, run) for one, result in zip(metrics, results, strict=True)]
         if judgements:
             judgements[0] = replace(judgements[0], usage=call.usage + judgements[0].usage)
         return judgements
 
-    def _alone(self, name: str, result: CriterionResult, row: dspy.Example, run: int) -> Judgement:
-        """Put one criterion to its own judge, on the panel's model."""
-        judge = self.single(name)
-        with dspy.context(lm=self.judge.lm) if self.judge.lm is not None else nullcontext():
-            judgement = judge.ask([judge], row, [run])[0][0]
-        if judgement.ok:
-            return judgement
-        return replace(judgement, error=f"{result.error}; asked again alone: {judgement.error}")
+    def _judgement(self, name: str, result: CriterionResult, row: dspy.Example, run: int) -> Judgement:
+        """One criterion's judgement; one that cannot be read is put to its own judge, alone, on the panel's model."""
+        if result.status in UNREAD:
+            judge = self.single(name)
+            with dspy.context(lm=self.judge.lm) if self.judge.lm is not None else nullcontext():
+                alone = judge.ask([judge], row, [run])[0][0]
+            return alone if alone.ok else replace(alone, error=f"{result.error}; asked again alone: {alone.error}")
+        if result.raw is None:
+            return Judgement(name, status=result.status, error=result.error, run=run)
+        return Judgement(name, float(result.raw), LEVELS.unit(result.raw), result.reason, run=run)
 
     def __repr__(self) -> str:
         return f"Panel({', '.join(self.names)})"
@@ -313,8 +306,7 @@ def join_panels(metrics: Iterable[Metric]) -> None:
 
 def _values(state: Mapping[str, Any]) -> Mapping[str, Any]:
     """The settings inside a single judge's state."""
-    values: Mapping[str, Any] = state["state"]["settings"]
-    return values
+    return state["state"]["settings"]  # type: ignore[no-any-return]
 
 
 def _build(state: Mapping[str, Any]) -> Judge:

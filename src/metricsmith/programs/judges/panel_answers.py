@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from metricsmith.records import Scale, Status
-from metricsmith.signatures.panel import PanelItem
+from metricsmith.signatures.judgement import PanelItem
 
 __all__ = ["Criterion", "CriterionResult", "criteria_text", "labels", "read_items"]
 

@@ -29,7 +29,7 @@ OCCURRENCES = ("all", "first")
 
 
 class _FromExamples(MetricProgram):
-    """A metric that rests on a row's examples alone and asks no model; `metricsmith.judges.Specialist` gives it those."""
+    """A metric that rests on a row's examples alone and asks no model; `Specialist` gives it those."""
 
     kind: ClassVar[str]
     reads: ClassVar[tuple[str, ...]] = ("system", "rater")

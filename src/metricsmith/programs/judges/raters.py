@@ -200,8 +200,7 @@ class RatersJudge(Judge):
             told = f"{asked.scale} with two decimals, as averages of ratings have them"
         elif not told and asked.scale != self.rating_scale:
             told = f"{asked.scale} in steps of {asked.scale.step:g}: the raters' points, without their averages"
-        pairs = tuple(zip(known["knots"], known["values"], strict=True))
-        return replace(super().card, asked=told, rating_map=pairs)
+        return replace(super().card, asked=told, rating_map=tuple(zip(known["knots"], known["values"], strict=True)))
 
     def fingerprint(self) -> str:
         """A hash as for every judge, without the map to the raters' numbers, which changes no request."""

@@ -12,13 +12,13 @@ import pydantic
 
 from metricsmith.errors import OptionError, nearest
 from metricsmith.meta_evaluation.spans import locate_spans, occurrence_of
-from metricsmith.metric import RowText, content_hash
+from metricsmith.metric import NOTHING, RowText, content_hash, fence, unfenced
+from metricsmith.model_calls.adapters import adapter_name
 from metricsmith.mqm import TAXONOMY, severity_name
 from metricsmith.programs import schema
-from metricsmith.programs.fencing import NOTHING, fence, unfenced
 from metricsmith.programs.judges.base import Judge
 from metricsmith.records import ErrorSpan, MetricCard
-from metricsmith.signatures.mqm import TranslationError
+from metricsmith.signatures.translation import TranslationError
 
 __all__ = [
     "ERROR_TYPES",
@@ -86,11 +86,9 @@ class TranslationJudge(Judge):
         return f"{self.settings.source_language}-{self.settings.target_language}"
 
     def question(self) -> Mapping[str, str]:
-        """The two languages."""
-        return {
-            "source_language": str(self.settings.source_language),
-            "target_language": str(self.settings.target_language),
-        }
+        """The two languages, and the types of errors where the model is asked for errors."""
+        languages = {name: str(self.settings.values[name]) for name in ("source_language", "target_language")}
+        return languages | ({"error_types": ERROR_TYPES} if "error_types" in self.signature.input_fields else {})
 
     @property
     def standing(self) -> Mapping[str, str]:
@@ -105,6 +103,23 @@ class TranslationJudge(Judge):
             "source": fence(text.input),
             "translation": fence(text.output) if text.output else "(the translation is empty)",
         }
+
+    @property
+    def request(self) -> Mapping[str, Any]:
+        """Settings that each request carries besides those of the model.
+
+        Raises
+        ------
+        OptionError
+            Where errors are wanted under DSPy's BAMLAdapter, which cannot write down lists of one kind of item.
+        """
+        if "errors" in self.signature.output_fields and adapter_name() == "baml":
+            raise OptionError(
+                f"{self.name!r} wants errors in a list for each severity, which dspy.BAMLAdapter takes for a list that "
+                "contains itself; put dspy.ChatAdapter(), dspy.JSONAdapter() or dspy.XMLAdapter() in force: "
+                "dspy.context(adapter=...)"
+            )
+        return super().request
 
     def fingerprint(self) -> str:
         """A hash as for every judge, with the texts that settings stand for by name alone, such as a scale's."""

@@ -9,11 +9,10 @@ from typing import Any
 import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError
-from metricsmith.metric import RowText
-from metricsmith.programs.fencing import fenced_texts, unfenced
+from metricsmith.metric import RowText, fenced_texts, unfenced
 from metricsmith.programs.perturbers.base import STRENGTHS, Strength
 from metricsmith.records import Status
-from metricsmith.signatures.perturbation import DamageOutput, ProposeDamage, RewriteOutput, Strategy
+from metricsmith.signatures.generation import DamageOutput, ProposeDamage, RewriteOutput, Strategy
 
 __all__ = [
     "IDENTICAL",

@@ -1,4 +1,4 @@
-"""Sources x dimensions x strengths -> perturbations by a language model, with every request counted."""
+"""Sources x dimensions x strengths -> perturbations by a language model, with every request counted and estimated."""
 
 from __future__ import annotations
 
@@ -7,33 +7,30 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product, zip_longest
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import dspy
 import numpy as np
 
 from metricsmith.errors import DataError, ModelFailure, OptionError
-from metricsmith.metric import RowText
+from metricsmith.metric import RowText, fenced_texts
 from metricsmith.model_calls.calls import Call, model_call
-from metricsmith.model_calls.limits import Budget, Concurrency, estimate_tokens
+from metricsmith.model_calls.limits import FRAME_TOKENS, Budget, Concurrency, estimate_tokens, price
 from metricsmith.model_calls.models import using
 from metricsmith.model_calls.rate_limiter import RateLimiter, in_force, use
-from metricsmith.programs.fencing import fenced_texts
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
-from metricsmith.programs.perturbers.generated import DegradationStrategies, Preserve, Worsen, bare, told_apart
+from metricsmith.programs.perturbers.generated import MOST, DegradationStrategies, Preserve, Worsen, bare, told_apart
 from metricsmith.records import Usage
-from metricsmith.signatures.generation import Axis
-from metricsmith.signatures.perturbation import Strategy
+from metricsmith.signatures.generation import Axis, DamageOutput, ProposeDamage, RewriteOutput, Strategy
 from metricsmith.threads import in_threads
 
 __all__ = [
-    "GeneratedPerturbations", "check_request", "generate_perturbations", "groups_of", "pick_examples",
-    "shown_examples", "worded",
+    "GeneratedPerturbations", "check_request", "estimate_requests", "estimate_usage", "generate_perturbations",
+    "groups_of", "pick_examples", "shown_examples", "worded",
 ]  # fmt: skip
 
 PARSE_TRIES = 4  # a lost request for strategies costs a whole dimension
 BOTH: tuple[Effect, ...] = ("worse", "same")
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -118,10 +115,10 @@ def generate_perturbations(
         raise DataError(f"there are {len(groups)} groups for {len(sources)} sources: give one for each, or none at all")
     if not any(source.output.strip() for source in sources):
         return GeneratedPerturbations(_blank(sources, dimensions, strengths, effects))
-    flow = in_force() or RateLimiter(Concurrency.of(concurrency), budget)
+    limiter = in_force.get() or RateLimiter(Concurrency.of(concurrency), budget)
     makers: dict[str, dspy.Module] = {"worse": worsen or Worsen(), "same": preserve or Preserve()}
-    with using(lm), use(flow):
-        run = _Run(sources, task, flow, makers)
+    with using(lm), use(limiter):
+        run = _Run(sources, task, limiter, makers)
         notes = run.plan(dimensions, pick_examples(sources, groups, seed), strategist) if "worse" in effects else []
         perturbations = run.perturb(dimensions, strengths, effects)
     if len(set(groups)) == 1 and "worse" in effects:
@@ -169,8 +166,10 @@ def shown_examples(sources: Sequence[Source]) -> str:
 class _Run:
     """The calls of one run and their cost."""
 
-    def __init__(self, sources: Sequence[Source], task: str, flow: RateLimiter, makers: dict[str, dspy.Module]) -> None:
-        self.sources, self.task, self.flow, self.makers = sources, task, flow, makers
+    def __init__(
+        self, sources: Sequence[Source], task: str, limiter: RateLimiter, makers: dict[str, dspy.Module]
+    ) -> None:
+        self.sources, self.task, self.limiter, self.makers = sources, task, limiter, makers
         self.strategies: dict[str, tuple[Strategy, ...]] = {}
         self.usage = Usage()
 
@@ -218,10 +217,10 @@ class _Run:
 
     def _calls(self, asks: Sequence[Callable[[], Call]], what: str) -> list[Call]:
         """Runs the calls concurrently; `ModelFailure` where not one of them has an answer."""
-        calls = in_threads(asks, self.flow.concurrency.high, "metricsmith perturbing")
+        calls = in_threads(asks, self.limiter.concurrency.high, "metricsmith perturbing")
         self.usage = sum((call.usage for call in calls), self.usage)
         if calls and all(call.prediction is None for call in calls):
-            why = self.flow.hopeless or calls[0].error
+            why = self.limiter.hopeless or calls[0].error
             raise ModelFailure(f"{what} failed ({self.usage.requests} requests were sent): {why}")
         return calls
 
@@ -303,3 +302,66 @@ def check_request(dimensions: Sequence[Axis], strengths: Sequence[Strength], eff
         raise OptionError(
             f"the dimensions {names} must be one or more with different names: give Axis(name=, meaning=)"
         )
+
+
+ANSWER_TOKENS = 60  # a strategy, or a reason
+INSTRUCTIONS = {"worse": DamageOutput.instructions, "same": RewriteOutput.instructions}
+OUTPUTS = {"worse": MOST, "same": 1}  # of one request
+
+
+def estimate_requests(
+    sources: Sequence[Source],
+    dimensions: Sequence[Axis],
+    strengths: Sequence[Strength],
+    effects: Sequence[Effect] = BOTH,
+) -> int:
+    """Returns the number of requests that `generate_perturbations` sends if none fails, repairs aside.
+
+    One for the strategies of each dimension, and one for each dimension, source with an output, strength and effect.
+    """
+    check_request(dimensions, strengths, effects)
+    rows = sum(bool(source.output.strip()) for source in sources)
+    return len(dimensions) * (("worse" in effects) + rows * len(strengths) * len(effects)) if rows else 0
+
+
+def estimate_usage(
+    sources: Sequence[Source],
+    task: str,
+    dimensions: Sequence[Axis],
+    strengths: Sequence[Strength],
+    effects: Sequence[Effect] = BOTH,
+) -> Usage:
+    """`estimate_requests` with tokens and dollars, as if three strategies came back and outputs kept their length.
+
+    Parameters
+    ----------
+    sources, task, dimensions, strengths, effects
+        As for `generate_perturbations`.
+
+    Returns
+    -------
+    Usage
+        Four characters count as a token; dollars are None where the price of the model in force is unknown.
+
+    Raises
+    ------
+    OptionError
+        As `generate_perturbations` raises it before it asks.
+    """
+    requests = estimate_requests(sources, dimensions, strengths, effects)
+    present = [source for source in sources if source.output.strip()]
+    if not requests:
+        return Usage()
+    shown = sum(estimate_tokens(shown_examples([source])) for source in present)
+    written = sum(estimate_tokens(source.output) for source in present)
+    cells, prompt, completion = len(dimensions) * len(strengths), 0, 0
+    for effect in effects:
+        frame = estimate_tokens(INSTRUCTIONS[effect] + task) + FRAME_TOKENS
+        prompt += cells * (shown + len(present) * frame)
+        completion += cells * (OUTPUTS[effect] * written + len(present) * ANSWER_TOKENS)
+    if "worse" in effects:
+        examples = shown_examples([sources[place] for place in pick_examples(sources, groups_of(sources))])
+        prompt += len(dimensions) * (estimate_tokens(ProposeDamage.instructions + examples) + FRAME_TOKENS)
+        completion += len(dimensions) * MOST * ANSWER_TOKENS
+    model = getattr(dspy.settings.lm, "model", "")
+    return Usage(requests, prompt, completion, price(model, prompt, completion) if model else None)

@@ -11,7 +11,7 @@ import dspy
 
 from metricsmith.datasets.history import HistoricalRating
 from metricsmith.errors import JudgementFailed, OptionError
-from metricsmith.programs.fencing import EMPTY, unfenced
+from metricsmith.metric import EMPTY, unfenced
 from metricsmith.programs.specialist.choosing import Judged, NoExample
 from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples, Shown
 from metricsmith.records import MetricCard, Status

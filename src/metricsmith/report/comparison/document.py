@@ -28,9 +28,10 @@ from metricsmith.report.blocks import (
     Verdict,
     Warnings,
     header,
+    isolated,
+    joined,
 )
 from metricsmith.report.comparison.record import Comparison, MethodResult
-from metricsmith.report.files import write_document
 from metricsmith.report.formats import (
     MISSING,
     count,
@@ -42,10 +43,9 @@ from metricsmith.report.formats import (
     single_line,
     statistic,
 )
-from metricsmith.report.markdown import escape
-from metricsmith.report.markup import isolated, joined
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.raters import ceiling_lines
+from metricsmith.report.render import escape, write_document
 from metricsmith.stats.resampling import Interval
 
 __all__ = [

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metricsmith.records import Task, Usage
-from metricsmith.report.plain import jsonable
+from metricsmith.report.formats import jsonable
 from metricsmith.stats.ceiling import RaterCeiling
 from metricsmith.stats.resampling import Interval
 

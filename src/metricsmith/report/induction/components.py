@@ -1,19 +1,20 @@
-"""The components of an induced metric: their cards, and sentences on their weights and on how they were chosen."""
+"""The components of an induced metric: sentences on their weights and on how they were chosen, and their cards."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from statistics import median
-from typing import Protocol
 
 from metricsmith.records import Difference, MetricCard
-from metricsmith.report.formats import count, interval, percent, single_line, statistic
+from metricsmith.report.blocks import Block, Cell, Details, Paragraph, Section, Terms, TextTable, element, joined, named
+from metricsmith.report.formats import count, interval, percent, raw, single_line, statistic
 from metricsmith.report.induction.record import Component, RunRecord
+from metricsmith.report.plots.induction import MOST_BARS
 
 __all__ = [
-    "KINDS", "cards", "choice_stability", "cross_validated_components", "direction", "loss", "small_model",
-    "suppressors", "weight_width",
+    "KINDS", "card_section", "cards", "choice_stability", "cross_validated_components", "direction", "loss",
+    "small_model", "suppressors", "weight_width",
 ]  # fmt: skip
 
 KINDS = {
@@ -35,22 +36,6 @@ KINDS = {
 }
 
 
-class Weighted(Protocol):
-    """The fields of a component that are read here."""
-
-    @property
-    def name(self) -> str:
-        """The component's name."""
-
-    @property
-    def weight(self) -> float:
-        """Rating points per standard deviation."""
-
-    @property
-    def tau_train(self) -> float:
-        """Tau-b of the component alone on the training rows."""
-
-
 def loss(found: Difference | None) -> str:
     """The difference of the small metric from the full model on held-out rows; empty where none was measured."""
     if found is None or not math.isfinite(found.kendall_tau_b):
@@ -66,7 +51,7 @@ def loss(found: Difference | None) -> str:
     return f"{rows} {'loses' if lost else 'gains'} {gap} of tau-b against the full model{ends}."
 
 
-def suppressors(components: Sequence[Weighted], rows: int) -> str:
+def suppressors(components: Sequence[Component], rows: int) -> str:
     """The components whose weight has another sign than their own tau-b on the training rows; empty without any.
 
     Correlated columns correct one another, and a reader takes a weight for an effect.
@@ -164,3 +149,53 @@ def cards(record: RunRecord) -> list[tuple[MetricCard, list[Component]]]:
         else:
             described.append((component.card, [component]))
     return described
+
+
+def card_section(record: RunRecord) -> Section:
+    """The cards of the components; many are listed behind a line."""
+    found = [_card(card, components) for card, components in cards(record)]
+    shown: list[Block] = [*found[:MOST_BARS]] or [Paragraph("No component, no card.")]
+    if len(found) > MOST_BARS:
+        shown.append(Details(count(len(found) - MOST_BARS, "more card"), found[MOST_BARS:]))
+    return Section("cards", "The components' cards", shown)
+
+
+def _card(card: MetricCard, components: Sequence[Component]) -> Details:
+    used = [part for one in components for part in (", ", named(one.name))]
+    in_use = [", in use as ", *used[1:]] if components[0].name != card.name else []
+    kind = element("span", single_line(KINDS.get(card.kind, card.kind)), *in_use, class_="sub")
+    rows = [
+        (
+            named(output.name),
+            f"{'−∞' if output.low is None else raw(output.low)} to {'∞' if output.high is None else raw(output.high)}",
+            "higher" if output.higher_is_better else "lower",
+            Cell(single_line(output.description) or "–", "prose"),
+        )
+        for output in card.outputs
+    ]
+    head = ("Output", "Range", "Better", Cell("Meaning", "prose"))
+    about = {
+        "Formula": card.formula,
+        "Needs": ", ".join(card.needs) or "the output only",
+        "Cost": card.cost,
+        "Several references": card.multi_reference,
+        "Backend": f"{card.backend} ({card.backend_license})",
+        "Asked on": card.asked,
+        "In the raters' numbers": card.rating_map_words,
+        "Instruction before tuning": card.instruction_before,
+        "Instruction after tuning": card.instruction,
+        "Domains": "; ".join(card.domains),
+        "Tasks": "; ".join(card.tasks),
+        "Best for": "; ".join(card.best_for),
+        "Not for": "; ".join(card.not_for),
+        "Known limits": "; ".join(card.limits),
+        "Failure cases": "; ".join(card.failure_cases),
+        "Related": "; ".join(card.related),
+        "Papers": "; ".join(card.papers),
+    }
+    blocks: list[Block] = [
+        Paragraph(card.summary, own_direction=True),
+        TextTable(head, rows, label=f"Outputs of {single_line(card.name)}"),
+        Terms([(term, [text]) for term, text in about.items() if text]),
+    ]
+    return Details(joined(element("strong", named(card.name)), " ", kind), blocks, "card")

@@ -1,4 +1,4 @@
-"""The costs of a run beside their estimate, and how its judgements ended."""
+"""The costs of a run beside their estimate, how its judgements ended, and the last two sections of the page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,34 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from metricsmith.records import Usage
-from metricsmith.report.formats import count, duration, money
+from metricsmith.report.blocks import (
+    Block,
+    Box,
+    Code,
+    Heading,
+    Items,
+    Paragraph,
+    Section,
+    TextTable,
+    Warnings,
+    element,
+    joined,
+)
+from metricsmith.report.formats import (
+    count,
+    duration,
+    excerpt,
+    money,
+    percent,
+    single_line,
+)
 from metricsmith.report.induction.record import RunRecord
+from metricsmith.report.render import cost_line
 
-__all__ = ["STATUSES", "CostLine", "panel_savings", "run_costs"]
+__all__ = [
+    "STATUSES", "CostLine", "cost_section", "note_section", "panel_savings", "run_cost_lines", "run_costs",
+    "usage_example",
+]  # fmt: skip
 
 STATUSES = {
     "requested": "requested",
@@ -68,3 +92,79 @@ def panel_savings(record: RunRecord) -> str:
         f"{count(round(tokens.single))} ({tokens.single / tokens.joint:.1f} times as many). Both are estimates at "
         "four characters a token, answers not counted."
     )
+
+
+def cost_section(record: RunRecord) -> Section:
+    """The costs beside their estimate, how judgements ended, and failures by kind."""
+    kinds: list[Block] = [
+        TextTable(
+            (element("span", "Kind", class_="unseen"), "Estimated", "Actual"),
+            [(line.name, line.estimated, line.actual) for line in run_costs(record)],
+            "What the run used, beside the estimate made before it",
+            bold=2,
+        )
+    ]
+    requested = record.judgements.get("requested")
+    if requested:
+        ended = [
+            (single_line(STATUSES.get(status, status)), count(number), percent(number / requested))
+            for status, number in record.judgements.items()
+        ]
+        caption = "Judgements: one metric on one row. A failed one never enters as a number"
+        kinds.append(TextTable(("Ended as", "Count", "Share"), ended, caption, bold=1))
+    else:
+        kinds.append(Paragraph("No judgements were recorded."))
+    failures = [excerpt(line, 600) for line in record.failures]
+    blocks = [
+        Box("pair", kinds),
+        *([Paragraph(panel_savings(record))] if record.panel is not None else ()),
+        *([Heading("Failures by kind"), Items(failures, "failures")] if failures else ()),
+    ]
+    return Section("costs", "Cost and failures", blocks)
+
+
+def note_section(record: RunRecord) -> Section:
+    """Warnings, notes, and lines of Python that put the metric to work."""
+    model = [
+        "The judges inside need a language model: set one with ", element("code", "dspy.configure(lm=…)"), " first. ",
+    ]  # fmt: skip
+    asks = any(component.card.cost == "model" for component in record.components)
+    files = joined(
+        *(model if asks else ()), "Every row's numbers stand in ", element("code", "scores.csv"),
+        " beside this page, the figures in ", element("code", "report.json"), ".",
+    )  # fmt: skip
+    blocks = [
+        *([Heading("Warnings"), Warnings(record.warnings)] if record.warnings else ()),
+        *([Heading("Notes"), Items(record.notes)] if record.notes else ()),
+        Heading("Put it to work"),
+        Code(usage_example(record)),
+        Paragraph(files, "muted small"),
+    ]
+    return Section("notes", "Warnings, notes and use", blocks)
+
+
+def usage_example(record: RunRecord) -> str:
+    """Three lines of Python that put the saved metric to work."""
+    lines = ["import metricsmith", 'metric = metricsmith.load("metric.json")']
+    if any(component.kind == "column" for component in record.components):
+        return "\n".join([*lines, "judgements = metric.judge_batch(rows)  # rows that bring the same columns along"])
+    needs = {need for component in record.components for need in component.card.needs}
+    judged = any(component.kind.endswith("_judge") for component in record.components)
+    texts = ["output=text"]
+    texts += ["input=source"] if judged or "input" in needs else []
+    texts += ["references=[gold]"] if "references" in needs else []
+    return "\n".join([*lines, f"print(metric({', '.join(texts)}).score)  # 0 to 1, higher is better"])
+
+
+def run_cost_lines(usage: Mapping[str, Any]) -> list[str]:
+    """The estimate and the actual cost, if a model was asked."""
+    estimated = usage.get("estimated", {})
+    if not usage.get("requests") and not estimated.get("requests"):
+        return []
+    expected, actual = (
+        Usage(
+            part.get("requests", 0), part.get("prompt_tokens", 0), part.get("completion_tokens", 0), part.get("cost")
+        )
+        for part in (estimated, usage)
+    )  # fmt: skip
+    return [cost_line("estimated", expected), cost_line("actual", actual)]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
-from metricsmith.records import Agreement, Usage
+from metricsmith.records import Agreement
 from metricsmith.report.blocks import (
     Block,
     Box,
@@ -17,41 +15,55 @@ from metricsmith.report.blocks import (
     Heading,
     Items,
     Markdown,
+    Markup,
     Page,
     Paragraph,
     TextTable,
     Verdict,
+    element,
     header,
+    isolated,
+    joined,
+    named,
 )
-from metricsmith.report.files import write_document
 from metricsmith.report.formats import count, excerpt, interval, percent, points, rating, single_line, statistic
-from metricsmith.report.induction.cases import card_section, disagreement_section
 from metricsmith.report.induction.components import (
     KINDS,
+    card_section,
     choice_stability,
     cross_validated_components,
     direction,
     small_model,
     weight_width,
 )
-from metricsmith.report.induction.costs import STATUSES, panel_savings, run_costs
+from metricsmith.report.induction.costs import (
+    STATUSES,
+    cost_section,
+    note_section,
+    panel_savings,
+    run_cost_lines,
+    run_costs,
+    usage_example,
+)
 from metricsmith.report.induction.record import Component, RunRecord
-from metricsmith.report.induction.rivals import comparison
-from metricsmith.report.induction.rows import disagreements, reliability_bins, reliability_sentence, render_scores
+from metricsmith.report.induction.rows import (
+    disagreement_section,
+    disagreements,
+    reliability_bins,
+    reliability_sentence,
+    render_scores,
+)
 from metricsmith.report.induction.sections import (
     agreement_cells,
     agreement_section,
     component_section,
-    cost_section,
     figure,
-    note_section,
     outlook_section,
     scatter_section,
-    usage_example,
 )
-from metricsmith.report.induction.systems import systems_caution, systems_lines
 from metricsmith.report.induction.verdict import (
     EVALUATIONS,
+    comparison,
     few_groups,
     interval_outlook,
     jackknifed,
@@ -59,13 +71,13 @@ from metricsmith.report.induction.verdict import (
     pairs_in_order,
     run_ceiling,
     run_verdict,
+    systems_caution,
+    systems_lines,
     undefined_reasons,
 )
-from metricsmith.report.markdown import escape
-from metricsmith.report.markup import Markup, element, isolated, joined, named
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.probe.document import ProbeDocument, probe_cost, probe_verdict
-from metricsmith.report.terminal import cost_line
+from metricsmith.report.render import escape, write_document
 
 __all__ = ["RunDocument", "write_reports"]
 
@@ -326,7 +338,7 @@ class RunDocument(Document[RunRecord]):
             *run_ceiling(record),
             *systems_lines(record.new_systems, record.headline),
             systems_caution(record.new_systems, record.headline),
-            *_cost_lines(record.usage),
+            *run_cost_lines(record.usage),
             "" if probe is None else f"probe: {probe_verdict(probe).sentence} {probe_cost(probe)}",
             *(f"warning: {warning}" for warning in record.warnings),
             record.synthetic,
@@ -380,17 +392,3 @@ def _spread(block: Agreement) -> str:
 
 def _signed(value: float) -> str:
     return "undefined" if math.isnan(value) else f"{value:+.3f}"
-
-
-def _cost_lines(usage: Mapping[str, Any]) -> list[str]:
-    """The estimate and the actual cost, if a model was asked."""
-    estimated = usage.get("estimated", {})
-    if not usage.get("requests") and not estimated.get("requests"):
-        return []
-    expected, actual = (
-        Usage(
-            part.get("requests", 0), part.get("prompt_tokens", 0), part.get("completion_tokens", 0), part.get("cost")
-        )
-        for part in (estimated, usage)
-    )  # fmt: skip
-    return [cost_line("estimated", expected), cost_line("actual", actual)]

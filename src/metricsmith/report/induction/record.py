@@ -12,14 +12,18 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metricsmith.records import Agreement, Difference, MetricCard, Task, Usage
-from metricsmith.report.induction.systems import NewSystems
-from metricsmith.report.plain import jsonable
+from metricsmith.report.formats import jsonable
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.stats.ceiling import RaterCeiling
 
-__all__ = ["SCHEMA_VERSION", "Component", "LearningPoint", "PanelTokens", "RowRecord", "RunRecord"]
+__all__ = [
+    "MINIMUM_SYSTEMS", "SCHEMA_VERSION", "Component", "LearningPoint", "NewSystems", "PanelTokens", "RowRecord",
+    "RunRecord",
+]  # fmt: skip
 
 SCHEMA_VERSION = 1
+MINIMUM_SYSTEMS = 6
+"""With fewer there is no figure for new systems."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,39 @@ class PanelTokens:
     criteria: int
     joint: float
     single: float
+
+
+@dataclass(frozen=True, slots=True)
+class NewSystems:
+    """The figures of held-out rows for systems that nobody has rated.
+
+    Parameters
+    ----------
+    systems, rows : int
+        Systems among the held-out rows, and the rows that name one.
+    kendall_tau_b, ci_low, ci_high : float
+        To be expected on new rows of new systems, with its 95 % interval over groups and systems; NaN if withheld.
+    within_tau_b, within_low, within_high : float
+        Over the pairs of rows of one system, pooled, with its 95 % interval over groups.
+    judges : int
+        Components that were written or tuned on rated rows of all systems.
+    unnamed : int
+        Held-out rows without a system, which are left out.
+    withheld : str
+        Why there is no figure for new systems; empty if there is one.
+    """
+
+    systems: int
+    rows: int
+    kendall_tau_b: float = math.nan
+    ci_low: float = math.nan
+    ci_high: float = math.nan
+    within_tau_b: float = math.nan
+    within_low: float = math.nan
+    within_high: float = math.nan
+    judges: int = 0
+    unnamed: int = 0
+    withheld: str = ""
 
 
 @dataclass(frozen=True)
@@ -234,12 +271,10 @@ class RunRecord:
             "warnings": list(self.warnings),
             "notes": list(self.notes),
         }
-        if self.panel is not None:
-            content["panel"] = asdict(self.panel)
-        if self.probe is not None:
-            content["probe"] = self.probe.as_dict()
-        if self.raters is not None:
-            content["raters"] = asdict(self.raters)
-        if self.new_systems is not None:
-            content["new_systems"] = asdict(self.new_systems)
-        return dict(jsonable(content))
+        parts = {
+            "panel": self.panel and asdict(self.panel),
+            "probe": self.probe and self.probe.as_dict(),
+            "raters": self.raters and asdict(self.raters),
+            "new_systems": self.new_systems and asdict(self.new_systems),
+        }
+        return dict(jsonable(content | {name: part for name, part in parts.items() if part is not None}))

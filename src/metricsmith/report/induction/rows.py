@@ -1,4 +1,4 @@
-"""The rows of a run: predictions beside ratings, disagreements, and the table of scores."""
+"""The rows of a run: predictions beside ratings, disagreements with their section, and the table of scores."""
 
 from __future__ import annotations
 
@@ -8,14 +8,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from metricsmith.records import Scale
-from metricsmith.report.formats import points
+from metricsmith.report.blocks import (
+    Block,
+    Box,
+    Details,
+    Heading,
+    Paragraph,
+    Section,
+    TextTable,
+    element,
+    isolated,
+    joined,
+    named,
+    strong,
+)
+from metricsmith.report.formats import count, excerpt, points, rating, raw, single_line
 from metricsmith.report.induction.record import RowRecord, RunRecord
 from metricsmith.report.plots.reliability import Bin, bins
 from metricsmith.spreadsheets import write_table
 
 __all__ = [
-    "ROW_COLUMNS", "Disagreement", "disagreements", "rated_rows", "reliability_bins", "reliability_sentence",
-    "render_scores",
+    "FULL_TEXT", "ROW_COLUMNS", "Disagreement", "disagreement_section", "disagreements", "rated_rows",
+    "reliability_bins", "reliability_sentence", "render_scores",
 ]  # fmt: skip
 
 ROW_COLUMNS = ("id", "group", "split", "rating", "prediction")
@@ -158,3 +172,79 @@ def _cell(value: float | None) -> str | None:
     if value is None or not math.isfinite(value):
         return None
     return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+# Longer texts are cut, with a note of what is left out: the page must stay small enough for a phone.
+FULL_TEXT = 6000
+EXCERPT = 180
+
+
+def disagreement_section(record: RunRecord) -> Section:
+    """The rows on which metric and raters differ most, each with its texts, its parts and the judges' feedback."""
+    cases, title = disagreements(record), "Where metric and raters disagree most"
+    if not cases:
+        return Section("disagreements", title, [Paragraph("There is no rated row on which they differ.")])
+    mark = [element("span", "synthetic data", class_="tag synthetic"), " "] if record.synthetic else []
+    which = "held-out rows first" if record.tested else "training rows"
+    text = (
+        f"The {count(len(cases), 'row')} with the widest gap, {which}. Read them before you trust the metric: they "
+        "show what it cannot see, and at times where a rating is at fault."
+    )
+    articles = [Box("", [Box("", _case(case, record.task.scale.width), "article")], "li") for case in cases]
+    return Section("disagreements", title, [Paragraph(joined(*mark, text)), Box("cases", articles, "ol")])
+
+
+def _case(case: Disagreement, width: float) -> list[Block]:
+    row = case.row
+    group = (
+        [" ", element("span", "group ", named(excerpt(row.group, 80)), class_="sub")]
+        if row.group and row.group != row.id
+        else []
+    )
+    low = case.gap < 0
+    figures = [
+        element("span", "raters ", element("strong", rating(case.rating, width))), " ",
+        element("span", "metric ", element("strong", points(case.prediction, width))), " ",
+        element(
+            "span", f"{'too low' if low else 'too high'} by ", element("strong", points(abs(case.gap), width)),
+            class_=f"gap {'down' if low else 'up'}",
+        ),
+        *([] if case.held_out else [" ", element("span", "training row", class_="tag")]),
+    ]  # fmt: skip
+    blocks: list[Block] = [
+        Heading(joined("Row ", named(row.id), *group)),
+        Paragraph(joined(*figures), "numbers"),
+        *_long_text("Output", row.output),
+        *_long_text("Input", row.input),
+    ]
+    if case.contributions:
+        added = [
+            (named(part), raw(row.values.get(part)), points(value, width, signed=True))
+            for part, value in case.contributions
+        ]
+        rest = (count(case.others, "other component"), "", points(case.rest, width, signed=True))
+        rows = [
+            ("Starting point", "", points(case.start, width)),
+            *added,
+            *([rest] if case.others else ()),
+            ("Prediction", "", strong(points(case.prediction, width))),
+        ]
+        table = TextTable(("Part", "Raw value", "Adds"), rows, own=(len(rows) - 1,), style="narrow")
+        blocks.append(Details("How the prediction came about", [table]))
+    for part, reason in row.feedback.items():
+        blocks += _long_text(f"{single_line(part)} says:", reason)
+    return blocks
+
+
+def _long_text(label: str, text: str) -> list[Block]:
+    """A text with its label; a long one is an excerpt that opens to the whole."""
+    if not text.strip():
+        return []
+    title = element("span", label, class_="label")
+    if len(text) <= EXCERPT:
+        return [Paragraph(joined(title, " ", element("bdi", text, class_="kept")), "text")]
+    whole: list[Block] = [Paragraph(text[:FULL_TEXT], "full", own_direction=True)]
+    if len(text) > FULL_TEXT:
+        note = f"{count(len(text) - FULL_TEXT, 'more character')}, not shown here."
+        whole = [Paragraph(f"{text[:FULL_TEXT]}…", "full", own_direction=True), Paragraph(note, "muted")]
+    return [Details(joined(title, " ", isolated(excerpt(text, EXCERPT))), whole, "text")]

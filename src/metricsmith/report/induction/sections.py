@@ -8,20 +8,23 @@ from metricsmith.records import Agreement
 from metricsmith.report.blocks import (
     Block,
     Box,
-    Code,
     Details,
     Figure,
     Heading,
     Items,
+    Markup,
     Paragraph,
     Section,
     Terms,
     TextTable,
-    Warnings,
+    element,
+    isolated,
+    joined,
+    named,
+    remark,
 )
 from metricsmith.report.formats import (
     count,
-    excerpt,
     interval,
     p_value,
     percent,
@@ -37,34 +40,30 @@ from metricsmith.report.induction.components import (
     small_model,
     weight_width,
 )
-from metricsmith.report.induction.costs import STATUSES, panel_savings, run_costs
-from metricsmith.report.induction.record import Component, RunRecord
-from metricsmith.report.induction.rivals import comparison
+from metricsmith.report.induction.record import Component, NewSystems, RunRecord
 from metricsmith.report.induction.rows import (
     rated_rows,
     reliability_bins,
     reliability_sentence,
 )
-from metricsmith.report.induction.systems import systems_lines, systems_plot
 from metricsmith.report.induction.verdict import (
     EVALUATIONS,
+    comparison,
     few_groups,
     interval_outlook,
     jackknifed,
     outlook_sentence,
     run_ceiling,
+    systems_lines,
     undefined_reasons,
 )
-from metricsmith.report.markup import Markup, element, isolated, joined, named, remark
 from metricsmith.report.plots.forest import Estimate, forest
-from metricsmith.report.plots.learning import learning_plot
-from metricsmith.report.plots.reliability import reliability_plot
-from metricsmith.report.plots.scatter import MOST_POINTS, Point, beyond, scatter, thin
-from metricsmith.report.plots.weights import MOST_BARS, weights
+from metricsmith.report.plots.induction import MOST_BARS, learning_plot, weights
+from metricsmith.report.plots.reliability import MOST_POINTS, Point, beyond, reliability_plot, scatter, thin
 
 __all__ = [
-    "GLOSSARY", "agreement_cells", "agreement_section", "component_section", "cost_section", "figure", "note_section",
-    "outlook_section", "scatter_section", "usage_example",
+    "GLOSSARY", "agreement_cells", "agreement_section", "component_section", "figure", "outlook_section",
+    "scatter_section", "systems_plot",
 ]  # fmt: skip
 
 GLOSSARY = (
@@ -116,10 +115,9 @@ def component_section(record: RunRecord) -> Section:
     width, more = weight_width(record), len(record.components) - MOST_BARS
     caption = "Rating points that one standard deviation of the transformed component adds."
     drawn = f"{caption} The {MOST_BARS} largest are drawn." if more > 0 else caption
-    stability = f"{choice_stability(record.components)} {cross_validated_components(record)}"
     blocks: list[Block] = [
         Paragraph(joined(isolated(record.combiner), " ", small_model(record))),
-        Paragraph(stability),
+        Paragraph(f"{choice_stability(record.components)} {cross_validated_components(record)}"),
         Box(
             "pair",
             [
@@ -204,8 +202,7 @@ def _agreement_table(record: RunRecord) -> TextTable:
     flatters = remark("the rows it was fitted on, which flatters most fits")
     lines.append((joined("Induced metric", flatters), record.train))
     for name, block in record.baselines.items():
-        full = name == record.unabridged
-        kind = remark("the full model that the metric abridges" if full else "baseline")
+        kind = remark("the full model that the metric abridges" if name == record.unabridged else "baseline")
         lines.append((joined(named(name), kind), block))
     rows = [(name, *agreement_cells(block)) for name, block in lines]
     head = ("Predictor", "Rows", "Groups", "tau-b", "95\u00a0% interval", "p", "Pearson", "Spearman")
@@ -301,68 +298,17 @@ def outlook_section(record: RunRecord) -> Section:
         "Held-out agreement when fitted on fewer rows: mean and range over seeded draws. Still rising at the right end "
         "means that more labels would help."
     )
-    curve = learning_plot("learning", record.learning)
-    pair = Box("pair", [figure(record, plot, more), figure(record, curve, fewer)])
+    pair = Box("pair", [figure(record, plot, more), figure(record, learning_plot("learning", record.learning), fewer)])
     return Section("outlook", "What more labels would buy", [Paragraph(text), pair])
 
 
-def cost_section(record: RunRecord) -> Section:
-    """The costs beside their estimate, how judgements ended, and failures by kind."""
-    kinds: list[Block] = [
-        TextTable(
-            (element("span", "Kind", class_="unseen"), "Estimated", "Actual"),
-            [(line.name, line.estimated, line.actual) for line in run_costs(record)],
-            "What the run used, beside the estimate made before it",
-            bold=2,
-        )
+def systems_plot(block: NewSystems | None, rows: Agreement) -> Markup:
+    """The figures side by side; empty where there is none for new systems."""
+    if block is None or block.withheld:
+        return Markup("")
+    estimates = [
+        Estimate(f"New rows of these {block.systems} systems", rows.kendall_tau_b, rows.ci_low, rows.ci_high),
+        Estimate("New systems", block.kendall_tau_b, block.ci_low, block.ci_high, main=True),
+        Estimate("Inside systems", block.within_tau_b, block.within_low, block.within_high),
     ]
-    requested = record.judgements.get("requested")
-    if requested:
-        ended = [
-            (single_line(STATUSES.get(status, status)), count(number), percent(number / requested))
-            for status, number in record.judgements.items()
-        ]
-        caption = "Judgements: one metric on one row. A failed one never enters as a number"
-        kinds.append(TextTable(("Ended as", "Count", "Share"), ended, caption, bold=1))
-    else:
-        kinds.append(Paragraph("No judgements were recorded."))
-    failures = [excerpt(line, 600) for line in record.failures]
-    blocks = [
-        Box("pair", kinds),
-        *([Paragraph(panel_savings(record))] if record.panel is not None else ()),
-        *([Heading("Failures by kind"), Items(failures, "failures")] if failures else ()),
-    ]
-    return Section("costs", "Cost and failures", blocks)
-
-
-def note_section(record: RunRecord) -> Section:
-    """Warnings, notes, and lines of Python that put the metric to work."""
-    model = [
-        "The judges inside need a language model: set one with ", element("code", "dspy.configure(lm=…)"), " first. ",
-    ]  # fmt: skip
-    asks = any(component.card.cost == "model" for component in record.components)
-    files = joined(
-        *(model if asks else ()), "Every row's numbers stand in ", element("code", "scores.csv"),
-        " beside this page, the figures in ", element("code", "report.json"), ".",
-    )  # fmt: skip
-    blocks = [
-        *([Heading("Warnings"), Warnings(record.warnings)] if record.warnings else ()),
-        *([Heading("Notes"), Items(record.notes)] if record.notes else ()),
-        Heading("Put it to work"),
-        Code(usage_example(record)),
-        Paragraph(files, "muted small"),
-    ]
-    return Section("notes", "Warnings, notes and use", blocks)
-
-
-def usage_example(record: RunRecord) -> str:
-    """Three lines of Python that put the saved metric to work."""
-    lines = ["import metricsmith", 'metric = metricsmith.load("metric.json")']
-    if any(component.kind == "column" for component in record.components):
-        return "\n".join([*lines, "judgements = metric.judge_batch(rows)  # rows that bring the same columns along"])
-    needs = {need for component in record.components for need in component.card.needs}
-    judged = any(component.kind.endswith("_judge") for component in record.components)
-    texts = ["output=text"]
-    texts += ["input=source"] if judged or "input" in needs else []
-    texts += ["references=[gold]"] if "references" in needs else []
-    return "\n".join([*lines, f"print(metric({', '.join(texts)}).score)  # 0 to 1, higher is better"])
+    return forest("systems", estimates, "Agreement on rows of known and of new systems")

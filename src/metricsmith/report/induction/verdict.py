@@ -1,23 +1,23 @@
-"""The verdict on an induced metric, in plain sentences that say no more than the record supports."""
+"""The words on an induced metric: verdict, baselines and new systems, saying no more than the record supports."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from metricsmith.records import Agreement
+from metricsmith.records import Agreement, Difference
 from metricsmith.report.blocks import Verdict
-from metricsmith.report.formats import count, interval, p_value, percent, statistic
-from metricsmith.report.induction.record import RunRecord
-from metricsmith.report.induction.rivals import outdone
-from metricsmith.report.induction.systems import systems_caution
+from metricsmith.report.formats import count, interval, p_value, percent, single_line, statistic
+from metricsmith.report.induction.record import MINIMUM_SYSTEMS, NewSystems, RunRecord
 from metricsmith.report.raters import ceiling_lines
 from metricsmith.stats.resampling import measured_coverage
 
 __all__ = [
-    "EVALUATIONS", "Outlook", "few_groups", "interval_outlook", "jackknifed", "outlook_sentence", "pairs_in_order",
-    "run_ceiling", "run_verdict", "undefined_reasons",
+    "EVALUATIONS", "Outlook", "comparison", "few_groups", "few_groups_apart", "interval_outlook", "jackknifed",
+    "not_beaten", "outdone", "outlook_sentence", "pairs_in_order", "run_ceiling", "run_verdict", "same_systems_note",
+    "systems_caution", "systems_lines", "undefined_reasons",
 ]  # fmt: skip
 
 EVALUATIONS = {
@@ -86,11 +86,8 @@ def few_groups(blocks: Iterable[Agreement]) -> list[str]:
     """The simulated coverage of group jackknife intervals that rest on few groups; nothing from 30 groups on."""
     counts: dict[str, set[int]] = {}
     for block in blocks:
-        covered = measured_coverage("tau", block.groups)
-        if covered is not None and math.isfinite(block.ci_low):
-            # Rounded down: it is what the simulations had at least.
-            known = math.isfinite(covered)
-            text = f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
+        text = _covered("tau", block.groups)
+        if text and math.isfinite(block.ci_low):
             counts.setdefault(text, set()).add(block.groups)
     return [
         f"Intervals on so few groups ({' and '.join(map(count, sorted(found)))}) {text} in simulations."
@@ -208,3 +205,142 @@ def outlook_sentence(outlook: Sequence[Outlook]) -> str:
         f"Were tau-b to stay as it is, that would be {hopes} labelled groups in the test. "
         "The estimate itself may move, and more rows to fit on may improve the metric."
     )
+
+
+def comparison(record: RunRecord) -> str:
+    """The strongest baseline beside the metric, and the baselines that it is ahead of; empty if there is none."""
+    best = _best(record)
+    if best is None or not math.isfinite(record.headline.kendall_tau_b):
+        return ""
+    name, tau, gap, apart = best
+    side = "above" if gap > 0 else "below"
+    place = "level with" if f"{abs(gap):.2f}" == "0.00" else f"{statistic(abs(gap), 2)} {side}"
+    text = f"On the same rows the induced metric stands {place} the strongest baseline ({name}, {statistic(tau, 2)})"
+    if apart is None:
+        return f"{text}. A gap smaller than the intervals may be luck."
+    few = "" if record.evaluation == "cv" else few_groups_apart(apart.groups)
+    return " ".join(filter(None, (f"{text}; {_certainty(apart)}.", few)))
+
+
+def outdone(record: RunRecord) -> str:
+    """The strongest baseline where the metric is not ahead of it; otherwise empty."""
+    best = _best(record)
+    if best is None:
+        return ""
+    name, tau, gap, apart = best
+    if gap > 0:
+        return ""
+    text = f"A baseline does at least as well on the same rows: {name}, tau-b {statistic(tau, 2)}"
+    return f"{text}." if apart is None else f"{text}; {_certainty(apart)}."
+
+
+def not_beaten(differences: Mapping[str, Difference]) -> list[str]:
+    """Warnings on baselines that are better than the metric, and on those that it is not shown to beat."""
+    known = {name: apart for name, apart in differences.items() if math.isfinite(apart.kendall_tau_b)}
+    better = [f"{name} ({_figures(apart)})" for name, apart in known.items() if apart.ci_high < 0]
+    open_ = [name for name, apart in known.items() if not (apart.ci_low > 0 or apart.ci_high < 0)]
+    level = [f"{name} ({_figures(known[name])})" for name in open_]
+    lines = [f"On these held-out rows the metric does worse than: {', '.join(better)}."] if better else []
+    return lines + ([f"These held-out rows do not show that the metric beats: {', '.join(level)}."] if level else [])
+
+
+def few_groups_apart(groups: int) -> str:
+    """A caution on an interval of a difference on so few groups; empty from 30 groups on."""
+    text = _covered("difference", groups)
+    return f"With {count(groups, 'group')}, intervals of a difference {text} in simulations." if text else ""
+
+
+def _covered(kind: str, groups: int) -> str:
+    """The simulated coverage of intervals on so few groups, in words; empty from 30 groups on."""
+    covered = measured_coverage(kind, groups)
+    if covered is None:
+        return ""
+    # Rounded down: it is what the simulations had at least.
+    known = math.isfinite(covered)
+    return f"covered at least {percent(math.floor(100 * covered) / 100)}" if known else "were not tried"
+
+
+def _figures(apart: Difference) -> str:
+    ends = f"95 % {interval(apart.ci_low, apart.ci_high, 2)}" if math.isfinite(apart.ci_low) else "no interval"
+    return f"{statistic(apart.kendall_tau_b, 2, signed=True)}, {ends}"
+
+
+def _certainty(apart: Difference) -> str:
+    """The interval of a difference, and what it decides."""
+    if not math.isfinite(apart.ci_low):
+        return "the difference has no interval, so that it may be luck"
+    open_ = apart.ci_low <= 0 <= apart.ci_high
+    ends = f"the difference has the 95\u00a0% interval {interval(apart.ci_low, apart.ci_high, 2)}"
+    return f"{ends}, so that it {'may be luck' if open_ else 'is more than luck'}"
+
+
+def _best(record: RunRecord) -> tuple[str, float, float, Difference | None] | None:
+    """The strongest baseline, its tau-b, how far the metric's lies above that, and the paired difference.
+
+    Baselines carry the sign that they have on the training rows.
+    """
+    rivals = {name: block.kendall_tau_b for name, block in record.baselines.items() if name != record.unabridged}
+    known = [name for name, tau in rivals.items() if math.isfinite(tau)]
+    if not known:
+        return None
+    label = max(known, key=rivals.__getitem__)
+    tau, apart = rivals[label], record.differences.get(label)
+    gap = record.headline.kendall_tau_b - tau if apart is None else apart.kendall_tau_b
+    return single_line(label), tau, gap, apart
+
+
+def systems_lines(block: NewSystems | None, rows: Agreement) -> list[str]:
+    """The block in sentences, `rows` being the figure for new rows of the same systems; none without a block."""
+    if block is None:
+        return []
+    of = f"these {count(block.systems, 'system')}" if block.systems > 1 else "this one system"
+    same = _figure(rows.kendall_tau_b, rows.ci_low, rows.ci_high)
+    lines = [f"New rows of {of}: {same}."]
+    if block.withheld:
+        lines.append(f"New systems: no figure, since {block.withheld}.")
+    else:
+        figure = _figure(block.kendall_tau_b, block.ci_low, block.ci_high)
+        lines.append(
+            f"New systems: {figure}, where each pair of rows is ranked by a fit that saw neither of their systems; the "
+            "interval is over systems and groups."
+        )
+        if block.judges:
+            lines.append(
+                f"{count(block.judges, 'component')} of the metric learned from rated rows of all these systems and "
+                "stayed as they are: to that extent the figure for new systems flatters."
+            )
+    within = _figure(block.within_tau_b, block.within_low, block.within_high)
+    lines.append(
+        f"Inside systems, over pairs of rows of one system: {within}. Systems that differ in level give agreement "
+        "without any signal in rows; this figure is free of it."
+    )
+    if block.unnamed:
+        lines.append(f"{count(block.unnamed, 'held-out row')} without a system left out.")
+    return lines
+
+
+def systems_caution(block: NewSystems | None, rows: Agreement) -> str:
+    """A caution where the evidence for new rows of the same systems does not reach to new systems; else empty."""
+    if block is None or not rows.ci_low > 0 or not block.ci_low <= 0:
+        return ""
+    return (
+        f"For outputs of systems that were not rated here there is no clear evidence: "
+        f"{_figure(block.kendall_tau_b, block.ci_low, block.ci_high)}. Rate outputs of more systems first."
+    )
+
+
+def same_systems_note(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A note for figures of held-out rows that name their systems, which hold for these only; else empty."""
+    systems = {str(row["system"]) for row in rows if row.get("system")}
+    if not systems:
+        return ""
+    of = f"these {len(systems)} systems" if len(systems) > 1 else "this one system"
+    more = f"metricsmith induce gives one for new systems, from {MINIMUM_SYSTEMS} systems on"
+    return f"all figures are for new rows of {of}; {more}"
+
+
+def _figure(value: float, low: float, high: float) -> str:
+    if not math.isfinite(value):
+        return "tau-b undefined"
+    ends = f"95\u00a0% interval {interval(low, high, 2)}" if math.isfinite(low) else "no interval"
+    return f"tau-b {statistic(value, 2)} ({ends})"

@@ -26,13 +26,13 @@ from metricsmith.report.blocks import (
     Verdict,
     Warnings,
     header,
+    isolated,
+    joined,
 )
-from metricsmith.report.files import write_document
 from metricsmith.report.formats import MISSING, count, interval, p_value, raw, single_line, statistic
-from metricsmith.report.markdown import escape
-from metricsmith.report.markup import isolated, joined
 from metricsmith.report.meta_evaluation.record import MetaEvaluation
 from metricsmith.report.plots.forest import Estimate, forest
+from metricsmith.report.render import escape, write_document
 
 __all__ = [
     "GLOSSARY", "MEANINGS", "META_EVALUATION_FILES", "MetaEvaluationDocument", "compared_metrics",
@@ -327,16 +327,14 @@ def meta_evaluation_verdict(record: MetaEvaluation) -> Verdict:
             parts.append(f"on {task.task} it cannot be told from {_listed(near)}")
         else:
             parts.append(f"on {task.task} its lead is more than chance")
-    text = "; ".join(parts)
     return Verdict(
-        "good" if alone else "unsure",
-        f"{best} agrees best with {record.target} ({value}); {text}.",
-    )
+        "good" if alone else "unsure", f"{best} agrees best with {record.target} ({value}); {'; '.join(parts)}."
+    )  # fmt: skip
 
 
 def _ranks_and_values(tasks: Sequence[Sequence[MetricResult]], name: str) -> list[str]:
     """Rank and value of the line of this name, task after task."""
-    found = [next(line for line in group if line.name == name) for group in tasks]
+    found = (line for group in tasks for line in group if line.name == name)
     return [cell for line in found for cell in (_rank(line), _value(line))]
 
 

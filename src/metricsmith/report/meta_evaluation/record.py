@@ -14,7 +14,7 @@ from metricsmith.meta_evaluation.evaluation import TaskResult, average_tasks, ev
 from metricsmith.meta_evaluation.measures import MEASURES, SystemCorrelation
 from metricsmith.meta_evaluation.ranking import FEW_METRICS, TaskAverage, Tests
 from metricsmith.meta_evaluation.significance import Swap
-from metricsmith.report.plain import jsonable
+from metricsmith.report.formats import jsonable
 from metricsmith.version import __version__
 
 __all__ = ["SCHEMA_VERSION", "MetaEvaluation", "meta_evaluate"]
@@ -134,10 +134,9 @@ def meta_evaluate(
     """
     measures = tasks_by_name(tasks, seed=seed, decimals=decimals)
     deciding = tests == "deciding" or (tests is None and len(metrics) > FEW_METRICS)
-    groups = documents or None
     results = evaluate_tasks(
-        measures, metrics, gold, raters=raters, groups=groups, resamples=resamples, seed=seed, swap=swap, tests=tests,
-        tested=tested, workers=workers,
+        measures, metrics, gold, raters=raters, groups=documents or None, resamples=resamples, seed=seed, swap=swap,
+        tests=tests, tested=tested, workers=workers,
     )  # fmt: skip
     together = np.array([np.asarray(scores, dtype=float) for scores in (gold, *metrics.values())])
     segments = together.shape[2]

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from metricsmith.report.blocks import Markup, element
 from metricsmith.report.formats import fit_columns, interval, statistic
-from metricsmith.report.markup import Markup, element
 from metricsmith.report.plots.svg import WIDTH, LinearAxis, dot, picture, svg_text, tick_label, ticks
 
 __all__ = ["Estimate", "forest"]
@@ -73,7 +73,11 @@ def forest(
     bottom = ROW * len(estimates) + 2.0
     marks = [_grid(axis, bottom)]
     marks += [_line(axis, estimate, ROW * index) for index, estimate in enumerate(estimates)]
-    marks += _landmarks(axis, bottom + 34) if to_one else [svg_text(WIDTH / 2, bottom + 36, measure, "muted", "middle")]
+    landmarks = [
+        svg_text(max(axis(0.0), 20.0), bottom + 34, "chance", "muted", "middle"),
+        svg_text(WIDTH, bottom + 34, "the raters' order", "muted", "end"),
+    ]
+    marks += landmarks if to_one else [svg_text(WIDTH / 2, bottom + 36, measure, "muted", "middle")]
     return picture(key, bottom + 42, title, "; ".join(estimate.description for estimate in estimates), *marks)
 
 
@@ -84,13 +88,6 @@ def _grid(axis: LinearAxis, bottom: float) -> Markup:
         marks.append(element("line", x1=x, x2=x, y1=0, y2=bottom, class_="zero" if value == 0 else "grid"))
         marks.append(svg_text(x, bottom + 18, tick_label(value, leading_zero=False), "tick", "middle"))
     return element("g", *marks)
-
-
-def _landmarks(axis: LinearAxis, y: float) -> list[Markup]:
-    return [
-        svg_text(max(axis(0.0), 20.0), y, "chance", "muted", "middle"),
-        svg_text(WIDTH, y, "the raters' order", "muted", "end"),
-    ]
 
 
 def _line(axis: LinearAxis, estimate: Estimate, top: float) -> Markup:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metricsmith.report.markup import Markup, element
-from metricsmith.report.plots.svg import LinearAxis, axis_names, dot, picture, svg_text, tick_label, ticks
+from metricsmith.report.blocks import Markup, element
+from metricsmith.report.plots.svg import LinearAxis, dot, frame, picture, svg_text, ticks
 
 __all__ = ["Mark", "plane"]
 
@@ -43,8 +43,7 @@ def plane(key: str, marks: Sequence[Mark]) -> Markup:
     drawn = [mark for mark in marks if math.isfinite(mark.stability) and math.isfinite(mark.sensitivity)]
     if not drawn:
         return Markup("")
-    lowest = min(mark.stability for mark in drawn)
-    across = LinearAxis(0.0 if lowest < 0.5 else 0.5, 1.0, LEFT, RIGHT)
+    across = LinearAxis(0.0 if min(mark.stability for mark in drawn) < 0.5 else 0.5, 1.0, LEFT, RIGHT)
     up = LinearAxis(0.0, 1.0, BOTTOM, TOP)
     description = "Stability across, sensitivity upwards; the upper right corner is best. " + "; ".join(
         f"{mark.number}: {mark.name}, {mark.stability:.2f} and {mark.sensitivity:.2f}" for mark in drawn
@@ -59,29 +58,14 @@ def plane(key: str, marks: Sequence[Mark]) -> Markup:
     ]
     return picture(
         key, BOTTOM + 38, "Sensitivity against stability", description,
-        _frame(across, up),
+        frame(
+            across, up, (ticks(across.low, across.high, 5), ticks(0.0, 1.0, 5)), ("stability", "sensitivity"),
+            element("line", x1=LEFT, x2=RIGHT, y1=up(CHANCE), y2=up(CHANCE), class_="identity"),
+        ),
         element("g", *(_whiskers(across, up, mark) for mark in drawn)),
         element("g", *dots),
         element("g", *_numbers(across, up, drawn)),
     )  # fmt: skip
-
-
-def _frame(across: LinearAxis, up: LinearAxis) -> Markup:
-    marks = []
-    for value in ticks(across.low, across.high, 5):
-        x = across(value)
-        marks += [
-            element("line", x1=x, x2=x, y1=TOP, y2=BOTTOM, class_="grid"),
-            svg_text(x, BOTTOM + 16, tick_label(value), "tick", "middle"),
-        ]
-    for value in ticks(0.0, 1.0, 5):
-        y = up(value)
-        marks += [
-            element("line", x1=LEFT, x2=RIGHT, y1=y, y2=y, class_="grid"),
-            svg_text(LEFT - 6, y + 4, tick_label(value), "tick", "end"),
-        ]
-    chance = element("line", x1=LEFT, x2=RIGHT, y1=up(CHANCE), y2=up(CHANCE), class_="identity")
-    return element("g", *marks, chance, *axis_names(across, up, ("stability", "sensitivity")))
 
 
 def _kind(mark: Mark) -> str:

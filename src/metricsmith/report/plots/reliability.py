@@ -1,4 +1,4 @@
-"""Reliability plot: the mean rating of rows with neighbouring predictions."""
+"""Prediction and rating: the mean rating of rows with neighbouring predictions, and one mark per row."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError
 from metricsmith.records import Scale
-from metricsmith.report.formats import count, points
-from metricsmith.report.markup import Markup, element
-from metricsmith.report.plots.svg import LinearAxis, dot, picture, square_frame, svg_text, ticks
-from metricsmith.stats.resampling import Groups, group_mean_interval
-from metricsmith.stats.resampling.draws import complete_rows
+from metricsmith.report.blocks import Markup, element
+from metricsmith.report.formats import count, fit_columns, points
+from metricsmith.report.plots.svg import LinearAxis, dot, frame, picture, svg_text, tick_label, ticks
+from metricsmith.stats.resampling import Groups, complete_rows, group_mean_interval
 
-__all__ = ["Bin", "bins", "reliability_plot"]
+__all__ = ["MOST_POINTS", "Bin", "Point", "beyond", "bins", "reliability_plot", "scatter", "thin"]
 
 MOST_BINS = 10
+MOST_POINTS = 2000
 LEAST_ROWS = 10  # a bin for each ten rows: with fewer its interval covers half of a five-point scale
 OVERHANG = 0.25  # what lies further out than this share of the scale is drawn on the frame
 LEFT, RIGHT, TOP = 40.0, 352.0, 8.0
@@ -145,7 +145,7 @@ def reliability_plot(key: str, parts: Sequence[Bin], scale: Scale) -> Markup:
     ]
     edge = 0.04 * max(max(numbers) - min(numbers), 0.25 * scale.width)
     low, high = min(numbers) - edge, max(numbers) + edge
-    across, up = LinearAxis(low, high, LEFT, RIGHT), LinearAxis(low, high, BOTTOM, TOP)
+    across, up, values = LinearAxis(low, high, LEFT, RIGHT), LinearAxis(low, high, BOTTOM, TOP), ticks(low, high, 5)
     description = "; ".join(
         f"{count(part.n, 'row')} predicted {points(part.prediction, scale.width)}, rated "
         f"{points(part.rating, scale.width)} ({_interval(part, scale)})"
@@ -154,8 +154,8 @@ def reliability_plot(key: str, parts: Sequence[Bin], scale: Scale) -> Markup:
     counts, lines = _counts(across, parts)
     return picture(
         key, BOTTOM + 40 + LINE * lines, "Mean rating by prediction", description,
-        square_frame(
-            across, up, ticks(low, high, 5), ("mean prediction", "mean rating"),
+        frame(
+            across, up, (values, values), ("mean prediction", "mean rating"),
             element("line", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP, class_="identity"),
             svg_text(0, BOTTOM + LINE - 2, "rows", "muted"),
             below=LINE * lines,
@@ -200,3 +200,78 @@ def _mark(across: LinearAxis, up: LinearAxis, part: Bin, scale: Scale) -> Markup
         marks.append(element("line", x1=x, x2=x, **ends, class_=f"whisker thin {kind}"))
     marks.append(dot(x, up(part.rating), kind))
     return element("g", *marks)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One row that has both numbers."""
+
+    name: str
+    rating: float
+    prediction: float
+    held_out: bool
+
+
+def thin(drawn: Sequence[Point], most: int = MOST_POINTS, seed: int = 0) -> list[Point]:
+    """At most `most` points, drawn without replacement by a seeded rule, in the order given."""
+    if len(drawn) <= most:
+        return list(drawn)
+    kept = np.random.default_rng(seed).choice(len(drawn), size=most, replace=False)
+    return [drawn[int(index)] for index in np.sort(kept)]
+
+
+def beyond(drawn: Sequence[Point], scale: Scale) -> int:
+    """The number of predictions that lie too far outside the scale to be drawn in place."""
+    margin = OVERHANG * scale.width
+    return sum(not scale.low - margin <= point.prediction <= scale.high + margin for point in drawn)
+
+
+def scatter(key: str, drawn: Sequence[Point], scale: Scale) -> Markup:
+    """Draw the points, held-out ones on top, with the line of perfect prediction; empty if there are none.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    drawn : sequence of Point
+        Already thinned.
+    scale : Scale
+        Both axes show it, widened as far as the predictions ask for, at most by a quarter on each side.
+    """
+    if not drawn:
+        return Markup("")
+    margin = OVERHANG * scale.width
+    low = max(scale.low - margin, min(scale.low, *(point.prediction for point in drawn)))
+    high = min(scale.high + margin, max(scale.high, *(point.prediction for point in drawn)))
+    edge = 0.03 * (high - low)
+    across = LinearAxis(low - edge, high + edge, LEFT, RIGHT)
+    up = LinearAxis(low - edge, high + edge, BOTTOM, TOP)
+    values = ticks(scale.low, scale.high, 5)
+    ordered = sorted(drawn, key=lambda point: point.held_out)
+    held_out = sum(point.held_out for point in drawn)
+    description = (
+        f"{len(drawn)} rows, {held_out} of them held out; rating across, prediction upwards, on one scale. "
+        "Points on the diagonal are predicted perfectly."
+    )
+    return picture(
+        key, BOTTOM + 40, "Prediction against rating", description,
+        frame(
+            across, up, (values, values), ("raters' rating", "prediction"),
+            element(
+                "line", x1=across(scale.low), y1=up(scale.low), x2=across(scale.high), y2=up(scale.high),
+                class_="identity",
+            ),
+        ),
+        element("g", *(_point_mark(across, up, point, scale) for point in ordered)),
+    )  # fmt: skip
+
+
+def _point_mark(across: LinearAxis, up: LinearAxis, point: Point, scale: Scale) -> Markup:
+    x, y = across(point.rating), up(point.prediction)
+    rating = tick_label(point.rating) if math.isfinite(point.rating) else ""
+    note = element(
+        "title", f"{fit_columns(point.name, 40)}: rated {rating}, predicted {points(point.prediction, scale.width)}"
+    )
+    if point.held_out:
+        return element("circle", note, cx=x, cy=y, r=4.2, class_="point test")
+    return element("rect", note, x=x - 2.7, y=y - 2.7, width=5.4, height=5.4, class_="point train")

@@ -10,11 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from metricsmith.report.blocks import Markup, element
 from metricsmith.report.formats import raw, single_line
-from metricsmith.report.markup import Markup, element
 
 __all__ = [
-    "WIDTH", "LinearAxis", "axis_names", "connected", "dot", "level_frame", "picture", "square_frame", "svg_text",
+    "WIDTH", "LinearAxis", "connected", "dot", "frame", "level_frame", "picture", "svg_text",
     "tick_label", "ticks",
 ]  # fmt: skip
 
@@ -100,44 +100,40 @@ def level_frame(across: LinearAxis, up: LinearAxis, numbers: Mapping[float, str]
     return element("g", *marks)
 
 
-def square_frame(
+def frame(
     across: LinearAxis,
     up: LinearAxis,
-    values: Sequence[float],
+    values: tuple[Sequence[float], Sequence[float]],
     names: tuple[str, str],
     *others: str,
     below: float = 0.0,
 ) -> Markup:
-    """A grid for two axes on one scale, other marks, and the names of both axes.
+    """A grid for two axes, other marks, and the names of both axes.
 
     Parameters
     ----------
     across, up : LinearAxis
-    values : sequence of float
-        The places of the lines, on both axes.
+    values : two sequences of float
+        The places of the lines, on the axis below and on the one on the left.
     names : tuple of str
-        Of the axis below and of the one on the left.
+        Of the axis below and of the one on the left, which is turned by a quarter.
     others : str
         Marks above the grid.
     below : float
         Room between the grid and the numbers below it.
     """
     marks = []
-    for value in values:
-        x, y = across(value), up(value)
-        marks += [
-            element("line", x1=x, x2=x, y1=up.end, y2=up.start, class_="grid"),
-            element("line", x1=across.start, x2=across.end, y1=y, y2=y, class_="grid"),
-            svg_text(x, up.start + below + 16, tick_label(value), "tick", "middle"),
-            svg_text(across.start - 6, y + 4, tick_label(value), "tick", "end"),
-        ]
-    return element("g", *marks, *others, *axis_names(across, up, names, below))
-
-
-def axis_names(across: LinearAxis, up: LinearAxis, names: tuple[str, str], below: float = 0.0) -> tuple[Markup, Markup]:
-    """The name of the axis below, and of the one on the left, turned upwards."""
+    for x, text in ((across(value), tick_label(value)) for value in values[0]):
+        marks.append(element("line", x1=x, x2=x, y1=up.end, y2=up.start, class_="grid"))
+        marks.append(svg_text(x, up.start + below + 16, text, "tick", "middle"))
+    for y, text in ((up(value), tick_label(value)) for value in values[1]):
+        marks.append(element("line", x1=across.start, x2=across.end, y1=y, y2=y, class_="grid"))
+        marks.append(svg_text(across.start - 6, y + 4, text, "tick", "end"))
     turned = f"translate(10 {(up.start + up.end) / 2:g}) rotate(-90)"
-    return (
+    return element(
+        "g",
+        *marks,
+        *others,
         svg_text((across.start + across.end) / 2, up.start + below + 34, names[0], "muted", "middle"),
         element("text", names[1], class_="text muted", text_anchor="middle", transform=turned),
     )

@@ -17,6 +17,7 @@ from metricsmith.report.blocks import (
     Heading,
     Items,
     Markdown,
+    Markup,
     Page,
     Paragraph,
     Section,
@@ -25,9 +26,14 @@ from metricsmith.report.blocks import (
     Tone,
     Verdict,
     Warnings,
+    element,
     header,
-)
-from metricsmith.report.files import write_document
+    isolated,
+    joined,
+    marked_changes,
+    named,
+    remark,
+)  # fmt: skip
 from metricsmith.report.formats import (
     MISSING,
     count,
@@ -40,11 +46,10 @@ from metricsmith.report.formats import (
     single_line,
     statistic,
 )
-from metricsmith.report.markdown import escape
-from metricsmith.report.markup import Markup, element, isolated, joined, marked_changes, named, remark
 from metricsmith.report.plots.plane import Mark, plane
 from metricsmith.report.probe.record import Attack, ProbeRecord, StrategyResult, Subject, Surprise
 from metricsmith.report.raters import ceiling_lines
+from metricsmith.report.render import escape, write_document
 from metricsmith.stats.resampling import measured_coverage
 from metricsmith.stats.validity import PairedMean
 
@@ -177,11 +182,7 @@ class ProbeDocument(Document[ProbeRecord]):
     def markdown(self) -> list[Block]:
         """`text_findings`, costs and notes."""
         record = self.record
-        ending = [
-            *ceiling_lines(record.raters, {}),
-            probe_cost(record),
-            *(f"- {escape(note)}" for note in record.notes),
-        ]
+        ending = [*ceiling_lines(record.raters, {}), probe_cost(record), *(f"- {escape(one)}" for one in record.notes)]
         return [Heading(f"Probe of the {record.title}", level=1), *self.text_findings(), Markdown("\n".join(ending))]
 
     def text_findings(self, level: int = 2) -> list[Block]:
@@ -347,12 +348,12 @@ def probe_verdict(record: ProbeRecord) -> Verdict:
 
 def subject_cells(subject: Subject) -> tuple[str, ...]:
     """One metric's figures, in the order of `COLUMNS`."""
-    found, drop, stable = subject.sensitivity, subject.magnitude, subject.stability
+    found = subject.sensitivity
     return (
         *_change(found, 2),
         percent(found.tied) if found is not None and found.n else MISSING,
-        *_change(drop, 3, signed=True),
-        *_change(stable, 3),
+        *_change(subject.magnitude, 3, signed=True),
+        *_change(subject.stability, 3),
         p_value(subject.p_sensitivity),
         p_value(subject.p_stability),
     )

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metricsmith.records import Usage
-from metricsmith.report.plain import jsonable
+from metricsmith.report.formats import jsonable
 from metricsmith.stats.resampling import Interval
 
 __all__ = ["SCHEMA_VERSION", "Copying", "PolicyResult", "SpecialistEvaluation", "SystemResult"]

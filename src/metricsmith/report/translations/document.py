@@ -19,18 +19,22 @@ from metricsmith.report.blocks import (
     Heading,
     Items,
     Markdown,
+    Markup,
     Page,
     Paragraph,
     Section,
     Terms,
     TextTable,
     Warnings,
+    element,
     header,
+    isolated,
+    joined,
+    named,
+    remark,
 )
-from metricsmith.report.files import write_document
 from metricsmith.report.formats import MISSING, count, duration, excerpt, money, points, single_line
-from metricsmith.report.markdown import escape
-from metricsmith.report.markup import Markup, element, isolated, joined, named, remark
+from metricsmith.report.render import escape, write_document
 from metricsmith.report.translations.record import MeanScore, SegmentScore, TranslationRecord
 from metricsmith.spreadsheets import write_table
 
@@ -106,11 +110,10 @@ class TranslationDocument(Document[TranslationRecord]):
         """Means of systems and documents, then segments beside their sources with the errors marked."""
         record = self.record
         title, languages = single_line(record.title), single_line(record.languages)
-        systems = [(named(line.system), *_mean_cells(line)) for line in record.systems]
         means: list[Block] = [
             TextTable(
-                ("System", *COLUMNS), systems, "Mean MQM score of each system, best first",
-                "Mean scores of systems", bold=1,
+                ("System", *COLUMNS), [(named(line.system), *_mean_cells(line)) for line in record.systems],
+                "Mean MQM score of each system, best first", "Mean scores of systems", bold=1,
             )
         ]  # fmt: skip
         if len(record.documents) > len(record.systems):
@@ -118,8 +121,9 @@ class TranslationDocument(Document[TranslationRecord]):
                 (joined(named(line.document), " ", remark(single_line(line.system))), *_mean_cells(line))
                 for line in record.documents
             ]
-            caption, label = "Mean MQM score of each document", "Mean scores of documents"
-            table = TextTable(("Document", *COLUMNS), rows, caption, label, bold=1)
+            table = TextTable(
+                ("Document", *COLUMNS), rows, "Mean MQM score of each document", "Mean scores of documents", bold=1
+            )  # fmt: skip
             means.append(Details(count(len(rows), "document mean"), [table]))
         segments, left = self.segments()
         legend = joined(
@@ -127,8 +131,10 @@ class TranslationDocument(Document[TranslationRecord]):
             element("mark", "minor", class_="minor"), " errors that at least half of the runs found.",
             f" {left}" if left else "",
         )  # fmt: skip
-        notes = [Items(list(map(single_line, record.notes)), "small")] if record.notes else []
-        reading: list[Block] = [Paragraph(record.method, "small"), Paragraph(self._cost(), "small"), *notes]
+        reading: list[Block] = [
+            Terms.glossary(GLOSSARY), Paragraph(record.method, "small"), Paragraph(self._cost(), "small"),
+            *([Items(list(map(single_line, record.notes)), "small")] if record.notes else []),
+        ]  # fmt: skip
         return Page(
             title=f"MQM of {title}, {languages}",
             skip="Skip to the scores",
@@ -140,24 +146,26 @@ class TranslationDocument(Document[TranslationRecord]):
             main=[
                 Section("means", "Systems and documents", means),
                 Section("segments", "Segments", [Paragraph(legend), *map(_segment, segments)]),
-                Section("reading", "How to read this", [Terms.glossary(GLOSSARY), *reading]),
+                Section("reading", "How to read this", reading),
             ],
         )
 
     def markdown(self) -> list[Block]:
         """The page's tables, and its segments with a list of errors."""
         record = self.record
-        systems = [(line.system, *_mean_cells(line)) for line in record.systems]
-        documents = [(line.system, line.document, *_mean_cells(line)) for line in record.documents]
         segments, left = self.segments()
         blocks: list[Block] = [
             Heading(f"MQM of {record.title}", level=1),
             Paragraph(self._counted()),
             Warnings(record.warnings),
             Heading("Systems", level=2),
-            TextTable(("system", *COLUMNS), systems),
+            TextTable(("system", *COLUMNS), [(line.system, *_mean_cells(line)) for line in record.systems]),
             Heading("Documents", level=2),
-            TextTable(("system", "document", *COLUMNS), documents, left=2),
+            TextTable(
+                ("system", "document", *COLUMNS),
+                [(line.system, line.document, *_mean_cells(line)) for line in record.documents],
+                left=2,
+            ),
             Heading("Segments", level=2),
             *([Paragraph(left)] if left else ()),
         ]
@@ -168,10 +176,13 @@ class TranslationDocument(Document[TranslationRecord]):
             texts = [
                 Markdown(f"source: {escape(line.source)}"), Markdown(f"translation: {escape(line.translation)}"),
             ]  # fmt: skip
-            title = Markdown(f"{escape(line.id)}: {points(line.raw, WIDTH)}")
-            blocks += [Heading(title), Paragraph(score_basis(line)), Items([*texts, *errors])]
-        ending = Items([record.method, self._cost(), *record.notes])
-        return [*blocks, Heading("How to read this", level=2), Terms.glossary(GLOSSARY), ending]
+            blocks += [
+                Heading(Markdown(f"{escape(line.id)}: {points(line.raw, WIDTH)}")),
+                Paragraph(score_basis(line)),
+                Items([*texts, *errors]),
+            ]
+        blocks += [Heading("How to read this", level=2), Terms.glossary(GLOSSARY)]
+        return [*blocks, Items([record.method, self._cost(), *record.notes])]
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
         """The means, costs, warnings, notes, and the place of the page."""
@@ -230,8 +241,7 @@ def _segment(line: SegmentScore) -> Block:
     title = element(
         "span", isolated(excerpt(line.document, 60)), f" {line.segment}, ", isolated(excerpt(line.system, 60))
     )
-    none = " none" if line.raw is None else ""
-    score = element("span", points(line.raw, WIDTH), class_=f"points{none}")
+    score = element("span", points(line.raw, WIDTH), class_="points none" if line.raw is None else "points")
     sides = [
         Paragraph(_marked(line.source, line.errors, "source"), "kept", own_direction=True),
         Paragraph(

@@ -8,7 +8,7 @@ from typing import Any
 
 from metricsmith.mqm import SharedError
 from metricsmith.records import Usage
-from metricsmith.report.plain import jsonable
+from metricsmith.report.formats import jsonable
 
 __all__ = ["SCHEMA_VERSION", "MeanScore", "SegmentScore", "TranslationRecord"]
 

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.stats.aggregation.runs import TWO_SIGMA, Aggregate, OutlierRule, as_rows, descending, rrwa
 from metricsmith.stats.correlation import FloatArray
-from metricsmith.stats.resampling import resampled_rows
-from metricsmith.stats.resampling.draws import check_draws, check_level
+from metricsmith.stats.resampling import check_draws, check_level, resampled_rows
 
 __all__ = ["half_width"]
 
@@ -103,6 +102,5 @@ def _half_widths(
 @lru_cache(maxsize=64)
 def _resamples(runs: int, draws: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Returns the different resamples of so many runs, shape (d, runs), and that of each draw, shape (draws,)."""
-    drawn = np.sort(resampled_rows(range(runs), draws, seed), axis=1)
-    picks, repeats = np.unique(drawn, axis=0, return_inverse=True)
+    picks, repeats = np.unique(np.sort(resampled_rows(range(runs), draws, seed), axis=1), axis=0, return_inverse=True)
     return picks, repeats.ravel()

@@ -36,7 +36,6 @@ __all__ = [
     "rrwa",
 ]
 
-BoolArray = NDArray[np.bool_]
 Sided = Literal["both", "low", "high"]
 Aggregate = Callable[..., Any]  # (scores of shape (..., runs), outliers=OutlierRule or None) -> shape (...)
 
@@ -308,7 +307,7 @@ def _geometric_mean(ordered: FloatArray) -> FloatArray:
     return np.where(zero, 0.0, sides[:, 0] * np.exp(_average(logarithms, np.ones(ordered.shape))))
 
 
-def _far(runs: FloatArray, ordered: FloatArray, rule: OutlierRule) -> BoolArray:
+def _far(runs: FloatArray, ordered: FloatArray, rule: OutlierRule) -> NDArray[np.bool_]:
     """Returns the mask of outliers among `runs`, shape (n, runs); `ordered` holds the same runs, highest first."""
     present = ~np.isnan(ordered)
     count = present.sum(axis=1)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from metricsmith.errors import NeedsError, OptionError, nearest
 from metricsmith.stats.correlation import FloatArray
+from metricsmith.stats.regression.estimators import ScoreRegressor
 from metricsmith.threads import one_thread
 
 __all__ = ["BACKENDS", "MetaMetrics"]
@@ -18,7 +18,7 @@ __all__ = ["BACKENDS", "MetaMetrics"]
 BACKENDS = ("sklearn", "xgboost")
 
 
-class MetaMetrics(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class MetaMetrics(ScoreRegressor):
     """Gradient-boosted trees from raw metric scores to ratings (the "MetaMetrics" baseline of AutoMetrics).
 
     Trees need no scaling; a missing score is sent to whichever side of a split fits the training ratings better.
@@ -91,10 +91,9 @@ class MetaMetrics(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predicted ratings, shape (n,), for raw scores of shape (n, p)."""
-        check_is_fitted(self)
-        checked = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
+        checked = self._prepared(self._checked(X))
         with one_thread():
-            return np.asarray(self.model_.predict(self._prepared(checked)), dtype=float)
+            return np.asarray(self.model_.predict(checked), dtype=float)
 
     def _prepared(self, X: FloatArray) -> FloatArray:
         """NaN where a score is missing; 0 in columns unknown in training, which scikit-learn cannot bin."""
@@ -131,8 +130,3 @@ class MetaMetrics(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             n_estimators=self.max_iter, learning_rate=self.learning_rate, min_child_weight=self.min_samples_leaf,
             tree_method="hist", n_jobs=1, random_state=self.random_state,
         )  # fmt: skip
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

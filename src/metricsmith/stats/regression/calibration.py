@@ -2,6 +2,8 @@
 
 A calibration changes what a number means, not the order of rows (apart from new ties), so that it mends
 agreement in value, such as `metricsmith.stats.agreement.quadratic_kappa`, and leaves rank correlations as they are.
+A judge that points the wrong way is mapped to the mean rating and not turned round: its sign is a finding to be
+reported, not a detail to be mended.
 """
 
 from __future__ import annotations
@@ -9,36 +11,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from metricsmith.errors import DataError, OptionError, StateError, nearest
 from metricsmith.stats.correlation import FloatArray, complete_pairs
-from metricsmith.stats.resampling import Groups
-from metricsmith.stats.resampling.draws import labelled_rows
+from metricsmith.stats.resampling import Groups, labelled_rows
 
-__all__ = ["Calibration", "IsotonicMap", "OrdinalMap", "calibrate", "calibration_from_dict", "cross_calibrated"]
+__all__ = ["IsotonicMap", "OrdinalMap", "calibrate", "calibration_from_dict", "cross_calibrated"]
 
 Kind = Literal["isotonic", "ordinal"]
 
 MOST_LEVELS = 20  # distinct ratings beyond which they are a continuum
 PENALTY = 1.0  # on the squared slope per standard deviation: a normal prior that keeps separable data finite
-
-
-class Calibration(Protocol):
-    """A frozen, never falling map from a judge's numbers to the rating scale.
-
-    A judge that points the wrong way is mapped to the mean rating and not turned round: its sign is a finding to be
-    reported, not a detail to be mended.
-    """
-
-    def apply(self, predictions: ArrayLike) -> FloatArray:
-        """Expected ratings, shape (n,) -> (n,); NaN stays NaN."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready state; `calibration_from_dict` reads it back exactly."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,8 @@ class ZScore:
     @classmethod
     def fit(cls, column: ArrayLike) -> ZScore:
         """Fit on training scores, shape (n,); a column with no present score is constant."""
-        present = _present(column)
+        values = np.asarray(column, dtype=float)
+        present = values[np.isfinite(values)]
         if not present.size:
             return cls(0.0, 0.0)
         unit = float(np.abs(present).max()) or 1.0  # keeps squares of very large scores finite
@@ -179,8 +180,7 @@ class NormalScore:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready state."""
-        values = list(self.values)
-        return {"kind": "normal_score", "values": values, "centre": self.centre, "scale": self.scale}
+        return {"kind": "normal_score", "values": list(self.values), "centre": self.centre, "scale": self.scale}
 
 
 def transform_from_dict(state: Mapping[str, Any]) -> ColumnTransform:
@@ -210,11 +210,6 @@ def transform_from_dict(state: Mapping[str, Any]) -> ColumnTransform:
         f"unknown column transform {kind!r}{nearest(str(kind), ['z_score', 'normal_score'])}: it must be "
         "z_score or normal_score; was the file written by a newer version?"
     )
-
-
-def _present(column: ArrayLike) -> FloatArray:
-    values = np.asarray(column, dtype=float)
-    return np.asarray(values[np.isfinite(values)])
 
 
 def _own_double_ranks(ordered: FloatArray) -> NDArray[np.int64]:
@@ -275,8 +270,7 @@ class LinearCombination:
     intercept: float
 
     def __post_init__(self) -> None:
-        lengths = {len(self.names), len(self.indices), len(self.columns), len(self.weights)}
-        if len(lengths) != 1:
+        if len({len(self.names), len(self.indices), len(self.columns), len(self.weights)}) != 1:
             raise StateError(
                 f"{len(self.names)} names, {len(self.indices)} indices, {len(self.columns)} columns and "
                 f"{len(self.weights)} weights: as many of each are needed; save the metric again"
@@ -321,8 +315,7 @@ class LinearCombination:
 
         Parameters and errors as in `contributions`. The result does not depend on the other rows.
         """
-        rows = self.contributions(X).tolist()
-        return np.array([math.fsum((self.intercept, *row)) for row in rows], dtype=float)
+        return np.array([math.fsum((self.intercept, *row)) for row in self.contributions(X).tolist()], dtype=float)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready state; `from_dict` gives back an object that predicts to the same bits."""

@@ -15,13 +15,26 @@ from metricsmith.errors import OptionError, nearest
 from metricsmith.stats.correlation import FloatArray, batch_kendall_tau_b
 from metricsmith.stats.regression.combination import ColumnTransform, LinearCombination, NormalScore, ZScore
 
-__all__ = ["Columns", "CombinationRegressor", "PriorRidge", "TwoStagePLS"]
+__all__ = ["Columns", "CombinationRegressor", "PriorRidge", "ScoreRegressor", "TwoStagePLS"]
 
 Columns = Sequence[int | str]
 _CANCELS = 1e-12  # sd below which the mean of the declared columns counts as constant
 
 
-class CombinationRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class ScoreRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators: raw scores in, of which some may be missing."""
+
+    def _checked(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+class CombinationRegressor(ScoreRegressor):
     """Base of the regressions: a fit ends in a `LinearCombination`, and everything else follows from it.
 
     Attributes
@@ -52,9 +65,7 @@ class CombinationRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self.combination_.contributions(scores)
 
     def _used(self, X: ArrayLike) -> FloatArray:
-        check_is_fitted(self)
-        checked = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-        return np.asarray(checked[:, list(self.combination_.indices)])
+        return np.asarray(self._checked(X)[:, list(self.combination_.indices)])
 
     def _training_data(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatArray, float, FloatArray]:
         """Returns checked scores, NaN where missing, the mean rating, and the ratings' deviations from it."""
@@ -104,11 +115,6 @@ class CombinationRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             tuple(np.asarray(weights, dtype=float).tolist()),
             float(intercept),
         )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 class TwoStagePLS(CombinationRegressor):
@@ -178,8 +184,7 @@ class TwoStagePLS(CombinationRegressor):
         transforms = [ZScore.fit(column) for column in scores.T]
         Z = np.column_stack([z.apply(column) for z, column in zip(transforms, scores.T, strict=True)])
         selected = self._select(self._ranked(scores, Z, deviations), _covariances(Z, deviations))
-        weights = _one_component(Z[:, selected], deviations)
-        self.combination_ = self._combine(selected, transforms, weights, mean)
+        self.combination_ = self._combine(selected, transforms, _one_component(Z[:, selected], deviations), mean)
         return self
 
     def _ranked(self, scores: FloatArray, Z: FloatArray, deviations: FloatArray) -> list[int]:

@@ -112,8 +112,7 @@ def project(
             break
     reached = [size for size, value in enumerate(curve, start=1) if value >= fidelity]
     size = min(n, len(curve)) if n is not None else (reached[0] if reached else len(curve))
-    chosen = path[:size]
-    return Projection(_small(full, F, centres, target, chosen), curve[size - 1], tuple(curve))
+    return Projection(_small(full, F, centres, target, path[:size]), curve[size - 1], tuple(curve))
 
 
 def _done(curve: list[float], n: int | None, fidelity: float) -> bool:

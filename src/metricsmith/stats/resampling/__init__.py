@@ -17,7 +17,17 @@ from metricsmith.stats.resampling.clusters import (
     jackknife_interval,
     share_interval,
 )
-from metricsmith.stats.resampling.draws import Groups, Statistic, resampled_rows
+from metricsmith.stats.resampling.draws import (
+    Groups,
+    Statistic,
+    aligned_rows,
+    check_draws,
+    check_level,
+    chunks,
+    complete_rows,
+    labelled_rows,
+    resampled_rows,
+)
 from metricsmith.stats.resampling.intervals import (
     Interval,
     mean_interval,
@@ -44,11 +54,17 @@ __all__ = [
     "Interval",
     "PermutationTest",
     "Statistic",
+    "aligned_rows",
     "benjamini_hochberg",
+    "check_draws",
+    "check_level",
+    "chunks",
+    "complete_rows",
     "correlation_interval",
     "group_mean_interval",
     "holm",
     "jackknife_interval",
+    "labelled_rows",
     "mean_interval",
     "mean_test",
     "measured_coverage",

@@ -226,7 +226,6 @@ def correlation_interval(
     Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapter 11 (jackknife standard error); Fisher
     (1921), for the scale, on which the spread depends little on the correlation.
     """
-    check_level(level)
     columns, codes = complete_rows([x, y], groups)
     estimate = float(statistic(*columns)) if columns[0].size else math.nan
     parts = np.empty(0) if math.isnan(estimate) else left_out(statistic, columns, codes, batched)

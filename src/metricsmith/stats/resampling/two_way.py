@@ -168,8 +168,7 @@ def two_way_interval(
         return Interval(math.nan, math.nan, level, 0, undefined)
     variance = two_way_variance(by_first, by_second, by_cell, again)
     units = by_second.size if again is None else min(by_second.size, again.size)
-    own = _second_variance(by_second, again)
-    share = own / variance if variance > 0 else 1.0
+    share = _second_variance(by_second, again) / variance if variance > 0 else 1.0
     freedom = 1 / (share**2 / (units - 1) + (1 - share) ** 2 / (by_first.size - 1))
     return student_interval(estimate, variance, freedom, units, level=level, bounds=bounds)
 

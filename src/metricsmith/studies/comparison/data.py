@@ -19,10 +19,9 @@ from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.optimizers.splitting import set_apart
 from metricsmith.records import Task
 from metricsmith.scoring import ScoreTable, score
+from metricsmith.stats.correlation import FloatArray
 
 __all__ = ["ComparisonData", "ThreeWaySplit", "comparison_data", "three_way_split"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -134,8 +133,7 @@ def comparison_data(
     sides, own = set_apart(options.own, rated, split)
     options = options.with_own(own)
     check_learnable(parts.train.ratings)
-    notes = (*warnings, *sides.warnings, *sides.notes)
-    return ComparisonData(task, parts, options, guideline, dimensions, notes)
+    return ComparisonData(task, parts, options, guideline, dimensions, (*warnings, *sides.warnings, *sides.notes))
 
 
 def three_way_split(table: Table, task: Task, *, fraction: float, validation: float, seed: int) -> ThreeWaySplit:

@@ -11,31 +11,30 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.datasets.table import Table
 from metricsmith.errors import ModelFailure, OptionError, nearest
 from metricsmith.metric import Metric
 from metricsmith.model_calls.calls import model_call
-from metricsmith.model_calls.limits import estimate_tokens, price
+from metricsmith.model_calls.limits import FRAME_TOKENS, estimate_tokens, price, total_usage
 from metricsmith.model_calls.models import check_sampling
 from metricsmith.optimizers.auto_metrics import AutoMetrics
-from metricsmith.optimizers.estimate import estimate_run, times
 from metricsmith.optimizers.generation import PARSE_TRIES
 from metricsmith.optimizers.induce import configure, run_pass
 from metricsmith.optimizers.passes import best_column, with_median
+from metricsmith.optimizers.spending import estimate_run, times
 from metricsmith.optimizers.splits import Splits
-from metricsmith.programs.generators.axes import DimensionsGenerator
+from metricsmith.programs.generators import DimensionsGenerator
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.raters import GuidelineJudge
 from metricsmith.records import Usage
 from metricsmith.scoring import estimate, score
 from metricsmith.signatures.generation import Dimension, ProposeDimensions
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.studies.comparison.data import ComparisonData, comparison_data
 
 __all__ = ["DEFAULT_METHODS", "METHODS", "REFERENCE", "ComparisonPlan", "Method", "Predicted", "plan_comparison"]
 
-FloatArray = NDArray[np.float64]
 REFERENCE = "autometrics"
 
 
@@ -114,8 +113,7 @@ def _boosting(backend: str) -> Callable[[ComparisonData, int], Predicted]:
 
 def _autometrics(data: ComparisonData, seed: int) -> Predicted:
     """Generate, retrieve, regress on the learned rows, with the whole pass repeated for each seed."""
-    own = data.options.seed + seed
-    options = replace(data.options, seed=own, repetition=seed, progress=False)
+    options = replace(data.options, seed=data.options.seed + seed, repetition=seed, progress=False)
     trained = run_pass(data.learned, data.test.rows, data.task, options)
     values = trained.predict(trained.other_values)
     asked = [metric.name for metric in trained.table.metrics if metric.card.cost == "model"]
@@ -155,8 +153,7 @@ def _dna(data: ComparisonData, seed: int) -> Predicted:
     call = model_call(DimensionsGenerator(), parse_tries=PARSE_TRIES, **question)
     if call.prediction is None:
         raise ModelFailure(f"the request for dimensions to judge by failed: {call.error}")
-    judge = DnAEval(call.prediction.dimensions, task=task.description)
-    judged = _judged(data, judge, seed)
+    judged = _judged(data, DnAEval(call.prediction.dimensions, task=task.description), seed)
     names = ", ".join(f"{item.name} {item.weight:.0%}" for item in call.prediction.dimensions)
     sign = 1.0 if task.scale.higher_is_better else -1.0  # its own numbers always rise with quality
     return replace(judged, values=sign * judged.values, usage=call.usage + judged.usage, remark=names)
@@ -164,8 +161,7 @@ def _dna(data: ComparisonData, seed: int) -> Predicted:
 
 def _judged(data: ComparisonData, judge: Metric, seed: int) -> Predicted:
     """Score the test rows; repetitions of one judge are independent samples."""
-    options = {**data.options.scoring, "first_run": seed, "progress": False}
-    table = score([judge], data.test.rows, **options)
+    table = score([judge], data.test.rows, **{**data.options.scoring, "first_run": seed, "progress": False})
     return Predicted(table.run()[:, 0], table.counts(), table.usage)
 
 
@@ -175,7 +171,7 @@ def _dna_requests(data: ComparisonData) -> Usage:
         for number in range(data.dimensions)
     ]
     judging = _estimated(data, DnAEval(placeholders, task=data.task.description))
-    prompt = 350 + estimate_tokens(ProposeDimensions.instructions + data.task.description)
+    prompt = FRAME_TOKENS + estimate_tokens(ProposeDimensions.instructions + data.task.description)
     answer = 60 * data.dimensions
     proposing = Usage(1, prompt, answer, price(getattr(data.options.model, "model", ""), prompt, answer))
     total = proposing + judging
@@ -265,9 +261,7 @@ class ComparisonPlan:
     @property
     def estimated(self) -> Usage:
         """The bounds added up; the price is unknown where one is."""
-        total = sum(self.bounds.values(), Usage(cost=0.0))
-        unknown = any(bound.requests and bound.cost is None for bound in self.bounds.values())
-        return replace(total, cost=None) if unknown else total
+        return total_usage([Usage(cost=0.0), *self.bounds.values()])
 
 
 def plan_comparison(
@@ -319,4 +313,4 @@ def _bound(method: Method, data: ComparisonData, seeds: int) -> Usage:
     if data.options.store is None:
         return times(method.requests(data), seeds)
     repetitions = [replace(data, options=replace(data.options, repetition=seed)) for seed in range(seeds)]
-    return sum((method.requests(repetition) for repetition in repetitions), Usage())
+    return total_usage(method.requests(repetition) for repetition in repetitions)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.bank.base import numbers_kept
 from metricsmith.datasets.table import Table
@@ -22,9 +21,8 @@ from metricsmith.optimizers.splits import RatedRows, twin_note
 from metricsmith.programs.asked_scale import asked_note, asked_scale
 from metricsmith.records import Usage
 from metricsmith.report.comparison.record import Comparison, MethodResult
-from metricsmith.report.induction.rivals import few_groups_apart
-from metricsmith.report.induction.systems import same_systems_note
-from metricsmith.stats.correlation import batch_kendall_tau_b, kendall_tau_b
+from metricsmith.report.induction.verdict import few_groups_apart, same_systems_note
+from metricsmith.stats.correlation import FloatArray, batch_kendall_tau_b, kendall_tau_b
 from metricsmith.stats.resampling import (
     MINIMUM_GROUPS,
     holm,
@@ -46,7 +44,6 @@ from metricsmith.version import __version__
 
 __all__ = ["common_rows", "compare", "compare_plan", "with_agreement", "with_difference"]
 
-FloatArray = NDArray[np.float64]
 MOST_MISSING = 0.5  # share of test rows that a method may lack and still decide on which rows all are compared
 
 
@@ -109,7 +106,6 @@ def compare(
     with spending(options.budget, options.concurrency, **limits):
         predicted = {key: _predictions(plan, key) for key in plan.available}
     results = _results(plan, predicted)
-    usage = sum((result.usage for result in results), Usage())
     return Comparison(
         task=plan.data.task,
         methods=results,
@@ -118,7 +114,7 @@ def compare(
         rows=_counts(plan, table),
         model=plan.model,
         signature=_signature(plan, table),
-        usage=replace(usage, seconds=time.perf_counter() - started),
+        usage=replace(sum((result.usage for result in results), Usage()), seconds=time.perf_counter() - started),
         estimated=estimated,
         notes=(*table.notes, *_notes(plan)),
         warnings=tuple(_warnings(plan, results)),
@@ -176,8 +172,7 @@ def _predictions(plan: ComparisonPlan, key: str) -> list[Predicted]:
                     f"the method {method.label!r} returned values of shape {np.shape(result.values)} for {rows} test "
                     "rows; it must return one number for each, NaN where there is none"
                 )
-            usage = replace(result.usage, seconds=time.perf_counter() - started)
-            results.append(replace(result, usage=usage))
+            results.append(replace(result, usage=replace(result.usage, seconds=time.perf_counter() - started)))
     return results
 
 

@@ -20,6 +20,7 @@ from metricsmith.records import Output
 from metricsmith.report.probe.record import Kind
 from metricsmith.scoring import ScoreTable
 from metricsmith.scoring.plan import as_metric
+from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.validity import Null, null_scores, to_unit
 
 __all__ = [
@@ -34,7 +35,6 @@ __all__ = [
     "probed_metrics",
 ]
 
-FloatArray = NDArray[np.float64]
 Unit = Literal["range", "score"]
 UNITS: Mapping[Unit, str] = {
     "range": "share of the range of a metric's own numbers, originals and changed outputs together",

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from metricsmith.metric import row_text
 from metricsmith.programs.perturbers.base import Perturbation
 from metricsmith.report.probe.record import Attack, StrategyResult, Subject, Surprise
+from metricsmith.stats.correlation import FloatArray, IntArray
 from metricsmith.stats.resampling import holm
 from metricsmith.stats.validity import (
     PairedMean,
@@ -29,8 +29,6 @@ from metricsmith.studies.probing.data import MetricNumbers, PerturbedRows, Probe
 
 __all__ = ["WORTHLESS", "Findings", "find"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Figure = TypeVar("Figure")
 Key = tuple[str, str, str, str, str]  # strategy, effect, strength, dimension, origin
 WORTHLESS = frozenset({"empty_output", "copy_input", "other_good_output"})  # attacks that leave no merit
@@ -156,8 +154,7 @@ def _tested(
                     pairs.numbers(one.plain if effect == "worse" else one.unit, places)
                     for one in (numbers[0], numbers[at])
                 )
-                test = compare(first, second, pairs.groups(places), permutations=permutations, seed=seed)
-                found[at] = test.p_value
+                found[at] = compare(first, second, pairs.groups(places), permutations=permutations, seed=seed).p_value
         return [float(p) for p in holm(found)]
 
     for subject, p_sensitivity, p_stability in zip(subjects, p_values("worse"), p_values("same"), strict=True):

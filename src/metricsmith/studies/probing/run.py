@@ -1,11 +1,16 @@
-"""`Prober`: perturb outputs on purpose, and measure the answer of a metric."""
+"""`Prober`: perturb outputs on purpose, and measure the answer of a metric.
+
+`probe_position` measures position bias: the preference of a judge of pairs for the place in which an output stands.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import Any, Literal
 
@@ -13,22 +18,24 @@ import dspy
 import numpy as np
 
 from metricsmith.datasets.table import Table
-from metricsmith.errors import OptionError, nearest
+from metricsmith.errors import DataError, JudgementFailed, OptionError, nearest
 from metricsmith.metric import Metric, content_hash, row_text
-from metricsmith.model_calls.limits import Budget, Concurrency
+from metricsmith.model_calls.limits import Budget, Concurrency, total_usage
 from metricsmith.model_calls.models import using
-from metricsmith.optimizers.spending import check_budget, spending
+from metricsmith.optimizers.options import check_budget
+from metricsmith.optimizers.spending import spending
+from metricsmith.optimizers.splits import group_of
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.perturbers.base import STRENGTHS, Effect, Perturbation, Source, Strength
 from metricsmith.programs.perturbers.catalogue import BUILTIN, perturb, sources_of
-from metricsmith.programs.perturbers.estimate import estimate_usage
-from metricsmith.programs.perturbers.generation import GeneratedPerturbations, generate_perturbations
+from metricsmith.programs.perturbers.generation import GeneratedPerturbations, estimate_usage, generate_perturbations
 from metricsmith.records import Scale, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.scoring import estimate, score
 from metricsmith.scoring.plan import as_metric
 from metricsmith.signatures.generation import Axis
 from metricsmith.stats.resampling import MINIMUM_GROUPS
+from metricsmith.stats.validity import Lean, position_lean
 from metricsmith.store import Store
 from metricsmith.studies.probing.data import (
     UNITS,
@@ -39,9 +46,10 @@ from metricsmith.studies.probing.data import (
     probed_metrics,
 )
 from metricsmith.studies.probing.findings import Findings, find
+from metricsmith.threads import in_threads
 from metricsmith.version import __version__
 
-__all__ = ["PERTURBERS", "Prober"]
+__all__ = ["PERTURBERS", "Prober", "probe_position"]
 
 PERTURBERS = ("builtin", "generated", "all")
 # What a model may make of an output in a dimension: three worse ones, and one that is as good.
@@ -214,7 +222,7 @@ class Prober:
     def _estimate(self, metric: Metric, drawn: PerturbedRows, sources: Sequence[Source], task: Task) -> Usage:
         drawn, usage = self._expected(drawn, sources, task)
         asked = [one.metric for one in probed_metrics(metric, self.against) if one.metric is not None]
-        return usage + estimate(asked, drawn.rows, store=self.store)
+        return total_usage([usage, estimate(asked, drawn.rows, store=self.store)])
 
     def _expected(self, drawn: PerturbedRows, sources: Sequence[Source], task: Task) -> tuple[PerturbedRows, Usage]:
         """The outputs to be scored, with texts of about the length that a model will write, and the cost of these."""
@@ -317,3 +325,48 @@ def _check(name: str, given: Sequence[str], known: Sequence[str]) -> None:
     if isinstance(given, str) or not given or stray or len(set(given)) < len(given):
         hint = nearest(stray[0], known) if stray else ""
         raise OptionError(f"{name}={given!r}{hint} must be one or more of {', '.join(known)}, none of them twice")
+
+
+Pair = tuple[dspy.Example, dspy.Example]
+
+
+def probe_position(
+    prefer: Callable[[dspy.Example, dspy.Example], float], pairs: Sequence[Pair], *, lm: Any = None, threads: int = 8
+) -> Lean:
+    """Ask a judge of pairs twice, with the two outputs exchanged.
+
+    Parameters
+    ----------
+    prefer : callable
+        ``prefer(first, second)`` gives the degree to which the judge prefers the first, in [0, 1]. A pair where it
+        raises `JudgementFailed` is missing; any other error is raised.
+    pairs : sequence of (row, row)
+        Two outputs to one input; the group is the first row's.
+    lm : dspy.LM, optional
+        None takes the one in force.
+    threads : int
+
+    Returns
+    -------
+    Lean
+        See `metricsmith.stats.validity.position_lean`.
+
+    Raises
+    ------
+    DataError
+        If there are no pairs, or a preference is not in [0, 1].
+    """
+    if not pairs:
+        raise DataError("there are no pairs to show in both orders")
+
+    def ask(first: dspy.Example, second: dspy.Example) -> float:
+        try:
+            return float(prefer(first, second))
+        except JudgementFailed:
+            return math.nan
+
+    orders = [order for one, other in pairs for order in ((one, other), (other, one))]
+    with using(lm):
+        preferences = in_threads([partial(ask, *order) for order in orders], threads, "metricsmith asking")
+    groups = [group_of(one, place) for place, (one, _) in enumerate(pairs)]
+    return position_lean(preferences[::2], [1 - value for value in preferences[1::2]], groups)

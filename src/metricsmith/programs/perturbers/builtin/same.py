@@ -8,10 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from metricsmith.programs.perturbers.base import Perturber, Source, Strength
-from metricsmith.programs.perturbers.builtin.protected import QUOTATIONS, Protected
 from metricsmith.programs.perturbers.builtin.segments import (
+    QUOTATIONS,
     Edit,
     Line,
+    Protected,
     applied,
     line_places,
     looks_english,
@@ -44,17 +45,18 @@ def whitespace(source: Source, strength: Strength, random: np.random.Generator) 
     if not text.strip():
         return text
     protected = Protected(text)
-    found = sentence_places(text)
     edits = [
         Edit(before.end, after.start, "  ")
-        for before, after in pairwise(found)
+        for before, after in pairwise(sentence_places(text))
         if text[before.end : after.start] == " " and not protected.touches(before.end, after.start)
     ]
-    told = [line for line in line_places(text) if line.kind in ("prose", "bullet", "numbered")]
     edits += [
         Edit(line.end, line.end, " ")
-        for line in told
-        if line.end < len(text) and text[line.end - 1] not in " \t\\" and not protected.touches(line.end - 1, line.end)
+        for line in line_places(text)
+        if line.kind in ("prose", "bullet", "numbered")
+        and line.end < len(text)
+        and text[line.end - 1] not in " \t\\"
+        and not protected.touches(line.end - 1, line.end)
     ]
     if text[-1] not in "\r\n":
         edits.append(Edit(len(text), len(text), "\r\n" if "\r\n" in text else "\n"))

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from metricsmith.programs.perturbers.base import Perturber, Source, Strength
-from metricsmith.programs.perturbers.builtin.protected import Protected
 from metricsmith.programs.perturbers.builtin.segments import (
     Edit,
+    Protected,
     applied,
     looks_english,
     pick_one_or_all,

@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 
 from metricsmith.programs.perturbers.base import Perturber, Source, Strength
-from metricsmith.programs.perturbers.builtin.material import FOREIGN, UNRELATED
 from metricsmith.programs.perturbers.builtin.segments import (
     Edit,
     appended,
@@ -25,6 +24,42 @@ from metricsmith.programs.perturbers.builtin.segments import (
 )
 
 __all__ = ["STRUCTURE"]
+
+# Made up for this purpose.
+UNRELATED = (
+    "The harbour cat sleeps on whichever boat was painted last.",
+    "Nobody has wound the clock above the bakery since the flood.",
+    "Her grandfather kept bees behind the disused railway shed.",
+    "The museum lends out its smallest globe on rainy afternoons.",
+    "Two of the village fountains were built from the same quarry stone.",
+    "The choir rehearses in the gym because the hall has no heating.",
+    "A left-handed potter will teach the evening course this autumn.",
+    "Somebody planted forty tulips along the back wall of the prison.",
+    "The ferryman sells hot chestnuts once the tourists have gone.",
+    "Their youngest goat learned to open the garden gate by itself.",
+    "The tailor keeps a drawer full of buttons that match nothing.",
+    "Snow fell on the observatory twice during the summer festival.",
+)
+FOREIGN = {
+    "German": (
+        "Der Zug hält heute an jedem Bahnhof, auch an den ganz kleinen.",
+        "Im Garten steht ein alter Birnbaum, unter dem niemand mehr sitzt.",
+        "Die Brücke wird am Mittwoch gesperrt und neu gestrichen.",
+        "Meine Nachbarin füttert jeden Morgen die Spatzen im Hof.",
+    ),
+    "French": (
+        "Le marché ouvre le samedi matin, même quand il pleut.",
+        "La voisine du dessus joue du piano tous les soirs avant le dîner.",
+        "Le pont sera repeint en vert au début du printemps.",
+        "Mon oncle répare des horloges dans une petite cave.",
+    ),
+    "Spanish": (
+        "La biblioteca cierra los domingos, pero abre temprano los lunes.",
+        "El panadero de la esquina canta mientras amasa el pan.",
+        "En el patio hay un limonero que nadie se atreve a podar.",
+        "Mi prima colecciona mapas de ciudades que ya no existen.",
+    ),
+}
 
 
 def drop_sentence(source: Source, strength: Strength, random: np.random.Generator) -> str:
@@ -46,8 +81,7 @@ def shuffle_sentences(source: Source, strength: Strength, random: np.random.Gene
     if strength == "obvious":  # of several orders, the one in which the fewest sentences follow the one before them
         orders = [*(random.permutation(len(found)).tolist() for _ in range(8)), list(range(len(found)))[::-1]]
         order = min(orders, key=lambda places: sum(after == before + 1 for before, after in pairwise(places)))
-    moved = (Edit(place.start, place.end, told[k]) for place, k in zip(found, order, strict=True))
-    return applied(text, moved)
+    return applied(text, (Edit(place.start, place.end, told[k]) for place, k in zip(found, order, strict=True)))
 
 
 def truncate(source: Source, strength: Strength, random: np.random.Generator) -> str:

@@ -8,10 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from metricsmith.programs.perturbers.base import Perturber, Source, Strength
-from metricsmith.programs.perturbers.builtin.material import NAMES
-from metricsmith.programs.perturbers.builtin.protected import Protected
 from metricsmith.programs.perturbers.builtin.segments import (
     Edit,
+    Protected,
     Span,
     applied,
     pick_one,
@@ -22,6 +21,12 @@ from metricsmith.programs.perturbers.builtin.segments import (
 )
 
 __all__ = ["WORDS", "name_places", "number_places"]
+
+# Made up for this purpose.
+NAMES = (
+    "Varnholt", "Ostrell", "Pellwick", "Tamarro", "Quenby", "Lorvane", "Brishaw", "Dunmerry", "Kestrin", "Adlow",
+    "Mirovec", "Sandiver", "Thessaly", "Wrexby", "Zellany", "Corvendale",
+)  # fmt: skip
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _MONTHS = (
@@ -63,8 +68,7 @@ def shuffle_words(source: Source, strength: Strength, random: np.random.Generato
     for sentence in sentence_places(text):
         found = word_places(text, sentence.start, sentence.end)
         told = [text[start:end] for start, end in found]
-        order = random.permutation(len(found))
-        edits += [Edit(*place, told[int(k)]) for place, k in zip(found, order, strict=True)]
+        edits += [Edit(*place, told[int(k)]) for place, k in zip(found, random.permutation(len(found)), strict=True)]
         pairs += [
             [Edit(*found[k], told[k + 1]), Edit(*found[k + 1], told[k])]
             for k in range(0, len(found) - 1, 2)
