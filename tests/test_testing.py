@@ -24,7 +24,7 @@ import metricsmith
 from metricsmith import testing
 from metricsmith.errors import JudgementFailed, ModelFailure, OptionError
 from metricsmith.metric import Metric, make_row
-from metricsmith.model_calls import calls
+from metricsmith.model_calls import metering
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.induce import induce
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -245,7 +245,7 @@ def test_a_prompt_that_nothing_is_given_for_and_a_function_that_fails_say_so():
 
 
 def test_statuses_are_tried_again_like_those_of_a_server(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(metering, "FIRST_PAUSE", 0.001)
     with GivenModel([429, GivenAnswer("no room", 503), {"reasoning": "r", "score": 4}]) as model:
         table = score([JUDGE], ROWS[:1], lm=model.lm(), **quiet)
     assert (table.run()[0, 0], model.requests) == (4.0, 3)
@@ -342,7 +342,7 @@ def test_answers_that_are_none_are_refused_at_once(call, says):
 
 
 def test_the_page_runs_as_it_stands(monkeypatch):
-    monkeypatch.setattr(calls, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(metering, "FIRST_PAUSE", 0.001)
     names = {}
     exec(compile(re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1], "testing.md", "exec"), names)
     tests = [name for name in names if name.startswith("test_")]
