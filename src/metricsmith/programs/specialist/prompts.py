@@ -47,7 +47,8 @@ class RowShown:
     @property
     def reads(self) -> tuple[str, ...]:
         """The labels of a row that a judgement depends on besides its texts."""
-        return () if self.row_examples is None else ("system", "rater")
+        chosen = self.row_examples is not None and self.row_examples.policy.source != "none"
+        return ("system", "rater") if chosen else ()
 
     @property
     def standing(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""What judges said about the outputs of a history, beside what people said."""
+"""The judgements of a history's outputs beside those of people."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class PastRatings:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a judge said about every row of a history."""
+    """The judgements of every row of a history by one judge."""
 
     gold: PastRatings
     judgements: Sequence[Judgement]
