@@ -167,7 +167,7 @@ def people_as_judges(gold: PastRatings) -> Predictions:
 
 
 def as_raters(one: Predictions) -> dict[str, dict[str, float]]:
-    """Predictions for rater i's rows against rater j, on the outputs that both rated."""
+    """Predictions for rater i's rows against rater j, on the outputs that both rated; NaN without such outputs."""
     history = one.gold.history
     if one.gold.measure != CHARACTER_F1:
         return {}
