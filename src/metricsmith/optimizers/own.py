@@ -74,8 +74,8 @@ def _metrics_of(one: Any, place: str) -> Sequence[Metric]:
     metric = as_metric(one)
     if read_labels(metric) not in ((), EVERY_LABEL):
         raise OptionError(
-            f"{place}={metric.name!r} is a specialist, which judges outputs on the sources of its history; an induction "
-            "learns from some sources and is tested on others. Evaluate it by holding systems out: "
+            f"{place}={metric.name!r} is a specialist, which judges outputs on the sources of its history; an "
+            "induction learns from some sources and is tested on others. Evaluate it by holding systems out: "
             "metricsmith.judges.evaluate_specialist, or metricsmith specialist evaluate"
         )
     if isinstance(metric, CallableMetric) and metric.name == "<lambda>":

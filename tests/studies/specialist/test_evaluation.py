@@ -34,11 +34,11 @@ def span(text: str, part: str, severity: str = "major") -> ErrorSpan:
     return ErrorSpan(severity, "accuracy/mistranslation", start, start + len(part), part)
 
 
-def small_history() -> History:
-    """Two documents of three sources, four systems of which two are one, three raters in fixed places."""
+def small_history(sources: int = 6) -> History:
+    """Documents of three sources, four systems of which two are one, three raters in fixed places."""
     words = {"A": "rot", "B": "blau", "C": "grün", "D": "blau"}  # D says what B says
     ratings = []
-    for number, (system, word) in product(range(6), words.items()):
+    for number, (system, word) in product(range(sources), words.items()):
         source = f"Sentence number {number} is about a colour."
         output = f"Satz {number} ist {word} und {word} dazu."
         for place, rater in enumerate(("x", "y", "z")):

@@ -190,7 +190,7 @@ class Chooser:
         return shuffled + list(same) * (self.policy.source == "augmented")
 
     def _fixed(self, row: Judged, wanted: int, raters: frozenset[str] | None) -> list[int]:
-        """Ratings of one other source, so many: the first source in a random order that has enough, or else the most."""
+        """Ratings of one other source: of the first in a random order that has so many, or else of that with most."""
         best: list[int] = []
         sources = [source for source in self.history.of_source if source != row.source]
         for number in self._order("fixed", row.source, row.rater, range(len(sources))):

@@ -16,7 +16,7 @@ from metricsmith.programs.specialist.choosing import Choice, Chooser, ExamplePol
 from metricsmith.programs.specialist.leaks import check_examples
 from metricsmith.records import ErrorSpan
 
-__all__ = ["ROW_EXAMPLES", "RowExamples", "Shown", "judged"]
+__all__ = ["ROW_EXAMPLES", "RowExamples", "Shown", "chooses_examples", "judged"]
 
 Render = Callable[[HistoricalRating], Mapping[str, Any]]  # a rating as a demonstration
 ROW_EXAMPLES = "row_examples"  # the setting in which a specialist keeps them
@@ -147,3 +147,8 @@ def judged(row: dspy.Example) -> Judged:
 
 def _without(spans: Iterable[ErrorSpan] | None, gold: set[tuple[str, str]]) -> tuple[ErrorSpan, ...] | None:
     return None if spans is None else tuple(span for span in spans if (span.side, span.text) not in gold)
+
+
+def chooses_examples(module: Any) -> bool:
+    """True for a specialist, whose examples change from row to row."""
+    return getattr(module, ROW_EXAMPLES, None) is not None
