@@ -114,7 +114,9 @@ class Parrot(MetricProgram):
         """The examples of a row, as for a judge."""
         if self.row_examples is None:
             raise OptionError(f"{self.name} has no history to repeat: make Specialist(policy).compile(parrot, history)")
-        return self.row_examples.rendered(row, self.past, lambda one: (one["source"], one["output"], one["spans"]))
+        return self.row_examples.rendered(
+            row, self.past, lambda one: (one["source"], one["output"]), lambda one: one["spans"]
+        )
 
     def copied(self, row: dspy.Example) -> tuple[ErrorSpan, ...]:
         """The errors of a row's examples that stand in its output, with their offsets there.
