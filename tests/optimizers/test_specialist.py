@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -231,6 +233,14 @@ def test_same_seed_same_prompt_another_seed_another():
     assert made.fingerprint() == again.fingerprint() != other.fingerprint()
 
 
+def test_every_rating_of_the_history_is_in_the_fingerprint():
+    first, *rest = HISTORY.ratings
+    others = [(replace(first, rating=-6.0), *rest), (replace(first, spans=()), *rest), (*rest, first), tuple(rest)]
+    made = [specialist(of=History(ratings, "small", SCALE)) for ratings in (HISTORY.ratings, *others)]
+    assert made[0].fingerprint() == specialist().fingerprint()
+    assert len({judge.fingerprint() for judge in made}) == len(made)
+
+
 def test_examples_are_cut_to_a_number_of_tokens_from_the_end_and_counted():
     made = specialist(rater="any")
     whole = made.shown_examples(judged(ROW))
@@ -373,8 +383,11 @@ def test_another_state_brings_another_history():
     one.messages(ROW)
     one.load_state(two.dump_state())
     assert one.messages(ROW) == two.messages(ROW)
+    before = weakref.ref(one.row_examples.history)
     one.load_state(specialist(seed=1).dump_state())
     assert one.messages(ROW) == specialist(seed=1).messages(ROW)
+    gc.collect()
+    assert before() is None
 
 
 def damaged(change):

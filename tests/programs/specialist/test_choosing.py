@@ -241,7 +241,7 @@ def unit_of(system, past):
         said.setdefault(one.system, {})[one.source] = one.output
     unit = {system}
     for _ in SYSTEMS:
-        for one in unit:
+        for one in sorted(unit):
             for other, texts in said.items():
                 both = said.get(one, {}).keys() & texts.keys()
                 if len(both) >= 2 and all(said[one][source] == texts[source] for source in both):
