@@ -231,7 +231,8 @@ def make_row(
 
 def labels_of(row: Any, names: Sequence[str]) -> dict[str, str]:
     """The named labels of a row as texts, empty where it has none; row is a `dspy.Example` or like one."""
-    return {name: str(row.get(name) or "") for name in names}
+    values = {name: row.get(name) for name in names}
+    return {name: "" if value is None else str(value) for name, value in values.items()}
 
 
 def row_text(row: Any, fields: Mapping[str, FieldNames] | None = None, pred: Any = None) -> RowText:

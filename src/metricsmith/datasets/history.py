@@ -15,7 +15,7 @@ import dspy
 
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError
-from metricsmith.metric import make_row
+from metricsmith.metric import labels_of, make_row
 from metricsmith.records import ErrorSpan, Scale
 
 __all__ = ["HistoricalRating", "History", "equal_systems", "joined_systems"]
@@ -114,21 +114,25 @@ class History:
         DataError
             If no row is rated, or a rated one has no input or no system.
         """
-        systems = any(row.get("system") for row in table.rows)
-        if not systems:
+        if not any(row.get("system") for row in table.rows):
             raise DataError(f"{table.name} does not say which system wrote an output: name its column with system=...")
         found = [
             HistoricalRating(
-                source=str(row.get("input", "")),
-                system=str(row.get("system", "")),
+                source=known["input"],
+                system=known["system"],
                 output=str(row.output),
-                rater=str(row.get("rater", "")),
+                rater=known["rater"],
                 rating=float(rating),
                 spans=row.get("spans"),
-                segment=str(row.get("group", "")),
-                document=str(row.get("doc", "")),
+                segment=known["group"],
+                document=known["doc"],
             )
-            for row, rating in zip(table.rows, table.ratings.tolist(), strict=True)
+            for known, row, rating in zip(
+                (labels_of(row, ("input", "system", "rater", "group", "doc")) for row in table.rows),
+                table.rows,
+                table.ratings.tolist(),
+                strict=True,
+            )
             if rating == rating
         ]
         return cls(tuple(found), table.source, table.task.scale)
@@ -143,7 +147,9 @@ class History:
     def checksum(self) -> str:
         """16 hex digits over everything in it but its name."""
         state = {key: value for key, value in self.to_state().items() if key != "name"}
-        return hashlib.sha256(json.dumps(state, ensure_ascii=False, sort_keys=True).encode()).hexdigest()[:16]
+        return hashlib.sha256(
+            json.dumps(state, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+        ).hexdigest()[:16]
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
@@ -260,6 +266,8 @@ def joined_systems(history: History, rows: Iterable[dspy.Example] = ()) -> dict[
     history : History
     rows : sequence of dspy.Example
         Outputs of systems to be judged, with ``system``, ``input`` and ``output``: they may equal one of the history.
+        Where a source stands in several segments, the row's ``group`` says in which; rows that do not say so are not
+        compared there.
 
     Returns
     -------
@@ -267,13 +275,14 @@ def joined_systems(history: History, rows: Iterable[dspy.Example] = ()) -> dict[
         Only those that are joined with another. Systems that equal a third one are joined, too.
     """
     outputs = {system: dict(texts) for system, texts in history.outputs.items()}
-    by_source: dict[str, list[str]] = defaultdict(list)
+    segments: dict[str, set[str]] = defaultdict(set)
     for one in history.ratings:
-        by_source[one.source].append(one.segment or one.source)
+        segments[one.source].add(one.segment or one.source)
     for row in rows:
-        system = str(row.get("system", ""))
+        system, source, group = labels_of(row, ("system", "input", "group")).values()
         if system and system not in history.outputs:
-            for segment in dict.fromkeys(by_source.get(str(row.get("input", "")), ())):
+            known = segments.get(source, set())
+            for segment in known & {group} or (known if len(known) == 1 else ()):
                 outputs.setdefault(system, {}).setdefault(segment, str(row.output))
     names: dict[str, set[str]] = {}
     for first, second, _ in equal_systems(outputs):

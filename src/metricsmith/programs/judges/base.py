@@ -34,6 +34,7 @@ from metricsmith.scoring import score
 __all__ = ["LEVELS", "Judge", "MetricProgram", "ModelAsker", "Predictor", "slug"]
 
 LEVELS = Scale(1, 5, 1)
+LOW = " (lower is better)"
 
 
 class Predictor(dspy.Predict):  # type: ignore[misc]
@@ -229,6 +230,11 @@ class Judge(MetricProgram, ModelAsker):
         return LEVELS
 
     @property
+    def rating_scale(self) -> Scale:
+        """The scale of the ratings that it learns from."""
+        return self.scale
+
+    @property
     def output(self) -> Output:
         """The scale's range and direction."""
         scale = self.scale
@@ -322,8 +328,15 @@ class Judge(MetricProgram, ModelAsker):
         DataError
             If the rating has no number on this judge's scale.
         """
-        if one.rating is None:
+        if one.rating is None or history.scale is None:
             raise DataError(f"the rating of {one.system!r} by {one.rater!r} has marked errors and no number to show")
+        own, theirs = (replace(scale, step=None) for scale in (self.rating_scale, history.scale))
+        if own != theirs:
+            raise DataError(
+                f"{history.name} is rated from {theirs}{LOW * (not theirs.higher_is_better)} and {self.name} rates "
+                f"from {own}{LOW * (not own.higher_is_better)}, so that a rating would stand for something else: give a "
+                "judge, or a history, with the other's scale"
+            )
         return one.rating
 
     def past(self, one: HistoricalRating) -> dict[str, Any]:

@@ -244,10 +244,10 @@ class DirectAssessment(TranslationJudge):
 
         ``100 - 4 min(25, points)``, rounded: our own rule, with 25 points the weight of a text that is no translation.
         """
-        rating = super().past_number(one, history)
-        if history.scale is not None and history.scale.high == 0 and self.settings.scale in ("da", "sqm"):
-            return round(100 - 4 * min(MOST_POINTS, -rating))
-        return rating
+        points = history.scale is not None and history.scale.high == 0 and self.settings.scale in ("da", "sqm")
+        if points and one.rating is not None:
+            return round(100 - 4 * min(MOST_POINTS, -one.rating))
+        return super().past_number(one, history)
 
     @property
     def family_card(self) -> MetricCard:

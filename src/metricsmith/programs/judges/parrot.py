@@ -67,7 +67,9 @@ class _FromExamples(MetricProgram):
         """The examples of a row, as for a judge."""
         if self.row_examples is None:
             raise OptionError(f"{self.name} has no history: make Specialist(policy).compile({self.name}, history)")
-        return self.row_examples.rendered(row, self.past, lambda one: (one["source"], one["output"], one["marks"]))
+        return self.row_examples.rendered(
+            row, self.past, lambda one: (one["source"], one["output"]), lambda one: one["marks"]
+        )
 
     def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
         """One judgement a row; a row without examples is ``skipped``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import dspy
@@ -188,8 +189,8 @@ class RatersJudge(Judge):
 
     def past_number(self, one: HistoricalRating, history: History) -> float:
         """The rating as the number that is asked for; on a made scale by its place among all ratings of the history."""
-        known = [other.rating for other in history.ratings if other.rating is not None] if self.asked.points else None
-        return float(self.asked_numbers([super().past_number(one, history)], known)[0])
+        rating = super().past_number(one, history)
+        return _asked_once(self.asked, self.rating_scale, history)[rating]
 
     @property
     def card(self) -> MetricCard:
@@ -323,3 +324,10 @@ class GuidelineJudge(RatersJudge):
             failure_cases=("Guidelines that leave the decisive question open", "Texts beyond the model's context"),
             papers=("AutoMetrics, section 4.2 and appendix C (LLM-Judge)",),
         )
+
+
+@lru_cache(maxsize=4)
+def _asked_once(asked: Asked, scale: Scale, history: History) -> Mapping[float, float]:
+    """The numbers that are asked for the ratings of a history, on a made scale by their places among all of them."""
+    known = [one.rating for one in history.ratings if one.rating is not None]
+    return dict(zip(known, asked.numbers(known, scale).tolist(), strict=True))

@@ -10,9 +10,9 @@ from typing import Any
 import dspy
 
 from metricsmith.datasets.history import HistoricalRating, History
-from metricsmith.metric import content_hash
+from metricsmith.metric import content_hash, labels_of
 from metricsmith.model_calls.limits import estimate_tokens
-from metricsmith.programs.specialist.choosing import Choice, Chooser, ExamplePolicy, Judged
+from metricsmith.programs.specialist.choosing import Choice, Chooser, ExamplePolicy, Judged, NoExample
 from metricsmith.programs.specialist.leaks import check_examples
 from metricsmith.records import ErrorSpan
 
@@ -44,7 +44,7 @@ class RowExamples:
         As `metricsmith.datasets.history.joined_systems` gives it.
     filtered : bool
         Leave out of the examples the errors that people marked in the row itself, and examples of an equal output. It
-        reads the row's own rating and is an analysis, not a way to judge: such examples cannot be saved.
+        reads the row's own rating and is an analysis, not a way to judge: a file with such examples cannot be loaded.
     """
 
     history: History
@@ -90,7 +90,11 @@ class RowExamples:
         return Shown(choice, ratings)
 
     def rendered(
-        self, row: Judged, render: Render, texts: Callable[[Mapping[str, Any]], tuple[str, str, Any]]
+        self,
+        row: Judged,
+        render: Render,
+        texts: Callable[[Mapping[str, Any]], tuple[str, str]],
+        marks: Callable[[Mapping[str, Any]], Any],
     ) -> Shown:
         """The examples of a row as demonstrations, each looked at a second time (`check_examples`).
 
@@ -99,13 +103,13 @@ class RowExamples:
         row : Judged
         render : callable
             From a rating to a demonstration.
-        texts : callable
-            From a demonstration to the source, the output and the marks that it shows.
+        texts, marks : callable
+            From a demonstration to the source and the output, and to the marks, that it shows.
 
         Raises
         ------
         DataError
-            As `Chooser.choose`.
+            As `Chooser.choose`, or if `max_tokens` leaves no example.
         LeakedExample
             If a demonstration shows what the row must not see.
         """
@@ -119,10 +123,15 @@ class RowExamples:
                 if left < 0:
                     break
                 kept += 1
+            if demonstrations and not kept:
+                raise NoExample(
+                    f"the first example for {row.system!r} on the source {row.source[:60]!r} alone has more than "
+                    f"max_tokens={self.policy.max_tokens}: allow more"
+                )
         if not self.filtered:  # which changes marks on purpose, and is no way to judge
             check_examples(
-                [texts(one) for one in demonstrations[:kept]], row, self.policy, self.history,
-                lambda place: texts(render(self.history.ratings[place]))[2], self.joined,
+                [(*texts(one), marks(one)) for one in demonstrations[:kept]], row, self.policy, self.history,
+                lambda place: marks(render(self.history.ratings[place])), self.joined,
             )  # fmt: skip
         choice = shown.choice
         if kept < len(demonstrations):
@@ -132,17 +141,20 @@ class RowExamples:
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state from which `from_state` builds equal examples."""
-        return {"policy": self.policy.to_dict(), "joined": dict(self.joined), "history": self.history.to_state()}
+        state = {"policy": self.policy.to_dict(), "joined": dict(self.joined), "history": self.history.to_state()}
+        return {**state, "filtered": True} if self.filtered else state  # which no file may have
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> RowExamples:
         """Build from `to_state`'s result."""
-        return cls(History.from_state(state["history"]), ExamplePolicy(**state["policy"]), state["joined"])
+        return cls(
+            History.from_state(state["history"]), ExamplePolicy(**state["policy"]), state["joined"], "filtered" in state
+        )
 
 
 def judged(row: dspy.Example) -> Judged:
     """The texts and labels of a row by which its examples are chosen."""
-    return Judged(*(str(row.get(name) or "") for name in ("input", "output", "system", "rater")))
+    return Judged(*labels_of(row, ("input", "output", "system", "rater")).values())
 
 
 def _without(spans: Iterable[ErrorSpan] | None, gold: set[tuple[str, str]]) -> tuple[ErrorSpan, ...] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import LeakedExample
@@ -45,53 +46,89 @@ def check_examples(
         that equals it, by a rater whom the policy does not allow, of a source that it does not allow, or of an equal
         output where these are to be dropped. It is a fault of this package: please report it.
     """
-    for source, output, seen in shown:
+    same = _one_with(row.system, history, joined)
+    raters = _wanted_raters(row, policy, history, same)
+    before: list[tuple[str, str, Any]] = []
+    for one_shown in shown:
+        source, output, seen = one_shown
         meant = [
             history.ratings[place]
             for place in history.of_source.get(source, ())
             if history.ratings[place].output == output and marks(place) == seen
         ]
-        faults = [_fault(one, row, policy, history, joined) for one in meant] or ["it stands nowhere in the history"]
-        if all(faults):
+        faults = [_fault(one, row, policy, same, raters) for one in meant] or ["it stands nowhere in the history"]
+        if faults.count("") <= before.count(one_shown):
+            why = next(filter(None, faults), "it is shown more often than it stands in the history")
             raise LeakedExample(
                 f"an example must not be shown for {row.system!r} by {row.rater!r} on {row.source[:40]!r}: "
-                f"{faults[0]}; nothing was sent. This is a fault of metricsmith: please report it with the policy"
+                f"{why}; nothing was sent. This is a fault of metricsmith: please report it with the policy"
             )
+        before.append(one_shown)
 
 
 def _fault(
-    one: HistoricalRating, row: Judged, policy: ExamplePolicy, history: History, joined: Mapping[str, str]
+    one: HistoricalRating, row: Judged, policy: ExamplePolicy, same: frozenset[str], raters: frozenset[str] | None
 ) -> str:
     """The reason why a rating must not be seen; empty if it may."""
-    if row.system and _same_system(one.system, row.system, history, joined):
+    if one.system in same:
         return f"it rates {one.system!r}, which is the row's system or equals it"
-    if one.source == row.source and one.output == row.output and (policy.same_output == "drop" or not row.system):
+    if _dropped(one, row, policy):
         return "it rates an equal output"
     if policy.source in ("shuffled", "fixed") and one.source == row.source:
         return "it is of the row's source"
     if policy.source == "same" and one.source != row.source:
         return "it is of another source"
-    wrong = {"same": one.rater != row.rater, "any": False}.get(policy.rater, one.rater == row.rater)
-    if row.rater and wrong and _by_wanted_rater(row, policy, history, joined):
-        return f"its rater is {one.rater!r}"
-    return ""
+    return f"its rater is {one.rater!r}" if raters is not None and one.rater not in raters else ""
 
 
-def _by_wanted_rater(row: Judged, policy: ExamplePolicy, history: History, joined: Mapping[str, str]) -> bool:
-    """True if the row's source has a rating that the policy wants, so that no other rater's need be shown."""
-    return any(
-        (one.rater == row.rater) is (policy.rater == "same")
-        and not (row.system and _same_system(one.system, row.system, history, joined))
-        and not (one.output == row.output and (policy.same_output == "drop" or not row.system))
-        for one in (history.ratings[place] for place in history.of_source.get(row.source, ()))
-    )
+def _dropped(one: HistoricalRating, row: Judged, policy: ExamplePolicy) -> bool:
+    """True if a rating is of the very text that is judged, where such are left out."""
+    return (one.source, one.output) == (row.source, row.output) and (policy.same_output == "drop" or not row.system)
 
 
-def _same_system(one: str, other: str, history: History, joined: Mapping[str, str]) -> bool:
-    if one == other:
-        return True
-    if one not in history.outputs or other not in history.outputs:
-        return joined.get(one, one) == joined.get(other, other)
-    first, second = history.outputs[one], history.outputs[other]
-    shared = [segment for segment in first if segment in second]
-    return len(shared) > 1 and all(first[segment] == second[segment] for segment in shared)
+def _wanted_raters(row: Judged, policy: ExamplePolicy, history: History, same: frozenset[str]) -> frozenset[str] | None:
+    """The raters that the policy wants; None for any, also where none of theirs may be shown on the row's source."""
+    if policy.rater == "any" or not row.rater:
+        return None
+    own = [history.ratings[place] for place in history.of_source.get(row.source, ())]
+    order = list(dict.fromkeys(one.rater for one in own))
+    if policy.rater == "same":
+        wanted = frozenset({row.rater})
+    elif policy.rater == "merged":
+        wanted = frozenset(history.raters) - {row.rater}
+    elif row.rater in order:
+        wanted = frozenset({(order * 2)[order.index(row.rater) + 1]}) - {row.rater}
+    else:
+        wanted = frozenset(order)
+    shown = any(one.rater in wanted and one.system not in same and not _dropped(one, row, policy) for one in own)
+    return wanted if shown else None
+
+
+def _one_with(system: str, history: History, joined: Mapping[str, str]) -> frozenset[str]:
+    """The systems of the history that are one with a system: itself, its equals, and theirs in turn."""
+    if not system:
+        return frozenset()
+    name, found = joined.get(system, system), set[str]()
+    more = {system, *(other for other in history.systems if joined.get(other, other) == name)}
+    while more - found:
+        found |= more
+        more = {equal for other in found for equal in _equals(history).get(other, ())}
+    return frozenset(found)
+
+
+def _equals(history: History) -> Mapping[str, frozenset[str]]:
+    """For each system those that have its output on every segment that both have, two at the least."""
+    if history not in _EQUALS:
+        _EQUALS[history] = {
+            one: frozenset(
+                other
+                for other, theirs in history.outputs.items()
+                if len(shared := own.keys() & theirs.keys()) > 1
+                and all(own[place] == theirs[place] for place in shared)
+            )
+            for one, own in history.outputs.items()
+        }
+    return _EQUALS[history]
+
+
+_EQUALS: WeakKeyDictionary[History, Mapping[str, frozenset[str]]] = WeakKeyDictionary()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import dspy
 
-from metricsmith.datasets.history import HistoricalRating
+from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import JudgementFailed, OptionError
 from metricsmith.metric import EMPTY, unfenced
 from metricsmith.programs.specialist.choosing import Judged, NoExample
@@ -19,8 +19,8 @@ from metricsmith.records import MetricCard, Status
 __all__ = ["RowShown", "specialist_words"]
 
 
-# Demonstrations by the identity of ratings, which live as long as the judge: its settings hold the history.
-_PAST: WeakKeyDictionary[RowShown, dict[int, dict[str, Any]]] = WeakKeyDictionary()
+# Demonstrations by the identity of ratings, beside the history that keeps these alive.
+_PAST: WeakKeyDictionary[RowShown, tuple[History, dict[int, dict[str, Any]]]] = WeakKeyDictionary()
 
 
 class RowShown:
@@ -71,15 +71,23 @@ class RowShown:
         LeakedExample
             If a rating would be shown that must not be.
         """
-        if self.row_examples is None:
+        examples = self.row_examples
+        if examples is None:
             raise OptionError(f"{self.settings.name} has no history: make a specialist of it with Specialist().compile")
-        return self.row_examples.rendered(
-            row, self.past if self.row_examples.filtered else self._past_once, self._shown
+        answers = tuple(self.signature.output_fields)
+        return examples.rendered(
+            row,
+            self.past if examples.filtered else partial(self._past_once, examples.history),
+            self._texts_shown,
+            lambda demonstration: {name: demonstration[name] for name in answers if name in demonstration},
         )
 
-    def _past_once(self, one: HistoricalRating) -> dict[str, Any]:
+    def _past_once(self, history: History, one: HistoricalRating) -> dict[str, Any]:
         """The demonstration of a rating that is part of the history, made once for each judge."""
-        known = _PAST.setdefault(self, {})
+        of, known = _PAST.get(self, (None, {}))
+        if of is not history:  # the judge's state was loaded anew
+            known = {}
+            _PAST[self] = history, known
         if id(one) not in known:
             known[id(one)] = self.past(one)
         return known[id(one)]
@@ -91,6 +99,8 @@ class RowShown:
                 f"{self.settings.name} has {len(self.judge.demos)} fixed examples beside those that change from row to "
                 "row, which could give an answer away: tune its instruction only"
             )
+        if self.row_examples is not None and self.row_examples.policy.source == "none":
+            return inputs
         try:
             shown = self.shown_examples(row)
         except NoExample as problem:
@@ -102,11 +112,10 @@ class RowShown:
             "demos": [dspy.Example(demonstration) for demonstration in shown.demonstrations],
         }
 
-    def _shown(self, demonstration: Mapping[str, Any]) -> tuple[str, str, Any]:
-        """The source, the output and the marks that a demonstration shows."""
-        source, output = (unfenced(demonstration[name]) for name in self.judged)
-        marks = {name: demonstration[name] for name in self.signature.output_fields if name in demonstration}
-        return source, "" if output in EMPTY else output, marks
+    def _texts_shown(self, demonstration: Mapping[str, Any]) -> tuple[str, str]:
+        """The source and the output that a demonstration shows."""
+        source, output = (str(demonstration[name]) for name in self.judged)
+        return unfenced(source), "" if output in EMPTY else unfenced(output)
 
 
 @lru_cache(maxsize=64)

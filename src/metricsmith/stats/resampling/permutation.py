@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metricsmith.errors import OptionError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.stats.resampling.draws import (
     FloatArray,
     Groups,
@@ -242,6 +242,8 @@ def paired_permutation_test(
     check_draws(permutations)
     sides = [list(np.atleast_2d(np.asarray(side, dtype=float).T)) for side in (first, second)]
     q, ratings = len(sides[0]), [] if rating is None else [rating]
+    if len(sides[1]) != q:
+        raise DataError(f"rows of {q} and of {len(sides[1])} numbers cannot be swapped: give as many of each")
     columns, codes = complete_rows([*sides[0], *sides[1], *ratings], groups)
     if standardize:
         columns[: 2 * q] = map(standardized, columns[: 2 * q])
