@@ -89,7 +89,7 @@ def test_a_row_without_examples_is_skipped_with_the_reason():
 
 
 def test_what_it_cannot_repeat_is_refused():
-    with pytest.raises(OptionError, match="parrot_all has no history to repeat"):
+    with pytest.raises(OptionError, match="parrot_all has no history"):
         Parrot().judge_batch([ROW])
     with pytest.raises(OptionError, match=r"unknown occurrences='al' \(did you mean 'all'\?\)"):
         Parrot(occurrences="al")

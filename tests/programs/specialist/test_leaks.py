@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from metricsmith.programs.fencing import fence
 
 from histories import OUTPUTS, annotator, error, history, past, row_of
 from metricsmith.datasets.history import History, joined_systems
 from metricsmith.errors import LeakedExample
-from metricsmith.metric import make_row
+from metricsmith.metric import fence, make_row
 from metricsmith.optimizers.specialist import Specialist
 from metricsmith.programs.judges.mqm import MQMJudge
 from metricsmith.programs.judges.parrot import Parrot

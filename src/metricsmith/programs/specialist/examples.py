@@ -128,12 +128,13 @@ class RowExamples:
                     f"the first example for {row.system!r} on the source {row.source[:60]!r} alone has more than "
                     f"max_tokens={self.policy.max_tokens}: allow more"
                 )
-        if not self.filtered:  # which changes marks on purpose, and is no way to judge
-            check_examples(
-                [(*texts(one), marks(one)) for one in demonstrations[:kept]], row, self.policy, self.history,
-                lambda place: marks(render(self.history.ratings[place])), self.joined,
-            )  # fmt: skip
-        choice = shown.choice
+        choice, finished = shown.choice, demonstrations[:kept]
+        if self.filtered:  # which takes marks away on purpose: those of the whole ratings are looked for
+            finished = [render(self.history.ratings[place]) for place in choice.places[:kept]]
+        check_examples(
+            [(*texts(one), marks(one)) for one in finished], row, self.policy, self.history,
+            lambda place: marks(render(self.history.ratings[place])), self.joined,
+        )  # fmt: skip
         if kept < len(demonstrations):
             excluded = {**choice.excluded, CUT: len(demonstrations) - kept}
             choice = replace(choice, places=choice.places[:kept], excluded=excluded)
