@@ -83,7 +83,7 @@ def test_the_mean_of_other_stories_on_the_public_ratings(shared_data):
         part = frame if human else frame[frame["system"] != "Human"]
         for name in ("Coherence", "mean"):
             sums, sizes = (part.groupby("prompt_index")[name].transform(how) for how in ("sum", "size"))
-            others = (sums - part[name]) / (sizes - 1)
+            others = ((sums - part[name]) / (sizes - 1)).round(9)  # equal means tie
             ratings = tuple(
                 HistoricalRating(f"prompt {prompt}", system, f"story {story}", rating=rating)
                 for prompt, system, story, rating in zip(
@@ -96,4 +96,4 @@ def test_the_mean_of_other_stories_on_the_public_ratings(shared_data):
                     ExampleMean(), history, {"others": ExamplePolicy(rater="any")}, measure=measure, progress=False
                 ).results[0]
                 assert found.examples == count
-                assert found.value == pytest.approx(others.corr(part[name], method=measure), abs=1e-12)
+                assert found.value == pytest.approx(others.corr(part[name], method=measure), abs=1e-9)
