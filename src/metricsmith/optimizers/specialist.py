@@ -89,7 +89,9 @@ class Specialist:
     def _check(self, judge: Any, history: History) -> None:
         if not isinstance(judge, KINDS):
             known = ", ".join(kind.__name__ for kind in KINDS)
-            raise OptionError(f"{judge!r:.60} cannot be specialised; {known} can, and so can one of them that is repeated")
+            raise OptionError(
+                f"{judge!r:.60} cannot be specialised; {known} can, and so can one of them that is repeated"
+            )
         if not isinstance(history, History):
             raise OptionError(f"history={history!r:.60} must be a History: History.from_table(read_wmt_mqm(path))")
         if isinstance(judge, MQMAnnotator) and judge.settings.worked_example:

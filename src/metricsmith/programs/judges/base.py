@@ -333,8 +333,8 @@ class Judge(MetricProgram, ModelAsker):
         if own != theirs:
             raise DataError(
                 f"{history.name} is rated from {theirs}{LOW * (not theirs.higher_is_better)} and {self.name} rates "
-                f"from {own}{LOW * (not own.higher_is_better)}, so that a rating would stand for something else: give a "
-                "judge, or a history, with the other's scale"
+                f"from {own}{LOW * (not own.higher_is_better)}, so that a rating would stand for something else: "
+                "give a judge, or a history, with the other's scale"
             )
         return one.rating
 

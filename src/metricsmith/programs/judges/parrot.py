@@ -17,7 +17,7 @@ from metricsmith.programs import schema
 from metricsmith.programs.judges.base import MetricProgram
 from metricsmith.programs.judges.mqm import WEIGHTS
 from metricsmith.programs.kinds import MADE_WITH, SAVED_EXAMPLES
-from metricsmith.programs.specialist.choosing import Judged, NoExample
+from metricsmith.programs.specialist.choosing import Judged
 from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples, Shown, judged
 from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.records import ErrorSpan, Judgement, MetricCard, Output, Status
@@ -141,7 +141,7 @@ class Parrot(MetricProgram):
     def _judgement(self, row: dspy.Example, run: int) -> Judgement:
         try:
             spans = self.copied(row)
-        except NoExample as problem:
+        except DataError as problem:  # no example, or in a file a rating without marked errors
             return Judgement(self.name, status=Status.SKIPPED, error=str(problem), run=run)
         raw = mqm_score(spans, MQMWeights.from_dict(self.settings.weights))
         feedback = f"{len(spans)} marked errors of other outputs stand in this one"

@@ -194,7 +194,7 @@ class Chooser:
         return shuffled
 
     def _fixed(self, row: Judged, wanted: int, raters: frozenset[str] | None) -> list[int]:
-        """As many ratings of one other source: the first in a random order that has enough, or else the most."""
+        """Ratings of one other source: the first in a random order that has enough, or else the most."""
         best: list[int] = []
         sources = [source for source in self.history.of_source if source != row.source]
         for number in self._order("fixed", row.source, row.rater, range(len(sources))):

@@ -147,7 +147,9 @@ class RowExamples:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> RowExamples:
         """Build from `to_state`'s result."""
-        return cls(History.from_state(state["history"]), ExamplePolicy(**state["policy"]), state["joined"], "filtered" in state)
+        return cls(
+            History.from_state(state["history"]), ExamplePolicy(**state["policy"]), state["joined"], "filtered" in state
+        )
 
 
 def judged(row: dspy.Example) -> Judged:

@@ -1,4 +1,4 @@
-"""What judges said about the outputs of a history, beside what people said."""
+"""Judgements of the outputs of a history beside those of people."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class PastRatings:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a judge said about every row of a history."""
+    """A judge's judgements of every row of a history."""
 
     gold: PastRatings
     judgements: Sequence[Judgement]
