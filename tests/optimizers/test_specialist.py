@@ -379,11 +379,11 @@ def test_dspy_s_own_state_keeps_the_history(tmp_path):
 
 def test_another_state_brings_another_history():
     """Demonstrations that were made for the history before must not be found again."""
-    one, two = specialist(), specialist(of=history(OUTPUTS | {"s1": {"A": "ein Haus", "B": "das Haus da"}}))
+    one, two = specialist(of=history()), specialist(of=history(OUTPUTS | {"s1": {"A": "ein Haus", "B": "das Haus da"}}))
+    before = weakref.ref(one.row_examples.history)
     one.messages(ROW)
     one.load_state(two.dump_state())
     assert one.messages(ROW) == two.messages(ROW)
-    before = weakref.ref(one.row_examples.history)
     one.load_state(specialist(seed=1).dump_state())
     assert one.messages(ROW) == specialist(seed=1).messages(ROW)
     gc.collect()
@@ -434,6 +434,15 @@ def test_a_file_that_hides_a_twin_does_not_get_it_shown(tmp_path):
     judge = metricsmith.load(tmp_path / "j.json")
     with pytest.raises(LeakedExample, match="it rates 'A', which is the row's system or equals it"):
         judge.messages(make_row("zwei Hunde", input="s2", system="A", rater="r1"))
+
+
+def test_a_rating_in_a_file_that_cannot_be_shown_is_no_crash(tmp_path):
+    """Compiling would have refused it; a file is checked by its form alone."""
+    state = damaged(lambda e: [one.update(spans=None) for one in e["history"]["ratings"]])
+    with dspy.context(lm=DummyLM([])):
+        (judgement,) = from_state(state).judge_batch([ROW])
+    assert judgement.status is Status.SKIPPED
+    assert "no marked errors under 'spans'" in judgement.error
 
 
 def test_histories_beyond_the_limits_are_refused(tmp_path, monkeypatch):

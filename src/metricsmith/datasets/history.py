@@ -16,6 +16,7 @@ import dspy
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError
 from metricsmith.metric import labels_of, make_row
+from metricsmith.mqm import severity_name
 from metricsmith.records import ErrorSpan, Scale
 
 __all__ = ["HistoricalRating", "History", "equal_systems", "joined_systems"]
@@ -38,7 +39,8 @@ class HistoricalRating:
     rating : float, optional
         On the history's scale.
     spans : tuple of ErrorSpan, optional
-        The marked errors; empty says that there is none, None that nobody marked any. A rating has a number or spans.
+        The marked errors, of severities that `metricsmith.mqm.SEVERITIES` has; empty says that there is none, None that
+        nobody marked any. A rating has a number or spans.
     segment, document : str
         The place of the source in the test set, for intervals; empty where nobody knows.
     """
@@ -59,6 +61,7 @@ class HistoricalRating:
         if self.rating is None and self.spans is None:
             raise DataError(f"{what} has neither a number nor marked errors: leave it out")
         for span in self.spans or ():
+            severity_name(span.severity)
             text = self.source if span.side == "source" else self.output
             if span.start is not None and not 0 <= span.start <= (span.end or 0) <= len(text):
                 raise DataError(

@@ -48,7 +48,8 @@ from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples
 from metricsmith.stats.regression import LinearCombination
 
 __all__ = [
-    "DEEPEST", "KINDS", "LARGEST_FILE", "METRICS", "OWN_KEYS", "asker_state", "check_file", "check_state", "nested",
+    "DEEPEST", "KINDS", "LARGEST_FILE", "LARGEST_PLAIN", "METRICS", "OWN_KEYS", "asker_state", "check_file",
+    "check_state", "nested",
 ]  # fmt: skip
 
 OWN_KEYS = ("schema_version", "versions", "hash")  # of a file, besides those of its state
@@ -197,7 +198,8 @@ KINDS: Mapping[str, Kind] = {
     ),
 }  # fmt: skip
 METRICS = tuple(kind for kind in KINDS if kind not in ("history", "panel", "rating_sheet_key"))
-LARGEST_FILE = 1_000_000 * max(kind.megabytes for kind in KINDS.values())
+LARGEST_FILE = 1_000_000 * (HISTORY_MEGABYTES + max(KINDS[kind].megabytes for kind in METRICS))
+LARGEST_PLAIN = 1_000_000 * max(KINDS[kind].megabytes for kind in METRICS)  # of a file without a history
 
 
 def check_state(state: Any) -> None:

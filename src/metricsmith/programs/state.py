@@ -23,7 +23,7 @@ from dspy.predict.parameter import Parameter
 
 from metricsmith.errors import StateError
 from metricsmith.metric import content_hash, marked_anew
-from metricsmith.programs.kinds import DEEPEST, LARGEST_FILE, OWN_KEYS, check_file
+from metricsmith.programs.kinds import DEEPEST, LARGEST_FILE, LARGEST_PLAIN, OWN_KEYS, check_file
 from metricsmith.programs.schema import predictor
 from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples
 from metricsmith.scoring.plan import as_before
@@ -280,9 +280,12 @@ def _parsed(source: Path) -> tuple[dict[str, Any], int]:
     """The object in a file, and the file's size in bytes; JSON without NaN, endless numbers, depths and double keys."""
     try:
         with source.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
-        if len(raw) > LARGEST_FILE:
-            raise ValueError(f"it is larger than {LARGEST_FILE:,} bytes")
+            raw, most = file.read(LARGEST_PLAIN + 1), LARGEST_PLAIN
+            if b'"history"' in raw:
+                most = LARGEST_FILE
+                raw += file.read(most + 1 - len(raw))
+        if len(raw) > most:
+            raise ValueError(f"it is larger than {most:,} bytes")
         content = json.loads(
             raw.decode("utf-8"), parse_int=_whole, parse_float=_real, parse_constant=_real, object_pairs_hook=_unique
         )

@@ -18,7 +18,7 @@ from metricsmith.programs import schema
 from metricsmith.programs.judges.base import MetricProgram
 from metricsmith.programs.judges.mqm import WEIGHTS
 from metricsmith.programs.kinds import MADE_WITH, SAVED_EXAMPLES
-from metricsmith.programs.specialist.choosing import Judged, NoExample
+from metricsmith.programs.specialist.choosing import Judged
 from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples, Shown, judged
 from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.records import ErrorSpan, Judgement, MetricCard, Output, Status
@@ -78,7 +78,7 @@ class _FromExamples(MetricProgram):
     def _judgement(self, row: dspy.Example) -> Judgement:
         try:
             examples = self.shown_examples(judged(row))
-        except NoExample as problem:
+        except DataError as problem:  # no example, or in a file a rating that lacks what is needed
             return Judgement(self.name, status=Status.SKIPPED, error=str(problem))
         return self.judged(row, [one["marks"] for one in examples.demonstrations])
 

@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 import dspy
 
 from metricsmith.datasets.history import HistoricalRating, History
-from metricsmith.errors import JudgementFailed, OptionError
+from metricsmith.errors import DataError, JudgementFailed, OptionError
 from metricsmith.metric import EMPTY, unfenced
-from metricsmith.programs.specialist.choosing import Judged, NoExample
+from metricsmith.programs.specialist.choosing import Judged
 from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples, Shown
 from metricsmith.records import MetricCard, Status
 
@@ -103,7 +103,7 @@ class RowShown:
             return inputs
         try:
             shown = self.shown_examples(row)
-        except NoExample as problem:
+        except DataError as problem:  # no example, or in a file a rating that this judge cannot show
             raise JudgementFailed(str(problem), Status.SKIPPED) from problem
         standing = self.standing
         return {
