@@ -12,7 +12,7 @@ from metricsmith.cli.endings import interruptible, tell, tell_notes, write_into
 from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, TableOptions, takes_groups
 from metricsmith.cli.paths import check_apart, check_places, check_writable
 from metricsmith.cli.terminal import say
-from metricsmith.errors import NeedsError, OptionError, nearest
+from metricsmith.errors import OptionError, nearest
 from metricsmith.report.terminal import cost_line, render_terminal
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def build_specialist(
 @specialist_app.command("evaluate")
 @takes_groups(
     without=(*LEFT_OUT, "raw_csv"),
-    helps={**HELPS, "lm": "Language model as provider/name; without one only copying (Parrot) is evaluated."},
+    helps={**HELPS, "lm": "Language model as provider/name; without one only baselines that copy."},
 )
 def evaluate_specialists(
     history: HistoryFile,
@@ -141,7 +141,7 @@ def evaluate_specialists(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="The first is what others are compared with; by default same,other,merged,shuffled,fixed.",
+            help="As for build, and filtered; others are compared with the first. By default most of them.",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(help="How often policies that draw are evaluated.")] = 1,
@@ -158,7 +158,7 @@ def evaluate_specialists(
 ) -> None:
     """Hold out one system of the history after the other, and compare a judge with the people."""
     from metricsmith.datasets.history import History
-    from metricsmith.programs.judges.parrot import Parrot
+    from metricsmith.programs.judges.parrot import ExampleMean, Parrot
     from metricsmith.report.specialist.document import SPECIALIST_FILES, SpecialistDocument, write_specialist
     from metricsmith.studies.specialist.evaluation import (
         CHARACTER_F1,
@@ -172,15 +172,15 @@ def evaluate_specialists(
     table = _table(history, columns)
     past = History.from_table(table)
     marked = all(one.spans is not None for one in past.ratings)
-    if lm is None and not marked:
-        raise NeedsError(f"{history} has no marked errors to copy: name a language model with --lm provider/model")
+    f1 = marked and (lm is None or judge.judge in (None, "mqm"))
+    measured = measure or (CHARACTER_F1 if f1 else "acc-t")
     judges: list[Any] = [] if lm is None else [judge.made(table)]
     judges += [Parrot(occurrences="all"), Parrot(occurrences="first")] if marked else []
-    named = policies or ("same,other,merged,shuffled,fixed" if past.raters else "any,shuffled,none")
-    f1 = marked and (lm is None or judge.judge in (None, "mqm"))
+    judges += [] if measured == CHARACTER_F1 else [ExampleMean()]
+    named = policies or ("same,other,merged,shuffled,fixed" if past.raters else "any,shuffled")
     asked: dict[str, Any] = {
         "policies": policies_by_name([name.strip() for name in named.split(",") if name.strip()], judge.same_output),
-        "measure": measure or (CHARACTER_F1 if f1 else "acc-t"), "seeds": seeds, "seed": judge.seed,
+        "measure": measured, "seeds": seeds, "seed": judge.seed,
         "curve": _counts(curve), "lm": lm, **limits.scoring(),
     }  # fmt: skip
     tell_notes(table, output, asks=False)

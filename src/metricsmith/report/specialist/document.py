@@ -162,10 +162,11 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
     def _compared(self) -> str:
         record = self.record
         documents = f" in {count(record.documents, 'document')}" if record.documents else ""
+        raters = f" by {count(len(record.raters), 'rater')}" if record.raters else ""
         return single_line(
             f"{count(len(record.systems), 'system')}, each held out in turn: {_spoken(self.record)} on "
-            f"{count(record.ratings, 'rating')} by {count(len(record.raters), 'rater')} of "
-            f"{count(record.sources, 'source')}{documents} ({record.history})."
+            f"{count(record.ratings, 'rating')}{raters} of {count(record.sources, 'source')}{documents} "
+            f"({record.history})."
         )
 
     def _table(self, caption: str, columns: Sequence[str], cells: Callable[[PolicyResult], Sequence[str]]) -> TextTable:
@@ -353,8 +354,8 @@ def specialist_verdict(record: SpecialistEvaluation) -> Verdict:
     over, found = "documents", _interval(first.by_document)
     if found == MISSING:
         over, found = "segments", _interval(first.by_segment)
-    known = f"{_spoken(record)} {statistic(first.value)}, 95 % {found} over {over}"
-    sentence = f"{first.judge} with the policy {first.policy} agrees with the raters ({known})."
+    reached = f"reaches {_spoken(record)} {statistic(first.value)} (95 % {found} over {over})."
+    sentence = f"{first.judge} with the policy {first.policy} {reached}"
     return Verdict(tone, single_line(" ".join([sentence, *parts])))
 
 
