@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from metricsmith.cli.endings import interruptible, tell, tell_notes, write_into
 from metricsmith.cli.options import LimitOptions, ModelOptions, OutputOptions, TableOptions, takes_groups
-from metricsmith.cli.paths import check_apart, check_places, check_writable
+from metricsmith.cli.running import (
+    check_apart,
+    check_places,
+    check_writable,
+    interruptible,
+    tell,
+    tell_notes,
+    write_into,
+)
 from metricsmith.cli.terminal import say
 from metricsmith.errors import OptionError, nearest
-from metricsmith.report.terminal import cost_line, render_terminal
+from metricsmith.report.render import cost_line
 
 if TYPE_CHECKING:
     from metricsmith.datasets.table import Table
@@ -191,7 +198,7 @@ def evaluate_specialists(
     with interruptible(limits.store, output):
         record = evaluate_specialist(judges, past, progress=output.verbose, **asked)
     write_into(write_specialist, record, output.out)
-    tell(record, lambda: render_terminal(SpecialistDocument(record), output.out), output)
+    tell(SpecialistDocument(record), output.out, output)
 
 
 def _table(history: Path, columns: TableOptions) -> Table:

@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 
 from metricsmith.records import Usage
-from metricsmith.report.html import render_html
-from metricsmith.report.markdown import render_markdown
+from metricsmith.report.render import render_html, render_markdown, render_terminal
 from metricsmith.report.specialist.document import (
     SPECIALIST_FILES,
     SpecialistDocument,
@@ -18,7 +17,6 @@ from metricsmith.report.specialist.document import (
     write_specialist,
 )
 from metricsmith.report.specialist.record import Copying, PolicyResult, SpecialistEvaluation, SystemResult
-from metricsmith.report.terminal import render_terminal
 from metricsmith.stats.resampling import Interval
 
 COPIES = Copying(20, 1.0, 1.0, 0.5, 0.6, 0)

@@ -5,18 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from metricsmith.report.blocks import Markup, element
 from metricsmith.report.formats import fit_columns, raw, statistic
-from metricsmith.report.markup import Markup, element
-from metricsmith.report.plots.svg import (
-    LinearAxis,
-    axis_names,
-    connected,
-    level_frame,
-    picture,
-    svg_text,
-    tick_label,
-    ticks,
-)
+from metricsmith.report.plots.svg import LinearAxis, connected, frame, picture, svg_text, ticks
 
 __all__ = ["MOST_SERIES", "line_plot"]
 
@@ -49,6 +40,9 @@ def line_plot(
     margin = 0.04 * (max(places) - min(places)) or 1.0
     across = LinearAxis(min(places) - margin, max(places) + margin, LEFT, RIGHT)
     up = LinearAxis(max(-1.0, min(0.0, *values) - 0.03), min(1.0, max(0.2, *values) + 0.05), BOTTOM, TOP)
+    below = sorted(set(places))
+    if len(below) > 6 or not all(float(place).is_integer() for place in below):
+        below = ticks(across.low, across.high)
     legend = [
         element(
             "g",
@@ -63,10 +57,7 @@ def line_plot(
     )
     return picture(
         key, BOTTOM + 52 + LINE * len(drawn), title, description,
-        level_frame(
-            across, up, {value: tick_label(value, leading_zero=False) for value in ticks(up.low, up.high, 4)}, about=6
-        ),
-        *axis_names(across, up, names),
+        frame(across, up, (below, ticks(up.low, up.high, 4)), names),
         *(
             connected([(across(place), up(value)) for place, value in points], 4.0, kind)
             for points, kind in reversed(list(zip(drawn.values(), KINDS, strict=False)))

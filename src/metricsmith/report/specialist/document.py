@@ -27,11 +27,11 @@ from metricsmith.report.blocks import (
     Verdict,
     Warnings,
     header,
+    isolated,
 )
-from metricsmith.report.files import write_document
 from metricsmith.report.formats import MISSING, count, interval, money, p_value, percent, points, single_line, statistic
-from metricsmith.report.markup import isolated
 from metricsmith.report.plots.lines import line_plot
+from metricsmith.report.render import write_document
 from metricsmith.report.specialist.record import PolicyResult, SpecialistEvaluation
 from metricsmith.stats.resampling import Interval
 
