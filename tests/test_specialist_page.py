@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("loggers_as_they_were")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "specialist.md"
 TEXT = PAGE.read_text("utf-8")
 BLOCKS = re.findall(r"```(python)?\n(.*?)```(?:\n\n```\n((?!metricsmith).*?)```)?", TEXT, re.DOTALL)
+OWN = re.compile(r"report:|metricsmith \d|metricsmith:\d")  # lines that name places and versions
 
 
 def test_the_page_prints_what_it_says(tmp_path, monkeypatch, capsys):
@@ -43,12 +44,12 @@ def test_the_page_prints_what_it_says(tmp_path, monkeypatch, capsys):
                 with pytest.raises(SystemExit) as end:
                     main()
                 assert not end.value.code
-            printed = capsys.readouterr().out
+            printed = capsys.readouterr().out.splitlines()
             if output:
                 shown += 1
-                assert printed == output
+                assert [line for line in printed if not OWN.match(line)] == output.splitlines()
         assert not server.wrong
-    assert (len(BLOCKS), shown) == (6, 4)
+    assert (len(BLOCKS), shown) == (6, 5)
     for folder in ("held-out", "held-out-judge", "held-out-in-python"):
         assert (tmp_path / folder / "specialist.html").exists()
 

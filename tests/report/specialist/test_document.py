@@ -71,8 +71,21 @@ def test_a_specialist_ahead_of_its_other_policies_and_of_the_parrot_is_good():
         ((SAME, line("mqm_run", "other", 0.4, -0.1, 0.01), line("parrot_all", "same", 0.6)), "bad", "reaches .600"),
         ((SAME, line("mqm_run", "filtered", 0.9, 0.4, 0.01)), "unsure", "over documents)."),
         ((line("parrot_all", "same", 0.4, copying=COPIES),), "unsure", "this is what a specialist has to beat"),
+        (
+            (line("parrot_all", "same", 0.4, copying=COPIES), line("parrot_first", "same", 0.5, copying=COPIES)),
+            "unsure",
+            "parrot_first reaches .500 with the same examples.",
+        ),
         ((replace(SAME, value=math.nan),), "unsure", "has no defined agreement"),
         ((replace(SAME, by_document=Interval(math.nan, math.nan)),), "unsure", "95 % .450 to .550 over segments"),
+        (
+            (
+                replace(SAME, by_document=Interval(math.nan, math.nan)),
+                replace(line("mqm_run", "other", 0.4, -0.1, 0.01), p_by_document=0.5),
+            ),
+            "good",
+            "It is ahead of other.",
+        ),
     ],
 )
 def test_the_sentence_says_what_the_tests_allow(results, tone, says):

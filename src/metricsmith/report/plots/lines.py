@@ -11,7 +11,7 @@ from metricsmith.report.plots.svg import LinearAxis, connected, frame, picture, 
 
 __all__ = ["MOST_SERIES", "line_plot"]
 
-LEFT, RIGHT, TOP, BOTTOM, LINE = 40.0, 350.0, 10.0, 190.0, 18.0
+LEFT, RIGHT, TOP, BOTTOM, LINE = 50.0, 350.0, 10.0, 190.0, 18.0
 KINDS = ("", "down", "other")
 MOST_SERIES = len(KINDS)
 

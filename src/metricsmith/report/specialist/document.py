@@ -336,27 +336,26 @@ def specialist_verdict(record: SpecialistEvaluation) -> Verdict:
     first, *others = [line for line in record.results if line.judge == record.results[0].judge]
     if math.isnan(first.value):
         return Verdict("unsure", f"{first.judge}, {first.policy}, has no defined agreement with the raters.")
+    over = "document" if math.isfinite(first.by_document.low) else "segment"
     others = [line for line in others if line.policy != FILTERED]
-    sure = [line for line in others if line.p_by_document <= SIGNIFICANT]
+    sure = [line for line in others if getattr(line, f"p_by_{over}") <= SIGNIFICANT]
     groups = {
         "It is ahead of": [line.policy for line in sure if line.difference < 0],
         "It is behind": [line.policy for line in sure if line.difference > 0],
         "It cannot be told from": [line.policy for line in others if line not in sure],
     }
-    parts = [f"{words} {_listed(names)}." for words, names in groups.items() if names]
     rivals = [line for line in record.results if line.judge != first.judge and line.policy == first.policy]
-    parts += [f"{line.judge} reaches {statistic(line.value)} with the same examples." for line in rivals]
     behind = groups["It is behind"] or any(line.value >= first.value for line in rivals)
-    tone: Tone = "bad" if behind else "unsure" if not sure or groups["It cannot be told from"] else "good"
-    if first.copying.example_equal == 1 and not first.copying.abstained:
-        tone = "unsure"
-        parts.append("It only copies its examples: this is what a specialist has to beat.")
-    over, found = "documents", _interval(first.by_document)
-    if found == MISSING:
-        over, found = "segments", _interval(first.by_segment)
-    reached = f"reaches {_spoken(record)} {statistic(first.value)} (95 % {found} over {over})."
-    sentence = f"{first.judge} with the policy {first.policy} {reached}"
-    return Verdict(tone, single_line(" ".join([sentence, *parts])))
+    copies = first.copying.example_equal == 1 and not first.copying.abstained
+    tone: Tone = "unsure" if copies or not sure or groups["It cannot be told from"] else "good"
+    known = f"{_spoken(record)} {statistic(first.value)} (95 % {_interval(getattr(first, f'by_{over}'))} over {over}s)"
+    parts = [
+        f"{first.judge} with the policy {first.policy} reaches {known}.",
+        *(f"{words} {_listed(names)}." for words, names in groups.items() if names),
+        *(["It only copies its examples: this is what a specialist has to beat."] if copies else []),
+        *(f"{line.judge} reaches {statistic(line.value)} with the same examples." for line in rivals),
+    ]
+    return Verdict("bad" if behind and not copies else tone, single_line(" ".join(parts)))
 
 
 def _spoken(record: SpecialistEvaluation) -> str:
