@@ -26,7 +26,7 @@ def line(judge, policy, value, difference=math.nan, p=math.nan, **changes):
     settings = {
         "precision": value + 0.1, "recall": value - 0.1, "candidates": 12.0,
         "by_segment": Interval(value - 0.05, value + 0.05), "by_document": Interval(value - 0.1, value + 0.1),
-        "difference": difference, "p_by_segment": p, "p_by_document": p,
+        "difference": difference, "p_by_segment": 2 * p, "p_by_document": p,
         "systems": {"x<b>": value, "flat": math.nan}, "raters": {"anna": value, "bert": value / 2},
         "excluded": {"of the row's own system": 20, "of an equal output": 5},
         "judgements": {"requested": 10, "ok": 8, "skipped": 2}, "copying": Copying(20, 0.4, 0.5, 0.5, 0.6, 7),
@@ -49,7 +49,9 @@ def record(*results, **changes):
 
 SAME = line("mqm_run", "same", 0.5, usage=Usage(10, 900, 80, 0.25))
 FULL = record(
-    SAME, line("mqm_run", "shuffled", 0.3, -0.2, 0.001, spread=0.0123),
+    SAME,
+    line("mqm_run", "shuffled", 0.3, -0.2, 0.001, spread=0.0123, difference_by_segment=Interval(-0.3, -0.1),
+         difference_by_document=Interval(-0.4, 0.0)),
     line("parrot_all", "same", 0.4, copying=COPIES), line("parrot_all", "shuffled", 0.1, -0.3, 0.0004, copying=COPIES),
 )  # fmt: skip
 
@@ -104,7 +106,7 @@ def test_the_terminal_has_the_tables_and_what_must_not_be_overlooked():
     )
     assert "same 7.50 12.25 .5000 .6000 .4000 .450 to .550 .400 to .600 –" in lines
     assert "shuffled 7.50 12.25 .3000 .4000 .2000 .250 to .350 .200 to .400 .0123" in lines
-    assert "shuffled −.200 – .001 – .001" in lines
+    assert "shuffled −.200 −.300 to −.100 .002 −.400 to .000 .001" in lines
     assert "same – – – – –" not in lines  # the first policy has no difference
     assert "same 20 40 % 50 % 50 % 60 % 7" in lines
     assert "Raters reach .270 to .310 against one another on the same rows." in lines

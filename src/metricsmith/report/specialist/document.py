@@ -222,16 +222,14 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
 
     def _figure(self) -> Figure:
         """The first policy of each judge by system (Figure 2 of the paper)."""
-        firsts = {line.judge: line for line in reversed(self.record.results)}
+        results, systems = self.record.results, self.record.systems
         series = {
-            f"{judge}, {firsts[judge].policy}": [
-                (one.mean, firsts[judge].systems.get(one.name, math.nan)) for one in self.record.systems
-            ]
-            for judge in dict.fromkeys(line.judge for line in self.record.results)
+            f"{line.judge}, {line.policy}": [(one.mean, line.systems.get(one.name, math.nan)) for one in systems]
+            for line in results
+            if line.policy == results[0].policy
         }
-        plot = line_plot(
-            "systems", series, f"{_spoken(self.record)} by system", ("mean rating of the system", _spoken(self.record))
-        )
+        value = _spoken(self.record)
+        plot = line_plot("systems", series, f"{value} by system", ("mean rating of the system", value))
         return Figure(plot, "Each system held out, by the mean rating that people gave it.")
 
     def _curve(self) -> TextTable:
@@ -250,16 +248,10 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
 
     def _people(self) -> str:
         """The range of people's agreement with one another."""
-        found = [
-            value
-            for one, row in self.record.people.items()
-            for other, value in row.items()
-            if one != other and math.isfinite(value)
-        ]
-        if not found:
-            return ""
-        span = " to ".join(dict.fromkeys(statistic(value) for value in (min(found), max(found))))
-        return f"Raters reach {span} against one another on the same rows."
+        pairs = [(one, other, value) for one, row in self.record.people.items() for other, value in row.items()]
+        found = [value for one, other, value in pairs if one != other and math.isfinite(value)]
+        span = " to ".join(dict.fromkeys(statistic(value) for value in (min(found), max(found)))) if found else ""
+        return f"Raters reach {span} against one another on the same rows." if found else ""
 
     def _copying(self) -> TextTable:
         return self._table(
@@ -293,20 +285,14 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
 
     def _spent(self) -> list[str]:
         """The requests of all policies together, and the judgements that none came of."""
-        lines, used = self.record.results, sum((line.usage for line in self.record.results), Usage())
-        without = {
-            f"{line.judge}, {line.policy}": ", ".join(
-                f"{count(number)} {status}"
-                for status, number in line.judgements.items()
-                if number and status not in ("requested", "ok")
-            )
-            for line in lines
-        }
+        used = sum((line.usage for line in self.record.results), Usage())
         tokens = f"{count(used.prompt_tokens)} tokens sent, {count(used.completion_tokens)} received"
-        return [
-            f"{count(used.requests, 'request')}, {tokens}, {money(used.cost if used.requests else 0.0)}.",
-            *(f"{name}: judgements without a result: {found}." for name, found in without.items() if found),
-        ]
+        spent = [f"{count(used.requests, 'request')}, {tokens}, {money(used.cost if used.requests else 0.0)}."]
+        for line in self.record.results:
+            without = {status: n for status, n in line.judgements.items() if n and status not in ("requested", "ok")}
+            found = ", ".join(f"{count(n)} {status}" for status, n in without.items())
+            spent += [f"{line.judge}, {line.policy}: judgements without a result: {found}."] if found else []
+        return spent
 
 
 def _on_page(block: Block) -> Block:
