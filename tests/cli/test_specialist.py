@@ -66,17 +66,29 @@ def test_json_is_the_file_and_quiet_is_quiet(run, tmp_path):
     assert run(*basics, "--quiet") == (0, "", "")
 
 
-def test_equal_outputs_are_kept_where_that_is_asked(run, tmp_path):
-    """In one segment two systems that are no twins wrote the same: 4 of the 60 ratings see one example more."""
-    examples = []
+def test_equal_outputs_are_kept_where_that_is_asked_in_the_curve_too(run, tmp_path):
+    """Alpha writes in one more segment what another system, no twin of it, wrote, and made the same marked error."""
+    rows = [json.loads(line) for line in HISTORY.read_text("utf-8").splitlines()]
+    delta = {(row["source"], row["rater"]): row for row in rows if row["system"] == "delta" and row["doc"] == "market"}
+    for row in rows:
+        same = delta.get((row["source"], row["rater"]))
+        if row["system"] == "alpha" and row["doc_seg_id"] == "3" and same:
+            row |= {"target": same["target"], "errors": same["errors"]}
+    history = tmp_path / "history.jsonl"
+    history.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    examples, values = [], []
     for same_output in ("drop", "keep"):
         code, out, _ = run(
-            "specialist", "evaluate", HISTORY, "--policies", "same", "--same-output", same_output,
+            "specialist", "evaluate", history, "--policies", "same", "--same-output", same_output, "--curve", "9",
             "--out", tmp_path / "out", "--json",
         )  # fmt: skip
         assert code == 0
-        examples.append(json.loads(out)["results"][0]["examples"])
-    assert examples[1] - examples[0] == pytest.approx(4 / 60)
+        record = json.loads(out)
+        examples.append(record["results"][0]["examples"])
+        values.append(record["results"][0]["value"])
+        assert record["curve"]["parrot_all, same"] == [[9, values[-1]]]  # 9 examples are all that a row can have
+    assert examples[1] - examples[0] == pytest.approx(8 / 60)  # two such segments, two systems, two raters
+    assert values[0] != values[1]
 
 
 def test_a_model_comes_first_and_a_store_answers_the_second_time(run, tmp_path):

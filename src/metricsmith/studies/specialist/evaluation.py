@@ -199,7 +199,8 @@ def _tasks(
                 tasks.append(_Task(made, place, label, again=again > 0))
         for source in ("same", "shuffled") if curve else ():
             for count in sorted(set(curve)):
-                drawn = replace(POLICIES[source], max_examples=count, seed=seed)
+                same_output = next(iter(named.values())).same_output
+                drawn = replace(POLICIES[source], same_output=same_output, max_examples=count, seed=seed)
                 tasks.append(_Task(Specialist(drawn).compile(judge, history), place, f"{source} {count}", curve=source))
     return tasks
 
