@@ -49,8 +49,8 @@ class PolicyResult:
     Parameters
     ----------
     judge, policy : str
-    examples, errors : float
-        Means of a row: its examples, and their errors on either side.
+    examples, errors, candidates : float
+        Means of a row: its examples, their errors on either side, and the ratings of its source.
     value, precision, recall : float
         The measure over the whole corpus, and its two parts where it is character F1; for a policy that draws, means
         over its seeds.
@@ -78,6 +78,7 @@ class PolicyResult:
     policy: str
     examples: float
     errors: float
+    candidates: float = math.nan
     value: float = math.nan
     precision: float = math.nan
     recall: float = math.nan

@@ -34,7 +34,7 @@ from metricsmith.studies.specialist.predictions import (
 )  # fmt: skip
 from metricsmith.version import __version__
 
-__all__ = ["CHARACTER_F1", "POLICIES", "evaluate_specialist", "specialist_requests"]
+__all__ = ["CHARACTER_F1", "POLICIES", "evaluate_specialist", "policies_by_name", "specialist_requests"]
 
 POLICIES: Mapping[str, ExamplePolicy] = MappingProxyType(
     {
@@ -187,7 +187,7 @@ def _tasks(
     joined = joined_systems(history)
     if len({joined.get(name, name) for name in history.systems}) < 2:
         raise DataError(f"{history.name} has one system alone: without it there is no example: give ratings of others")
-    named = _named(policies)
+    named = dict(policies) if isinstance(policies, Mapping) else policies_by_name(policies)
     tasks = []
     for place, judge in enumerate(_listed(judges)):
         for label, policy in named.items():
@@ -199,7 +199,8 @@ def _tasks(
                 tasks.append(_Task(made, place, label, again=again > 0))
         for source in ("same", "shuffled") if curve else ():
             for count in sorted(set(curve)):
-                drawn = replace(POLICIES[source], max_examples=count, seed=seed)
+                same_output = next(iter(named.values())).same_output
+                drawn = replace(POLICIES[source], same_output=same_output, max_examples=count, seed=seed)
                 tasks.append(_Task(Specialist(drawn).compile(judge, history), place, f"{source} {count}", curve=source))
     return tasks
 
@@ -208,16 +209,28 @@ def _listed(judges: Any) -> list[Any]:
     return list(judges) if isinstance(judges, Sequence) else [judges]
 
 
-def _named(policies: Any) -> dict[str, ExamplePolicy]:
-    if isinstance(policies, Mapping):
-        return dict(policies)
+def policies_by_name(names: Sequence[str], same_output: str = "drop") -> dict[str, ExamplePolicy]:
+    """The policies of `POLICIES` and ``filtered`` with these names, in this order.
+
+    Parameters
+    ----------
+    names : sequence of str
+    same_output : "drop" or "keep"
+        As for `ExamplePolicy`; ``filtered`` always drops.
+
+    Raises
+    ------
+    OptionError
+        If there is none, or one is unknown.
+    """
     known = {**POLICIES, FILTERED: ExamplePolicy()}
-    for name in policies:
+    for name in names:
         if name not in known:
             raise OptionError(f"unknown policy {name!r}{nearest(str(name), known)}; known are {', '.join(known)}")
-    if not policies:
+    if not names:
         raise OptionError(f"no policy to evaluate; known are {', '.join(known)}")
-    return {name: known[name] for name in policies}
+    options: dict[str, Any] = {"same_output": same_output}
+    return {name: replace(known[name], **options) for name in names}
 
 
 def _results(
@@ -244,6 +257,7 @@ def _results(
                 judge=task.name, policy=task.label, value=value, precision=precision, recall=recall,
                 examples=_mean(len(shown.ratings) for shown in task.shown),
                 errors=_mean(sum(len(rating.spans or ()) for rating in shown.ratings) for shown in task.shown),
+                candidates=_mean(shown.choice.candidates for shown in task.shown),
                 spread=float(values[:, 0].std(ddof=1)) if len(same) > 1 else math.nan,
                 seeds=len(same),
                 by_segment=one.interval(gold.segments),
