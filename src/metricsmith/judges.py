@@ -5,6 +5,7 @@
 
 `DnAEval`              one judge for each dimension, weighted
 `ExampleJudge`         the number that the raters would give, learned from rated examples
+`ExampleMean`          the mean rating of other outputs of the same source: a specialist's baseline
 `ExamplePolicy`        the rule by which a specialist's row gets its examples
 `GEval`                one criterion by evaluation steps, with a graded number
 `GuidelineJudge`       the guideline that the raters were given
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.specialist import Specialist as Specialist
     from metricsmith.programs.judges.dna import DnAEval as DnAEval
     from metricsmith.programs.judges.geval import GEval as GEval
+    from metricsmith.programs.judges.parrot import ExampleMean as ExampleMean
     from metricsmith.programs.judges.raters import ExampleJudge as ExampleJudge
     from metricsmith.programs.judges.raters import GuidelineJudge as GuidelineJudge
     from metricsmith.programs.specialist.choosing import ExamplePolicy as ExamplePolicy

@@ -147,7 +147,7 @@ def test_a_judge_is_built_and_shows_its_examples(run, tmp_path):
     path = tmp_path / "judge.json"
     code, out, _ = run(
         "specialist", "build", HISTORY, *LANGUAGES, "--policy", "other", "--same-output", "keep", "--max-examples", 2,
-        "--max-tokens", 4000, "--seed", 7, "--out", path,
+        "--example-tokens", 4000, "--seed", 7, "--out", path,
     )  # fmt: skip
     assert code == 0
     assert out == f"mqm_run, specialised by other: 60 ratings of 5 systems on 6 sources, 2 raters: {path}\n"

@@ -52,7 +52,7 @@ def test_one_criterion_and_stories_by_systems_alone():
 
 
 def test_a_wrong_criterion_column_or_rating_is_named():
-    with pytest.raises(OptionError, match="unknown criterion 'Coherance'.*'Coherence'"):
+    with pytest.raises(OptionError, match=r"unknown criterion 'Coherance'.*'Coherence'"):
         read_hanna(annotations(), "Coherance")
     with pytest.raises(DataError, match="no column 'Worker ID'"):
         read_hanna(annotations().drop(columns="Worker ID"))

@@ -490,3 +490,17 @@ def test_filtered_examples_lack_what_people_marked_in_the_row():
     found = [[span.text for span in judge.judge_batch([ROW])[0].spans] for judge in (plain, filtered)]
     assert found == [["das", "Haus"], ["das"]]
     assert filtered.fingerprint() != plain.fingerprint()
+
+
+def test_a_system_that_nobody_compared_is_named_once(caplog):
+    row = make_row("Ein neuer Satz.", input=HISTORY.ratings[0].source, system="New", rater=HISTORY.ratings[0].rater)
+    judge = Specialist().compile(Parrot(), HISTORY)
+    with caplog.at_level("WARNING", logger="metricsmith.notes"):
+        judge.judge_batch([row, row, HISTORY.rows()[0]])
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
+        f"'New' is a system that {HISTORY.name} does not have"
+    ]
+    caplog.clear()
+    with caplog.at_level("WARNING", logger="metricsmith.notes"):
+        Specialist().compile(Parrot(), HISTORY, test=[row]).judge_batch([row])
+    assert not caplog.records

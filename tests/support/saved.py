@@ -21,7 +21,7 @@ from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel
-from metricsmith.programs.judges.parrot import Parrot
+from metricsmith.programs.judges.parrot import ExampleMean, Parrot
 from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.specialist.choosing import ExamplePolicy
@@ -73,6 +73,7 @@ def every_kind() -> dict[str, Any]:
         "mqm_judge": MQMJudge(**LANGUAGES, runs=2),
         "mqm_annotator specialised": specialised(MQMAnnotator(**LANGUAGES, worked_example=False, context="none")),
         "parrot": specialised(Parrot()),
+        "example_mean": specialised(ExampleMean()),
         "dna_eval": DnAEval(dimensions, task=TASK),
         "panel": panel,
         "panel_member": panel.members()[1],

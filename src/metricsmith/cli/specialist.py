@@ -99,7 +99,7 @@ def build_specialist(
     ] = None,
     max_examples: Annotated[int | None, typer.Option("--max-examples", help="At most so many in a prompt.")] = None,
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", help="At most so many tokens of examples in a prompt.")
+        int | None, typer.Option("--example-tokens", help="At most so many tokens of examples in a prompt.")
     ] = None,
     test: Annotated[
         Path | None,

@@ -83,7 +83,9 @@ class Specialist:
             If a rating would be shown that must not be.
         """
         self._check(judge.judge if isinstance(judge, Repeated) else judge, history)
-        examples = RowExamples(history, self.policy, joined_systems(history, test or ()))
+        rows = list(test or ())
+        examples = RowExamples(history, self.policy, joined_systems(history, rows))
+        examples.compared.update(str(row.get("system", "")) for row in rows)
         return specialised(judge, examples)
 
     def _check(self, judge: Any, history: History) -> None:

@@ -182,9 +182,10 @@ class Parrot(_FromExamples):
         return one.spans
 
     def judged(self, row: dspy.Example, shown: Sequence[tuple[ErrorSpan, ...]]) -> Judgement:
-        """The errors of the examples that stand in the row's output, with their offsets there."""
+        """The errors of the examples that stand in the row's output; marks of one place and severity count once."""
         marked = [replace(span, start=None, end=None) for spans in shown for span in spans if span.text]
-        spans = locate_spans(marked, row_text(row).output, policy=self.settings.occurrences).spans
+        copied = locate_spans(marked, row_text(row).output, policy=self.settings.occurrences).spans
+        spans = tuple({(span.start, span.end, span.severity): span for span in reversed(copied)}.values())[::-1]
         raw = mqm_score(spans, MQMWeights.from_dict(self.settings.weights))
         feedback = f"{len(spans)} marked errors of other outputs stand in this one"
         return Judgement(self.name, raw, self.output.score(raw), feedback, spans=spans)

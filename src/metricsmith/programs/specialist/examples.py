@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from metricsmith.records import ErrorSpan
 __all__ = ["ROW_EXAMPLES", "RowExamples", "Shown", "chooses_examples", "judged"]
 
 Render = Callable[[HistoricalRating], Mapping[str, Any]]  # a rating as a demonstration
+notes = logging.getLogger("metricsmith.notes")  # what is worth a line on the terminal, once
 ROW_EXAMPLES = "row_examples"  # the setting in which a specialist keeps them
 CUT = "beyond max_tokens"
 
@@ -66,6 +68,11 @@ class RowExamples:
         return Chooser(self.history, policy, self.joined)
 
     @cached_property
+    def compared(self) -> set[str]:
+        """Systems of the history, those that were compared with them, and those that a warning named already."""
+        return set(self.history.systems)
+
+    @cached_property
     def _own(self) -> dict[tuple[str, str, str, str], set[tuple[str, str]]]:
         """The texts that people marked, with their sides, by source, output, system and rater."""
         found: dict[tuple[str, str, str, str], set[tuple[str, str]]] = {}
@@ -83,6 +90,12 @@ class RowExamples:
             As `Chooser.choose`.
         """
         choice = self._chooser.choose(row)
+        if row.system and row.system not in self.compared:
+            self.compared.add(row.system)
+            notes.warning(
+                "%r is a system that %s does not have: if it is one of those under another name, its own ratings are "
+                "shown; Specialist.compile(..., test=rows) finds that out", row.system, self.history.name,
+            )  # fmt: skip
         ratings = tuple(self.history.ratings[place] for place in choice.places)
         if self.filtered:
             gold = self._own.get((row.source, row.output, row.system, row.rater), set())

@@ -10,12 +10,14 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+import dspy
 import numpy as np
 
 from metricsmith.datasets.history import History, joined_systems
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.measures import MEASURES
 from metricsmith.optimizers.specialist import Specialist, examples_of, specialised
+from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.specialist.choosing import Choice, ExamplePolicy, NoExample
 from metricsmith.programs.specialist.examples import RowExamples, Shown, judged
 from metricsmith.records import Usage
@@ -162,13 +164,14 @@ class _Task:
 
     @cached_property
     def shown(self) -> list[Shown]:
-        """The examples of every row; none for a row that has none."""
-        return [_shown(self.examples, row) for row in self.examples.history.rows()]
+        """The examples of every row as its prompt has them; none for a row that has none."""
+        inner = self.judge.judge if isinstance(self.judge, Repeated) else self.judge
+        return [_shown(inner, row) for row in self.examples.history.rows()]
 
 
-def _shown(examples: RowExamples, row: Any) -> Shown:
+def _shown(judge: Any, row: dspy.Example) -> Shown:
     try:
-        return examples.of(judged(row))
+        return judge.shown_examples(judged(row))  # type: ignore[no-any-return]
     except NoExample:
         return Shown(Choice(fallbacks=("no example may be shown: the row is skipped",)), ())
 
