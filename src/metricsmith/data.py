@@ -4,6 +4,7 @@
 
 `read_taubench`        conversations with rewards (tau-bench), one by row
 `read_wmt_mqm`         translations with MQM ratings of WMT
+`read_hanna`           stories with ratings on six criteria (HANNA)
 `EvalSet`              the texts of one test set of WMT in one language pair
 `read_eval_set`        reads an `EvalSet` (mt-metrics-eval)
 `ScoreMatrices`        scores and ratings of the outputs of k systems on n segments
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 from metricsmith.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from metricsmith.datasets.hanna import read_hanna as read_hanna
     from metricsmith.datasets.mt_metrics_eval import EvalSet as EvalSet
     from metricsmith.datasets.mt_metrics_eval import read_eval_set as read_eval_set
     from metricsmith.datasets.score_matrices import ScoreMatrices as ScoreMatrices

@@ -9,6 +9,7 @@
     │   ├── NeedsError             a metric lacks what it needs (references, an extra, a language model)
     │   ├── StateError             a saved object cannot be read back
     │   └── StoreError             a store of judgements cannot be opened, read or written
+    ├── LeakedExample              a prompt would have shown what its row must not see; nothing was sent
     ├── JudgementFailed            one model judgement has no value; carries its status
     ├── ModelFailure               the model or network failed beyond what is allowed (CLI exit code 3)
     │   └── HopelessModel          no request can succeed: wrong key, no credit, unknown model
@@ -27,6 +28,7 @@ __all__ = [
     "InputError",
     "Interrupted",
     "JudgementFailed",
+    "LeakedExample",
     "MetricsmithError",
     "ModelFailure",
     "NeedsError",
@@ -47,6 +49,10 @@ class MetricsmithError(Exception):
     """
 
     usage: Any = None
+
+
+class LeakedExample(MetricsmithError):
+    """A prompt would have shown a rating that its row must not see: a fault of this package, found before sending."""
 
 
 class InputError(MetricsmithError):

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import dspy
 import numpy as np
@@ -23,14 +23,17 @@ from metricsmith.records import Judgement, MetricCard, Output
 from metricsmith.rendering import render_output
 
 __all__ = [
-    "Asker", "Composite", "Explanation", "FieldNames", "MARKER", "Metric", "NOTHING", "Part", "RowText", "Sequential",
-    "content_hash", "content_key", "fence", "fenced_texts", "judged_row", "make_row", "marked_anew", "row_text",
-    "unfenced",
+    "Asker", "Composite", "EMPTY", "EVERY_LABEL", "Explanation", "FieldNames", "Labels", "MARKER", "Metric",
+    "NOTHING", "Part", "RowText", "Sequential", "content_hash", "content_key", "fence", "fenced_texts", "judged_row",
+    "labels_of", "make_row", "marked_anew", "read_labels", "row_text", "unfenced",
 ]  # fmt: skip
 
 FieldNames = str | Sequence[str]  # of one field, or of several that are shown together under their names
+Labels = tuple[str, ...] | Literal["all"]
+EVERY_LABEL: Literal["all"] = "all"
 TEXTS = ("input", "output", "references", "context")
 NOTHING = "(none)"
+EMPTY = ("(the output is empty)", "(the translation is empty)")
 MARKER = "<<CUSTOM-TYPE-"  # DSPy makes pictures and files, by their addresses, of what follows it in a prompt
 FENCED = re.compile(r"«begin ([0-9a-f]{16}|[0-9a-f]{8})»\n(.*?)\n«end \1»", re.DOTALL)  # 8 digits: prompt version 1
 
@@ -226,6 +229,12 @@ def make_row(
     return dspy.Example(**labels, **texts).with_inputs(*texts)
 
 
+def labels_of(row: Any, names: Sequence[str]) -> dict[str, str]:
+    """The named labels of a row as texts, empty where it has none; row is a `dspy.Example` or like one."""
+    values = {name: row.get(name) for name in names}
+    return {name: "" if value is None else str(value) for name, value in values.items()}
+
+
 def row_text(row: Any, fields: Mapping[str, FieldNames] | None = None, pred: Any = None) -> RowText:
     """Read the texts of `row`, the output from `pred` if one is given; a value that is no text goes by `render_output`.
 
@@ -285,14 +294,25 @@ def judged_row(metric: Metric, example: Any, text: RowText, *, own: bool) -> dsp
     every other field of the example as well.
     """
     labels = {"columns": example.get("columns")} if own and example.get("columns") else {}
-    if _reads_whole_row(metric):
-        labels = {name: value for name, value in example.items() if name not in (*TEXTS, "columns")} | labels
+    reads = read_labels(metric)
+    labels |= {
+        name: value
+        for name, value in example.items()
+        if name not in (*TEXTS, "columns") and (reads == EVERY_LABEL or name in reads)
+    }
     return make_row(text.output, input=text.input, references=text.references, context=text.context, **labels)
 
 
-def _reads_whole_row(metric: Metric) -> bool:
-    parts = [part for part, _ in metric.parts(0)] if isinstance(metric, Composite) else []
-    return bool(getattr(metric, "reads_whole_row", False)) or any(map(_reads_whole_row, parts))
+def read_labels(metric: Metric) -> Labels:
+    """The labels of a row that a metric's number depends on besides the texts: its ``reads``, with those of its parts.
+
+    A metric without the attribute reads none; one that holds a function of the caller's reads `EVERY_LABEL`.
+    """
+    own: Labels = getattr(metric, "reads", ())
+    parts = [read_labels(part) for part, _ in metric.parts(0)] if isinstance(metric, Composite) else []
+    if EVERY_LABEL in (own, *parts):
+        return EVERY_LABEL
+    return tuple(dict.fromkeys(name for names in (own, *parts) for name in names))
 
 
 def fence(text: str) -> str:
@@ -361,8 +381,14 @@ def _whole(value: Any) -> Any:
 _JSON = json.JSONEncoder(ensure_ascii=False, sort_keys=True, default=_whole)  # made once: thousands of texts are hashed
 
 
-def content_key(row: dspy.Example) -> str:
-    """A hash of the four texts of a row, on which its judgements depend, 32 hex digits."""
+def content_key(row: dspy.Example, reads: Labels = ()) -> str:
+    """A hash of everything in a row that a judgement depends on: the four texts, and the labels that the metric reads.
+
+    32 hex digits, or 16 where it reads `EVERY_LABEL`.
+    """
+    if reads == EVERY_LABEL:
+        return content_hash(row.toDict())
     text = row_text(row)
-    content = json.dumps([text.input, text.output, text.references, text.context])
+    labels = [labels_of(row, reads)] if reads else []
+    content = json.dumps([text.input, text.output, text.references, text.context, *labels])
     return hashlib.sha256(content.encode()).hexdigest()[:32]

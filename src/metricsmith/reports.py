@@ -2,10 +2,12 @@
 
 Those of translations stand in `metricsmith.translation`.
 
-`RunRecord`         a finished induction
-`write_reports`     writes its report as HTML, Markdown, JSON and CSV
-`Comparison`        a finished `compare`: methods side by side on one split
-`write_comparison`  writes its report as HTML, Markdown and JSON
+`RunRecord`             a finished induction
+`write_reports`         writes its report as HTML, Markdown, JSON and CSV
+`Comparison`            a finished `compare`: methods side by side on one split
+`write_comparison`      writes its report as HTML, Markdown and JSON
+`SpecialistEvaluation`  a finished `evaluate_specialist`: judges and policies by system held out
+`write_specialist`      writes its report as HTML, Markdown and JSON
 """
 
 from typing import TYPE_CHECKING
@@ -17,5 +19,7 @@ if TYPE_CHECKING:
     from metricsmith.report.comparison.record import Comparison as Comparison
     from metricsmith.report.induction.document import write_reports as write_reports
     from metricsmith.report.induction.record import RunRecord as RunRecord
+    from metricsmith.report.specialist.document import write_specialist as write_specialist
+    from metricsmith.report.specialist.record import SpecialistEvaluation as SpecialistEvaluation
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)

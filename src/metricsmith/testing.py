@@ -26,7 +26,7 @@ from typing import Any, Self
 import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError
-from metricsmith.metric import content_hash, row_text
+from metricsmith.metric import EVERY_LABEL, Labels, content_hash, row_text
 from metricsmith.records import Judgement, Output, Status, Usage
 from metricsmith.scoring.callables import CallableMetric
 
@@ -103,7 +103,8 @@ class GivenJudge(CallableMetric):
         own = None if callable(numbers) else content_hash(numbers)
         output = replace(output, name=name) if output else Output(name, 1.0, 5.0)
         super().__init__(self._number, name=name, output=output, version=version or own)
-        self.reads_whole_row = callable(numbers)  # numbers by output say the same of rows with equal texts
+        # Numbers by output say the same of rows with equal texts.
+        self.reads: Labels = EVERY_LABEL if callable(numbers) else ()
 
     def among(self, name: str, hidden: Collection[str]) -> GivenJudge:
         """The same numbers under this name; a function does not see the `hidden` fields."""

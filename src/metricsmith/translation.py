@@ -10,6 +10,7 @@
 `mqm_score`              the negated weights of all errors
 `DirectAssessment`       one number for one translation (GEMBA)
 `ESAJudge`               errors first, then one number (ESA)
+`Parrot`                 copies the errors that people marked in other translations; the baseline of a specialist
 `judge_translations`     judges every segment
 `TranslationRecord`      the result
 `write_translations`     writes its report and tables
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from metricsmith.programs.judges.direct_assessment import ESAJudge as ESAJudge
     from metricsmith.programs.judges.mqm import MQMAnnotator as MQMAnnotator
     from metricsmith.programs.judges.mqm import MQMJudge as MQMJudge
+    from metricsmith.programs.judges.parrot import Parrot as Parrot
     from metricsmith.programs.translations import judge_translations as judge_translations
     from metricsmith.records import ErrorSpan as ErrorSpan
     from metricsmith.report.meta_evaluation.document import write_meta_evaluation as write_meta_evaluation

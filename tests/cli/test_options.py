@@ -122,3 +122,16 @@ def test_groups_are_frozen_and_read_tables_and_limits_by_the_names_of_the_librar
     limits = LimitOptions(bounds="4:64", max_usd=2.0).scoring()
     assert (limits["store"], limits["budget"].usd, limits["concurrency"].high) == (None, 2.0, 64)
     assert LimitOptions().scoring()["budget"] is None
+
+
+def test_options_that_a_command_leaves_out_keep_the_default_of_its_group():
+    heard = []
+
+    @takes_groups(without=("data", "target"))
+    def made(table: TableOptions = TableOptions("own.csv", "rating")) -> None:  # noqa: B008
+        """Do it."""
+        heard.append(table)
+
+    _, call = page(made)
+    assert call("--output", "text").exit_code == 0
+    assert heard == [TableOptions("own.csv", "rating", output="text")]

@@ -7,6 +7,7 @@ import json
 import math
 from collections import defaultdict
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation import character_f1, character_f1_interval, character_terms, locate_spans
+from metricsmith.meta_evaluation.spans import character_f1_difference
 from metricsmith.records import ErrorSpan
 
 NAN = math.nan
@@ -247,6 +249,117 @@ def test_intervals_of_the_other_two_and_of_missing_segments():
         character_f1_interval(terms, statistic="recal")
     with pytest.raises(DataError, match=r"\(4, 2\) are no \(n, 3\)"):
         character_f1_interval(terms[:, :2])
+
+
+# Two judges
+
+
+def difference_by_hand(first, second):
+    """F1 is twice the credit over predicted and gold characters."""
+    one, other = (np.asarray(terms, dtype=float).sum(axis=0) for terms in (first, second))
+    return 2 * one[0] / (one[1] + one[2]) - 2 * other[0] / (other[1] + other[2])
+
+
+FIRST = np.array([[4.0, 5, 6], [3, 3, 3], [0, 2, 1], [5, 9, 5], [2, 2, 7]])
+SECOND = np.array([[1.0, 4, 6], [3, 4, 3], [1, 1, 1], [0, 3, 5], [2, 6, 7]])
+
+
+def test_the_difference_of_two_judges_by_hand():
+    # 2 x 14 / (21 + 22) - 2 x 7 / (18 + 22)
+    test, interval = character_f1_difference(FIRST, SECOND, permutations=4000)
+    assert test.observed == pytest.approx(28 / 43 - 14 / 40) == pytest.approx(difference_by_hand(FIRST, SECOND))
+    swapped = [
+        difference_by_hand(np.where(rows, SECOND, FIRST), np.where(rows, FIRST, SECOND))
+        for rows in (np.array(swap, dtype=bool)[:, None] for swap in product((0, 1), repeat=5))
+    ]
+    exact = np.mean([abs(value) >= test.observed - 1e-12 for value in swapped])  # all 32 ways to swap
+    assert test.p_value == pytest.approx(exact, abs=0.02)
+    assert interval.low < test.observed < interval.high
+    # the jackknife written out: each segment left out in turn
+    parts = np.array([difference_by_hand(np.delete(FIRST, k, 0), np.delete(SECOND, k, 0)) for k in range(5)])
+    error = math.sqrt(4 / 5 * ((parts - parts.mean()) ** 2).sum())
+    assert interval.high - interval.low > 2 * error
+
+
+def test_the_difference_turns_round_with_the_judges():
+    test, interval = character_f1_difference(FIRST, SECOND)
+    back, other = character_f1_difference(SECOND, FIRST)
+    assert (back.observed, back.p_value) == (pytest.approx(-test.observed), test.p_value)
+    assert (other.low, other.high) == (pytest.approx(-interval.high), pytest.approx(-interval.low))
+    assert character_f1_difference(FIRST, SECOND, seed=0)[0] == test
+    same, none = character_f1_difference(FIRST, FIRST)
+    assert (same.observed, same.p_value, none.low, none.high) == (0.0, 1.0, 0.0, 0.0)
+
+
+def test_groups_are_swapped_and_left_out_together():
+    groups = ["a", "a", "b", "b", "c"]
+    test, interval = character_f1_difference(FIRST, SECOND, groups, permutations=4000)
+    own, others = ([terms[:2].sum(axis=0), terms[2:4].sum(axis=0), terms[4]] for terms in (FIRST, SECOND))
+    summed, wide = character_f1_difference(own, others, permutations=4000)  # sums of groups are all that counts
+    assert test == summed
+    assert (interval.low, interval.high) == (pytest.approx(wide.low), pytest.approx(wide.high))
+
+
+def test_segments_that_are_missing_in_one_take_no_part():
+    gap = np.full((1, 3), NAN)
+    test, interval = character_f1_difference(np.vstack([FIRST, gap]), np.vstack([SECOND, FIRST[:1]]))
+    assert (test, interval) == character_f1_difference(FIRST, SECOND)
+
+
+def test_judges_that_cannot_be_compared():
+    with pytest.raises(DataError, match=r"\(5, 2\) are no \(n, 3\): give CharacterF1\.terms"):
+        character_f1_difference(FIRST[:, :2], SECOND)
+    with pytest.raises(DataError):
+        character_f1_difference(FIRST, SECOND[:4])
+    with pytest.raises(OptionError, match="level 95"):
+        character_f1_difference(FIRST, SECOND, level=95)
+    with pytest.raises(OptionError, match="0 resamples"):
+        character_f1_difference(FIRST, SECOND, permutations=0)
+    test, interval = character_f1_difference(np.full((3, 3), NAN), SECOND[:3])
+    assert math.isnan(test.p_value)
+    assert math.isnan(interval.low)
+
+
+def equals(seed, documents=12, segments=8, lead=0.0):
+    """Terms of two judges by segment of documents; both find more in easy documents, and one more if it leads."""
+    random = np.random.default_rng(seed)
+    easy = np.repeat(random.normal(0, 0.6, documents), segments)
+    gold = random.poisson(30, easy.size)
+    terms = []
+    for more in (lead, 0.0):
+        predicted = random.poisson(25, easy.size)
+        share = 1 / (1 + np.exp(-(easy + more + random.normal(0, 0.5, easy.size))))
+        terms.append(np.column_stack([np.minimum(gold, predicted) * share, predicted, gold]))
+    return *terms, np.repeat(np.arange(documents), segments)
+
+
+def rejected(simulations, lead=0.0, by_document=True):
+    """The share of simulations with p below .05, and of intervals that hold 0."""
+    hits = held = 0
+    for seed in range(simulations):
+        first, second, documents = equals(seed, lead=lead)
+        test, interval = character_f1_difference(
+            first, second, documents if by_document else None, permutations=199, seed=seed
+        )
+        hits, held = hits + (test.p_value < 0.05), held + (interval.low <= 0 <= interval.high)
+    return hits / simulations, held / simulations
+
+
+def test_equal_judges_are_seldom_told_apart_and_unequal_ones_are():
+    hits, held = rejected(40)
+    assert hits <= 0.15  # .05 is meant; more than 6 of 40 come once in three thousand times
+    assert held >= 0.82
+    hits, held = rejected(20, lead=0.5)
+    assert hits >= 0.9
+    assert held <= 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by_document", [True, False], ids=["by document", "by segment"])
+def test_level_and_coverage_of_the_difference(by_document):
+    hits, held = rejected(600, by_document=by_document)
+    assert 0.03 <= hits <= 0.075  # .05, and two to three standard errors of .009
+    assert 0.925 <= held <= 0.975
 
 
 # Raters

@@ -10,16 +10,20 @@ import pytest
 from gathered import gather
 from metricsmith.bank.catalogue import MetricBank, default_bank, family
 from metricsmith.bank.column import ColumnMetric
+from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import DataError, ModelFailure, NeedsError, OptionError
 from metricsmith.metric import make_row
 from metricsmith.optimizers.auto_metrics import AutoMetrics
 from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.own import from_learning, hidden_fields, own_metrics
+from metricsmith.optimizers.specialist import Specialist
 from metricsmith.optimizers.splits import RatedRows
+from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel
+from metricsmith.programs.judges.parrot import Parrot
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
-from metricsmith.records import Output
+from metricsmith.records import Output, Scale
 from metricsmith.scoring import CallableMetric
 from owned import cheats, lost, memory, words
 from planted import TASK, planted_rows
@@ -255,3 +259,17 @@ def test_a_group_is_learned_from_where_one_of_its_rows_is():
     rated = RatedRows.of(ROWS, "rating")
     np.testing.assert_array_equal(np.flatnonzero(from_learning(judge, rated)), [0, 1, 2, 3, 4, 5])
     assert not from_learning(memory(), rated).any()
+
+
+def test_a_specialist_is_no_candidate_and_the_error_says_why():
+    ratings = [
+        HistoricalRating(f"source {s}", name, f"output {s} {name}", "r", -1.0, ())
+        for s in range(2)
+        for name in ("A", "B")
+    ]
+    history = History(tuple(ratings), scale=Scale(-25, 0))
+    annotator = MQMAnnotator(source_language="English", target_language="German", worked_example=False, context="none")
+    specialist = Specialist().compile(annotator, history)
+    for one in (specialist, MQMJudge.of(specialist, runs=2), Specialist().compile(Parrot(), history)):
+        with pytest.raises(OptionError, match="is a specialist, which judges outputs on the sources of its history"):
+            own_metrics([one])

@@ -282,5 +282,5 @@ def test_changed_files_are_refused_in_words_or_score_where_and_as_the_user_said(
     assert servers[1].requests == 0
     assert total.total() == EACH * len(found) == changes.total() >= 500
     assert changes["value"] * 2 >= changes.total()
-    assert {name.split()[0] for name in found} == KINDS.keys() - {"rating_sheet_key"}
+    assert {name.split()[0] for name in found} == KINDS.keys() - {"history", "rating_sheet_key"}
     assert all(total[one] for one in ("scored", *REASONS))

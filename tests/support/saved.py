@@ -10,8 +10,10 @@ import numpy as np
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
+from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.metric import content_hash, make_row
 from metricsmith.mqm import MQMWeights
+from metricsmith.optimizers.specialist import Specialist
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
@@ -19,9 +21,11 @@ from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.geval import GEval
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel
+from metricsmith.programs.judges.parrot import ExampleMean, Parrot
 from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.records import Scale, Task
+from metricsmith.programs.specialist.choosing import ExamplePolicy
+from metricsmith.records import ErrorSpan, Scale, Task
 from metricsmith.scoring import CallableMetric
 from metricsmith.signatures.generation import Dimension
 from metricsmith.stats.regression import LinearCombination, NormalScore, ZScore
@@ -67,6 +71,9 @@ def every_kind() -> dict[str, Any]:
         "direct_assessment stars": DirectAssessment(**LANGUAGES, scale="stars", reference=True),
         "mqm_annotator": MQMAnnotator(**LANGUAGES, weights=MQMWeights.wmt(cap=25)),
         "mqm_judge": MQMJudge(**LANGUAGES, runs=2),
+        "mqm_annotator specialised": specialised(MQMAnnotator(**LANGUAGES, worked_example=False, context="none")),
+        "parrot": specialised(Parrot()),
+        "example_mean": specialised(ExampleMean()),
         "dna_eval": DnAEval(dimensions, task=TASK),
         "panel": panel,
         "panel_member": panel.members()[1],
@@ -77,6 +84,15 @@ def every_kind() -> dict[str, Any]:
         "callable": CallableMetric(words, hidden=["rating"]),
     }
     return {**kinds, "induced": induced([judged[0], panel.members()[0], kinds["repeated"], corpus, kinds["column"]])}
+
+
+def specialised(judge: Any) -> Any:
+    """A specialist for the one source of `ROW`, of which two systems have ratings."""
+    marks = (ErrorSpan("major", "style/awkward", 4, 8, "gate", description="Odd."), ErrorSpan("minor", text="is"))
+    ratings = [HistoricalRating(str(ROW.input), name, f"The gate {name}.", "r1", -1.0, marks) for name in ("A", "B")]
+    return Specialist(ExamplePolicy(rater="any", max_examples=2)).compile(
+        judge, History(tuple(ratings), "gates", Scale(-25, 0))
+    )
 
 
 def induced(components: list[Any]) -> InducedMetric:

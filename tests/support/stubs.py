@@ -21,7 +21,7 @@ class Scripted(GivenJudge):
 
         output = output or Output(name, low=None, high=None, half=1.0)
         super().__init__(given, name=name, output=output, version="1", usage=Usage(1, 10, 5, 0.5, 2.0))
-        self.reads_whole_row = False  # labels beside the id change no verdict
+        self.reads = ()  # labels beside the id change no verdict
 
     def to_state(self):
         return {"kind": "scripted"}

@@ -25,8 +25,8 @@ __all__ = ["command_line", "main"]
 COMMANDS = {
     "demo": "demo:demo_command", "induce": "induce:induce_command", "compare": "compare:compare_command",
     "score": "score:score_command", "explain": "score:explain_command", "probe": "probe:probe_command",
-    "mqm": "mqm:mqm_command", "meta-eval": "meta_eval:meta_eval_command", "bank": "bank:bank_app",
-    "store": "store:store_app",
+    "mqm": "mqm:mqm_command", "meta-eval": "meta_eval:meta_eval_command", "specialist": "specialist:specialist_app",
+    "bank": "bank:bank_app", "store": "store:store_app",
 }  # fmt: skip
 """Every sub-command, in the order of the help page: the file in this folder and the function (or group) in it."""
 

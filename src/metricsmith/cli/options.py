@@ -12,8 +12,8 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, is_dataclass
-from functools import wraps
+from dataclasses import dataclass, is_dataclass, replace
+from functools import partial, wraps
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
@@ -50,7 +50,7 @@ def takes_groups(
     """Let typer read a command whose parameters are groups of options beside options of its own.
 
     The options of a group stand on the help page where the group stands among the command's parameters. A default of
-    the group's parameter holds the command's own defaults.
+    the group's parameter holds the command's own defaults, also of options that the command does not have.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def takes_groups(
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         flat: dict[str, inspect.Parameter] = {}
-        groups: dict[str, tuple[type, list[str]]] = {}
+        groups: dict[str, tuple[Callable[..., Any], list[str]]] = {}
         for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
             group = parameter.annotation
             if not (isinstance(group, type) and is_dataclass(group)):
@@ -78,7 +78,8 @@ def takes_groups(
                 for option, kind in get_type_hints(group, include_extras=True).items()
                 if option not in without
             }
-            groups[name] = group, list(options)
+            made = group if parameter.default is parameter.empty else partial(replace, parameter.default)
+            groups[name] = made, list(options)
             flat |= options
         for option, text in helps.items():
             kind, declared = get_args(flat[option].annotation)

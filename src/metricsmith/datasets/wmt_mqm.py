@@ -11,7 +11,6 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from metricsmith.datasets.cells import cell_text
 from metricsmith.datasets.columns import Columns
 from metricsmith.datasets.formats import decode, table_suffix, unzip
+from metricsmith.datasets.history import equal_systems
 from metricsmith.datasets.mqm_tsv import COUNTS, MarkedRating, parse_mqm_tsv
 from metricsmith.datasets.raters import People, check_averaging
 from metricsmith.datasets.sources import RawTable, open_source, read_bytes
@@ -241,15 +241,11 @@ def _alike(marked: MarkedRatings) -> list[str]:
     outputs: dict[str, dict[str, str]] = {}
     for rating in marked.ratings:
         outputs.setdefault(rating.system, {})[rating.item] = rating.target
-    notes = []
-    for one, other in combinations(outputs, 2):
-        shared = outputs[one].keys() & outputs[other].keys()
-        if len(shared) > 1 and all(outputs[one][item] == outputs[other][item] for item in shared):
-            notes.append(
-                f"{one!r} and {other!r} are the same in all {len(shared)} segments that both have: whoever holds out "
-                f"one system must hold out the other with it"
-            )
-    return notes
+    return [
+        f"{one!r} and {other!r} are the same in all {shared} segments that both have: whoever holds out "
+        f"one system must hold out the other with it"
+        for one, other, shared in equal_systems(outputs)
+    ]
 
 
 def _from_records(raw: RawTable) -> tuple[tuple[MarkedRating, ...], Counter[str]]:

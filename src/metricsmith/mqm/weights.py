@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, TypeGuard
@@ -270,6 +271,7 @@ def category_path(category: str) -> tuple[str, ...]:
     return tuple(_plain(part) for part in category.split("/"))
 
 
+@lru_cache(maxsize=4096)
 def _plain(name: str) -> str:
     return " ".join(name.casefold().replace("_", " ").replace("-", " ").rstrip("! ").split())
 

@@ -16,7 +16,7 @@ from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank
 from metricsmith.datasets.target_copies import check_copies, combinations_of
 from metricsmith.errors import OptionError, StateError
-from metricsmith.metric import Asker, Metric
+from metricsmith.metric import EVERY_LABEL, Asker, Metric, read_labels
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.kinds import check_state
 from metricsmith.programs.learned import learned_from, row_hash
@@ -72,6 +72,12 @@ def _metrics_of(one: Any, place: str) -> Sequence[Metric]:
     if isinstance(one, type) or not (isinstance(one, Metric) or callable(one)):
         raise OptionError(f"{place}={one!r:.60} cannot be a candidate; allowed are {ALLOWED}")
     metric = as_metric(one)
+    if read_labels(metric) not in ((), EVERY_LABEL):
+        raise OptionError(
+            f"{place}={metric.name!r} is a specialist, which judges outputs on the sources of its history; an "
+            "induction learns from some sources and is tested on others. Evaluate it by holding systems out: "
+            "metricsmith.judges.evaluate_specialist, or metricsmith specialist evaluate"
+        )
     if isinstance(metric, CallableMetric) and metric.name == "<lambda>":
         raise OptionError(f"{place} is a lambda, which has no name to be saved under: CallableMetric(f, name='...')")
     try:

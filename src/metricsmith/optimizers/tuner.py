@@ -51,6 +51,7 @@ from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.programs.learned import mark_tuned
+from metricsmith.programs.specialist.examples import chooses_examples
 from metricsmith.records import Status, Task
 
 __all__ = ["JudgeTuner", "budget_for"]
@@ -359,6 +360,11 @@ class JudgeTuner:
         if isinstance(judge, Composite | Panel):
             raise OptionError(
                 f"{type(judge).__name__} puts the answers of judges together: tune those judges, then build it"
+            )
+        if chooses_examples(judge) and self.method not in ("gepa", "mipro"):
+            raise OptionError(
+                f"method={self.method!r} shows fixed examples, beside which a specialist's own would stand: tune its "
+                "instruction with method='gepa' or 'mipro'"
             )
         lm = self.lm or next((at.lm for at in judge.predictors() if at.lm is not None), dspy.settings.lm)
         limiter, calls, draws = limiter or RateLimiter(Concurrency()), len(judge.predictors()), []

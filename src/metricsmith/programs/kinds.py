@@ -43,10 +43,13 @@ from metricsmith.programs.schema import (
     same_length,
     text,
 )  # fmt: skip
+from metricsmith.programs.specialist.choosing import ALLOWED
+from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples
 from metricsmith.stats.regression import LinearCombination
 
 __all__ = [
-    "DEEPEST", "KINDS", "LARGEST_FILE", "METRICS", "OWN_KEYS", "asker_state", "check_file", "check_state", "nested",
+    "DEEPEST", "KINDS", "LARGEST_FILE", "LARGEST_PLAIN", "METRICS", "OWN_KEYS", "asker_state", "check_file",
+    "check_state", "nested",
 ]  # fmt: skip
 
 OWN_KEYS = ("schema_version", "versions", "hash")  # of a file, besides those of its state
@@ -121,9 +124,47 @@ PERTURBED = {name: text(NAME) for name in ("strategy", "strength", "dimension", 
 RATED_ITEM = keys(PERTURBED, row=number(0, NUMBERS, whole=True), hash=text(NAME), effect=text(NAME))
 
 
+# A history: at least ten times the largest collection of WMT (60,000 ratings, some 150,000 errors, 30 MB).
+RATINGS, MARKED, HISTORY_MEGABYTES = 1_000_000, 5_000_000, 300
+LABEL = text(NAME)
+OFFSET = maybe(number(0, NUMBERS, whole=True))
+SPAN = keys(
+    severity=LABEL, category=LABEL, start=OFFSET, end=OFFSET, text=text(), side=one_of("source", "target"),
+    description=text(),
+)  # fmt: skip
+PLACE = number(0, 2 * RATINGS, whole=True)
+PAST_RATING = keys(
+    source=PLACE, output=PLACE, system=LABEL, rater=LABEL, rating=maybe(number()), segment=LABEL, document=LABEL,
+    spans=maybe(list_of(SPAN, ITEMS)),
+)  # fmt: skip
+HISTORY = keys(
+    name=text(), scale=maybe(SCALE), texts=list_of(text(), 2 * RATINGS), ratings=list_of(PAST_RATING, RATINGS, 1)
+)
+
+
+def _history(value: Any, path: str) -> None:
+    """A history, which is built once it is known to hold nothing else."""
+    HISTORY({key: one for key, one in value.items() if key != "kind"} if isinstance(value, dict) else value, path)
+    one_of("history")(inside(value, "kind"), at(path, "kind"))
+    marked = sum(len(one["spans"] or ()) for one in value["ratings"])
+    if marked > MARKED:
+        refuse(at(path, "ratings"), f"{marked:,} marked errors are not allowed; {MARKED:,} are")
+
+
+POLICY = keys(
+    **{name: one_of(*allowed) for name, allowed in ALLOWED.items()},
+    **dict.fromkeys(("max_examples", "max_tokens"), maybe(number(1, NUMBERS, whole=True))),
+    seed=number(whole=True),
+)
+SAVED_EXAMPLES = made(
+    keys(policy=POLICY, joined=entries(LABEL, NUMBERS, LABEL), history=_history), RowExamples.from_state
+)
+
+
 def asker_state(_signature: type[dspy.Signature], _optional: Checks | None = None, /, **needed: Check) -> Check:
     """The state of a judge or panel: its predictor by this signature, and these settings."""
-    return keys({"made_with": MADE_WITH}, state=keys(settings=keys(_optional, **needed), judge=predictor(_signature)))
+    settings = keys({**(_optional or {}), ROW_EXAMPLES: SAVED_EXAMPLES}, **needed)
+    return keys({"made_with": MADE_WITH}, state=keys(settings=settings, judge=predictor(_signature)))
 
 
 @lru_cache
@@ -150,13 +191,15 @@ KINDS: Mapping[str, Kind] = {
     "bank": Kind(_bank, 50),
     "callable": Kind(FUNCTION),
     "column": Kind(keys(name=text(NAME))),
+    "history": Kind(HISTORY, HISTORY_MEGABYTES),
     **{kind: Kind(_by_class(kind)) for kind in JUDGES},
     "rating_sheet_key": Kind(
         keys(criterion=text(), seed=number(whole=True), items=entries(RATED_ITEM, NUMBERS, text(NAME))), 50
     ),
 }  # fmt: skip
-METRICS = tuple(kind for kind in KINDS if kind not in ("panel", "rating_sheet_key"))
-LARGEST_FILE = max(kind.megabytes for kind in KINDS.values()) * 1_000_000
+METRICS = tuple(kind for kind in KINDS if kind not in ("history", "panel", "rating_sheet_key"))
+LARGEST_FILE = 1_000_000 * (HISTORY_MEGABYTES + max(KINDS[kind].megabytes for kind in METRICS))
+LARGEST_PLAIN = 1_000_000 * max(KINDS[kind].megabytes for kind in METRICS)  # of a file without a history
 
 
 def check_state(state: Any) -> None:
@@ -179,9 +222,15 @@ def check_file(content: Mapping[str, Any], size: int) -> None:
     own({key: content[key] for key in OWN_KEYS if key in content}, "")
     state = {key: value for key, value in content.items() if key not in OWN_KEYS}
     check_state(state)
-    limit = KINDS[state["kind"]].megabytes
+    limit = KINDS[state["kind"]].megabytes + (HISTORY_MEGABYTES if _has_history(state) else 0)
     if size > limit * 1_000_000:
         raise StateError(f"{size:,} bytes are not allowed for the kind {state['kind']!r}; {limit} MB are")
+
+
+def _has_history(state: Any) -> bool:
+    """True if a state or a part of it is a specialist's."""
+    own = inside(state, "state.settings") or inside(state, "settings") or {}
+    return ROW_EXAMPLES in own or (isinstance(inside(state, "judge"), dict) and _has_history(state["judge"]))
 
 
 def _runs(state: Mapping[str, Any]) -> int:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import dspy
 import pydantic
 
-from metricsmith.errors import OptionError, StateError, nearest
+from metricsmith.errors import DataError, OptionError, StateError, nearest
 from metricsmith.metric import MARKER
 from metricsmith.records import Scale
 
@@ -151,7 +151,7 @@ def made(known: Check, make: Callable[[Any], Any]) -> Check:
         known(value, path)
         try:
             make(value)
-        except (OptionError, StateError) as problem:
+        except (DataError, OptionError, StateError) as problem:
             refuse(path, str(problem))
 
     return check

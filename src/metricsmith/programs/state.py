@@ -23,8 +23,9 @@ from dspy.predict.parameter import Parameter
 
 from metricsmith.errors import StateError
 from metricsmith.metric import content_hash, marked_anew
-from metricsmith.programs.kinds import DEEPEST, LARGEST_FILE, OWN_KEYS, check_file
+from metricsmith.programs.kinds import DEEPEST, LARGEST_FILE, LARGEST_PLAIN, OWN_KEYS, check_file
 from metricsmith.programs.schema import predictor
+from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples
 from metricsmith.scoring.plan import as_before
 from metricsmith.version import __version__
 
@@ -60,12 +61,16 @@ class Settings(Parameter):  # type: ignore[misc]
         raise AttributeError(name)
 
     def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
-        """The values; `json_mode` is DSPy's and changes nothing here."""
-        return dict(self.values)
+        """The values, a specialist's history as data; `json_mode` is DSPy's and changes nothing here."""
+        return {
+            name: value.to_state() if isinstance(value, RowExamples) else value for name, value in self.values.items()
+        }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Replace the values by saved ones."""
         self.values = dict(state)
+        if ROW_EXAMPLES in state:
+            self.values[ROW_EXAMPLES] = RowExamples.from_state(state[ROW_EXAMPLES])
 
     def reset(self) -> None:
         """Settings are not learned: DSPy's reset leaves them alone."""
@@ -94,6 +99,9 @@ def module_fingerprint(module: dspy.Module, *parts: Any) -> str:
     The language model is not in it: the scoring engine puts it beside.
     """
     state: Any = module_state(module)
+    for name, own in module.named_parameters():
+        if isinstance(own, Settings) and ROW_EXAMPLES in own.values:  # megabytes, whose hash is known
+            state[name] = {**state[name], ROW_EXAMPLES: own.values[ROW_EXAMPLES].fingerprint}
     settings = {name: predictor.config for name, predictor in module.named_predictors() if predictor.config}
     if as_before.get():
         state = _marked_as_before(state)
@@ -272,9 +280,12 @@ def _parsed(source: Path) -> tuple[dict[str, Any], int]:
     """The object in a file, and the file's size in bytes; JSON without NaN, endless numbers, depths and double keys."""
     try:
         with source.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
-        if len(raw) > LARGEST_FILE:
-            raise ValueError(f"it is larger than {LARGEST_FILE:,} bytes")
+            raw, most = file.read(LARGEST_PLAIN + 1), LARGEST_PLAIN
+            if b'"history"' in raw:
+                most = LARGEST_FILE
+                raw += file.read(most + 1 - len(raw))
+        if len(raw) > most:
+            raise ValueError(f"it is larger than {most:,} bytes")
         content = json.loads(
             raw.decode("utf-8"), parse_int=_whole, parse_float=_real, parse_constant=_real, object_pairs_hook=_unique
         )

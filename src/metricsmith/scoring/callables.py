@@ -13,7 +13,7 @@ import dspy
 from dspy.utils.exceptions import DSPyError
 
 from metricsmith.errors import JudgementFailed, OptionError
-from metricsmith.metric import content_hash
+from metricsmith.metric import EVERY_LABEL, Labels, content_hash
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
 from metricsmith.reward import DSPyCallable
 
@@ -52,7 +52,7 @@ class CallableMetric(DSPyCallable):
         If `function` cannot be called with an example and a prediction.
     """
 
-    reads_whole_row = True  # a function may look at any field, so rows with equal texts need not score alike
+    reads: Labels = EVERY_LABEL  # a function may look at any field, so rows with equal texts need not score alike
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ import dspy
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.errors import NeedsError, OptionError
-from metricsmith.metric import Asker, Composite, Metric, content_hash
+from metricsmith.metric import Asker, Composite, Labels, Metric, content_hash, read_labels
 from metricsmith.model_calls.adapters import adapter_in_force
 from metricsmith.model_calls.models import check_sampling, form_identity, identity
 from metricsmith.records import Judgement
@@ -46,8 +46,8 @@ class MetricRun:
     storable : bool
         Whether a store may keep its judgements: not for columns of the data themselves, nor for callables that
         do not say when they change.
-    reads_whole_row : bool
-        Whether rows with equal texts may get different judgements.
+    reads : tuple of str, or "all"
+        The labels by which rows with equal texts may get different judgements.
     asker : Asker or None
         The sender of its requests, where the metric names one.
     """
@@ -58,7 +58,7 @@ class MetricRun:
     fingerprint: str
     model: dict[str, Any] | None
     storable: bool
-    reads_whole_row: bool
+    reads: Labels
     asker: Asker | None = None
 
 
@@ -244,9 +244,9 @@ class _Builder:
             form = form_identity(adapter_in_force()) if "model" in card.needs else {}
             model = {} if lm is None else identity(lm) | form
         fingerprint = content_hash(name, own) if model is None else content_hash(name, own, model)
-        whole, storable = getattr(metric, "reads_whole_row", False), getattr(metric, "storable", True)
+        reads, storable = read_labels(metric), bool(getattr(metric, "storable", True))
         asker = asker if _has(asker, _ASKER) else None
-        return MetricRun(metric, name, 0, fingerprint, model, bool(storable), bool(whole), asker)
+        return MetricRun(metric, name, 0, fingerprint, model, storable, reads, asker)
 
     def _fingerprint(self, thing: Metric | Asker) -> str:
         """The fingerprint of a metric or an asker; the object is kept, so that no other can get its id."""

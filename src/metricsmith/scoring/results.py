@@ -13,8 +13,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import dspy
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from metricsmith.bank.column import ColumnMetric, column_numbers
 from metricsmith.errors import StoreError
-from metricsmith.metric import Sequential, content_hash, content_key
+from metricsmith.metric import Labels, Sequential, content_key
 from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring.plan import Expression, ScoringPlan, Term, earlier_fingerprint
 from metricsmith.store import Key, Store
@@ -56,29 +55,22 @@ class Keys:
     """The rows' hashes, each computed once and only when first needed."""
 
     rows: Sequence[dspy.Example]
+    known: dict[Labels, list[str]] = field(default_factory=dict)
 
-    @cached_property
-    def texts(self) -> list[str]:
-        """Hashes of the four texts of each row."""
-        return [content_key(row) for row in self.rows]
+    def contents(self, reads: Labels) -> list[str]:
+        """The hash of each row for metrics that read these labels; rows with equal hashes get equal judgements."""
+        if reads not in self.known:
+            self.known[reads] = [content_key(row, reads) for row in self.rows]
+        return self.known[reads]
 
-    @cached_property
-    def wholes(self) -> list[str]:
-        """Hashes of every field of each row."""
-        return [content_hash(row.toDict()) for row in self.rows]
-
-    def contents(self, whole: bool) -> list[str]:
-        """The hash of each row; rows with equal hashes get equal judgements."""
-        return self.wholes if whole else self.texts
-
-    def row(self, place: int, whole: bool) -> str:
+    def row(self, place: int, reads: Labels) -> str:
         """The key of a row in a store."""
-        return store_key(self.rows[place], self.contents(whole)[place])
+        return store_key(self.rows[place], self.contents(reads)[place])
 
-    def first(self, whole: bool) -> IntArray:
+    def first(self, reads: Labels) -> IntArray:
         """For each row, the place of the first one with the same content, shape (n,)."""
         seen: dict[str, int] = {}
-        places = [seen.setdefault(key, place) for place, key in enumerate(self.contents(whole))]
+        places = [seen.setdefault(key, place) for place, key in enumerate(self.contents(reads))]
         return np.array(places, dtype=np.intp)
 
 
@@ -122,12 +114,14 @@ class Results:
         self.numbers: dict[int, int] = {}
         self._kept: dict[int, list[Judgement | None]] = {}
         self._unstored: dict[tuple[int, int], Judgement] = {}
-        self._places: dict[bool, dict[tuple[int, int], int]] = {}  # per kind of row key, by number and run in the store
+        self._places: dict[
+            Labels, dict[tuple[int, int], int]
+        ] = {}  # per kind of row key, by number and run in the store
         self._others: set[int] = set()  # numbers of metrics in the store that this plan lacks
         for place, one in enumerate(plan.metric_runs):
             if store is not None and one.storable:
                 self.numbers[place] = store.metric(one.fingerprint, one.name)
-                self._places.setdefault(one.reads_whole_row, {})[self.numbers[place], one.run] = place
+                self._places.setdefault(one.reads, {})[self.numbers[place], one.run] = place
             elif not isinstance(one.metric, ColumnMetric):
                 self._kept[place] = [None] * len(rows)
 
@@ -155,7 +149,7 @@ class Results:
             one = self.plan.metric_runs[place]
             earlier = self.store.number(earlier_fingerprint(one)), one.run, Status.OK
             for row in np.flatnonzero(self.codes[place] == PENDING).tolist() if earlier[0] in self._others else ():
-                known = self.store.read(self.keys.row(row, one.reads_whole_row))
+                known = self.store.read(self.keys.row(row, one.reads))
                 unused += any((number, run, status) == earlier for number, run, status, _ in known)
         if unused:
             notes.warning(
@@ -166,8 +160,8 @@ class Results:
         """Take over the judgements of one row that the store knows."""
         if self.store is None:
             return
-        for whole, places in self._places.items():
-            for number, run, status, raw in self.store.read(self.keys.row(row, whole)):
+        for reads, places in self._places.items():
+            for number, run, status, raw in self.store.read(self.keys.row(row, reads)):
                 place = places.get((number, run))
                 if place is None:
                     self._others.add(number)
@@ -179,7 +173,7 @@ class Results:
     def key(self, place: int, row: int) -> Key:
         """The key under which the store keeps a judgement."""
         one = self.plan.metric_runs[place]
-        return Key(self.keys.row(row, one.reads_whole_row), self.numbers[place], one.run)
+        return Key(self.keys.row(row, one.reads), self.numbers[place], one.run)
 
     def enter(self, place: int, row: int, judgement: Judgement) -> None:
         """Book one finished judgement."""
@@ -271,9 +265,9 @@ class Rounds:
 
     def __init__(self, results: Results) -> None:
         plan = results.plan
-        kinds = {place: plan.metric_runs[place].reads_whole_row for place in plan.asked}
-        by_kind = {whole: results.keys.first(whole) for whole in set(kinds.values())}
-        self.results, self.first = results, {place: by_kind[whole] for place, whole in kinds.items()}
+        kinds = {place: plan.metric_runs[place].reads for place in plan.asked}
+        by_kind = {reads: results.keys.first(reads) for reads in set(kinds.values())}
+        self.results, self.first = results, {place: by_kind[reads] for place, reads in kinds.items()}
         self.terms = [term for column in plan.columns for term in column]
         self.adaptive = any(map(_adaptive, self.terms))
         self.wanted = np.zeros(results.codes.shape, dtype=bool)

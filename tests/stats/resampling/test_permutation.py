@@ -248,6 +248,60 @@ def test_a_test_ends_early_where_its_p_value_is_clear():
     assert undecided == drawn(one, other, None)
 
 
+# Rows of several numbers
+
+
+def test_a_row_of_one_number_is_that_number():
+    first, second, rating, groups = paired_data(2, lead=0.4, level=1)
+    for options in ({}, {"standardize": False}, {"alternative": "greater"}, {"batched": True, "seed": 3}):
+        statistic = batch_pearson if options.get("batched") else kendall_tau_b
+        plain, rows = (
+            paired_permutation_test(statistic, *sides, rating, groups, permutations=60, **options)
+            for sides in ((first, second), (first[:, None], second[:, None]))
+        )
+        assert rows == plain
+
+
+def test_the_numbers_of_a_row_are_swapped_together():
+    first, second = np.arange(8.0).reshape(4, 2), np.arange(8.0).reshape(4, 2) + 100
+
+    def together(one, other):
+        assert (other - one == 1).all()  # both of one side
+        return float(one.sum() + other.sum())
+
+    test = paired_permutation_test(together, first, second, permutations=50, standardize=False)
+    assert test.observed == 2 * 4 * -100
+    assert test.p_value < 1
+
+
+def test_a_ratio_of_sums_by_hand():
+    # hits and trials: 3 of 8 and 1 of 8; of the four ways to swap two rows two are as far apart as 2/8.
+    first, second = [[2.0, 4], [1, 4]], [[1.0, 4], [0, 4]]
+    test = paired_permutation_test(
+        lambda hits, trials: hits.sum(axis=-1) / trials.sum(axis=-1), first, second, permutations=4000, batched=True,
+        standardize=False,
+    )  # fmt: skip
+    assert test.observed == 3 / 8 - 1 / 8
+    assert test.p_value == pytest.approx(0.5, abs=0.03)
+
+
+def test_a_row_that_lacks_one_of_its_numbers_is_left_out():
+    first, second = np.arange(8.0).reshape(4, 2), np.arange(8.0).reshape(4, 2) ** 2
+    gap = first.copy()
+    gap[3, 1] = NAN
+
+    def total(one, other):
+        return float(one.sum() - other.sum() ** 2)
+
+    with_gap = paired_permutation_test(total, gap, second, permutations=20, standardize=False)
+    assert with_gap == paired_permutation_test(total, first[:3], second[:3], permutations=20, standardize=False)
+
+
+def test_rows_of_another_length_cannot_be_swapped():
+    with pytest.raises(DataError, match="rows of 2 and of 3 numbers cannot be swapped"):
+        paired_permutation_test(lambda *columns: 0.0, np.ones((4, 2)), np.ones((4, 3)))
+
+
 METHODS = [(holm, "holm"), (benjamini_hochberg, "fdr_bh")]
 
 

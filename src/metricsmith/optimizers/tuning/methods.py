@@ -27,6 +27,7 @@ from metricsmith.optimizers.splits import RatedRows
 from metricsmith.optimizers.tuning.credits import CreditMetric, Credits
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import Demos, Meter, Student
+from metricsmith.programs.specialist.examples import chooses_examples
 
 __all__ = ["METHODS", "THREADS", "SearchMethod", "TuningJob", "judge_selection_rows", "quiet"]
 
@@ -243,7 +244,7 @@ def _mipro(job: TuningJob, requests: int) -> None:
         task_model=job.credits.table.lm,
         auto=None,
         num_candidates=count,
-        max_bootstrapped_demos=DEMOS,
+        max_bootstrapped_demos=0 if chooses_examples(job.judge) else DEMOS,
         max_labeled_demos=0,
         num_threads=THREADS,
         seed=job.seed + 1,  # MIPROv2 takes 0 for none

@@ -8,13 +8,17 @@ from typing import Any, ClassVar, Self
 
 import dspy
 
-from metricsmith.errors import DataError, JudgementFailed
-from metricsmith.metric import Metric, RowText, fenced_texts, marked_anew, row_text
+from metricsmith.datasets.history import HistoricalRating, History
+from metricsmith.errors import DataError, JudgementFailed, OptionError
+from metricsmith.metric import Metric, RowText, fenced_texts, labels_of, make_row, marked_anew, row_text
 from metricsmith.model_calls.adapters import messages_of, reading_exactly
 from metricsmith.model_calls.calls import Call, model_calls
 from metricsmith.programs.kinds import asker_state
 from metricsmith.programs.learned import mark_learned
 from metricsmith.programs.schema import Check, Checks
+from metricsmith.programs.specialist.choosing import Judged
+from metricsmith.programs.specialist.examples import ROW_EXAMPLES
+from metricsmith.programs.specialist.prompts import RowShown, specialist_words
 from metricsmith.programs.state import (
     Saved,
     Settings,
@@ -30,6 +34,7 @@ from metricsmith.scoring import score
 __all__ = ["LEVELS", "Judge", "MetricProgram", "ModelAsker", "Predictor", "slug"]
 
 LEVELS = Scale(1, 5, 1)
+LOW = " (lower is better)"
 
 
 class Predictor(dspy.Predict):  # type: ignore[misc]
@@ -73,7 +78,7 @@ class MetricProgram(DSPyCallable, Saved):
         return dspy.Prediction(score=judgement.score, raw=judgement.raw, feedback=judgement.feedback)
 
 
-class ModelAsker(Saved):
+class ModelAsker(RowShown, Saved):
     """An asker with one predictor, `judge`, and its settings: the base of judges and panels.
 
     Subclasses name their `kind`, give the question in `question`, and check an answer in `read`.
@@ -110,23 +115,37 @@ class ModelAsker(Saved):
         raise NotImplementedError
 
     def forward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+        self,
+        *,
+        output: str,
+        input: str = "",
+        references: Sequence[str] = (),
+        context: str = "",
+        system: str = "",
+        rater: str = "",
     ) -> dspy.Prediction:
-        """Judge one row."""
+        """Judge one row; a specialist chooses its examples by `system` and `rater`, which others do not look at."""
         text = RowText(output, input, tuple(references), context)
         self._check(text)
-        arguments = self._arguments(text)
+        arguments = self._arguments(text, system, rater)
         with reading_exactly():
             answer = self.judge(**arguments)
         return self.read(answer, text)
 
     async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+        self,
+        *,
+        output: str,
+        input: str = "",
+        references: Sequence[str] = (),
+        context: str = "",
+        system: str = "",
+        rater: str = "",
     ) -> dspy.Prediction:
-        """Judge one row, asynchronously."""
+        """Judge one row as `forward` does, asynchronously."""
         text = RowText(output, input, tuple(references), context)
         self._check(text)
-        arguments = self._arguments(text)
+        arguments = self._arguments(text, system, rater)
         with reading_exactly():
             answer = await self.judge.acall(**arguments)
         return self.read(answer, text)
@@ -136,7 +155,7 @@ class ModelAsker(Saved):
         if lacking:
             raise JudgementFailed(lacking, Status.SKIPPED)
 
-    def _arguments(self, text: RowText) -> dict[str, Any]:
+    def _arguments(self, text: RowText, system: str = "", rater: str = "") -> dict[str, Any]:
         """The predictor's arguments; a row that stands among its demonstrations is judged without the answer to it.
 
         Otherwise training rows would be scored by copying the answer, and a regression would trust the judge for it.
@@ -145,6 +164,8 @@ class ModelAsker(Saved):
         if self.made_with:
             other_model(self, self.judge.lm)
         inputs = {"config": dict(self.request), **self.question(), **self.texts(text)}
+        if self.row_examples is not None:
+            return self.specialised(Judged(text.input, text.output, system, rater), inputs)
         if not self.judge.demos:
             return inputs
         others = [
@@ -156,9 +177,10 @@ class ModelAsker(Saved):
 
     def messages(self, row: dspy.Example) -> list[dict[str, Any]]:
         """The chat messages that `ask` sends for `row`."""
-        inputs = self._arguments(row_text(row))
+        inputs = self._arguments(row_text(row), **labels_of(row, self.reads))
         inputs.pop("config")
-        return messages_of(self.judge.signature, inputs.pop("demos", self.judge.demos), inputs)
+        signature = inputs.pop("signature", self.judge.signature)
+        return messages_of(signature, inputs.pop("demos", self.judge.demos), inputs)
 
     def fingerprint(self) -> str:
         """A hash of the instruction, the demonstrations and the settings."""
@@ -176,7 +198,8 @@ class ModelAsker(Saved):
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
         """Build an object from `to_state`'s result."""
-        made = cls.from_settings(state["state"]["settings"])
+        settings = {name: value for name, value in state["state"]["settings"].items() if name != ROW_EXAMPLES}
+        made = cls.from_settings(settings)
         made.load_state(dict(state["state"]))
         made.made_with = state.get("made_with", {})
         return made
@@ -205,6 +228,11 @@ class Judge(MetricProgram, ModelAsker):
     def scale(self) -> Scale:
         """The numbers that the model may give."""
         return LEVELS
+
+    @property
+    def rating_scale(self) -> Scale:
+        """The scale of the ratings that it learns from."""
+        return self.scale
 
     @property
     def output(self) -> Output:
@@ -236,6 +264,8 @@ class Judge(MetricProgram, ModelAsker):
     def card(self) -> MetricCard:
         """The generated card; that of a tuned judge shows its instruction before and after."""
         card, before, after = self.family_card, self.signature.instructions, self.judge.signature.instructions
+        if self.row_examples is not None:
+            card = replace(card, **specialist_words(card, self.row_examples))
         return card if before == after else replace(card, instruction_before=before, instruction=after)
 
     def question(self) -> Mapping[str, str]:
@@ -290,6 +320,33 @@ class Judge(MetricProgram, ModelAsker):
         mark_learned(judge, rows)
         return judge
 
+    def past_number(self, one: HistoricalRating, history: History) -> float:
+        """The number that a rating of the history is shown with, on the scale that is asked.
+
+        Raises
+        ------
+        DataError
+            If the rating has no number on this judge's scale.
+        """
+        if one.rating is None or history.scale is None:
+            raise DataError(f"the rating of {one.system!r} by {one.rater!r} has marked errors and no number to show")
+        own, theirs = (replace(scale, step=None) for scale in (self.rating_scale, history.scale))
+        if own != theirs:
+            raise DataError(
+                f"{history.name} is rated from {theirs}{LOW * (not theirs.higher_is_better)} and {self.name} rates "
+                f"from {own}{LOW * (not own.higher_is_better)}, so that a rating would stand for something else: give "
+                "a judge, or a history, with the other's scale"
+            )
+        return one.rating
+
+    def past(self, one: HistoricalRating) -> dict[str, Any]:
+        """A rating of the history as a demonstration, without what stands once in the prompt."""
+        if self.row_examples is None:
+            raise OptionError(f"{self.name} has no history; make a specialist of it with Specialist().compile")
+        row = make_row(one.output, input=one.source, spans=one.spans)
+        demo = self.example(row, self.past_number(one, self.row_examples.history))
+        return {name: value for name, value in demo.items() if name not in self.standing}
+
     def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """The score of an answer about a row, on the scale: DSPy enforces neither bounds nor finiteness."""
         scale = self.scale
@@ -318,7 +375,8 @@ class Judge(MetricProgram, ModelAsker):
         if lacking:
             judgements = [Judgement(self.name, status=Status.SKIPPED, error=lacking, run=run) for run in runs]
         else:
-            calls = model_calls(self, runs, **asdict(text))
+            inputs: dict[str, Any] = {**asdict(text), **labels_of(row, self.reads)}
+            calls = model_calls(self, runs, **inputs)
             judgements = [self._judgement(call, run) for call, run in zip(calls, runs, strict=True)]
         return [judgements] * len(metrics)
 

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 
 import dspy
 
+from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import DataError, JudgementFailed, OptionError, StateError, nearest
 from metricsmith.metric import NOTHING, RowText, fenced_texts, row_text
 from metricsmith.programs import schema
@@ -90,6 +91,9 @@ KINDS: Mapping[str, _Kind] = MappingProxyType(
         ),
     }
 )
+
+
+MOST_POINTS = 25  # of MQM, which leave nothing of 100
 
 
 class DirectAssessment(TranslationJudge):
@@ -234,6 +238,16 @@ class DirectAssessment(TranslationJudge):
         level = math.ceil(rating - 0.5)
         answer = {"quality": CLASSES[level]} if self._kind.signature is ClassifyTranslation else {"score": level}
         return dspy.Example(**{name: demo[name] for name in demo if name != "score"}, **answer)  # type: ignore[no-any-return]
+
+    def past_number(self, one: HistoricalRating, history: History) -> float:
+        """The rating; of an MQM score, 0 or below, from 0 to 100 what is left of 100 after four times its points.
+
+        ``100 - 4 min(25, points)``, rounded: our own rule, with 25 points the weight of a text that is no translation.
+        """
+        points = history.scale is not None and history.scale.high == 0 and self.settings.scale in ("da", "sqm")
+        if points and one.rating is not None:
+            return round(100 - 4 * min(MOST_POINTS, -one.rating))
+        return super().past_number(one, history)
 
     @property
     def family_card(self) -> MetricCard:

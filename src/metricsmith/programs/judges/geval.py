@@ -156,7 +156,7 @@ class GEval(Judge):
             "scale": f"a whole number from {scale}; {worst:g} is worst, {best:g} is best",
         }
 
-    def forward(
+    def forward(  # type: ignore[override]  # it cannot be specialised: no system, no rater
         self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
     ) -> dspy.Prediction:
         """Judge one row.

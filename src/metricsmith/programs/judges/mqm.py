@@ -10,6 +10,7 @@ import dspy
 import numpy as np
 from numpy.typing import NDArray
 
+from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import Metric, RowText, row_text
 from metricsmith.mqm import MQMWeights, SharedError, mqm_score, shared_errors, span_weight
@@ -190,6 +191,19 @@ class MQMAnnotator(TranslationJudge):
         text = row_text(row)
         errors = ErrorsBySeverity(**listed_errors(spans, text, ErrorsBySeverity))
         return dspy.Example(**self.question(), **self.texts(text), errors=errors)  # type: ignore[no-any-return]
+
+    def past_number(self, one: HistoricalRating, history: History) -> float:
+        """Nothing: the number follows from the errors."""
+        return 0.0
+
+    def past(self, one: HistoricalRating) -> dict[str, Any]:
+        """The errors of a rating, those without a description in words without one."""
+        demo = super().past(one)
+        listed = demo["errors"].model_dump()
+        for error in (error for errors in listed.values() for error in errors):
+            if error["description"] == error["type"]:  # which `quoted` puts in its place
+                del error["description"]
+        return {**demo, "errors": listed}
 
     @property
     def family_card(self) -> MetricCard:

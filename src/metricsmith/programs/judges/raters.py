@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Self
 
 import dspy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import DataError, OptionError
 from metricsmith.programs import schema
 from metricsmith.programs.asked_scale import Asked, asked_scale, nearest_points, rating_map
@@ -33,6 +35,8 @@ class RatersJudge(Judge):
         What the outputs are made for.
     scale : Scale or mapping
         The raters' scale. Answers off the scale that is asked are failures.
+    decimals : bool
+        Whether the judge is asked on the raters' scale with two decimals, for ratings that are averages over raters.
     **settings
         The settings of the subclass.
 
@@ -49,6 +53,7 @@ class RatersJudge(Judge):
     may_save: ClassVar[schema.Checks] = {  # where the scale that is asked is not the raters'
         "asked": schema.SCALE,
         "points": schema.list_of(schema.text(schema.NAME), 11),
+        "decimals": schema.one_of(True),
         "map": schema.same_length(
             schema.keys(
                 knots=schema.list_of(schema.number(), schema.NUMBERS, 1),
@@ -60,11 +65,19 @@ class RatersJudge(Judge):
     }
 
     def __init__(
-        self, *, name: str, measure: str, task: str, scale: Scale | Mapping[str, Any], **settings: Any
+        self,
+        *,
+        name: str,
+        measure: str,
+        task: str,
+        scale: Scale | Mapping[str, Any],
+        decimals: bool = False,
+        **settings: Any,
     ) -> None:
         raters = scale if isinstance(scale, Scale) else Scale(**scale)  # refuses a mapping that is no scale
         meaning = f"{measure} as its raters see it"
-        asked = asked_scale(raters)
+        asked = Asked(replace(raters, step=None)) if decimals else asked_scale(raters)
+        settings |= {"decimals": True} if decimals else {}
         other = {"asked": asdict(asked.scale)} if asked.scale != raters else {}
         points = {"points": list(asked.points)} if asked.points else {}
         super().__init__(
@@ -102,7 +115,8 @@ class RatersJudge(Judge):
             numbers = f", told by rank in place of the raters' numbers: a whole number from {asked.scale}. {points}"
         else:
             best = raters.high if raters.higher_is_better else raters.low
-            steps = "" if raters.step is None else f" in steps of {asked.scale.step:g}"
+            steps = "" if raters.step is None else f" in steps of {asked.scale.step:g}" if asked.scale.step else ""
+            steps = " with two decimals" if self.settings.values.get("decimals") else steps
             numbers = f": a number from {raters}{steps}; {best:g} is best"
         return {"task": str(self.settings.task), "scale": f"{self.settings.measure}{numbers}"}
 
@@ -127,7 +141,8 @@ class RatersJudge(Judge):
     def example(self, row: dspy.Example, rating: float, reason: str = "") -> Mapping[str, Any]:
         """A rated row as a demo; `rating` is a number on the scale that is asked and goes to its nearest point."""
         on = self.scale.contains(rating)
-        return super().example(row, float(nearest_points([rating], self.scale)[0]) if on else rating, reason)
+        shown = round(rating, 2) if self.settings.values.get("decimals") else nearest_points([rating], self.scale)[0]
+        return super().example(row, float(shown) if on else rating, reason)
 
     def with_examples(
         self, rows: Sequence[dspy.Example], ratings: Sequence[float], reasons: Sequence[str] | None = None
@@ -172,12 +187,19 @@ class RatersJudge(Judge):
             )
         return values
 
+    def past_number(self, one: HistoricalRating, history: History) -> float:
+        """The rating as the number that is asked for; on a made scale by its place among all ratings of the history."""
+        rating = super().past_number(one, history)
+        return _asked_once(self.asked, self.rating_scale, history)[rating]
+
     @property
     def card(self) -> MetricCard:
         """The generated card, with the scale that is asked where it is not the raters' and the map to theirs."""
         asked, known = self.asked, self.settings.values.get("map", {"knots": [], "values": []})
         told = f"{asked.scale}, by fifths in place of the raters' own numbers" if asked.points else ""
-        if not told and asked.scale != self.rating_scale:
+        if self.settings.values.get("decimals"):
+            told = f"{asked.scale} with two decimals, as averages of ratings have them"
+        elif not told and asked.scale != self.rating_scale:
             told = f"{asked.scale} in steps of {asked.scale.step:g}: the raters' points, without their averages"
         return replace(super().card, asked=told, rating_map=tuple(zip(known["knots"], known["values"], strict=True)))
 
@@ -203,6 +225,8 @@ class ExampleJudge(RatersJudge):
         The raters' scale, from which follows the one that is asked (`asked_scale`).
     name : str, optional
         Column name; by default made from the measure.
+    decimals : bool
+        Whether it is asked on the raters' scale with two decimals, for ratings that are averages over raters.
 
     Examples
     --------
@@ -214,8 +238,11 @@ class ExampleJudge(RatersJudge):
     kind = "example_judge"
     signature = JudgeByExamples
 
-    def __init__(self, *, measure: str, task: str, scale: Scale | Mapping[str, Any], name: str = "") -> None:
-        super().__init__(name=name or f"{slug(measure)}_by_examples", measure=measure, task=task, scale=scale)
+    def __init__(
+        self, *, measure: str, task: str, scale: Scale | Mapping[str, Any], name: str = "", decimals: bool = False
+    ) -> None:
+        name = name or f"{slug(measure)}_by_examples"
+        super().__init__(name=name, measure=measure, task=task, scale=scale, decimals=decimals)
 
     @property
     def family_card(self) -> MetricCard:
@@ -297,3 +324,10 @@ class GuidelineJudge(RatersJudge):
             failure_cases=("Guidelines that leave the decisive question open", "Texts beyond the model's context"),
             papers=("AutoMetrics, section 4.2 and appendix C (LLM-Judge)",),
         )
+
+
+@lru_cache(maxsize=4)
+def _asked_once(asked: Asked, scale: Scale, history: History) -> Mapping[float, float]:
+    """The numbers that are asked for the ratings of a history, on a made scale by their places among all of them."""
+    known = [one.rating for one in history.ratings if one.rating is not None]
+    return dict(zip(known, asked.numbers(known, scale).tolist(), strict=True))

@@ -196,17 +196,17 @@ class Repeated(MetricProgram):
         return f"{self.settings.aggregate} of {'' if self.stop_when is None else 'at most '}{self.runs} runs"
 
     def forward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = "", **labels: str
     ) -> dspy.Prediction:
         """Judge one row: a Prediction with ``score``, ``raw`` and ``feedback``, or `JudgementFailed`."""
-        row = make_row(output, input=input, references=references, context=context)
+        row = make_row(output, input=input, references=references, context=context, **labels)
         return self.prediction(self.judge_batch([row])[0])
 
     async def aforward(
-        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = ""
+        self, *, output: str, input: str = "", references: Sequence[str] = (), context: str = "", **labels: str
     ) -> dspy.Prediction:
         """Judge one row as `forward` does, without blocking the event loop."""
-        row = make_row(output, input=input, references=references, context=context)
+        row = make_row(output, input=input, references=references, context=context, **labels)
         table = await ascore([self], [row], progress=False, max_failure_rate=1.0)
         return self.prediction(table.judgement(0, 0))
 

@@ -90,6 +90,12 @@ class TranslationJudge(Judge):
         languages = {name: str(self.settings.values[name]) for name in ("source_language", "target_language")}
         return languages | ({"error_types": ERROR_TYPES} if "error_types" in self.signature.input_fields else {})
 
+    @property
+    def standing(self) -> Mapping[str, str]:
+        """The question, and that there is no document where none is shown."""
+        document = {"document": NOTHING} if self.settings.context == "none" else {}
+        return {**self.question(), **document}
+
     def texts(self, text: RowText) -> Mapping[str, str]:
         """Document, source and translation."""
         return {

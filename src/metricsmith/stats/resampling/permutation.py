@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metricsmith.errors import OptionError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.stats.resampling.draws import (
     FloatArray,
     Groups,
@@ -194,7 +194,7 @@ def paired_permutation_test(
     statistic: Statistic,
     first: ArrayLike,
     second: ArrayLike,
-    rating: ArrayLike,
+    rating: ArrayLike | None = None,
     groups: Groups | None = None,
     *,
     permutations: int = 1000,
@@ -213,9 +213,12 @@ def paired_permutation_test(
     Parameters
     ----------
     statistic : callable
-        ``statistic(prediction, rating)``.
-    first, second, rating : array_like, shape (n,)
-        Rows that are NaN in any of the three are left out first.
+        ``statistic(prediction, rating)``; without ratings ``statistic(*columns)``.
+    first, second : array_like, shape (n,) or (n, q)
+        The predictions, or q numbers of each row that a statistic is made of, such as `CharacterF1.terms`. Rows that
+        are NaN in anything are left out first.
+    rating : array_like, shape (n,), optional
+        Needed for predictions of one number a row.
     groups, permutations, seed, batched
         As in `permutation_null`.
     standardize : bool
@@ -237,24 +240,32 @@ def paired_permutation_test(
     resampling methods": the test that permutes inputs.
     """
     check_draws(permutations)
-    (a, b, y), codes = complete_rows([first, second, rating], groups)
+    sides = [list(np.atleast_2d(np.asarray(side, dtype=float).T)) for side in (first, second)]
+    q, ratings = len(sides[0]), [] if rating is None else [rating]
+    if len(sides[1]) != q:
+        raise DataError(f"rows of {q} and of {len(sides[1])} numbers cannot be swapped: give as many of each")
+    columns, codes = complete_rows([*sides[0], *sides[1], *ratings], groups)
     if standardize:
-        a, b = standardized(a), standardized(b)
+        columns[: 2 * q] = map(standardized, columns[: 2 * q])
+    own, others, known = columns[:q], columns[q : 2 * q], columns[2 * q :]
     random = np.random.default_rng(seed)
     count = int(codes.max(initial=-1)) + 1
-    exchanged = exchange(a, b, y) if exchange is not None else None
+    exchanged = exchange(*own, *others, *known) if exchange is not None else None
 
     def differences(swap: NDArray[np.bool_]) -> FloatArray:
         if exchanged is not None:
             return exchanged(swap)
-        sides = [np.where(swap, b, a), np.where(swap, a, b)]
-        values = [values_by_draw(statistic, [side, np.broadcast_to(y, swap.shape)], batched) for side in sides]
+        fixed = [np.broadcast_to(column, swap.shape) for column in known]
+        values = [
+            values_by_draw(statistic, [*(np.where(swap, b, a) for a, b in zip(*pair, strict=True)), *fixed], batched)
+            for pair in ((own, others), (others, own))
+        ]
         return values[0] - values[1]
 
     if exchanged is not None:  # as the draws are computed, so that the same arrangement has the same number
         observed = float(exchanged(np.zeros((1, codes.size), dtype=bool))[0])
     else:
-        observed = float(statistic(a, y)) - float(statistic(b, y))
+        observed = float(statistic(*own, *known)) - float(statistic(*others, *known))
     draws: list[FloatArray] = []
     for start in range(0, permutations, BLOCK):
         for picks in chunks(min(BLOCK, permutations - start), codes.size if exchanged is None else codes.size // WIDER):

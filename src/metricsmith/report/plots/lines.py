@@ -1,0 +1,66 @@
+"""Several curves in one frame: a number by another one, each series with its own colour and line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from metricsmith.report.blocks import Markup, element
+from metricsmith.report.formats import fit_columns, raw, statistic
+from metricsmith.report.plots.svg import LinearAxis, connected, frame, picture, svg_text, ticks
+
+__all__ = ["MOST_SERIES", "line_plot"]
+
+LEFT, RIGHT, TOP, BOTTOM, LINE = 50.0, 350.0, 10.0, 190.0, 18.0
+KINDS = ("", "down", "other")
+MOST_SERIES = len(KINDS)
+
+
+def line_plot(
+    key: str, series: Mapping[str, Sequence[tuple[float, float]]], title: str, names: tuple[str, str]
+) -> Markup:
+    """Draw each series as a line through its points; empty if no point is a number.
+
+    Parameters
+    ----------
+    key : str
+        Unique on the page.
+    series : mapping of str to sequence of (float, float)
+        Places across, and values in [-1, 1]; in any order. The first `MOST_SERIES` are drawn.
+    title : str
+        What the plot shows, for those who do not see it.
+    names : tuple of str
+        Of the axis below and of the one on the left.
+    """
+    known = {name: sorted(p for p in points if all(map(math.isfinite, p))) for name, points in series.items()}
+    drawn = dict([(name, points) for name, points in known.items() if points][:MOST_SERIES])
+    if not drawn:
+        return Markup("")
+    places, values = zip(*(point for points in drawn.values() for point in points), strict=True)
+    margin = 0.04 * (max(places) - min(places)) or 1.0
+    across = LinearAxis(min(places) - margin, max(places) + margin, LEFT, RIGHT)
+    up = LinearAxis(max(-1.0, min(0.0, *values) - 0.03), min(1.0, max(0.2, *values) + 0.05), BOTTOM, TOP)
+    below = sorted(set(places))
+    if len(below) > 6 or not all(float(place).is_integer() for place in below):
+        below = ticks(across.low, across.high)
+    legend = [
+        element(
+            "g",
+            connected([(x, BOTTOM + 54 + LINE * row) for x in (LEFT, LEFT + 24)], 3.5, kind),
+            svg_text(LEFT + 34, BOTTOM + 58 + LINE * row, fit_columns(name, 44)),
+        )
+        for row, (name, kind) in enumerate(zip(drawn, KINDS, strict=False))
+    ]
+    description = "; ".join(
+        f"{name}: {', '.join(f'{statistic(value, 2)} at {raw(place)}' for place, value in points)}"
+        for name, points in drawn.items()
+    )
+    return picture(
+        key, BOTTOM + 52 + LINE * len(drawn), title, description,
+        frame(across, up, (below, ticks(up.low, up.high, 4)), names),
+        *(
+            connected([(across(place), up(value)) for place, value in points], 4.0, kind)
+            for points, kind in reversed(list(zip(drawn.values(), KINDS, strict=False)))
+        ),
+        *legend,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Specialists held against their history, one system after the other."""

@@ -1,0 +1,357 @@
+"""A specialist's evaluation laid out for page, Markdown and terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+
+from metricsmith.records import Usage
+from metricsmith.report.blocks import (
+    Across,
+    Block,
+    Box,
+    Details,
+    Document,
+    Figure,
+    Heading,
+    Items,
+    Page,
+    Paragraph,
+    Section,
+    Terms,
+    TextTable,
+    Tone,
+    Verdict,
+    Warnings,
+    header,
+    isolated,
+)
+from metricsmith.report.formats import MISSING, count, interval, money, p_value, percent, points, single_line, statistic
+from metricsmith.report.plots.lines import line_plot
+from metricsmith.report.render import write_document
+from metricsmith.report.specialist.record import PolicyResult, SpecialistEvaluation
+from metricsmith.stats.resampling import Interval
+
+__all__ = ["SPECIALIST_FILES", "SpecialistDocument", "specialist_verdict", "write_specialist"]
+
+SPECIALIST_FILES = ("specialist.html", "specialist.md", "specialist.json")
+CHARACTER_F1 = "character-f1"
+FILTERED = "filtered"  # an analysis that reads the gold, never the best policy
+SIGNIFICANT = 0.05
+DIFFERENCES = ("difference", "95 % segments", "p segments", "95 % documents", "p documents")
+COPYING = ("errors marked", "equal an example's", "… or overlap one", "equal people's", "… or overlap", "not copied")
+
+GLOSSARY = (
+    (
+        "same, other, merged, any",
+        "show ratings of other outputs of the same source: by the row's own rater, by the next one, by all but the "
+        "row's own, by all. shuffled and fixed show as many of other sources, drawn anew for each or all of one: they "
+        "tell whether the source matters. none shows no example.",
+    ),
+    (
+        "filtered",
+        "takes out of the examples the errors that people marked in the row itself, and equal outputs. It reads the "
+        "gold: an analysis, and no way to judge.",
+    ),
+    (
+        "parrot",
+        "asks no model: it marks every error of the examples whose text stands in the output again, all its "
+        "occurrences or the first. A specialist that is no better only copies.",
+    ),
+    (
+        "character F1",
+        "compares the characters that judge and rater mark, summed over all rows; another severity counts half.",
+    ),
+    (
+        "95 %",
+        "is where the value may lie for other segments, or for other documents, each left out in turn. Quote the one "
+        "over documents: segments of one document resemble one another.",
+    ),
+    (
+        "difference",
+        "is the value less that of the same judge's first policy on the same rows; p is how often it would be this far "
+        "from 0 if the two were exchanged in whole segments or documents.",
+    ),
+)
+
+
+def write_specialist(record: SpecialistEvaluation, folder: str | PathLike[str]) -> None:
+    """Write ``specialist.html``, ``specialist.md`` and ``specialist.json``.
+
+    Parameters
+    ----------
+    record : SpecialistEvaluation
+    folder : path
+        Made if it does not exist.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+    write_document(SpecialistDocument(record), folder)
+
+
+class SpecialistDocument(Document[SpecialistEvaluation]):
+    """A specialist's evaluation as a page, as Markdown and in the terminal."""
+
+    stem = "specialist"
+
+    def page(self) -> Page:
+        """The verdict beside the plot of the systems, then a section for each question."""
+        record, title = self.record, single_line(self.record.title)
+        return Page(
+            title=f"{title}: {single_line(record.history)}",
+            skip="Skip to the tables",
+            header=[
+                *header("metricsmith specialist", title, isolated(single_line(record.history))),
+                Box("hero", [specialist_verdict(record), self._figure()]),
+            ],
+            main=[Section(key, name, [_on_page(block) for block in blocks]) for key, name, blocks in self._parts()],
+        )
+
+    def markdown(self) -> list[Block]:
+        """The page without its plots."""
+        blocks: list[Block] = [Heading(self.record.title, level=1), specialist_verdict(self.record)]
+        for _, name, part in self._parts():
+            blocks += [Heading(name, level=2), *(kept for block in part for kept in _in_markdown(block))]
+        return blocks
+
+    def terminal(self, folder: Path | None) -> list[str | TextTable]:
+        """The tables of policies, what people agree on, copies, warnings, notes, and the place of the page."""
+        tables = [self._values(), self._differences(), self._copying()]
+        return [
+            self._compared(),
+            *(table for table in tables if table.rows),
+            specialist_verdict(self.record).sentence,
+            *filter(None, [self._people()]),
+            *self._alone(),
+            *self.ending(folder, notes=self.record.notes),
+        ]
+
+    def _parts(self) -> list[tuple[str, str, list[Block]]]:
+        """Key, title and blocks of each section; a section without figures is left out."""
+        record = self.record
+        matrices = [
+            self._matrix("The judge, shown the row's rater, against the column's", record.as_rater),
+            self._matrix("The row's rater against the column's, on the same rows", record.people),
+        ]
+        curve = line_plot(
+            "curve", record.curve, f"{_spoken(self.record)} by number of examples", ("examples", _spoken(self.record))
+        )
+        parts: list[tuple[str, str, list[Block]]] = [
+            ("policies", "Judges and policies", [
+                Paragraph(self._compared()), Warnings([single_line(warning) for warning in record.warnings]),
+                self._values(), self._differences(), Details("Values by system and by rater", [self._by_part()]),
+                Heading("How to read this"), Terms.glossary(GLOSSARY)]),
+            ("curve", "Number of examples", [
+                Box("pair", [Figure(curve, "Each set of examples is part of the next larger one."), self._curve()])]
+                if record.curve else []),
+            ("raters", "Raters", [Paragraph(self._people()), Box("pair", [table for table in matrices if table.rows])]
+                if record.people else []),
+            ("copying", "Copies of the examples", [self._copying(), Items(self._alone())]
+                if self._copying().rows else []),
+            ("examples", "Examples and costs", [self._shown(), Items(self._spent())]),
+            ("notes", "Notes", [Items([single_line(note) for note in record.notes])] if record.notes else []),
+        ]  # fmt: skip
+        return [part for part in parts if part[2]]
+
+    def _compared(self) -> str:
+        record = self.record
+        documents = f" in {count(record.documents, 'document')}" if record.documents else ""
+        raters = f" by {count(len(record.raters), 'rater')}" if record.raters else ""
+        return single_line(
+            f"{count(len(record.systems), 'system')}, each held out in turn: {_spoken(self.record)} on "
+            f"{count(record.ratings, 'rating')}{raters} of {count(record.sources, 'source')}{documents} "
+            f"({record.history})."
+        )
+
+    def _table(self, caption: str, columns: Sequence[str], cells: Callable[[PolicyResult], Sequence[str]]) -> TextTable:
+        """A line for each policy under the name of its judge; a line of dashes is left out."""
+        rows: list[Sequence[str] | Across] = []
+        for judge in dict.fromkeys(line.judge for line in self.record.results):
+            own = [(line.policy, *cells(line)) for line in self.record.results if line.judge == judge]
+            kept = [row for row in own if set(row[1:]) - {MISSING}]
+            rows += [Across(judge), *kept] if kept else []
+        return TextTable(("policy", *columns), rows, caption)
+
+    def _values(self) -> TextTable:
+        parts = ("precision", "recall") if self.record.measure == CHARACTER_F1 else ()
+        columns = (
+            "examples",
+            "errors",
+            _spoken(self.record),
+            *parts,
+            "95 % segments",
+            "95 % documents",
+            "sd over seeds",
+        )
+        return self._table(
+            "Agreement with the raters", columns, lambda line: (
+                f"{line.examples:.2f}", f"{line.errors:.2f}", statistic(line.value, 4),
+                *(statistic(getattr(line, part), 4) for part in parts), _interval(line.by_segment),
+                _interval(line.by_document), statistic(line.spread, 4)),
+        )  # fmt: skip
+
+    def _differences(self) -> TextTable:
+        return self._table(
+            "Less the same judge's first policy", DIFFERENCES, lambda line: (
+                statistic(line.difference, signed=True), _interval(line.difference_by_segment),
+                p_value(line.p_by_segment), _interval(line.difference_by_document), p_value(line.p_by_document)),
+        )  # fmt: skip
+
+    def _by_part(self) -> TextTable:
+        """The value of each judge and policy on the rows of one system or rater."""
+        lines = self.record.results
+        rows: list[Sequence[str] | Across] = [Across("systems, best first")]
+        rows += [
+            (
+                one.name,
+                f"{points(one.mean, 4)} ({count(one.ratings)})",
+                *(statistic(p.systems.get(one.name)) for p in lines),
+            )
+            for one in self.record.systems
+        ]
+        rows += [Across("raters")] * bool(self.record.raters)
+        rows += [(rater, "", *(statistic(line.raters.get(rater)) for line in lines)) for rater in self.record.raters]
+        head = ("", "mean rating (ratings)", *(f"{line.judge}, {line.policy}" for line in lines))
+        return TextTable(head, rows, "Value by system and by rater")
+
+    def _figure(self) -> Figure:
+        """The first policy of each judge by system (Figure 2 of the paper)."""
+        results, systems = self.record.results, self.record.systems
+        series = {
+            f"{line.judge}, {line.policy}": [(one.mean, line.systems.get(one.name, math.nan)) for one in systems]
+            for line in results
+            if line.policy == results[0].policy
+        }
+        value = _spoken(self.record)
+        plot = line_plot("systems", series, f"{value} by system", ("mean rating of the system", value))
+        return Figure(plot, "Each system held out, by the mean rating that people gave it.")
+
+    def _curve(self) -> TextTable:
+        counts = sorted({most for points in self.record.curve.values() for most, _ in points})
+        rows = [
+            (name, *(statistic(dict(points).get(most)) for most in counts))
+            for name, points in self.record.curve.items()
+        ]
+        return TextTable(("examples, at most", *map(str, counts)), rows, "Value by number of examples")
+
+    def _matrix(self, caption: str, values: Mapping[str, Mapping[str, float]]) -> TextTable:
+        """A table of raters by raters."""
+        raters = self.record.raters
+        rows = [(one, *(statistic(values[one].get(other)) for other in raters)) for one in raters if one in values]
+        return TextTable(("rater", *raters), rows, caption)
+
+    def _people(self) -> str:
+        """The range of people's agreement with one another."""
+        pairs = [(one, other, value) for one, row in self.record.people.items() for other, value in row.items()]
+        found = [value for one, other, value in pairs if one != other and math.isfinite(value)]
+        span = " to ".join(dict.fromkeys(statistic(value) for value in (min(found), max(found)))) if found else ""
+        return f"Raters reach {span} against one another on the same rows." if found else ""
+
+    def _copying(self) -> TextTable:
+        return self._table(
+            "Errors with a text on the target side, beside the examples' and the raters' own", COPYING, lambda line: (
+                count(line.copying.predicted), percent(line.copying.example_equal), percent(line.copying.example_near),
+                percent(line.copying.gold_equal), percent(line.copying.gold_near), count(line.copying.abstained)),
+        ) if self.record.measure == CHARACTER_F1 else TextTable(COPYING, [])  # fmt: skip
+
+    def _alone(self) -> list[str]:
+        return [
+            f"{count(alone, 'error')} by {policy} alone, {count(copied)} of them equal to an error of the examples."
+            for policy, (alone, copied) in self.record.only.items()
+        ]
+
+    def _shown(self) -> TextTable:
+        """Ratings by row of the first judge's policies: candidates, chosen, and left out by reason."""
+        lines = [line for line in self.record.results if line.judge == self.record.results[0].judge]
+        reasons = dict.fromkeys(reason for line in lines for reason in line.excluded)
+        rows = [
+            ("ratings of the row's source", *(f"{line.candidates:.2f}" for line in lines)),
+            ("shown", *(f"{line.examples:.2f}" for line in lines)),
+            *(
+                (
+                    f"not shown: {reason}",
+                    *(f"{line.excluded.get(reason, 0) / self.record.ratings:.2f}" for line in lines),
+                )
+                for reason in reasons
+            ),
+        ]
+        return TextTable(("mean of a row", *(line.policy for line in lines)), rows, "Ratings that a row is shown")
+
+    def _spent(self) -> list[str]:
+        """The requests of all policies together, and the judgements that none came of."""
+        used = sum((line.usage for line in self.record.results), Usage())
+        tokens = f"{count(used.prompt_tokens)} tokens sent, {count(used.completion_tokens)} received"
+        spent = [f"{count(used.requests, 'request')}, {tokens}, {money(used.cost if used.requests else 0.0)}."]
+        for line in self.record.results:
+            without = {status: n for status, n in line.judgements.items() if n and status not in ("requested", "ok")}
+            found = ", ".join(f"{count(n)} {status}" for status, n in without.items())
+            spent += [f"{line.judge}, {line.policy}: judgements without a result: {found}."] if found else []
+        return spent
+
+
+def _on_page(block: Block) -> Block:
+    """Tables of a page scroll under their caption, and their names are isolated."""
+    if isinstance(block, Box | Details):
+        return replace(block, blocks=[_on_page(one) for one in block.blocks])
+    if not isinstance(block, TextTable):
+        return block
+    rows = [
+        Across(single_line(row.text)) if isinstance(row, Across) else (isolated(single_line(row[0])), *row[1:])
+        for row in block.rows
+    ]
+    return replace(block, head=[single_line(name) for name in block.head], rows=rows, label=block.caption)
+
+
+def _in_markdown(block: Block) -> list[Block]:
+    """Captions stand above their tables; plots are left out."""
+    if isinstance(block, Box | Details):
+        return [kept for one in block.blocks for kept in _in_markdown(one)]
+    if isinstance(block, TextTable):
+        return [Paragraph(f"{block.caption}:"), block]
+    return [] if isinstance(block, Figure) else [block]
+
+
+def specialist_verdict(record: SpecialistEvaluation) -> Verdict:
+    """The first judge's first policy, told from its other policies, and beside the other judges."""
+    first, *others = [line for line in record.results if line.judge == record.results[0].judge]
+    if math.isnan(first.value):
+        return Verdict("unsure", f"{first.judge}, {first.policy}, has no defined agreement with the raters.")
+    over = "document" if math.isfinite(first.by_document.low) else "segment"
+    others = [line for line in others if line.policy != FILTERED]
+    sure = [line for line in others if getattr(line, f"p_by_{over}") <= SIGNIFICANT]
+    groups = {
+        "It is ahead of": [line.policy for line in sure if line.difference < 0],
+        "It is behind": [line.policy for line in sure if line.difference > 0],
+        "It cannot be told from": [line.policy for line in others if line not in sure],
+    }
+    rivals = [line for line in record.results if line.judge != first.judge and line.policy == first.policy]
+    behind = groups["It is behind"] or any(line.value >= first.value for line in rivals)
+    copies = first.copying.example_equal == 1 and not first.copying.abstained
+    tone: Tone = "unsure" if copies or not sure or groups["It cannot be told from"] else "good"
+    known = f"{_spoken(record)} {statistic(first.value)} (95 % {_interval(getattr(first, f'by_{over}'))} over {over}s)"
+    parts = [
+        f"{first.judge} with the policy {first.policy} reaches {known}.",
+        *(f"{words} {_listed(names)}." for words, names in groups.items() if names),
+        *(["It only copies its examples: this is what a specialist has to beat."] if copies else []),
+        *(f"{line.judge} reaches {statistic(line.value)} with the same examples." for line in rivals),
+    ]
+    return Verdict("bad" if behind and not copies else tone, single_line(" ".join(parts)))
+
+
+def _spoken(record: SpecialistEvaluation) -> str:
+    """The name of the measure in a sentence."""
+    return "character F1" if record.measure == CHARACTER_F1 else record.measure
+
+
+def _interval(found: Interval) -> str:
+    return interval(found.low, found.high)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

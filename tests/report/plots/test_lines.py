@@ -1,0 +1,45 @@
+"""Several curves in one frame."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from metricsmith.report.plots.lines import MOST_SERIES, line_plot
+
+NAMES = ("examples", "character F1")
+
+
+def drawn(plot):
+    return [
+        [tuple(map(float, place.split(","))) for place in line.split()]
+        for line in re.findall(r'<polyline points="([^"]+)"', plot)
+    ]
+
+
+def test_points_run_from_left_to_right_and_up_is_better():
+    plot = line_plot("k", {"judge": [(7, 0.4), (1, 0.1), (3, 0.3)]}, "title", NAMES)
+    line, legend = drawn(plot)
+    assert [x for x, _ in line] == sorted(x for x, _ in line)
+    assert [y for _, y in line] == sorted((y for _, y in line), reverse=True)
+    assert len(legend) == 2
+    assert "judge: .10 at 1, .30 at 3, .40 at 7" in plot
+
+
+def test_undefined_points_are_left_out_and_a_lone_point_is_drawn():
+    plot = line_plot("k", {"judge": [(1, math.nan), (3, 0.3)]}, "title", NAMES)
+    assert len(drawn(plot)[0]) == 1
+    assert "judge: .30 at 3" in plot
+
+
+def test_series_differ_in_their_class_and_those_beyond_the_colours_are_left_out():
+    plot = line_plot("k", {str(number): [(0, 0.1 * number), (1, 0.2)] for number in range(5)}, "title", NAMES)
+    assert len(drawn(plot)) == 2 * MOST_SERIES
+    assert [css for css in ('class="curve"', 'class="curve down"', 'class="curve other"') if css in plot] == [
+        'class="curve"', 'class="curve down"', 'class="curve other"',
+    ]  # fmt: skip
+
+
+def test_nothing_to_draw_draws_nothing():
+    assert line_plot("k", {}, "title", NAMES) == ""
+    assert line_plot("k", {"judge": [(1, math.nan)]}, "title", NAMES) == ""

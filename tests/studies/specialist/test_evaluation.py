@@ -1,0 +1,235 @@
+"""Whole evaluations: a model that copies what it is shown is a parrot, prompts hold no leak, nothing is asked twice."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+
+from metricsmith.datasets.history import HistoricalRating, History, joined_systems
+from metricsmith.datasets.wmt_mqm import read_wmt_mqm
+from metricsmith.errors import DataError, OptionError
+from metricsmith.meta_evaluation.spans import character_f1
+from metricsmith.metric import make_row
+from metricsmith.optimizers.specialist import Specialist
+from metricsmith.programs.judges.mqm import MQMAnnotator
+from metricsmith.programs.judges.parrot import ExampleMean, Parrot
+from metricsmith.programs.specialist.choosing import ExamplePolicy
+from metricsmith.records import ErrorSpan, Scale
+from metricsmith.scoring import score
+from metricsmith.studies.specialist.evaluation import evaluate_specialist, specialist_requests
+from metricsmith.testing import GivenModel
+
+TURN = re.compile(r"\[\[ ## source ## \]\]\n«begin \w+»\n(.*?)\n«end \w+»\n\n\[\[ ## translation ## \]\]\n"
+                  r"«begin \w+»\n(.*?)\n«end \w+»", re.DOTALL)  # fmt: skip
+SHOWN = re.compile(r'\[\[ ## errors ## \]\]\n(\{"critical.*?\})\n\n\[\[ ## completed', re.DOTALL)
+
+
+def span(text: str, part: str, severity: str = "major") -> ErrorSpan:
+    start = text.index(part)
+    return ErrorSpan(severity, "accuracy/mistranslation", start, start + len(part), part)
+
+
+def small_history(sources: int = 6) -> History:
+    """Documents of three sources, four systems of which two are one, three raters in fixed places."""
+    words = {"A": "rot", "B": "blau", "C": "grün", "D": "blau"}  # D says what B says
+    ratings = []
+    for number, (system, word) in product(range(sources), words.items()):
+        source = f"Sentence number {number} is about a colour."
+        output = f"Satz {number} ist {word} und {word} dazu."
+        for place, rater in enumerate(("x", "y", "z")):
+            marked = [span(output, word)] if (number + place) % 3 else []
+            marked += [span(output, "dazu", "minor")] if rater == "y" else []
+            ratings.append(
+                HistoricalRating(
+                    source, system, output, rater, -5.0 * len(marked), tuple(marked), f"s{number}", f"d{number // 3}"
+                )
+            )
+    return History(tuple(ratings), "small", Scale(-25, 0))
+
+
+def annotator() -> MQMAnnotator:
+    return MQMAnnotator(source_language="English", target_language="German", worked_example=False, context="none")
+
+
+def copies(prompt: str) -> str:
+    """Marks the first place of every error that the examples show, where its words stand in the translation."""
+    output = TURN.findall(prompt)[-1][1]
+    shown = [json.loads(one) for one in SHOWN.findall(prompt)]
+    errors = {
+        severity: [
+            {**error, "description": "as before", "occurrence": 1}
+            for one in shown
+            for error in one[severity]
+            if error["span"] and not error["in_source"] and error["span"] in output
+        ]
+        for severity in ("critical", "major", "minor")
+    }
+    return f"[[ ## errors ## ]]\n{json.dumps(errors, ensure_ascii=False)}\n\n[[ ## completed ## ]]"
+
+
+def test_a_model_that_copies_is_a_parrot_and_no_prompt_leaks(tmp_path):
+    history = small_history()
+    with GivenModel(copies) as model:
+        options = {"lm": model.lm(temperature=0.4, max_tokens=4000), "store": tmp_path / "store.db", "progress": False}
+        found = evaluate_specialist([annotator(), Parrot(occurrences="first")], history, ["same", "other"], **options)
+        sent, prompts = model.requests, model.prompts
+        again = evaluate_specialist([annotator(), Parrot(occurrences="first")], history, ["same", "other"], **options)
+        assert model.requests == sent
+    by = {(one.judge, one.policy): one for one in found.results}
+    for policy in ("same", "other"):
+        assert by["mqm_run", policy].value == pytest.approx(by["parrot_first", policy].value, abs=1e-12)
+    assert [one.value for one in again.results] == [one.value for one in found.results]
+    assert sent == 2 * len(history)
+    _check_prompts(prompts, history)
+
+
+def _check_prompts(prompts, history):
+    """Each prompt shows ratings of its source alone, never one of the row's system or of a system that equals it."""
+    twins = joined_systems(history)
+    outputs = {(one.source, one.output): one.system for one in history.ratings}
+    for prompt in prompts:
+        *shown, (source, output) = TURN.findall(prompt)
+        own = twins.get(outputs[source, output], outputs[source, output])
+        systems = [outputs[one] for one in shown]
+        assert {one for one, _ in shown} == {source}
+        assert own not in {twins.get(system, system) for system in systems}
+        assert len(systems) == len(set(systems)) == (3 if own == "B" else 2) - (own == "B")
+
+
+def test_prompts_are_the_same_for_one_seed_and_hold_the_rows_rater_alone():
+    history = small_history()
+    first, second = (Specialist(ExamplePolicy(seed=3)).compile(annotator(), history) for _ in range(2))
+    marks = {(one.source, one.output, one.rater): one.spans for one in history.ratings}
+    for row in history.rows():
+        messages = first.messages(row)
+        assert messages == second.messages(row)
+        for user, answer in zip(messages[1:-1:2], messages[2:-1:2], strict=True):
+            source, output = TURN.findall(user["content"])[0]
+            listed = json.loads(SHOWN.findall(answer["content"])[0])
+            spans = marks[source, output, row.rater]
+            assert Counter(error["span"] for errors in listed.values() for error in errors) == Counter(
+                one.text for one in spans
+            )
+
+
+def test_equal_outputs_of_several_systems_and_raters_are_judged_each():
+    history = small_history()
+    with GivenModel(copies) as model:
+        judge = Specialist(ExamplePolicy()).compile(annotator(), history)
+        score([judge], history.rows(), lm=model.lm(max_tokens=4000), progress=False)
+        assert model.requests == len(history) == 72
+        plain = annotator()
+        score([plain], history.rows(), lm=model.lm(max_tokens=4000), progress=False)
+        assert model.requests == 72 + 18  # texts alone: three systems say something of their own on six sources
+
+
+def test_another_gold_rating_changes_no_key(tmp_path):
+    history = small_history()
+    with GivenModel(copies) as model:
+        options = {"lm": model.lm(max_tokens=4000), "store": tmp_path / "store.db", "progress": False}
+        judge = Specialist(ExamplePolicy()).compile(annotator(), history)
+        score([judge], history.rows(), **options)
+        changed = [row.copy(rating=-1.0, spans=()) for row in history.rows()]
+        score([judge], changed, **options)
+        assert model.requests == len(history)
+
+
+def test_the_number_of_requests_is_known_beforehand():
+    history = small_history()
+    with GivenModel(copies) as model:
+        lm = model.lm(max_tokens=4000)
+        usage = specialist_requests([annotator(), Parrot()], history, ["same", "none"], lm=lm)
+        assert model.requests == 0
+        evaluate_specialist([annotator(), Parrot()], history, ["same", "none"], lm=lm, progress=False)
+        assert usage.requests == model.requests == len(history) + 18  # without examples neither system nor rater counts
+
+
+def test_figures_of_people_and_of_systems_are_those_of_their_rows():
+    history = small_history()
+    found = evaluate_specialist(Parrot(), history, ["same", "shuffled"], seeds=3, curve=(1, 2), progress=False)
+    same, shuffled = found.results
+    spans = {(one.source, one.system, one.rater): one.spans for one in history.ratings}
+    pairs = [
+        (spans[s, m, "x"], spans[s, m, "y"], o)
+        for (s, m, o) in {(r.source, r.system, r.output) for r in history.ratings}
+    ]
+    assert found.people["x"]["y"] == pytest.approx(character_f1(*map(list, zip(*pairs, strict=True))).f1)
+    assert (shuffled.seeds, same.seeds) == (3, 1)
+    assert shuffled.spread >= 0
+    assert [count for count, _ in found.curve["parrot_all, same"]] == [1, 2]
+    assert set(same.systems) == {"A", "B", "C", "D"}
+    assert set(same.raters) == {"x", "y", "z"}
+    assert found.notes == ("B, D are the same in all segments they share and are held out together",)
+    total = sum(same.excluded.values()) + round(same.examples * len(history))
+    assert total == 12 * len(history)  # each rating's source has twelve
+    assert same.copying.example_equal == 1.0
+    assert same.copying.abstained == 0
+    assert not shuffled.difference > 0
+
+
+def test_numbers_have_their_own_measures_and_a_baseline():
+    rows = [
+        HistoricalRating(f"prompt {p}", f"system {s}", f"story {p} {s}", rating=1.0 + (p + s) % 5, document=f"d{p}")
+        for p in range(8) for s in range(4)
+    ]  # fmt: skip
+    history = History(tuple(rows), "stories", Scale(1, 5))
+    found = evaluate_specialist(
+        ExampleMean(), history, {"others": ExamplePolicy(rater="any")}, measure="pearson", progress=False
+    )
+    judged = Specialist(ExamplePolicy(rater="any")).compile(ExampleMean(), history).judge_batch(history.rows())
+    for row, judgement in zip(rows, judged, strict=True):
+        others = [one.rating for one in rows if one.source == row.source and one.system != row.system]
+        assert judgement.raw == pytest.approx(sum(others) / 3)
+    values = np.corrcoef([one.raw for one in judged], [one.rating for one in rows])[0, 1]
+    assert found.results[0].value == pytest.approx(values)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"policies": ["sam"]}, OptionError, "unknown policy 'sam'"),
+        ({"policies": []}, OptionError, "no policy"),
+        ({"measure": "f1"}, OptionError, "unknown measure 'f1'"),
+        ({"seeds": 0}, OptionError, "seeds=0"),
+    ],
+)
+def test_wrong_arguments_are_named(change, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        evaluate_specialist(Parrot(), small_history(), **{"policies": ["same"], **change})
+
+
+def test_one_system_alone_cannot_be_held_out():
+    ratings = tuple(one for one in small_history().ratings if one.system in ("B", "D"))
+    with pytest.raises(DataError, match="one system alone"):
+        evaluate_specialist(Parrot(), History(ratings, "twins", Scale(-25, 0)))
+
+
+def test_a_row_of_another_test_set_is_skipped_with_the_reason():
+    judge = Specialist(ExamplePolicy()).compile(Parrot(), small_history())
+    (judgement,) = judge.judge_batch([make_row("Ein Satz.", input="Another source.", system="A", rater="x")])
+    assert "no rating of the source 'Another source.'" in judgement.error
+    assert judgement.status == "skipped"
+
+
+def test_two_documents_of_wmt23_are_judged_as_a_parrot_judges_them(shared_data):
+    table = read_wmt_mqm(shared_data / "wmt23_sxs_ende.jsonl.gz")
+    whole = History.from_table(table)
+    documents = list(dict.fromkeys(one.document for one in whole.ratings))[:2]
+    history = History(tuple(one for one in whole.ratings if one.document in documents), "two documents", whole.scale)
+    policies = {"kept": ExamplePolicy(same_output="keep")}
+    with GivenModel(copies) as model:
+        lm = model.lm(max_tokens=8000)
+        found = evaluate_specialist(
+            [annotator(), Parrot(occurrences="first")], history, policies, lm=lm, progress=False
+        )
+        assert model.requests == len(history)
+    model_line, parrot = found.results
+    assert model_line.judgements["ok"] == len(history)
+    assert model_line.value == pytest.approx(
+        parrot.value, abs=0.002
+    )  # neutral and source errors are not in a prompt's lists
