@@ -13,15 +13,19 @@ from dspy.utils.callback import BaseCallback
 
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
+from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import DataError, JudgementFailed, NeedsError
 from metricsmith.metric import RowText
+from metricsmith.optimizers.specialist import Specialist
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.base import MetricProgram
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.mqm import MQMJudge
 from metricsmith.programs.judges.panel import Panel
+from metricsmith.programs.judges.parrot import Parrot
 from metricsmith.programs.judges.repeated import Repeated
+from metricsmith.programs.specialist.choosing import ExamplePolicy
 from metricsmith.records import Output, Scale, Status, Task
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import CallableMetric
@@ -34,12 +38,14 @@ from stubs import Scripted
 JUDGE = CriterionJudge(criterion="Brevity", meaning="Short.", task="Write.")
 TABLE = {"inputs": ["notice"], "output": "rewrite", "reference": ["gold"], "context": None}
 EXAMPLE = dspy.Example(notice="n", gold="short words").with_inputs("notice")
+Q = History(tuple(HistoricalRating("q", name, f"words by {name}", "r", spans=()) for name in "AB"))
 METRICS = [
     JUDGE,
     Repeated(JUDGE, runs=2),
     Panel([JUDGE, CriterionJudge(criterion="Tone", meaning="Kind.", task="Write.")]).members()[0],
     DnAEval([Dimension(name="Brevity", meaning="Short.", weight=1)], task="Write."),
     MQMJudge(source_language="English", target_language="German", runs=2),
+    Specialist(ExamplePolicy(rater="any")).compile(Parrot(), Q),
     default_bank().get("fkgl"),
     CallableMetric(lambda row, pred: float(len(pred.output)), name="length", version="1"),
 ]

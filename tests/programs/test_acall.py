@@ -15,7 +15,9 @@ import pytest
 import metricsmith
 from loopback import serve
 from metricsmith.bank.catalogue import default_bank
+from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.model_calls.rate_limiter import RateLimiter
+from metricsmith.optimizers.specialist import Specialist
 from metricsmith.optimizers.tuning.student import JudgementTable, Student
 from metricsmith.programs.generators import AxesGenerator, DimensionsGenerator, RubricGenerator, StepsGenerator
 from metricsmith.programs.induced import InducedMetric
@@ -26,6 +28,7 @@ from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.geval import GEval, _Answer
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel, PanelMember
+from metricsmith.programs.judges.parrot import ExampleMean, FromExamples, Parrot
 from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge, RatersJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.judges.translation import TranslationJudge
@@ -34,13 +37,16 @@ from metricsmith.programs.recommenders.base import FirstStage, by_score
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.colbert import ColBERTRecommender
 from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
+from metricsmith.programs.specialist.choosing import ExamplePolicy
 from metricsmith.programs.state import Saved
 from metricsmith.records import Scale, Task
 from metricsmith.scoring import Concurrency
 from metricsmith.signatures.generation import Dimension, Strategy
 from metricsmith.stats.regression import LinearCombination, ZScore
 
-ABSTRACT = {Judge, MetricProgram, ModelAsker, TranslationJudge, RatersJudge, FirstStage, Saved, Predictor}
+ABSTRACT = {FromExamples, Judge, MetricProgram, ModelAsker, TranslationJudge, RatersJudge, FirstStage, Saved, Predictor}
+ANY = ExamplePolicy(rater="any")
+Q = History(tuple(HistoricalRating("q", name, name, "r", 2.0, ()) for name in "AB"), scale=Scale(1, 5))
 ROW = {"output": "some words", "input": "q"}
 LANGUAGES = {"source_language": "English", "target_language": "German"}
 RATED = {"measure": "Brevity", "task": "Write.", "scale": Scale(1, 5, 1)}
@@ -84,6 +90,8 @@ CASES = {
     ESAJudge: (lambda: ESAJudge(**LANGUAGES), ROW),
     MQMAnnotator: (lambda: MQMAnnotator(**LANGUAGES), ROW),
     MQMJudge: (lambda: MQMJudge(**LANGUAGES, runs=2), ROW),
+    Parrot: (lambda: Specialist(ANY).compile(Parrot(), Q), ROW),
+    ExampleMean: (lambda: Specialist(ANY).compile(ExampleMean(), Q), ROW),
     Repeated: (lambda: Repeated(JUDGE, runs=2), ROW),
     Panel: (lambda: Panel([JUDGE]), ROW),
     PanelMember: (lambda: Panel([JUDGE]).members()[0], ROW),

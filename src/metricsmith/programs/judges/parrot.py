@@ -23,12 +23,12 @@ from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples, 
 from metricsmith.programs.state import Settings, module_fingerprint
 from metricsmith.records import ErrorSpan, Judgement, MetricCard, Output, Status
 
-__all__ = ["ExampleMean", "Parrot"]
+__all__ = ["ExampleMean", "FromExamples", "Parrot"]
 
 OCCURRENCES = ("all", "first")
 
 
-class _FromExamples(MetricProgram):
+class FromExamples(MetricProgram):
     """A metric that rests on a row's examples alone and asks no model; `Specialist` gives it those."""
 
     kind: ClassVar[str]
@@ -84,7 +84,14 @@ class _FromExamples(MetricProgram):
 
     def forward(self, *, output: str, input: str, system: str = "", rater: str = "") -> dspy.Prediction:
         """The prediction of one row, with its ``spans``."""
-        judgement = self._judgement(make_row(output, input=input, system=system, rater=rater))
+        return self._predicted(make_row(output, input=input, system=system, rater=rater))
+
+    async def aforward(self, *, output: str, input: str, system: str = "", rater: str = "") -> dspy.Prediction:
+        """The prediction of `forward`, which waits for nobody."""
+        return self._predicted(make_row(output, input=input, system=system, rater=rater))
+
+    def _predicted(self, row: dspy.Example) -> dspy.Prediction:
+        judgement = self._judgement(row)
         prediction = self.prediction(judgement)
         prediction.spans = judgement.spans
         return prediction
@@ -111,7 +118,7 @@ class _FromExamples(MetricProgram):
         return made
 
 
-class Parrot(_FromExamples):
+class Parrot(FromExamples):
     """Marks every error of a row's examples whose text stands in the row's output; it asks no model.
 
     It sees the examples that a specialist with the same policy sees, and copies. Offsets of the examples are not used.
@@ -138,7 +145,7 @@ class Parrot(_FromExamples):
 
     kind = "parrot"
     saves: ClassVar[schema.Checks] = {
-        **_FromExamples.saves, "occurrences": schema.one_of(*OCCURRENCES), "weights": WEIGHTS,
+        **FromExamples.saves, "occurrences": schema.one_of(*OCCURRENCES), "weights": WEIGHTS,
     }  # fmt: skip
 
     def __init__(
@@ -191,7 +198,7 @@ class Parrot(_FromExamples):
         return Judgement(self.name, raw, self.output.score(raw), feedback, spans=spans)
 
 
-class ExampleMean(_FromExamples):
+class ExampleMean(FromExamples):
     """The mean rating of a row's examples, whatever the output: what a specialist that gives numbers has to beat.
 
     Parameters
