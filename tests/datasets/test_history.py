@@ -213,6 +213,20 @@ def test_a_source_that_stands_twice_hides_no_twin():
     assert joined_systems(one, named) == {}
 
 
+def test_a_segment_of_several_sources_hides_no_twin_and_makes_none():
+    """Groups of a table may hold several sources, which each system has in an order of its own."""
+    texts = {
+        "A": [("g1", "s1", "a"), ("g1", "s2", "b"), ("g2", "s3", "c"), ("g2", "s4", "d")],
+        "T": [("g1", "s2", "b"), ("g1", "s1", "a"), ("g2", "s4", "d"), ("g2", "s3", "c")],
+        "B": [("g1", "s1", "a"), ("g1", "s2", "x"), ("g2", "s3", "c"), ("g2", "s4", "y")],
+    }
+    ratings = [past(s, system, output=text, segment=g) for system, own in texts.items() for g, s, text in own]
+    one = History(tuple(ratings), scale=SCALE)
+    assert joined_systems(one) == {"A": "A", "T": "A"}
+    new = [make_row(text, input=source, system="new", group=group) for group, source, text in texts["B"]]
+    assert joined_systems(one, new) == {"A": "A", "T": "A", "B": "B", "new": "B"}
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from("ABCDE"), st.dictionaries(st.sampled_from("123"), st.sampled_from("xy"))))
 def test_joined_systems_are_the_connected_parts(outputs):

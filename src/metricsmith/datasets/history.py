@@ -173,11 +173,11 @@ class History:
         return {source: tuple(found) for source, found in places.items()}
 
     @cached_property
-    def outputs(self) -> dict[str, dict[str, str]]:
-        """The output of each system by segment, by source where segments have no names."""
-        texts: dict[str, dict[str, str]] = {}
+    def outputs(self) -> dict[str, dict[tuple[str, str], str]]:
+        """The output of each system by segment and source: a segment may be a group of several sources."""
+        texts: dict[str, dict[tuple[str, str], str]] = {}
         for one in self.ratings:
-            texts.setdefault(one.system, {}).setdefault(one.segment or one.source, one.output)
+            texts.setdefault(one.system, {}).setdefault((one.segment, one.source), one.output)
         return texts
 
     def rows(self) -> list[dspy.Example]:
@@ -240,7 +240,7 @@ class History:
         return cls(tuple(ratings), state["name"], None if state["scale"] is None else Scale(**state["scale"]))
 
 
-def equal_systems(outputs: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str, int]]:
+def equal_systems(outputs: Mapping[str, Mapping[Any, str]]) -> list[tuple[str, str, int]]:
     """Pairs of systems that have equal outputs wherever both have one, in two places at the least.
 
     Parameters
@@ -280,13 +280,13 @@ def joined_systems(history: History, rows: Iterable[dspy.Example] = ()) -> dict[
     outputs = {system: dict(texts) for system, texts in history.outputs.items()}
     segments: dict[str, set[str]] = defaultdict(set)
     for one in history.ratings:
-        segments[one.source].add(one.segment or one.source)
+        segments[one.source].add(one.segment)
     for row in rows:
         system, source, group = labels_of(row, ("system", "input", "group")).values()
         if system and system not in history.outputs:
             known = segments.get(source, set())
             for segment in known & {group} or (known if len(known) == 1 else ()):
-                outputs.setdefault(system, {}).setdefault(segment, str(row.output))
+                outputs.setdefault(system, {}).setdefault((segment, source), str(row.output))
     names: dict[str, set[str]] = {}
     for first, second, _ in equal_systems(outputs):
         joined = names.get(first, {first}) | names.get(second, {second})
