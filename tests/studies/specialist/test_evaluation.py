@@ -233,3 +233,19 @@ def test_two_documents_of_wmt23_are_judged_as_a_parrot_judges_them(shared_data):
     assert model_line.value == pytest.approx(
         parrot.value, abs=0.002
     )  # neutral and source errors are not in a prompt's lists
+
+
+def test_ratings_of_one_segment_by_unknown_raters_or_of_several_sources_all_count():
+    ratings = tuple(
+        HistoricalRating(
+            f"source {n}", f"system {s}", f"text {n} {s}", "", float((n * s + again) % 7), None, f"g{n // 2}"
+        )
+        for n, s, again in product(range(6), range(4), range(3))
+    )
+    history = History(ratings, "anonymous", Scale(0, 6))
+    found = evaluate_specialist(
+        ExampleMean(), history, {"others": ExamplePolicy(rater="any")}, measure="pearson", progress=False
+    )
+    judged = Specialist(ExamplePolicy(rater="any")).compile(ExampleMean(), history).judge_batch(history.rows())
+    expected = np.corrcoef([one.raw for one in judged], [one.rating for one in ratings])[0, 1]
+    assert found.results[0].value == pytest.approx(expected)

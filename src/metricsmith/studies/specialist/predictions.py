@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,14 +61,22 @@ class PastRatings:
 
     @cached_property
     def cells(self) -> tuple[NDArray[np.intp], NDArray[np.intp], list[str]]:
-        """The place of each row in a matrix of systems by segments and raters, and the document of its columns."""
-        columns: dict[tuple[str, str], int] = {}
-        documents = []
+        """The place of each row in a matrix of systems by segments and raters, and the document of its columns.
+
+        Sources of one segment, and ratings of one output by one rater or by raters who are not known, have columns of
+        their own: none takes another's place.
+        """
+        columns: dict[tuple[str, str, str, int], int] = {}
+        again: Counter[tuple[str, str, str, str]] = Counter()
+        places, documents = [], []
         for one, segment, document in zip(self.history.ratings, self.segments, self.documents, strict=True):
-            if (segment, one.rater) not in columns:
-                columns[segment, one.rater] = len(columns)
+            key = (segment, one.source, one.rater)
+            column = (*key, again[one.system, *key])
+            again[one.system, *key] += 1
+            if column not in columns:
+                columns[column] = len(columns)
                 documents.append(document)
-        places = [columns[s, one.rater] for one, s in zip(self.history.ratings, self.segments, strict=True)]
+            places.append(columns[column])
         systems = [self.history.systems.index(one.system) for one in self.history.ratings]
         return np.array(systems), np.array(places), documents
 
