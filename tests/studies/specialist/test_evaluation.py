@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -20,8 +21,10 @@ from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.parrot import ExampleMean, Parrot
 from metricsmith.programs.specialist.choosing import ExamplePolicy
 from metricsmith.records import ErrorSpan, Scale
+from metricsmith.report.specialist.document import specialist_verdict
 from metricsmith.scoring import score
 from metricsmith.studies.specialist.evaluation import evaluate_specialist, specialist_requests
+from metricsmith.studies.specialist.predictions import PastRatings, as_raters, people_as_judges
 from metricsmith.testing import GivenModel
 
 TURN = re.compile(r"\[\[ ## source ## \]\]\n«begin \w+»\n(.*?)\n«end \w+»\n\n\[\[ ## translation ## \]\]\n"
@@ -249,3 +252,24 @@ def test_ratings_of_one_segment_by_unknown_raters_or_of_several_sources_all_coun
     judged = Specialist(ExamplePolicy(rater="any")).compile(ExampleMean(), history).judge_batch(history.rows())
     expected = np.corrcoef([one.raw for one in judged], [one.rating for one in ratings])[0, 1]
     assert found.results[0].value == pytest.approx(expected)
+
+
+def test_without_documents_nothing_is_said_over_documents():
+    ratings = tuple(replace(one, document="") for one in small_history().ratings)
+    found = evaluate_specialist(Parrot(), History(ratings, "small", Scale(-25, 0)), ["same", "other"], progress=False)
+    for line in found.results:
+        assert np.isfinite(line.by_segment.low)
+        assert np.isnan([line.by_document.low, line.by_document.high, line.p_by_document]).all()
+    assert np.isfinite(found.results[1].p_by_segment)
+    assert "over segments" in specialist_verdict(found).sentence
+
+
+def test_a_sentence_that_stands_in_two_segments_counts_twice_between_raters():
+    texts = [("s0", "Danke dir"), ("s1", "Danke dir"), ("s2", "Ade")]
+    marks = {"x": ["Danke", "dir", "Ade"], "y": ["Danke", "Danke", "Ade"]}
+    ratings = [
+        HistoricalRating("Thanks" if n < 2 else "Bye", system, text, rater, -5.0, (span(text, marks[rater][n]),), place)
+        for n, (place, text) in enumerate(texts) for system in "AB" for rater in "xy"
+    ]  # fmt: skip
+    found = people_as_judges(PastRatings(History(tuple(ratings), "twice", Scale(-25, 0)), "character-f1"))
+    assert as_raters(found)["x"]["y"] == pytest.approx((5 + 3) / ((5 + 3 + 3 + 5 + 5 + 3) / 2))

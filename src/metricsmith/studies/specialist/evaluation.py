@@ -249,9 +249,10 @@ def _results(
         same = [place, *(other for other in range(place + 1, len(tasks)) if _is_again(tasks, place, other))]
         one, gold = predicted[place], predicted[place].gold
         values = np.array([predicted[other].value() for other in same])
-        differ: dict[str, Any] = {}
+        documents = {"document": gold.documents} if gold.documents else {}  # unknown ones have no interval
+        differ: dict[str, Any] = {f"by_{name}": one.interval(groups) for name, groups in documents.items()}
         if place != first[task.judge_place]:
-            for name, groups in (("segment", gold.segments), ("document", gold.documents)):
+            for name, groups in {"segment": gold.segments, **documents}.items():
                 observed, p, interval = one.difference(predicted[first[task.judge_place]], groups, seed)
                 differ |= {"difference": observed, f"p_by_{name}": p, f"difference_by_{name}": interval}
         value, precision, recall = values.mean(axis=0).tolist()
@@ -264,7 +265,6 @@ def _results(
                 spread=float(values[:, 0].std(ddof=1)) if len(same) > 1 else math.nan,
                 seeds=len(same),
                 by_segment=one.interval(gold.segments),
-                by_document=one.interval(gold.documents),
                 systems=parts_of(one, "system", gold.history.systems),
                 raters=parts_of(one, "rater", gold.history.raters),
                 excluded=_counted(shown.choice.excluded for shown in task.shown),

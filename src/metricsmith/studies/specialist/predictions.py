@@ -55,35 +55,32 @@ class PastRatings:
 
     @cached_property
     def documents(self) -> list[str]:
-        """The document of each row, or its segment where one of them is not known."""
+        """The document of each row; empty where one of them is not known."""
         known = [one.document for one in self.history.ratings]
-        return known if all(known) else self.segments
+        return known if all(known) else []
 
     @cached_property
-    def cells(self) -> tuple[NDArray[np.intp], NDArray[np.intp], list[str]]:
-        """The place of each row in a matrix of systems by segments and raters, and the document of its columns.
+    def cells(self) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+        """The place of each row in a matrix of systems by segments and raters, and the number of its columns.
 
         Sources of one segment, and ratings of one output by one rater or by raters who are not known, have columns of
         their own: none takes another's place.
         """
         columns: dict[tuple[str, str, str, int], int] = {}
         again: Counter[tuple[str, str, str, str]] = Counter()
-        places, documents = [], []
-        for one, segment, document in zip(self.history.ratings, self.segments, self.documents, strict=True):
+        places = []
+        for one, segment in zip(self.history.ratings, self.segments, strict=True):
             key = (segment, one.source, one.rater)
             column = (*key, again[one.system, *key])
             again[one.system, *key] += 1
-            if column not in columns:
-                columns[column] = len(columns)
-                documents.append(document)
-            places.append(columns[column])
+            places.append(columns.setdefault(column, len(columns)))
         systems = [self.history.systems.index(one.system) for one in self.history.ratings]
-        return np.array(systems), np.array(places), documents
+        return np.array(systems), np.array(places), len(columns)
 
     def matrix(self, values: FloatArray) -> FloatArray:
         """Numbers of the rows, shape (n,), as a matrix of systems by segments and raters."""
-        systems, places, documents = self.cells
-        matrix = np.full((len(self.history.systems), len(documents)), math.nan)
+        systems, places, columns = self.cells
+        matrix = np.full((len(self.history.systems), columns), math.nan)
         matrix[systems, places] = values
         return matrix
 
@@ -146,8 +143,8 @@ class Predictions:
 
     def _of_columns(self, groups: Sequence[str]) -> list[str]:
         """The group of each column of a matrix."""
-        _, places, documents = self.gold.cells
-        found = [""] * len(documents)
+        _, places, columns = self.gold.cells
+        found = [""] * columns
         for place, group in zip(places.tolist(), groups, strict=True):
             found[place] = group
         return found
@@ -180,9 +177,9 @@ def as_raters(one: Predictions) -> dict[str, dict[str, float]]:
     history = one.gold.history
     if one.gold.measure != CHARACTER_F1:
         return {}
-    of: dict[str, dict[tuple[str, str, str], int]] = {}
+    of: dict[str, dict[tuple[str, str, str, str], int]] = {}
     for place, rating in enumerate(history.ratings):
-        of.setdefault(rating.rater, {})[rating.system, rating.source, rating.output] = place
+        of.setdefault(rating.rater, {})[rating.system, rating.segment, rating.source, rating.output] = place
     found: dict[str, dict[str, float]] = {}
     for rater in history.raters:
         for other in history.raters:
