@@ -273,3 +273,21 @@ def test_a_sentence_that_stands_in_two_segments_counts_twice_between_raters():
     ]  # fmt: skip
     found = people_as_judges(PastRatings(History(tuple(ratings), "twice", Scale(-25, 0)), "character-f1"))
     assert as_raters(found)["x"]["y"] == pytest.approx((5 + 3) / ((5 + 3 + 3 + 5 + 5 + 3) / 2))
+
+
+def test_a_failed_judgement_is_neither_an_abstention_nor_one_without_errors():
+    history = small_history()
+    first = history.ratings[0].source
+
+    def fails(prompt):
+        return "nothing" if TURN.findall(prompt)[-1][0] == first else copies(prompt)
+
+    with GivenModel(fails) as model:
+        options = {"lm": model.lm(temperature=0.4, max_tokens=4000), "progress": False, "max_failure_rate": 1.0}
+        found = evaluate_specialist(annotator(), history, ["same", "none"], **options)
+    same, none = found.results
+    assert same.judgements["unparsable"] == none.judgements["unparsable"] == 12
+    kept = History(tuple(one for one in history.ratings if one.source != first), "kept", Scale(-25, 0))
+    parrot = evaluate_specialist(Parrot(occurrences="first"), kept, ["same"], progress=False).results[0].copying
+    assert same.copying.abstained == 0
+    assert found.only["same"][0] == parrot.predicted

@@ -312,6 +312,8 @@ def _only(tasks: Sequence[_Task], predicted: Sequence[Predictions]) -> dict[str,
         for spans, others, shown in zip(
             predicted[place].spans, predicted[other].spans, tasks[own[0]].shown, strict=True
         ):
+            if spans is None or others is None:  # no judgement is not one without errors
+                continue
             mine = set(marked_texts(spans)) - set(marked_texts(others))
             alone += len(mine)
             copied += len(mine & {text for rating in shown.ratings for text in marked_texts(rating.spans)})

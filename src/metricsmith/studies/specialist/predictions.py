@@ -192,10 +192,12 @@ def as_raters(one: Predictions) -> dict[str, dict[str, float]]:
 
 
 def copying(one: Predictions, shown: Sequence[Shown]) -> Copying:
-    """The predicted texts beside those of the examples and of the people."""
+    """The predicted texts beside those of the examples and of the people, on the rows that both judged."""
     hits = np.zeros(4)
     predicted = abstained = 0
     for spans, examples, rating in zip(one.spans, shown, one.gold.history.ratings, strict=True):
+        if spans is None or rating.spans is None:  # no judgement is no abstention
+            continue
         marked = marked_texts(spans)
         known, gold = (
             {text for other in examples.ratings for text in marked_texts(other.spans)},
