@@ -55,6 +55,11 @@ def small_history(sources: int = 6) -> History:
     return History(tuple(ratings), "small", Scale(-25, 0))
 
 
+def unrated() -> History:
+    """Marked errors without a number."""
+    return History(tuple(replace(one, rating=None) for one in small_history().ratings), "unrated")
+
+
 def annotator() -> MQMAnnotator:
     return MQMAnnotator(source_language="English", target_language="German", worked_example=False, context="none")
 
@@ -199,11 +204,21 @@ def test_numbers_have_their_own_measures_and_a_baseline():
         ({"policies": []}, OptionError, "no policy"),
         ({"measure": "f1"}, OptionError, "unknown measure 'f1'"),
         ({"seeds": 0}, OptionError, "seeds=0"),
+        ({"policies": {}}, OptionError, "policies={} must be names, or ExamplePolicy objects"),
+        ({"policies": {"mine": "same"}}, OptionError, "must be names, or ExamplePolicy objects"),
+        ({"curve": 3}, OptionError, "curve=3 must be a list"),
+        ({"curve": "13"}, OptionError, "curve='13' must be a list"),
+        ({"judges": []}, OptionError, "no judge to evaluate"),
+        ({"judges": ExampleMean()}, OptionError, "marks no errors, which character-f1 compares"),
+        ({"history": [1]}, OptionError, "history=[1] must be a History"),
+        ({"history": unrated(), "measure": "acc-t"}, DataError, "has no numbers, which measure='acc-t' compares"),
+        ({"runs": 2}, OptionError, "runs= has no meaning here"),
     ],
 )
 def test_wrong_arguments_are_named(change, error, words):
+    changed = {"judges": Parrot(), "history": small_history(), "policies": ["same"], **change}
     with pytest.raises(error, match=re.escape(words)):
-        evaluate_specialist(Parrot(), small_history(), **{"policies": ["same"], **change})
+        evaluate_specialist(**changed)
 
 
 def test_one_system_alone_cannot_be_held_out():
