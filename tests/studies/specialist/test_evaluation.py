@@ -306,3 +306,30 @@ def test_a_failed_judgement_is_neither_an_abstention_nor_one_without_errors():
     parrot = evaluate_specialist(Parrot(occurrences="first"), kept, ["same"], progress=False).results[0].copying
     assert same.copying.abstained == 0
     assert found.only["same"][0] == parrot.predicted
+
+
+@pytest.mark.filterwarnings("error")
+def test_systems_are_told_by_their_errors_where_nobody_gave_numbers():
+    rated = evaluate_specialist(Parrot(), small_history(), ["same"], progress=False)
+    found = evaluate_specialist(Parrot(), unrated(), ["same"], progress=False)
+    weighed = {"major": 5.0, "minor": 1.0}
+    for system in found.systems:
+        own = [one.spans for one in small_history().ratings if one.system == system.name]
+        assert system.mean == pytest.approx(-sum(weighed[s.severity] for spans in own for s in spans) / len(own))
+    assert {one.name for one in found.systems} == {one.name for one in rated.systems}
+    some = tuple(replace(one, rating=None) if one.system == "A" else one for one in small_history().ratings)
+    partly = evaluate_specialist(Parrot(), History(some, "partly", Scale(-25, 0)), ["same"], progress=False)
+    assert partly.systems[-1].name == "A"
+    assert np.isnan(partly.systems[-1].mean)
+
+
+def test_the_best_system_stands_first_where_less_is_better():
+    ratings = tuple(
+        HistoricalRating(f"source {n}", system, f"{system} {n}", rating=cost) for n in range(3)
+        for system, cost in (("worst", 9.0), ("best", 1.0))
+    )  # fmt: skip
+    history = History(ratings, "costs", Scale(0, 25, higher_is_better=False))
+    found = evaluate_specialist(
+        ExampleMean(), history, {"any": ExamplePolicy(rater="any")}, measure="acc-t", progress=False
+    )
+    assert [one.name for one in found.systems] == ["best", "worst"]

@@ -102,7 +102,10 @@ class PolicyResult:
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """A system of the history: its mean MQM score or rating, its ratings, and the name that it shares with others."""
+    """A system of the history: its mean MQM score or rating, its ratings, and the name that it shares with others.
+
+    The mean is NaN where others have numbers and it has none.
+    """
 
     name: str
     mean: float

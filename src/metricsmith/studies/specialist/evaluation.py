@@ -112,10 +112,10 @@ def evaluate_specialist(
     results = _results(tasks, predicted, table, seed)
     first = predicted[0]
     systems = [
-        SystemResult(name, float(np.nanmean(gold.numbers[rows_of(history, "system", name)])),
-                     int(rows_of(history, "system", name).sum()), tasks[0].examples.joined.get(name, ""))
-        for name in history.systems
-    ]  # fmt: skip
+        SystemResult(name, gold.mean(own), int(own.sum()), tasks[0].examples.joined.get(name, ""))
+        for name, own in ((name, rows_of(history, "system", name)) for name in history.systems)
+    ]
+    down = history.scale is not None and not history.scale.higher_is_better
     wanted = [task.label for task in tasks if not task.curve and task.judge_place == 0 and not task.again]
     return SpecialistEvaluation(
         history=history.name,
@@ -123,7 +123,7 @@ def evaluate_specialist(
         ratings=len(history),
         sources=len(history.of_source),
         documents=len({one.document for one in history.ratings} - {""}),
-        systems=tuple(sorted(systems, key=lambda one: -one.mean)),
+        systems=tuple(sorted(systems, key=lambda one: (math.isnan(one.mean), one.mean if down else -one.mean))),
         raters=history.raters,
         results=tuple(results),
         curve=_curves(tasks, predicted),

@@ -22,6 +22,7 @@ from metricsmith.meta_evaluation.spans import (
     character_f1_interval,
     occurrences,
 )
+from metricsmith.mqm import MQMWeights, mqm_score
 from metricsmith.programs.specialist.examples import Shown
 from metricsmith.records import ErrorSpan, Judgement
 from metricsmith.report.specialist.record import Copying
@@ -88,6 +89,15 @@ class PastRatings:
     def numbers(self) -> FloatArray:
         """The ratings, NaN where there is none."""
         return np.array([math.nan if one.rating is None else one.rating for one in self.history.ratings])
+
+    def mean(self, rows: NDArray[np.bool_]) -> float:
+        """The mean number of some of the rows, of marked errors as WMT weighs them where no rating has a number."""
+        numbers = self.numbers
+        if np.isnan(numbers).all():
+            weights = MQMWeights.wmt()
+            numbers = np.array([mqm_score(one.spans or (), weights) for one in self.history.ratings])
+        known = numbers[rows & ~np.isnan(numbers)]
+        return float(known.mean()) if known.size else math.nan
 
 
 @dataclass(frozen=True, eq=False)
