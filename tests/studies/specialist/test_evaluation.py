@@ -20,11 +20,11 @@ from metricsmith.optimizers.specialist import Specialist
 from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.parrot import ExampleMean, Parrot
 from metricsmith.programs.specialist.choosing import ExamplePolicy
-from metricsmith.records import ErrorSpan, Scale
+from metricsmith.records import ErrorSpan, Judgement, Scale, Status
 from metricsmith.report.specialist.document import specialist_verdict
 from metricsmith.scoring import score
 from metricsmith.studies.specialist.evaluation import evaluate_specialist, specialist_requests
-from metricsmith.studies.specialist.predictions import PastRatings, as_raters, people_as_judges
+from metricsmith.studies.specialist.predictions import PastRatings, Predictions, as_raters, people_as_judges
 from metricsmith.testing import GivenModel
 
 TURN = re.compile(r"\[\[ ## source ## \]\]\n«begin \w+»\n(.*?)\n«end \w+»\n\n\[\[ ## translation ## \]\]\n"
@@ -333,3 +333,30 @@ def test_the_best_system_stands_first_where_less_is_better():
         ExampleMean(), history, {"any": ExamplePolicy(rater="any")}, measure="acc-t", progress=False
     )
     assert [one.name for one in found.systems] == ["best", "worst"]
+
+
+def test_a_judge_that_fails_where_others_do_well_is_tested_on_the_rows_of_both():
+    ratings = tuple(
+        HistoricalRating(f"source {n}", f"system {s}", f"text {n} {s}", rating=float(s))
+        for n in range(20)
+        for s in range(5)
+    )
+    gold = PastRatings(History(ratings, "numbers", Scale(0, 4)), "pearson")
+
+    def judged(numbers):
+        return Predictions(
+            gold,
+            [
+                Judgement("judge", status=Status.SKIPPED) if one is None else Judgement("judge", one, one)
+                for one in numbers
+            ],
+        )
+
+    random = np.random.default_rng(0)
+    alone = judged([one.rating / 4 for one in ratings[:50]] + list(random.random(50)))  # right where it is alone
+    other = judged([None] * 50 + [(one.rating + 1.8 * random.normal()) / 4 for one in ratings[50:]])
+    assert alone.value()[0] > other.value()[0]
+    for one, two, sign in ((alone, other, -1), (other, alone, 1)):
+        observed, p, _ = one.difference(two, gold.segments, 0)
+        assert sign * observed > 0.3
+        assert p < 0.1

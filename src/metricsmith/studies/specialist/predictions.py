@@ -145,7 +145,8 @@ class Predictions:
             test, interval = character_f1_difference(self.terms, first.terms, groups, seed=seed)
             return test.observed, test.p_value, interval
         own, others, gold = (self.gold.matrix(numbers) for numbers in (self.numbers, first.numbers, self.gold.numbers))
-        better = self.value()[0] >= first.value()[0]
+        shared = ~np.isnan(self.numbers) & ~np.isnan(first.numbers)
+        better = self.value(shared)[0] >= first.value(shared)[0]
         pair = (own, others) if better else (others, own)
         test = perm_both(MEASURES[self.gold.measure], *pair, gold, groups=self._of_columns(groups), seed=seed)
         sign = 1.0 if better else -1.0
