@@ -517,3 +517,15 @@ def test_a_saved_specialist_knows_the_systems_that_it_was_compared_with(caplog, 
     assert [record.getMessage().split(" ")[0] for record in caplog.records] == ["'Other'"]
     assert loaded.to_state() == judge.to_state()  # warnings change no file
     assert "compared" not in specialist(Parrot()).to_state()["settings"]["row_examples"]
+
+
+def test_filtered_examples_are_looked_at_by_the_rule_that_chose_them():
+    """The wanted rater has an equal output alone, which filtered drops whatever the policy says of equal outputs."""
+    one = History(
+        (
+            past("s1", "A", "r1", "ein Haus"), past("s1", "B", "r1", "ein Haus"),
+            past("s1", "C", "r2", "das Haus", (error("Haus", "das Haus"),)),
+        )
+    )  # fmt: skip
+    filtered = specialised(Parrot(), replace(examples_of(specialist(Parrot(), one, same_output="keep")), filtered=True))
+    assert [one.system for one in filtered.shown_examples(judged(one.rows()[0])).ratings] == ["C"]

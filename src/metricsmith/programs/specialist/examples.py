@@ -67,8 +67,12 @@ class RowExamples:
 
     @cached_property
     def _chooser(self) -> Chooser:
-        policy = replace(self.policy, same_output="drop") if self.filtered else self.policy
-        return Chooser(self.history, policy, self.joined)
+        return Chooser(self.history, self._rule, self.joined)
+
+    @property
+    def _rule(self) -> ExamplePolicy:
+        """The policy that is followed."""
+        return replace(self.policy, same_output="drop") if self.filtered else self.policy
 
     @cached_property
     def _known(self) -> set[str]:
@@ -148,7 +152,7 @@ class RowExamples:
         if self.filtered:  # which takes marks away on purpose: those of the whole ratings are looked for
             finished = [render(self.history.ratings[place]) for place in choice.places[:kept]]
         check_examples(
-            [(*texts(one), marks(one)) for one in finished], row, self.policy, self.history,
+            [(*texts(one), marks(one)) for one in finished], row, self._rule, self.history,
             lambda place: marks(render(self.history.ratings[place])), self.joined,
         )  # fmt: skip
         if kept < len(demonstrations):
