@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import combinations
+from numbers import Real
 from typing import Any
 
 import dspy
@@ -21,6 +22,7 @@ from metricsmith.records import ErrorSpan, Scale
 
 __all__ = ["HistoricalRating", "History", "equal_systems", "joined_systems"]
 
+TEXTS = ("source", "system", "output", "rater", "segment", "document")
 SHARED = 2  # segments that two systems have in common, at the least, to be called the same
 
 
@@ -55,11 +57,22 @@ class HistoricalRating:
     document: str = ""
 
     def __post_init__(self) -> None:
+        for name in TEXTS:
+            if not isinstance(getattr(self, name), str):
+                raise DataError(
+                    f"{name}={getattr(self, name)!r:.60} of a rating is no text: give one, empty if unknown"
+                )
         what = f"the rating of {self.system!r} by {self.rater!r} on {self.source[:40]!r}"
         if not self.source.strip() or not self.system.strip():
             raise DataError(f"{what} lacks its source or its system: examples are found by them; fill them in")
         if self.rating is None and self.spans is None:
             raise DataError(f"{what} has neither a number nor marked errors: leave it out")
+        if not isinstance(self.rating, Real | None):
+            raise DataError(
+                f"{what} is {self.rating!r:.60}, which is no number: give one, or None beside marked errors"
+            )
+        if not all(isinstance(span, ErrorSpan) for span in self.spans or ()):
+            raise DataError(f"{what} has marks that are no ErrorSpan: ErrorSpan('major', start=0, end=4, text='Haus')")
         for span in self.spans or ():
             severity_name(span.severity)
             text = self.source if span.side == "source" else self.output
@@ -209,7 +222,8 @@ class History:
         ratings = [
             {
                 "source": texts[one.source], "output": texts[one.output], "system": one.system, "rater": one.rater,
-                "rating": one.rating, "segment": one.segment, "document": one.document,
+                "rating": None if one.rating is None else float(one.rating), "segment": one.segment,
+                "document": one.document,
                 "spans": None if one.spans is None else [asdict(span) for span in one.spans],
             }
             for one in self.ratings
