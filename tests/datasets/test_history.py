@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,12 +34,27 @@ from metricsmith.records import ErrorSpan, Scale
         ({"spans": (ErrorSpan("minor", start=-1, end=2),)}, "marks -1:2 in a target"),
         ({"spans": (ErrorSpan("minor", start=2, end=1),)}, "marks 2:1 in a target"),
         ({"spans": (ErrorSpan("minor", start=0, end=3, side="source"),)}, "marks 0:3 in a source of 2 characters"),
+        ({"spans": ("Haus",)}, "has marks that are no ErrorSpan"),
+        ({"rating": "3"}, "is '3', which is no number"),
     ],
 )
 def test_a_rating_that_cannot_be_used_is_refused(changes, words):
     with pytest.raises(DataError, match=words) as caught:
         past(**changes)
     assert "the rating of" in str(caught.value) or "severity" in words
+
+
+@pytest.mark.parametrize("changes", [{"output": float("nan")}, {"source": 3}, {"rater": None}, {"document": 7}])
+def test_a_text_of_a_rating_is_text(changes):
+    with pytest.raises(DataError, match=f"^{next(iter(changes))}=.* of a rating is no text"):
+        past(**changes)
+
+
+def test_numbers_of_any_type_are_saved_as_plain_ones():
+    typed = History((past(rating=np.int64(-3)), past(system="B", rating=np.float32(-2))), scale=SCALE)
+    plain = History((past(rating=-3), past(system="B", rating=-2.0)), scale=SCALE)
+    assert typed.checksum == plain.checksum
+    assert History.from_state(json.loads(json.dumps(typed.to_state()))).checksum == plain.checksum
 
 
 def test_a_span_may_end_where_its_text_ends_and_needs_no_offsets():
@@ -211,6 +227,20 @@ def test_a_source_that_stands_twice_hides_no_twin():
     assert joined_systems(one, plain) == joined_systems(one, named) == {"A": "A", "new": "A"}
     named[1] = make_row("Dank", input="Thanks", system="new", group="g2")
     assert joined_systems(one, named) == {}
+
+
+def test_a_segment_of_several_sources_hides_no_twin_and_makes_none():
+    """Groups of a table may hold several sources, which each system has in an order of its own."""
+    texts = {
+        "A": [("g1", "s1", "a"), ("g1", "s2", "b"), ("g2", "s3", "c"), ("g2", "s4", "d")],
+        "T": [("g1", "s2", "b"), ("g1", "s1", "a"), ("g2", "s4", "d"), ("g2", "s3", "c")],
+        "B": [("g1", "s1", "a"), ("g1", "s2", "x"), ("g2", "s3", "c"), ("g2", "s4", "y")],
+    }
+    ratings = [past(s, system, output=text, segment=g) for system, own in texts.items() for g, s, text in own]
+    one = History(tuple(ratings), scale=SCALE)
+    assert joined_systems(one) == {"A": "A", "T": "A"}
+    new = [make_row(text, input=source, system="new", group=group) for group, source, text in texts["B"]]
+    assert joined_systems(one, new) == {"A": "A", "T": "A", "B": "B", "new": "B"}
 
 
 @settings(max_examples=60, deadline=None)

@@ -504,3 +504,28 @@ def test_a_system_that_nobody_compared_is_named_once(caplog):
     with caplog.at_level("WARNING", logger="metricsmith.notes"):
         Specialist().compile(Parrot(), HISTORY, test=[row]).judge_batch([row])
     assert not caplog.records
+
+
+def test_a_saved_specialist_knows_the_systems_that_it_was_compared_with(caplog, tmp_path):
+    rows = [make_row("Ein neuer Satz.", input="s1", system=name, rater="r1") for name in ("New", "Other")]
+    judge = Specialist().compile(Parrot(), HISTORY, test=rows[:1])
+    assert judge.fingerprint() == Specialist().compile(Parrot(), HISTORY).fingerprint()
+    judge.save(tmp_path / "parrot.json")
+    loaded = metricsmith.load(tmp_path / "parrot.json")
+    with caplog.at_level("WARNING", logger="metricsmith.notes"):
+        loaded.judge_batch(rows)
+    assert [record.getMessage().split(" ")[0] for record in caplog.records] == ["'Other'"]
+    assert loaded.to_state() == judge.to_state()  # warnings change no file
+    assert "compared" not in specialist(Parrot()).to_state()["settings"]["row_examples"]
+
+
+def test_filtered_examples_are_looked_at_by_the_rule_that_chose_them():
+    """The wanted rater has an equal output alone, which filtered drops whatever the policy says of equal outputs."""
+    one = History(
+        (
+            past("s1", "A", "r1", "ein Haus"), past("s1", "B", "r1", "ein Haus"),
+            past("s1", "C", "r2", "das Haus", (error("Haus", "das Haus"),)),
+        )
+    )  # fmt: skip
+    filtered = specialised(Parrot(), replace(examples_of(specialist(Parrot(), one, same_output="keep")), filtered=True))
+    assert [one.system for one in filtered.shown_examples(judged(one.rows()[0])).ratings] == ["C"]

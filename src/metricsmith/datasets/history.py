@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import combinations
+from numbers import Real
 from typing import Any
 
 import dspy
@@ -21,6 +22,7 @@ from metricsmith.records import ErrorSpan, Scale
 
 __all__ = ["HistoricalRating", "History", "equal_systems", "joined_systems"]
 
+TEXTS = ("source", "system", "output", "rater", "segment", "document")
 SHARED = 2  # segments that two systems have in common, at the least, to be called the same
 
 
@@ -55,11 +57,22 @@ class HistoricalRating:
     document: str = ""
 
     def __post_init__(self) -> None:
+        for name in TEXTS:
+            if not isinstance(getattr(self, name), str):
+                raise DataError(
+                    f"{name}={getattr(self, name)!r:.60} of a rating is no text: give one, empty if unknown"
+                )
         what = f"the rating of {self.system!r} by {self.rater!r} on {self.source[:40]!r}"
         if not self.source.strip() or not self.system.strip():
             raise DataError(f"{what} lacks its source or its system: examples are found by them; fill them in")
         if self.rating is None and self.spans is None:
             raise DataError(f"{what} has neither a number nor marked errors: leave it out")
+        if not isinstance(self.rating, Real | None):
+            raise DataError(
+                f"{what} is {self.rating!r:.60}, which is no number: give one, or None beside marked errors"
+            )
+        if not all(isinstance(span, ErrorSpan) for span in self.spans or ()):
+            raise DataError(f"{what} has marks that are no ErrorSpan: ErrorSpan('major', start=0, end=4, text='Haus')")
         for span in self.spans or ():
             severity_name(span.severity)
             text = self.source if span.side == "source" else self.output
@@ -173,11 +186,11 @@ class History:
         return {source: tuple(found) for source, found in places.items()}
 
     @cached_property
-    def outputs(self) -> dict[str, dict[str, str]]:
-        """The output of each system by segment, by source where segments have no names."""
-        texts: dict[str, dict[str, str]] = {}
+    def outputs(self) -> dict[str, dict[tuple[str, str], str]]:
+        """The output of each system by segment and source: a segment may be a group of several sources."""
+        texts: dict[str, dict[tuple[str, str], str]] = {}
         for one in self.ratings:
-            texts.setdefault(one.system, {}).setdefault(one.segment or one.source, one.output)
+            texts.setdefault(one.system, {}).setdefault((one.segment, one.source), one.output)
         return texts
 
     def rows(self) -> list[dspy.Example]:
@@ -209,7 +222,8 @@ class History:
         ratings = [
             {
                 "source": texts[one.source], "output": texts[one.output], "system": one.system, "rater": one.rater,
-                "rating": one.rating, "segment": one.segment, "document": one.document,
+                "rating": None if one.rating is None else float(one.rating), "segment": one.segment,
+                "document": one.document,
                 "spans": None if one.spans is None else [asdict(span) for span in one.spans],
             }
             for one in self.ratings
@@ -240,7 +254,7 @@ class History:
         return cls(tuple(ratings), state["name"], None if state["scale"] is None else Scale(**state["scale"]))
 
 
-def equal_systems(outputs: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str, int]]:
+def equal_systems(outputs: Mapping[str, Mapping[Any, str]]) -> list[tuple[str, str, int]]:
     """Pairs of systems that have equal outputs wherever both have one, in two places at the least.
 
     Parameters
@@ -280,13 +294,13 @@ def joined_systems(history: History, rows: Iterable[dspy.Example] = ()) -> dict[
     outputs = {system: dict(texts) for system, texts in history.outputs.items()}
     segments: dict[str, set[str]] = defaultdict(set)
     for one in history.ratings:
-        segments[one.source].add(one.segment or one.source)
+        segments[one.source].add(one.segment)
     for row in rows:
         system, source, group = labels_of(row, ("system", "input", "group")).values()
         if system and system not in history.outputs:
             known = segments.get(source, set())
             for segment in known & {group} or (known if len(known) == 1 else ()):
-                outputs.setdefault(system, {}).setdefault(segment, str(row.output))
+                outputs.setdefault(system, {}).setdefault((segment, source), str(row.output))
     names: dict[str, set[str]] = {}
     for first, second, _ in equal_systems(outputs):
         joined = names.get(first, {first}) | names.get(second, {second})

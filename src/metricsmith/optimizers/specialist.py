@@ -10,6 +10,7 @@ import dspy
 
 from metricsmith.datasets.history import History, joined_systems
 from metricsmith.errors import DataError, OptionError
+from metricsmith.metric import labels_of
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.direct_assessment import DirectAssessment
 from metricsmith.programs.judges.mqm import MQMAnnotator
@@ -84,8 +85,8 @@ class Specialist:
         """
         self._check(judge.judge if isinstance(judge, Repeated) else judge, history)
         rows = list(test or ())
-        examples = RowExamples(history, self.policy, joined_systems(history, rows))
-        examples.compared.update(str(row.get("system", "")) for row in rows)
+        compared = {labels_of(row, ("system",))["system"] for row in rows} - {"", *history.systems}
+        examples = RowExamples(history, self.policy, joined_systems(history, rows), compared=frozenset(compared))
         return specialised(judge, examples)
 
     def _check(self, judge: Any, history: History) -> None:

@@ -157,8 +157,12 @@ POLICY = keys(
     seed=number(whole=True),
 )
 SAVED_EXAMPLES = made(
-    keys(policy=POLICY, joined=entries(LABEL, NUMBERS, LABEL), history=_history), RowExamples.from_state
-)
+    keys(
+        {"compared": list_of(LABEL, NUMBERS)},
+        policy=POLICY, joined=entries(LABEL, NUMBERS, LABEL), history=_history,
+    ),
+    RowExamples.from_state,
+)  # fmt: skip
 
 
 def asker_state(_signature: type[dspy.Signature], _optional: Checks | None = None, /, **needed: Check) -> Check:

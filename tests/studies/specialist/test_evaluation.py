@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -19,9 +20,11 @@ from metricsmith.optimizers.specialist import Specialist
 from metricsmith.programs.judges.mqm import MQMAnnotator
 from metricsmith.programs.judges.parrot import ExampleMean, Parrot
 from metricsmith.programs.specialist.choosing import ExamplePolicy
-from metricsmith.records import ErrorSpan, Scale
+from metricsmith.records import ErrorSpan, Judgement, Scale, Status
+from metricsmith.report.specialist.document import specialist_verdict
 from metricsmith.scoring import score
 from metricsmith.studies.specialist.evaluation import evaluate_specialist, specialist_requests
+from metricsmith.studies.specialist.predictions import PastRatings, Predictions, as_raters, people_as_judges
 from metricsmith.testing import GivenModel
 
 TURN = re.compile(r"\[\[ ## source ## \]\]\n«begin \w+»\n(.*?)\n«end \w+»\n\n\[\[ ## translation ## \]\]\n"
@@ -50,6 +53,11 @@ def small_history(sources: int = 6) -> History:
                 )
             )
     return History(tuple(ratings), "small", Scale(-25, 0))
+
+
+def unrated() -> History:
+    """Marked errors without a number."""
+    return History(tuple(replace(one, rating=None) for one in small_history().ratings), "unrated")
 
 
 def annotator() -> MQMAnnotator:
@@ -196,11 +204,21 @@ def test_numbers_have_their_own_measures_and_a_baseline():
         ({"policies": []}, OptionError, "no policy"),
         ({"measure": "f1"}, OptionError, "unknown measure 'f1'"),
         ({"seeds": 0}, OptionError, "seeds=0"),
+        ({"policies": {}}, OptionError, "policies={} must be names, or ExamplePolicy objects"),
+        ({"policies": {"mine": "same"}}, OptionError, "must be names, or ExamplePolicy objects"),
+        ({"curve": 3}, OptionError, "curve=3 must be a list"),
+        ({"curve": "13"}, OptionError, "curve='13' must be a list"),
+        ({"judges": []}, OptionError, "no judge to evaluate"),
+        ({"judges": ExampleMean()}, OptionError, "marks no errors, which character-f1 compares"),
+        ({"history": [1]}, OptionError, "history=[1] must be a History"),
+        ({"history": unrated(), "measure": "acc-t"}, DataError, "has no numbers, which measure='acc-t' compares"),
+        ({"runs": 2}, OptionError, "runs= has no meaning here"),
     ],
 )
 def test_wrong_arguments_are_named(change, error, words):
+    changed = {"judges": Parrot(), "history": small_history(), "policies": ["same"], **change}
     with pytest.raises(error, match=re.escape(words)):
-        evaluate_specialist(Parrot(), small_history(), **{"policies": ["same"], **change})
+        evaluate_specialist(**changed)
 
 
 def test_one_system_alone_cannot_be_held_out():
@@ -233,3 +251,112 @@ def test_two_documents_of_wmt23_are_judged_as_a_parrot_judges_them(shared_data):
     assert model_line.value == pytest.approx(
         parrot.value, abs=0.002
     )  # neutral and source errors are not in a prompt's lists
+
+
+def test_ratings_of_one_segment_by_unknown_raters_or_of_several_sources_all_count():
+    ratings = tuple(
+        HistoricalRating(
+            f"source {n}", f"system {s}", f"text {n} {s}", "", float((n * s + again) % 7), None, f"g{n // 2}"
+        )
+        for n, s, again in product(range(6), range(4), range(3))
+    )
+    history = History(ratings, "anonymous", Scale(0, 6))
+    found = evaluate_specialist(
+        ExampleMean(), history, {"others": ExamplePolicy(rater="any")}, measure="pearson", progress=False
+    )
+    judged = Specialist(ExamplePolicy(rater="any")).compile(ExampleMean(), history).judge_batch(history.rows())
+    expected = np.corrcoef([one.raw for one in judged], [one.rating for one in ratings])[0, 1]
+    assert found.results[0].value == pytest.approx(expected)
+
+
+def test_without_documents_nothing_is_said_over_documents():
+    ratings = tuple(replace(one, document="") for one in small_history().ratings)
+    found = evaluate_specialist(Parrot(), History(ratings, "small", Scale(-25, 0)), ["same", "other"], progress=False)
+    for line in found.results:
+        assert np.isfinite(line.by_segment.low)
+        assert np.isnan([line.by_document.low, line.by_document.high, line.p_by_document]).all()
+    assert np.isfinite(found.results[1].p_by_segment)
+    assert "over segments" in specialist_verdict(found).sentence
+
+
+def test_a_sentence_that_stands_in_two_segments_counts_twice_between_raters():
+    texts = [("s0", "Danke dir"), ("s1", "Danke dir"), ("s2", "Ade")]
+    marks = {"x": ["Danke", "dir", "Ade"], "y": ["Danke", "Danke", "Ade"]}
+    ratings = [
+        HistoricalRating("Thanks" if n < 2 else "Bye", system, text, rater, -5.0, (span(text, marks[rater][n]),), place)
+        for n, (place, text) in enumerate(texts) for system in "AB" for rater in "xy"
+    ]  # fmt: skip
+    found = people_as_judges(PastRatings(History(tuple(ratings), "twice", Scale(-25, 0)), "character-f1"))
+    assert as_raters(found)["x"]["y"] == pytest.approx((5 + 3) / ((5 + 3 + 3 + 5 + 5 + 3) / 2))
+
+
+def test_a_failed_judgement_is_neither_an_abstention_nor_one_without_errors():
+    history = small_history()
+    first = history.ratings[0].source
+
+    def fails(prompt):
+        return "nothing" if TURN.findall(prompt)[-1][0] == first else copies(prompt)
+
+    with GivenModel(fails) as model:
+        options = {"lm": model.lm(temperature=0.4, max_tokens=4000), "progress": False, "max_failure_rate": 1.0}
+        found = evaluate_specialist(annotator(), history, ["same", "none"], **options)
+    same, none = found.results
+    assert same.judgements["unparsable"] == none.judgements["unparsable"] == 12
+    kept = History(tuple(one for one in history.ratings if one.source != first), "kept", Scale(-25, 0))
+    parrot = evaluate_specialist(Parrot(occurrences="first"), kept, ["same"], progress=False).results[0].copying
+    assert same.copying.abstained == 0
+    assert found.only["same"][0] == parrot.predicted
+
+
+@pytest.mark.filterwarnings("error")
+def test_systems_are_told_by_their_errors_where_nobody_gave_numbers():
+    rated = evaluate_specialist(Parrot(), small_history(), ["same"], progress=False)
+    found = evaluate_specialist(Parrot(), unrated(), ["same"], progress=False)
+    weighed = {"major": 5.0, "minor": 1.0}
+    for system in found.systems:
+        own = [one.spans for one in small_history().ratings if one.system == system.name]
+        assert system.mean == pytest.approx(-sum(weighed[s.severity] for spans in own for s in spans) / len(own))
+    assert {one.name for one in found.systems} == {one.name for one in rated.systems}
+    some = tuple(replace(one, rating=None) if one.system == "A" else one for one in small_history().ratings)
+    partly = evaluate_specialist(Parrot(), History(some, "partly", Scale(-25, 0)), ["same"], progress=False)
+    assert partly.systems[-1].name == "A"
+    assert np.isnan(partly.systems[-1].mean)
+
+
+def test_the_best_system_stands_first_where_less_is_better():
+    ratings = tuple(
+        HistoricalRating(f"source {n}", system, f"{system} {n}", rating=cost) for n in range(3)
+        for system, cost in (("worst", 9.0), ("best", 1.0))
+    )  # fmt: skip
+    history = History(ratings, "costs", Scale(0, 25, higher_is_better=False))
+    found = evaluate_specialist(
+        ExampleMean(), history, {"any": ExamplePolicy(rater="any")}, measure="acc-t", progress=False
+    )
+    assert [one.name for one in found.systems] == ["best", "worst"]
+
+
+def test_a_judge_that_fails_where_others_do_well_is_tested_on_the_rows_of_both():
+    ratings = tuple(
+        HistoricalRating(f"source {n}", f"system {s}", f"text {n} {s}", rating=float(s))
+        for n in range(20)
+        for s in range(5)
+    )
+    gold = PastRatings(History(ratings, "numbers", Scale(0, 4)), "pearson")
+
+    def judged(numbers):
+        return Predictions(
+            gold,
+            [
+                Judgement("judge", status=Status.SKIPPED) if one is None else Judgement("judge", one, one)
+                for one in numbers
+            ],
+        )
+
+    random = np.random.default_rng(0)
+    alone = judged([one.rating / 4 for one in ratings[:50]] + list(random.random(50)))  # right where it is alone
+    other = judged([None] * 50 + [(one.rating + 1.8 * random.normal()) / 4 for one in ratings[50:]])
+    assert alone.value()[0] > other.value()[0]
+    for one, two, sign in ((alone, other, -1), (other, alone, 1)):
+        observed, p, _ = one.difference(two, gold.segments, 0)
+        assert sign * observed > 0.3
+        assert p < 0.1

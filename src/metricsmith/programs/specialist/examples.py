@@ -47,12 +47,15 @@ class RowExamples:
     filtered : bool
         Leave out of the examples the errors that people marked in the row itself, and examples of an equal output. It
         reads the row's own rating and is an analysis, not a way to judge: a file with such examples cannot be loaded.
+    compared : frozenset of str
+        Systems that the history does not have and that `joined` was made with: of others a warning is due.
     """
 
     history: History
     policy: ExamplePolicy
     joined: Mapping[str, str] = field(default_factory=dict)
     filtered: bool = False
+    compared: frozenset[str] = frozenset()
 
     def __deepcopy__(self, memo: Any) -> RowExamples:
         return self
@@ -64,13 +67,17 @@ class RowExamples:
 
     @cached_property
     def _chooser(self) -> Chooser:
-        policy = replace(self.policy, same_output="drop") if self.filtered else self.policy
-        return Chooser(self.history, policy, self.joined)
+        return Chooser(self.history, self._rule, self.joined)
+
+    @property
+    def _rule(self) -> ExamplePolicy:
+        """The policy that is followed."""
+        return replace(self.policy, same_output="drop") if self.filtered else self.policy
 
     @cached_property
-    def compared(self) -> set[str]:
+    def _known(self) -> set[str]:
         """Systems of the history, those that were compared with them, and those that a warning named already."""
-        return set(self.history.systems)
+        return {*self.history.systems, *self.compared}
 
     @cached_property
     def _own(self) -> dict[tuple[str, str, str, str], set[tuple[str, str]]]:
@@ -90,8 +97,8 @@ class RowExamples:
             As `Chooser.choose`.
         """
         choice = self._chooser.choose(row)
-        if row.system and row.system not in self.compared:
-            self.compared.add(row.system)
+        if row.system and row.system not in self._known:
+            self._known.add(row.system)
             notes.warning(
                 "%r is a system that %s does not have: if it is one of those under another name, its own ratings are "
                 "shown; Specialist.compile(..., test=rows) finds that out", row.system, self.history.name,
@@ -145,7 +152,7 @@ class RowExamples:
         if self.filtered:  # which takes marks away on purpose: those of the whole ratings are looked for
             finished = [render(self.history.ratings[place]) for place in choice.places[:kept]]
         check_examples(
-            [(*texts(one), marks(one)) for one in finished], row, self.policy, self.history,
+            [(*texts(one), marks(one)) for one in finished], row, self._rule, self.history,
             lambda place: marks(render(self.history.ratings[place])), self.joined,
         )  # fmt: skip
         if kept < len(demonstrations):
@@ -155,15 +162,18 @@ class RowExamples:
 
     def to_state(self) -> dict[str, Any]:
         """JSON-ready state from which `from_state` builds equal examples."""
-        state = {"policy": self.policy.to_dict(), "joined": dict(self.joined), "history": self.history.to_state()}
+        state: dict[str, Any] = {"policy": self.policy.to_dict(), "joined": dict(self.joined)}
+        state["history"] = self.history.to_state()
+        state |= {"compared": sorted(self.compared)} if self.compared else {}
         return {**state, "filtered": True} if self.filtered else state  # which no file may have
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> RowExamples:
         """Build from `to_state`'s result."""
         return cls(
-            History.from_state(state["history"]), ExamplePolicy(**state["policy"]), state["joined"], "filtered" in state
-        )
+            History.from_state(state["history"]), ExamplePolicy(**state["policy"]), state["joined"],
+            "filtered" in state, frozenset(state.get("compared", ())),
+        )  # fmt: skip
 
 
 def judged(row: dspy.Example) -> Judged:

@@ -24,7 +24,7 @@ class Copying:
     Parameters
     ----------
     predicted : int
-        Errors with a text on the target side, over all rows.
+        Errors with a text on the target side, over all rows that judge and people marked.
     example_equal, example_near : float
         Shares of these whose text equals that of an example's error, and whose text equals, lies in or contains one;
         NaN without a prediction.
@@ -102,7 +102,10 @@ class PolicyResult:
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """A system of the history: its mean MQM score or rating, its ratings, and the name that it shares with others."""
+    """A system of the history: its mean MQM score or rating, its ratings, and the name that it shares with others.
+
+    The mean is NaN where others have numbers and it has none.
+    """
 
     name: str
     mean: float
@@ -132,8 +135,8 @@ class SpecialistEvaluation:
     people : mapping of str to mapping of str to float
         Rater i against rater j on the same rows.
     only : mapping of str to tuple of (int, int)
-        For two policies of the first judge: the errors that the named one alone predicts, and those among them that
-        equal an error of the first policy's examples.
+        For two policies of the first judge: the errors that the named one alone predicts, on rows that both judged,
+        and those among them that equal an error of the first policy's examples.
     signature : str
         The line that makes every number reproducible.
     notes, warnings : tuple of str

@@ -17,6 +17,8 @@ from metricsmith.datasets.history import History, joined_systems
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.measures import MEASURES
 from metricsmith.optimizers.specialist import Specialist, examples_of, specialised
+from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
+from metricsmith.programs.judges.parrot import Parrot
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.specialist.choosing import Choice, ExamplePolicy, NoExample
 from metricsmith.programs.specialist.examples import RowExamples, Shown, judged
@@ -53,6 +55,7 @@ POLICIES: Mapping[str, ExamplePolicy] = MappingProxyType(
 """The policies of the paper by name; ``shuffled`` takes any rater's ratings, as its baseline does."""
 FILTERED = "filtered"  # the paper's analysis B.2.1: it reads the gold and is no policy
 DRAWN = ("shuffled", "fixed", "augmented")
+MARKING = (MQMAnnotator, MQMJudge, Parrot)  # judges whose judgements have errors
 
 
 def evaluate_specialist(
@@ -87,7 +90,7 @@ def evaluate_specialist(
     seed : int
         Of the first draw, and of the tests.
     **scoring
-        Options of `metricsmith.score`: model, store, budget, concurrency, ...
+        Options of `metricsmith.score` but ``runs``: model, store, budget, concurrency, ...
 
     Returns
     -------
@@ -96,10 +99,12 @@ def evaluate_specialist(
     Raises
     ------
     OptionError
-        If a policy or measure is unknown, or a number is out of range.
+        If a policy or measure is unknown, a judge marks no errors that are to be measured, or a number is out of range.
     DataError
-        If all systems of the history are one, or nobody marked errors that are to be measured.
+        If all systems of the history are one, or nobody marked errors, or gave numbers, that are to be measured.
     """
+    if "runs" in scoring:
+        raise OptionError("runs= has no meaning here: give a judge that repeats itself, such as MQMJudge.of(judge)")
     gold, tasks = PastRatings(history, measure), _tasks(judges, history, policies, measure, seeds, curve, seed)
     rows = history.rows()
     table = score([task.judge for task in tasks], rows, **scoring)
@@ -107,10 +112,10 @@ def evaluate_specialist(
     results = _results(tasks, predicted, table, seed)
     first = predicted[0]
     systems = [
-        SystemResult(name, float(np.nanmean(gold.numbers[rows_of(history, "system", name)])),
-                     int(rows_of(history, "system", name).sum()), tasks[0].examples.joined.get(name, ""))
-        for name in history.systems
-    ]  # fmt: skip
+        SystemResult(name, gold.mean(own), int(own.sum()), tasks[0].examples.joined.get(name, ""))
+        for name, own in ((name, rows_of(history, "system", name)) for name in history.systems)
+    ]
+    down = history.scale is not None and not history.scale.higher_is_better
     wanted = [task.label for task in tasks if not task.curve and task.judge_place == 0 and not task.again]
     return SpecialistEvaluation(
         history=history.name,
@@ -118,7 +123,7 @@ def evaluate_specialist(
         ratings=len(history),
         sources=len(history.of_source),
         documents=len({one.document for one in history.ratings} - {""}),
-        systems=tuple(sorted(systems, key=lambda one: -one.mean)),
+        systems=tuple(sorted(systems, key=lambda one: (math.isnan(one.mean), one.mean if down else -one.mean))),
         raters=history.raters,
         results=tuple(results),
         curve=_curves(tasks, predicted),
@@ -140,7 +145,7 @@ def specialist_requests(
 ) -> Usage:  # fmt: skip
     """The requests that `evaluate_specialist` with the same arguments would send; sends none."""
     tasks = _tasks(judges, history, policies, measure, seeds, curve, seed)
-    known = {name: scoring[name] for name in ("lm", "store") if name in scoring}
+    known = {name: scoring[name] for name in ("lm", "store", "batch_n") if name in scoring}
     return estimate([task.judge for task in tasks], history.rows(), **known)
 
 
@@ -183,16 +188,34 @@ def _tasks(
     known = [CHARACTER_F1, *MEASURES]
     if measure not in known:
         raise OptionError(f"unknown measure {measure!r}{nearest(str(measure), known)}; known are {', '.join(known)}")
+    if not isinstance(history, History):
+        raise OptionError(f"history={history!r:.60} must be a History: History.from_table(read_wmt_mqm(path))")
     if measure == CHARACTER_F1 and all(one.spans is None for one in history.ratings):
         raise DataError(f"{history.name} has no marked errors: take another measure, such as measure='acc-t'")
+    if measure != CHARACTER_F1 and all(one.rating is None for one in history.ratings):
+        raise DataError(f"{history.name} has no numbers, which measure={measure!r} compares: take {CHARACTER_F1}")
     if isinstance(seeds, bool) or not isinstance(seeds, int) or seeds < 1:
         raise OptionError(f"seeds={seeds!r} must be a whole number from 1")
     joined = joined_systems(history)
     if len({joined.get(name, name) for name in history.systems}) < 2:
         raise DataError(f"{history.name} has one system alone: without it there is no example: give ratings of others")
     named = dict(policies) if isinstance(policies, Mapping) else policies_by_name(policies)
+    wrong = next((label for label, policy in named.items() if not isinstance(policy, ExamplePolicy)), None)
+    if not named or wrong is not None:
+        raise OptionError(
+            f"policies={policies!r:.60} must be names, or ExamplePolicy objects by name, one at the least"
+        )
+    if not isinstance(curve, Sequence) or isinstance(curve, str):
+        raise OptionError(f"curve={curve!r} must be a list of numbers of examples, such as (1, 3, 7)")
+    if not _listed(judges):
+        raise OptionError("no judge to evaluate: give one, or Parrot(), which asks no model")
     tasks = []
     for place, judge in enumerate(_listed(judges)):
+        if measure == CHARACTER_F1 and not isinstance(judge, MARKING):
+            raise OptionError(
+                f"{judge!r:.60} marks no errors, which {CHARACTER_F1} compares: take MQMAnnotator, MQMJudge or Parrot, "
+                "or another measure, such as measure='acc-t'"
+            )
         for label, policy in named.items():
             for again in range(seeds if policy.source in DRAWN else 1):
                 drawn = replace(policy, seed=policy.seed + seed + again)
@@ -249,9 +272,10 @@ def _results(
         same = [place, *(other for other in range(place + 1, len(tasks)) if _is_again(tasks, place, other))]
         one, gold = predicted[place], predicted[place].gold
         values = np.array([predicted[other].value() for other in same])
-        differ: dict[str, Any] = {}
+        documents = {"document": gold.documents} if gold.documents else {}  # unknown ones have no interval
+        differ: dict[str, Any] = {f"by_{name}": one.interval(groups) for name, groups in documents.items()}
         if place != first[task.judge_place]:
-            for name, groups in (("segment", gold.segments), ("document", gold.documents)):
+            for name, groups in {"segment": gold.segments, **documents}.items():
                 observed, p, interval = one.difference(predicted[first[task.judge_place]], groups, seed)
                 differ |= {"difference": observed, f"p_by_{name}": p, f"difference_by_{name}": interval}
         value, precision, recall = values.mean(axis=0).tolist()
@@ -264,7 +288,6 @@ def _results(
                 spread=float(values[:, 0].std(ddof=1)) if len(same) > 1 else math.nan,
                 seeds=len(same),
                 by_segment=one.interval(gold.segments),
-                by_document=one.interval(gold.documents),
                 systems=parts_of(one, "system", gold.history.systems),
                 raters=parts_of(one, "rater", gold.history.raters),
                 excluded=_counted(shown.choice.excluded for shown in task.shown),
@@ -312,6 +335,8 @@ def _only(tasks: Sequence[_Task], predicted: Sequence[Predictions]) -> dict[str,
         for spans, others, shown in zip(
             predicted[place].spans, predicted[other].spans, tasks[own[0]].shown, strict=True
         ):
+            if spans is None or others is None:  # no judgement is not one without errors
+                continue
             mine = set(marked_texts(spans)) - set(marked_texts(others))
             alone += len(mine)
             copied += len(mine & {text for rating in shown.ratings for text in marked_texts(rating.spans)})

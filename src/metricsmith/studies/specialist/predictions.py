@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +22,7 @@ from metricsmith.meta_evaluation.spans import (
     character_f1_interval,
     occurrences,
 )
+from metricsmith.mqm import MQMWeights, mqm_score
 from metricsmith.programs.specialist.examples import Shown
 from metricsmith.records import ErrorSpan, Judgement
 from metricsmith.report.specialist.record import Copying
@@ -54,27 +56,32 @@ class PastRatings:
 
     @cached_property
     def documents(self) -> list[str]:
-        """The document of each row, or its segment where one of them is not known."""
+        """The document of each row; empty where one of them is not known."""
         known = [one.document for one in self.history.ratings]
-        return known if all(known) else self.segments
+        return known if all(known) else []
 
     @cached_property
-    def cells(self) -> tuple[NDArray[np.intp], NDArray[np.intp], list[str]]:
-        """The place of each row in a matrix of systems by segments and raters, and the document of its columns."""
-        columns: dict[tuple[str, str], int] = {}
-        documents = []
-        for one, segment, document in zip(self.history.ratings, self.segments, self.documents, strict=True):
-            if (segment, one.rater) not in columns:
-                columns[segment, one.rater] = len(columns)
-                documents.append(document)
-        places = [columns[s, one.rater] for one, s in zip(self.history.ratings, self.segments, strict=True)]
+    def cells(self) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+        """The place of each row in a matrix of systems by segments and raters, and the number of its columns.
+
+        Sources of one segment, and ratings of one output by one rater or by raters who are not known, have columns of
+        their own: none takes another's place.
+        """
+        columns: dict[tuple[str, str, str, int], int] = {}
+        again: Counter[tuple[str, str, str, str]] = Counter()
+        places = []
+        for one, segment in zip(self.history.ratings, self.segments, strict=True):
+            key = (segment, one.source, one.rater)
+            column = (*key, again[one.system, *key])
+            again[one.system, *key] += 1
+            places.append(columns.setdefault(column, len(columns)))
         systems = [self.history.systems.index(one.system) for one in self.history.ratings]
-        return np.array(systems), np.array(places), documents
+        return np.array(systems), np.array(places), len(columns)
 
     def matrix(self, values: FloatArray) -> FloatArray:
         """Numbers of the rows, shape (n,), as a matrix of systems by segments and raters."""
-        systems, places, documents = self.cells
-        matrix = np.full((len(self.history.systems), len(documents)), math.nan)
+        systems, places, columns = self.cells
+        matrix = np.full((len(self.history.systems), columns), math.nan)
         matrix[systems, places] = values
         return matrix
 
@@ -82,6 +89,15 @@ class PastRatings:
     def numbers(self) -> FloatArray:
         """The ratings, NaN where there is none."""
         return np.array([math.nan if one.rating is None else one.rating for one in self.history.ratings])
+
+    def mean(self, rows: NDArray[np.bool_]) -> float:
+        """The mean number of some of the rows, of marked errors as WMT weighs them where no rating has a number."""
+        numbers = self.numbers
+        if np.isnan(numbers).all():
+            weights = MQMWeights.wmt()
+            numbers = np.array([mqm_score(one.spans or (), weights) for one in self.history.ratings])
+        known = numbers[rows & ~np.isnan(numbers)]
+        return float(known.mean()) if known.size else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +145,8 @@ class Predictions:
             test, interval = character_f1_difference(self.terms, first.terms, groups, seed=seed)
             return test.observed, test.p_value, interval
         own, others, gold = (self.gold.matrix(numbers) for numbers in (self.numbers, first.numbers, self.gold.numbers))
-        better = self.value()[0] >= first.value()[0]
+        shared = ~np.isnan(self.numbers) & ~np.isnan(first.numbers)
+        better = self.value(shared)[0] >= first.value(shared)[0]
         pair = (own, others) if better else (others, own)
         test = perm_both(MEASURES[self.gold.measure], *pair, gold, groups=self._of_columns(groups), seed=seed)
         sign = 1.0 if better else -1.0
@@ -137,8 +154,8 @@ class Predictions:
 
     def _of_columns(self, groups: Sequence[str]) -> list[str]:
         """The group of each column of a matrix."""
-        _, places, documents = self.gold.cells
-        found = [""] * len(documents)
+        _, places, columns = self.gold.cells
+        found = [""] * columns
         for place, group in zip(places.tolist(), groups, strict=True):
             found[place] = group
         return found
@@ -171,9 +188,9 @@ def as_raters(one: Predictions) -> dict[str, dict[str, float]]:
     history = one.gold.history
     if one.gold.measure != CHARACTER_F1:
         return {}
-    of: dict[str, dict[tuple[str, str, str], int]] = {}
+    of: dict[str, dict[tuple[str, str, str, str], int]] = {}
     for place, rating in enumerate(history.ratings):
-        of.setdefault(rating.rater, {})[rating.system, rating.source, rating.output] = place
+        of.setdefault(rating.rater, {})[rating.system, rating.segment, rating.source, rating.output] = place
     found: dict[str, dict[str, float]] = {}
     for rater in history.raters:
         for other in history.raters:
@@ -186,10 +203,12 @@ def as_raters(one: Predictions) -> dict[str, dict[str, float]]:
 
 
 def copying(one: Predictions, shown: Sequence[Shown]) -> Copying:
-    """The predicted texts beside those of the examples and of the people."""
+    """The predicted texts beside those of the examples and of the people, on the rows that both judged."""
     hits = np.zeros(4)
     predicted = abstained = 0
     for spans, examples, rating in zip(one.spans, shown, one.gold.history.ratings, strict=True):
+        if spans is None or rating.spans is None:  # no judgement is no abstention
+            continue
         marked = marked_texts(spans)
         known, gold = (
             {text for other in examples.ratings for text in marked_texts(other.spans)},
