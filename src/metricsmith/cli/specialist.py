@@ -19,7 +19,7 @@ from metricsmith.cli.running import (
     write_into,
 )
 from metricsmith.cli.terminal import say
-from metricsmith.errors import OptionError, nearest
+from metricsmith.errors import DataError, ModelFailure, OptionError, nearest
 from metricsmith.report.render import cost_line
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ class JudgeOptions:
     ] = "drop"
     seed: Annotated[int, typer.Option(help="Decides the order of examples, and everything that is drawn.")] = 0
 
-    def made(self, table: Table) -> Any:
-        """The judge, without examples."""
+    def made(self, table: Table, temperature: float | None = None) -> Any:
+        """The judge, without examples; with a temperature that is asked for."""
         from metricsmith.programs.judges.direct_assessment import DirectAssessment
         from metricsmith.programs.judges.mqm import MQMAnnotator
         from metricsmith.programs.judges.raters import ExampleJudge
@@ -77,10 +77,11 @@ class JudgeOptions:
             return ExampleJudge(measure=table.task.target, task=table.task.description, scale=table.task.scale)
         for option, language in (("source", self.source_language), ("target", self.target_language)):
             if not language.strip():
-                raise OptionError(f"--{option}-language is needed for --judge {kind}: name it, say English")
+                raise OptionError(f"--{option}-language is needed for --judge {kind}: name the language in plain words")
         named: dict[str, Any] = {"source_language": self.source_language, "target_language": self.target_language}
         if kind == "da":
             return DirectAssessment(**named, context="none")
+        named |= {} if temperature is None else {"temperature": temperature}
         return MQMAnnotator(**named, context="none", worked_example=False)
 
 
@@ -113,18 +114,26 @@ def build_specialist(
     from metricsmith.datasets.history import History
     from metricsmith.datasets.segments import read_translations
     from metricsmith.optimizers.specialist import Specialist, examples_of
-    from metricsmith.studies.specialist.evaluation import POLICIES, policies_by_name
+    from metricsmith.studies.specialist.evaluation import FILTERED, POLICIES, policies_by_name
 
     check_writable(out, "--out", folder=False)
     check_apart([out], "--out", {"history": history, "table of --test": test})
     table = _table(history, columns)
-    past = History.from_table(table)
+    past = History.from_table(table, by_rater=True)
     name = policy or ("same" if past.raters else "any")
+    if name == FILTERED:
+        raise OptionError("filtered reads what people marked in the row itself: an analysis of evaluate, no policy")
     if name not in POLICIES:
         raise OptionError(f"unknown --policy {name}{nearest(name, POLICIES)}; known are {', '.join(POLICIES)}")
     bounds: dict[str, Any] = {"max_examples": max_examples, "max_tokens": max_tokens}
     chosen = replace(policies_by_name([name], judge.same_output)[name], seed=judge.seed, **bounds)
     rows = [] if test is None else read_translations(test).rows
+    known = [row for row in rows if row.get("system") and row.get("input") in past.of_source]
+    if test is not None and not known:
+        raise OptionError(
+            f"none of the {len(rows)} rows of --test {test} names a system and has a source of the history: give the "
+            "columns source, translation and system, with the sources that people rated"
+        )
     made = Specialist(chosen).compile(judge.made(table), past, rows)
     made.save(out)
     joined = ", ".join(sorted(examples_of(made).joined))
@@ -132,6 +141,10 @@ def build_specialist(
         f"{made.name}, specialised by {name}: {len(past)} ratings of {len(past.systems)} systems on "
         f"{len(past.of_source)} sources, {len(past.raters)} raters: {out}"
     )
+    if test is not None:
+        tested = dict.fromkeys(str(row["system"]) for row in known)
+        say(f"{test}: {len(known)} of {len(rows)} rows on rated sources, systems compared: {', '.join(tested)}")
+    say(f"next, in Python: metricsmith.score([metricsmith.load({str(out)!r})], rows, lm=...)")
     if joined:
         say(f"note: not shown to one another, since they are the same in all segments they share: {joined}", err=True)
 
@@ -177,11 +190,11 @@ def evaluate_specialists(
     lm = model.language_model()
     check_places(output, SPECIALIST_FILES, {"history": history, "store": limits.store})
     table = _table(history, columns)
-    past = History.from_table(table)
+    past = History.from_table(table, by_rater=True)
     marked = all(one.spans is not None for one in past.ratings)
     f1 = marked and (lm is None or judge.judge in (None, "mqm"))
     measured = measure or (CHARACTER_F1 if f1 else "acc-t")
-    judges: list[Any] = [] if lm is None else [judge.made(table)]
+    judges: list[Any] = [] if lm is None else [judge.made(table, model.temperature)]
     judges += [Parrot(occurrences="all"), Parrot(occurrences="first")] if marked else []
     judges += [] if measured == CHARACTER_F1 else [ExampleMean()]
     named = policies or ("same,other,merged,shuffled,fixed" if past.raters else "any,shuffled")
@@ -199,10 +212,13 @@ def evaluate_specialists(
         record = evaluate_specialist(judges, past, progress=output.verbose, **asked)
     write_into(write_specialist, record, output.out)
     tell(SpecialistDocument(record), output.out, output)
+    if any(line.judgements.get("budget") for line in record.results):
+        raise ModelFailure("the budget was spent before all was judged; the same command with --store asks the rest")
 
 
 def _table(history: Path, columns: TableOptions) -> Table:
     """The history as a table: MQM ratings, or with ``--target`` any rated table."""
+    from metricsmith.datasets.formats import table_suffix
     from metricsmith.datasets.table import read_table
     from metricsmith.datasets.wmt_mqm import read_wmt_mqm
 
@@ -210,7 +226,12 @@ def _table(history: Path, columns: TableOptions) -> Table:
         return read_table(str(history), **columns.reading())
     if columns != NO_TABLE:
         raise OptionError("columns of HISTORY are named where it is a rated table: name its rating, too, with --target")
-    return read_wmt_mqm(history)
+    try:
+        return read_wmt_mqm(history)
+    except DataError as problem:
+        if table_suffix(history) not in (".csv", ".tsv", ".parquet", ".xlsx"):
+            raise
+        raise DataError(f"{problem}. Of a rated table name the rating: --target COLUMN") from problem
 
 
 def _counts(curve: str) -> list[int]:

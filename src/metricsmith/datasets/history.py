@@ -116,14 +116,16 @@ class History:
                 )
 
     @classmethod
-    def from_table(cls, table: Table) -> History:
+    def from_table(cls, table: Table, *, by_rater: bool = False) -> History:
         """The rated rows of a table that says which system wrote each output.
 
         Parameters
         ----------
         table : Table
-            As `read_wmt_mqm` gives it (a row is a rating, with its ``spans``), or as `read_table` does. Of a table
-            whose ratings were averaged over raters (`Table.people`), a row is an output without a rater.
+            As `read_wmt_mqm` gives it (a row is a rating, with its ``spans``), or as `read_table` does.
+        by_rater : bool
+            Of a table whose ratings were averaged over raters, take each rater's own (`Table.people`); by default a
+            row is an output with its average and without a rater.
 
         Raises
         ------
@@ -132,24 +134,29 @@ class History:
         """
         if not any(row.get("system") for row in table.rows):
             raise DataError(f"{table.name} does not say which system wrote an output: name its column with system=...")
+        averaged = table.people is None or not by_rater
+        single = [{}] * len(table) if averaged or table.people is None else [dict(one) for one in table.people.ratings]
         found = [
             HistoricalRating(
                 source=known["input"],
                 system=known["system"],
                 output=str(row.output),
-                rater=known["rater"],
-                rating=float(rating),
+                rater=rater,
+                rating=float(number),
                 spans=row.get("spans"),
                 segment=known["group"],
                 document=known["doc"],
             )
-            for known, row, rating in zip(
-                (labels_of(row, ("input", "system", "rater", "group", "doc")) for row in table.rows),
-                table.rows,
-                table.ratings.tolist(),
-                strict=True,
+            for place, (known, row, rating) in enumerate(
+                zip(
+                    (labels_of(row, ("input", "system", "rater", "group", "doc")) for row in table.rows),
+                    table.rows,
+                    table.ratings.tolist(),
+                    strict=True,
+                )
             )
             if rating == rating
+            for rater, number in (single[place] or {known["rater"]: rating}).items()
         ]
         return cls(tuple(found), table.source, table.task.scale)
 

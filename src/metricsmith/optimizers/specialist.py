@@ -110,10 +110,15 @@ class Specialist:
                 f"{judge.name} has {len(judge.judge.demos)} fixed examples, which would stand beside those that change "
                 "from row to row: take a judge without examples; tuning may change its instruction"
             )
+        if isinstance(judge, MQMAnnotator | Parrot) and any(one.spans is None for one in history.ratings):
+            raise DataError(
+                f"{history.name} has ratings without marked errors, which {judge.name} is to be shown: take a judge of "
+                "numbers, such as ExampleJudge (--judge examples)"
+            )
         if self.policy.rater != "any" and self.policy.source != "none" and not history.raters:
             raise DataError(
                 f"{history.name} does not say who rated, which rater={self.policy.rater!r} asks for: give the raters, "
-                "or take ExamplePolicy(rater='any')"
+                "or take the policy any: ExamplePolicy(rater='any')"
             )
 
 

@@ -23,32 +23,36 @@ from metricsmith.report.blocks import (
     Section,
     Terms,
     TextTable,
-    Tone,
-    Verdict,
     Warnings,
     header,
     isolated,
 )
-from metricsmith.report.formats import MISSING, count, interval, money, p_value, percent, points, single_line, statistic
+from metricsmith.report.formats import MISSING, count, money, p_value, percent, points, single_line, statistic
+from metricsmith.report.meta_evaluation.document import MEANINGS
 from metricsmith.report.plots.lines import line_plot
 from metricsmith.report.render import write_document
 from metricsmith.report.specialist.record import PolicyResult, SpecialistEvaluation
-from metricsmith.stats.resampling import Interval
+from metricsmith.report.specialist.verdict import CHARACTER_F1, FILTERED, ends, specialist_verdict, spoken
 
 __all__ = ["SPECIALIST_FILES", "SpecialistDocument", "specialist_verdict", "write_specialist"]
 
 SPECIALIST_FILES = ("specialist.html", "specialist.md", "specialist.json")
-CHARACTER_F1 = "character-f1"
-FILTERED = "filtered"  # an analysis that reads the gold, never the best policy
-SIGNIFICANT = 0.05
 DIFFERENCES = ("difference", "95 % segments", "p segments", "95 % documents", "p documents")
-COPYING = ("errors marked", "equal an example's", "… or overlap one", "equal people's", "… or overlap", "not copied")
+COPYING = (
+    "errors marked",
+    "equal an example's",
+    "… or overlap one",
+    "equal people's",
+    "… or overlap",
+    "example errors left out",
+)
 
 GLOSSARY = (
     (
         "same, other, merged, any",
         "show ratings of other outputs of the same source: by the row's own rater, by the next one, by all but the "
-        "row's own, by all. shuffled and fixed show as many of other sources, drawn anew for each or all of one: they "
+        "row's own, by all. shuffled and fixed show as many of other sources as the row's has systems, drawn from all "
+        "raters, or all of one source: they "
         "tell whether the source matters. none shows no example.",
     ),
     (
@@ -66,9 +70,25 @@ GLOSSARY = (
         "compares the characters that judge and rater mark, summed over all rows; another severity counts half.",
     ),
     (
+        "example_mean",
+        "asks no model: the mean rating of the row's examples, whatever its output. It ranks against people where only "
+        "the output counts, because the mean of the others falls where the held-out one is good.",
+    ),
+    (
+        "examples, errors",
+        "are means of a row: the ratings that it is shown, and the errors marked in them on either side. sd over seeds "
+        "is the spread of policies that draw, over --seeds draws.",
+    ),
+    (
+        "copies",
+        "are marked texts that equal one of the examples' errors, or lie in or contain one; beside them the same for "
+        "what people marked in the row itself. Example errors left out stand in the output and were not marked.",
+    ),
+    (
         "95 %",
         "is where the value may lie for other segments, or for other documents, each left out in turn. Quote the one "
-        "over documents: segments of one document resemble one another.",
+        "over documents: segments of one document resemble one another. With fewer than six documents the verdict "
+        "goes by segments: exchanging so few has no p below .05.",
     ),
     (
         "difference",
@@ -140,13 +160,13 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
             self._matrix("The row's rater against the column's, on the same rows", record.people),
         ]
         curve = line_plot(
-            "curve", record.curve, f"{_spoken(self.record)} by number of examples", ("examples", _spoken(self.record))
+            "curve", record.curve, f"{spoken(self.record)} by number of examples", ("examples", spoken(self.record))
         )
         parts: list[tuple[str, str, list[Block]]] = [
             ("policies", "Judges and policies", [
                 Paragraph(self._compared()), Warnings([single_line(warning) for warning in record.warnings]),
                 self._values(), self._differences(), Details("Values by system and by rater", [self._by_part()]),
-                Heading("How to read this"), Terms.glossary(GLOSSARY)]),
+                Heading("How to read this"), Terms.glossary(self._glossary())]),
             ("curve", "Number of examples", [
                 Box("pair", [Figure(curve, "Each set of examples is part of the next larger one."), self._curve()])]
                 if record.curve else []),
@@ -159,12 +179,26 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
         ]  # fmt: skip
         return [part for part in parts if part[2]]
 
+    def _glossary(self) -> list[tuple[str, str]]:
+        """The terms that this evaluation has."""
+        record = self.record
+        names = {line.judge for line in record.results}
+        here = {
+            "filtered": any(line.policy == FILTERED for line in record.results),
+            "parrot": any(name.startswith("parrot") for name in names),
+            "example_mean": any(name.startswith("example_mean") for name in names),
+            "character F1": record.measure == CHARACTER_F1,
+            "copies": record.measure == CHARACTER_F1,
+        }
+        own = [] if record.measure == CHARACTER_F1 else [(record.measure, MEANINGS[record.measure])]
+        return [*own, *((term, meaning) for term, meaning in GLOSSARY if here.get(term, True))]
+
     def _compared(self) -> str:
         record = self.record
         documents = f" in {count(record.documents, 'document')}" if record.documents else ""
         raters = f" by {count(len(record.raters), 'rater')}" if record.raters else ""
         return single_line(
-            f"{count(len(record.systems), 'system')}, each held out in turn: {_spoken(self.record)} on "
+            f"{count(len(record.systems), 'system')}, each held out in turn: {spoken(self.record)} on "
             f"{count(record.ratings, 'rating')}{raters} of {count(record.sources, 'source')}{documents} "
             f"({record.history})."
         )
@@ -183,7 +217,7 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
         columns = (
             "examples",
             "errors",
-            _spoken(self.record),
+            spoken(self.record),
             *parts,
             "95 % segments",
             "95 % documents",
@@ -192,15 +226,15 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
         return self._table(
             "Agreement with the raters", columns, lambda line: (
                 f"{line.examples:.2f}", f"{line.errors:.2f}", statistic(line.value, 4),
-                *(statistic(getattr(line, part), 4) for part in parts), _interval(line.by_segment),
-                _interval(line.by_document), statistic(line.spread, 4)),
+                *(statistic(getattr(line, part), 4) for part in parts), ends(line.by_segment),
+                ends(line.by_document), statistic(line.spread, 4)),
         )  # fmt: skip
 
     def _differences(self) -> TextTable:
         return self._table(
             "Less the same judge's first policy", DIFFERENCES, lambda line: (
-                statistic(line.difference, signed=True), _interval(line.difference_by_segment),
-                p_value(line.p_by_segment), _interval(line.difference_by_document), p_value(line.p_by_document)),
+                statistic(line.difference, signed=True), ends(line.difference_by_segment),
+                p_value(line.p_by_segment), ends(line.difference_by_document), p_value(line.p_by_document)),
         )  # fmt: skip
 
     def _by_part(self) -> TextTable:
@@ -228,7 +262,7 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
             for line in results
             if line.policy == results[0].policy
         }
-        value = _spoken(self.record)
+        value = spoken(self.record)
         plot = line_plot("systems", series, f"{value} by system", ("mean rating of the system", value))
         return Figure(plot, "Each system held out, by the mean rating that people gave it.")
 
@@ -261,9 +295,12 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
         ) if self.record.measure == CHARACTER_F1 else TextTable(COPYING, [])  # fmt: skip
 
     def _alone(self) -> list[str]:
+        first = self.record.results[0]
         return [
-            f"{count(alone, 'error')} by {policy} alone, {count(copied)} of them equal to an error of the examples."
+            f"{first.judge}: {count(alone, 'error')} marked with {policy} alone, {count(copied)} of them equal to an "
+            f"error in the examples of {first.policy}."
             for policy, (alone, copied) in self.record.only.items()
+            if alone
         ]
 
     def _shown(self) -> TextTable:
@@ -271,7 +308,7 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
         lines = [line for line in self.record.results if line.judge == self.record.results[0].judge]
         reasons = dict.fromkeys(reason for line in lines for reason in line.excluded)
         rows = [
-            ("ratings of the row's source", *(f"{line.candidates:.2f}" for line in lines)),
+            ("candidates: ratings of its source, and drawn ones", *(f"{line.candidates:.2f}" for line in lines)),
             ("shown", *(f"{line.examples:.2f}" for line in lines)),
             *(
                 (
@@ -315,43 +352,3 @@ def _in_markdown(block: Block) -> list[Block]:
     if isinstance(block, TextTable):
         return [Paragraph(f"{block.caption}:"), block]
     return [] if isinstance(block, Figure) else [block]
-
-
-def specialist_verdict(record: SpecialistEvaluation) -> Verdict:
-    """The first judge's first policy, told from its other policies, and beside the other judges."""
-    first, *others = [line for line in record.results if line.judge == record.results[0].judge]
-    if math.isnan(first.value):
-        return Verdict("unsure", f"{first.judge}, {first.policy}, has no defined agreement with the raters.")
-    over = "document" if math.isfinite(first.by_document.low) else "segment"
-    others = [line for line in others if line.policy != FILTERED]
-    sure = [line for line in others if getattr(line, f"p_by_{over}") <= SIGNIFICANT]
-    groups = {
-        "It is ahead of": [line.policy for line in sure if line.difference < 0],
-        "It is behind": [line.policy for line in sure if line.difference > 0],
-        "It cannot be told from": [line.policy for line in others if line not in sure],
-    }
-    rivals = [line for line in record.results if line.judge != first.judge and line.policy == first.policy]
-    behind = groups["It is behind"] or any(line.value >= first.value for line in rivals)
-    copies = first.copying.example_equal == 1 and not first.copying.abstained
-    tone: Tone = "unsure" if copies or not sure or groups["It cannot be told from"] else "good"
-    known = f"{_spoken(record)} {statistic(first.value)} (95 % {_interval(getattr(first, f'by_{over}'))} over {over}s)"
-    parts = [
-        f"{first.judge} with the policy {first.policy} reaches {known}.",
-        *(f"{words} {_listed(names)}." for words, names in groups.items() if names),
-        *(["It only copies its examples: this is what a specialist has to beat."] if copies else []),
-        *(f"{line.judge} reaches {statistic(line.value)} with the same examples." for line in rivals),
-    ]
-    return Verdict("bad" if behind and not copies else tone, single_line(" ".join(parts)))
-
-
-def _spoken(record: SpecialistEvaluation) -> str:
-    """The name of the measure in a sentence."""
-    return "character F1" if record.measure == CHARACTER_F1 else record.measure
-
-
-def _interval(found: Interval) -> str:
-    return interval(found.low, found.high)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

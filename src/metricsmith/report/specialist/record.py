@@ -11,7 +11,7 @@ from metricsmith.records import Usage
 from metricsmith.report.formats import jsonable
 from metricsmith.stats.resampling import Interval
 
-__all__ = ["SCHEMA_VERSION", "Copying", "PolicyResult", "SpecialistEvaluation", "SystemResult"]
+__all__ = ["SCHEMA_VERSION", "BesideCopying", "Copying", "PolicyResult", "SpecialistEvaluation", "SystemResult"]
 
 SCHEMA_VERSION = 1
 UNDEFINED = Interval(math.nan, math.nan)
@@ -40,6 +40,22 @@ class Copying:
     gold_equal: float = math.nan
     gold_near: float = math.nan
     abstained: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BesideCopying:
+    """The first judge's first policy less a baseline that rests on the same examples alone, on the rows of both.
+
+    `judge` is the baseline's name and `value` its own; intervals and p-values are those of the difference, two-sided.
+    """
+
+    judge: str
+    value: float
+    difference: float
+    by_segment: Interval
+    p_by_segment: float
+    by_document: Interval = UNDEFINED
+    p_by_document: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +153,8 @@ class SpecialistEvaluation:
     only : mapping of str to tuple of (int, int)
         For two policies of the first judge: the errors that the named one alone predicts, on rows that both judged,
         and those among them that equal an error of the first policy's examples.
+    beside : tuple of BesideCopying
+        The first judge beside each baseline that was evaluated with it; empty where it is a baseline itself.
     signature : str
         The line that makes every number reproducible.
     notes, warnings : tuple of str
@@ -156,6 +174,7 @@ class SpecialistEvaluation:
     people: Mapping[str, Mapping[str, float]]
     signature: str
     only: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    beside: tuple[BesideCopying, ...] = ()
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     title: str = "Specialists held against their history"

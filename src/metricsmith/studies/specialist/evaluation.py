@@ -18,12 +18,18 @@ from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.meta_evaluation.measures import MEASURES
 from metricsmith.optimizers.specialist import Specialist, examples_of, specialised
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
-from metricsmith.programs.judges.parrot import Parrot
+from metricsmith.programs.judges.parrot import FromExamples, Parrot
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.specialist.choosing import Choice, ExamplePolicy, NoExample
 from metricsmith.programs.specialist.examples import RowExamples, Shown, judged
 from metricsmith.records import Usage
-from metricsmith.report.specialist.record import Copying, PolicyResult, SpecialistEvaluation, SystemResult
+from metricsmith.report.specialist.record import (
+    BesideCopying,
+    Copying,
+    PolicyResult,
+    SpecialistEvaluation,
+    SystemResult,
+)
 from metricsmith.scoring import ScoreTable, estimate, score
 from metricsmith.studies.specialist.predictions import (
     CHARACTER_F1,
@@ -134,6 +140,7 @@ def evaluate_specialist(
             f"metricsmith:{__version__} specialist history:{history.name}:{history.checksum} measure:{measure} "
             f"policies:{','.join(wanted)} seeds:{seeds} seed:{seed} judges:{','.join(_names(judges))}"
         ),
+        beside=tuple(_beside(tasks, predicted, seed)),
         notes=tuple(_notes(tasks[0].examples.joined)),
         warnings=tuple(_warnings(results)),
     )
@@ -301,6 +308,20 @@ def _results(
     return results
 
 
+def _beside(tasks: Sequence[_Task], predicted: Sequence[Predictions], seed: int) -> Iterable[BesideCopying]:
+    """The first judge's first policy beside the baselines with the same one."""
+    if isinstance(tasks[0].judge, FromExamples):
+        return
+    one, gold = predicted[0], predicted[0].gold
+    for task, other in zip(tasks, predicted, strict=True):
+        if isinstance(task.judge, FromExamples) and task.label == tasks[0].label and not task.again and not task.curve:
+            gap, p, interval = one.difference(other, gold.segments, seed)
+            over: dict[str, Any] = {}
+            if gold.documents:
+                _, over["p_by_document"], over["by_document"] = one.difference(other, gold.documents, seed)
+            yield BesideCopying(task.name, other.value()[0], gap, interval, p, **over)
+
+
 def _is_again(tasks: Sequence[_Task], place: int, other: int) -> bool:
     one, twin = tasks[place], tasks[other]
     return twin.again and (twin.judge_place, twin.label) == (one.judge_place, one.label)
@@ -359,6 +380,13 @@ def _notes(joined: Mapping[str, str]) -> Iterable[str]:
 
 
 def _warnings(results: Sequence[PolicyResult]) -> Iterable[str]:
+    told = dict.fromkeys((one.policy, rows, why) for one in results for why, rows in one.fallbacks.items())
+    yield from (f"{policy}: {rows:,} rows: {why}" for policy, rows, why in told)
     for one in results:
-        for reason, rows in one.fallbacks.items():
-            yield f"{one.judge}, {one.policy}: {rows:,} rows: {reason}"
+        lost = {status: n for status, n in one.judgements.items() if n and status not in ("requested", "ok", "skipped")}
+        if lost:
+            how = ", ".join(f"{n:,} {status}" for status, n in lost.items())
+            yield (
+                f"{one.judge}, {one.policy}: {sum(lost.values()):,} of {one.judgements['requested']:,} judgements are "
+                f"missing ({how}): its figures are of the other rows; the same run with a store asks those alone"
+            )
