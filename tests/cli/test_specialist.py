@@ -10,6 +10,8 @@ import pytest
 
 from loopback import serve
 from metricsmith import load
+from metricsmith.cli.specialist import JudgeOptions
+from metricsmith.datasets.wmt_mqm import read_wmt_mqm
 from metricsmith.programs.specialist.choosing import ExamplePolicy
 from metricsmith.report.specialist.document import SPECIALIST_FILES
 from reviser import Reviser
@@ -35,6 +37,9 @@ def stories(tmp_path):
                 for rater in range(2):
                     score = 1 + (prompt + 2 * place + rater) % 5
                     writer.writerow([f"prompt {prompt}", f"{author} on {prompt}", author, f"r{rater}", score])
+    alone = [line.rpartition(",r0,")[::2] for line in path.read_text("utf-8").splitlines() if ",r0," in line]
+    lines = ["prompt,story,author,score", *(",".join(parts) for parts in alone)]
+    path.with_name("alone.csv").write_text("\n".join(lines), "utf-8")
     return path
 
 
@@ -128,8 +133,11 @@ def test_a_budget_ends_the_run_with_what_there_is(run, tmp_path):
             "--max-requests", 5, "--out", tmp_path / "out", "--json",
         )  # fmt: skip
         assert server.requests == 5
-    assert code == 0, err
-    assert json.loads(out)["results"][0]["judgements"]["budget"] > 0
+    assert code == 3
+    assert "the same command with --store asks the rest" in err
+    record = json.loads(out)
+    assert record["results"][0]["judgements"]["budget"] > 0
+    assert "judgements are missing" in record["warnings"][0]
 
 
 def test_numbers_are_evaluated_against_the_mean_of_the_examples(run, stories, tmp_path):
@@ -138,9 +146,9 @@ def test_numbers_are_evaluated_against_the_mean_of_the_examples(run, stories, tm
     record = json.loads(out)
     assert record["measure"] == "acc-t"
     assert [(one["judge"], one["policy"]) for one in record["results"]] == [
-        ("example_mean", "any"), ("example_mean", "shuffled"),
+        ("example_mean", policy) for policy in ("same", "other", "merged", "shuffled", "fixed")
     ]  # fmt: skip
-    assert record["ratings"] == 18  # an output counts once, with the mean of its two ratings
+    assert record["ratings"] == 36  # each of two raters has a rating of each output
 
 
 def test_a_judge_is_built_and_shows_its_examples(run, tmp_path):
@@ -150,7 +158,9 @@ def test_a_judge_is_built_and_shows_its_examples(run, tmp_path):
         "--example-tokens", 4000, "--seed", 7, "--out", path,
     )  # fmt: skip
     assert code == 0
-    assert out == f"mqm_run, specialised by other: 60 ratings of 5 systems on 6 sources, 2 raters: {path}\n"
+    assert out == f"mqm_run, specialised by other: 60 ratings of 5 systems on 6 sources, 2 raters: {path}\n" + (
+        f"next, in Python: metricsmith.score([metricsmith.load({str(path)!r})], rows, lm=...)\n"
+    )
     examples = load(path).row_examples
     assert examples.policy == ExamplePolicy(
         "same", rater="other", same_output="keep", max_examples=2, max_tokens=4000, seed=7
@@ -167,10 +177,10 @@ def test_other_judges_are_built_of_the_same_history(run, tmp_path, kind):
     assert load(tmp_path / "judge.json").kind == kinds[kind]
 
 
-def test_a_judge_of_a_rated_table_shows_any_rater(run, stories, tmp_path):
+def test_a_judge_of_a_rated_table_shows_the_rows_rater(run, stories, tmp_path):
     code, out, _ = run("specialist", "build", stories, *COLUMNS, "--out", tmp_path / "judge.json")
     assert code == 0
-    assert "specialised by any: 18 ratings of 3 systems on 6 sources, 0 raters" in out
+    assert "specialised by same: 36 ratings of 3 systems on 6 sources, 2 raters" in out
 
 
 def test_a_new_system_that_equals_an_old_one_is_joined_with_it(run, tmp_path):
@@ -191,13 +201,17 @@ def test_a_new_system_that_equals_an_old_one_is_joined_with_it(run, tmp_path):
     [
         (["build", "HISTORY"], "--source-language is needed for --judge mqm"),
         (["build", "HISTORY", *LANGUAGES, "--judge", "mqn"], "did you mean 'mqm'?"),
-        (["build", "HISTORY", *LANGUAGES, "--policy", "filtered"], "unknown --policy filtered"),
+        (
+            ["build", "HISTORY", *LANGUAGES, "--policy", "filtered"],
+            "filtered reads what people marked in the row itself",
+        ),
+        (["build", "HISTORY", *LANGUAGES, "--test", "BARE"], "none of the 1 rows of --test"),
         (["build", "HISTORY", *LANGUAGES, "--max-examples", "0"], "max_examples=0 must be a whole number from 1"),
         (["build", "HISTORY", *LANGUAGES, "--same-output", "kept"], "did you mean 'keep'?"),
         (["build", "HISTORY", "--system", "author"], "name its rating, too, with --target"),
-        (["build", "STORIES"], "no column 'system'"),
+        (["build", "STORIES"], "Of a rated table name the rating: --target COLUMN"),
         (["build", "STORIES", *COLUMNS[:6]], "name its column with system"),
-        (["build", "STORIES", *COLUMNS, "--policy", "same"], "does not say who rated"),
+        (["build", "ALONE", *COLUMNS[:-2], "--policy", "same"], "does not say who rated"),
         (["build", "HISTORY", *LANGUAGES, "--out", "HISTORY"], "is the history, which would be lost"),
         (["evaluate", "none.tsv"], "none.tsv"),
         (["evaluate", "HISTORY", "--policies", "sane"], "did you mean 'same'?"),
@@ -210,7 +224,9 @@ def test_a_new_system_that_equals_an_old_one_is_joined_with_it(run, tmp_path):
     ],
 )
 def test_wrong_input_ends_with_code_2_one_line_and_nothing_written(run, stories, tmp_path, arguments, message):
-    places = {"HISTORY": HISTORY, "STORIES": stories}
+    places = {"HISTORY": HISTORY, "STORIES": stories, "ALONE": stories.with_name("alone.csv")}
+    places["BARE"] = stories.with_name("bare.csv")
+    places["BARE"].write_text("src,mt\nOne.,Eins.\n", "utf-8")
     before = HISTORY.read_bytes()
     given = [places.get(argument, argument) for argument in arguments]
     out = () if "--out" in arguments else ("--out", tmp_path / "out")
@@ -231,3 +247,10 @@ def test_a_model_that_fails_is_code_3(run, tmp_path):
     assert code == 3
     assert "always 401" in err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_judge_is_asked_at_the_temperature_of_the_command():
+    table = read_wmt_mqm(HISTORY)
+    options = JudgeOptions(source_language="English", target_language="German")
+    assert options.made(table, 0.9).request == {"temperature": 0.9}
+    assert options.made(table).request == {"temperature": 0.4}

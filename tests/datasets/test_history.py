@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -257,3 +258,17 @@ def test_joined_systems_are_the_connected_parts(outputs):
         parts = [part for part in parts if not part & pair] + [set().union(*touched)]
     expected = {system: min(part) for part in parts if len(part) > 1 for system in part}
     assert joined_systems(History(tuple(ratings), scale=SCALE)) == expected
+
+
+def test_each_rater_of_a_table_of_averages_may_have_ratings_of_their_own():
+    frame = pd.DataFrame(
+        {"input": ["a", "a", "b", "b"], "output": ["x y", "x y", "z", "z"], "system": ["A", "A", "B", "B"],
+         "rater": ["r", "s", "r", "s"], "score": [1, 4, 2, 5]}
+    )  # fmt: skip
+    table = read_table(frame, target="score", min_rated=1)
+    each = History.from_table(table, by_rater=True)
+    assert [(one.system, one.rater, one.rating) for one in each.ratings] == [
+        ("A", "r", 1.0), ("A", "s", 4.0), ("B", "r", 2.0), ("B", "s", 5.0),
+    ]  # fmt: skip
+    averages = History.from_table(table)
+    assert [(one.system, one.rater, one.rating) for one in averages.ratings] == [("A", "", 2.5), ("B", "", 3.5)]

@@ -104,7 +104,7 @@ def test_ratings_that_a_judge_cannot_show():
     marks = History(tuple(past("s1", s, "r1", f"out {s}", ()) for s in "AB"), "marks")
     with pytest.raises(DataError, match="has marked errors and no number to show"):
         specialist(assessment(), marks)
-    with pytest.raises(DataError, match="no marked errors under 'spans'"):
+    with pytest.raises(DataError, match="has ratings without marked errors, which mqm_run is to be shown"):
         specialist(of=rated(1, 2))
     # A three on a scale from 1 to 5 is not a three on one from 0 to 100.
     with pytest.raises(DataError, match="tales is rated from 1 to 5 and da rates from 0 to 100"):

@@ -94,7 +94,7 @@ def test_what_it_cannot_repeat_is_refused():
     with pytest.raises(OptionError, match=r"unknown occurrences='al' \(did you mean 'all'\?\)"):
         Parrot(occurrences="al")
     numbers = History(tuple(past("s1", s, "r1", f"out {s}", None, -1.0) for s in "AB"), "numbers", SCALE)
-    with pytest.raises(DataError, match="has no marked errors to repeat"):
+    with pytest.raises(DataError, match="has ratings without marked errors, which parrot_all is to be shown"):
         parrot(of=numbers)
 
 

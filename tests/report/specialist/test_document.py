@@ -16,7 +16,13 @@ from metricsmith.report.specialist.document import (
     specialist_verdict,
     write_specialist,
 )
-from metricsmith.report.specialist.record import Copying, PolicyResult, SpecialistEvaluation, SystemResult
+from metricsmith.report.specialist.record import (
+    BesideCopying,
+    Copying,
+    PolicyResult,
+    SpecialistEvaluation,
+    SystemResult,
+)
 from metricsmith.stats.resampling import Interval
 
 COPIES = Copying(20, 1.0, 1.0, 0.5, 0.6, 0)
@@ -36,7 +42,7 @@ def line(judge, policy, value, difference=math.nan, p=math.nan, **changes):
 
 def record(*results, **changes):
     settings = {
-        "history": "old.tsv", "measure": "character-f1", "ratings": 10, "sources": 4, "documents": 2,
+        "history": "old.tsv", "measure": "character-f1", "ratings": 10, "sources": 4, "documents": 8,
         "systems": (SystemResult("x<b>", -1.5, 6), SystemResult("flat", -7.25, 4)), "raters": ("anna", "bert"),
         "curve": {"mqm_run, same": ((1, 0.2), (3, 0.4)), "mqm_run, shuffled": ((1, 0.1), (3, math.nan))},
         "as_rater": {"anna": {"anna": 0.5, "bert": 0.3}, "bert": {"anna": 0.25, "bert": math.nan}},
@@ -47,12 +53,19 @@ def record(*results, **changes):
     return SpecialistEvaluation(results=results, **{**settings, **changes})
 
 
+def beside(judge, value, difference, p):
+    ends = Interval(difference - 0.05, difference + 0.05)
+    return BesideCopying(judge, value, difference, ends, 2 * p, ends, p)
+
+
 SAME = line("mqm_run", "same", 0.5, usage=Usage(10, 900, 80, 0.25))
 FULL = record(
     SAME,
     line("mqm_run", "shuffled", 0.3, -0.2, 0.001, spread=0.0123, difference_by_segment=Interval(-0.3, -0.1),
          difference_by_document=Interval(-0.4, 0.0)),
-    line("parrot_all", "same", 0.4, copying=COPIES), line("parrot_all", "shuffled", 0.1, -0.3, 0.0004, copying=COPIES),
+    line("parrot_all", "same", 0.4, copying=COPIES, baseline=True),
+    line("parrot_all", "shuffled", 0.1, -0.3, 0.0004, copying=COPIES, baseline=True),
+    beside=(beside("parrot_all", 0.4, 0.1, 0.002),),
 )  # fmt: skip
 
 
@@ -61,47 +74,55 @@ def test_a_specialist_ahead_of_its_other_policies_and_of_the_parrot_is_good():
     assert verdict.tone == "good"
     assert verdict.sentence == (
         "mqm_run with the policy same reaches character F1 .500 (95 % .400 to .600 over documents). It is ahead of "
-        "shuffled. parrot_all reaches .400 with the same examples."
+        "shuffled. It beats copying the same examples: parrot_all reaches .400, a lead of +.100 (95 % .050 to .150, p "
+        ".002)."
     )
 
 
+PARROTS = tuple(line(f"parrot_{name}", "same", value, copying=COPIES, baseline=True) for name, value in
+                (("all", 0.4), ("first", 0.45)))  # fmt: skip
+NOWHERE = replace(SAME, by_document=Interval(math.nan, math.nan))
+BEATEN = (beside("parrot_all", 0.4, 0.1, 0.002),)
+
+
 @pytest.mark.parametrize(
-    ("results", "tone", "says"),
+    ("results", "beaten", "tone", "says"),
     [
-        ((SAME, line("mqm_run", "other", 0.6, 0.1, 0.01)), "bad", "It is behind other."),
-        ((SAME, line("mqm_run", "other", 0.4, -0.1, 0.2)), "unsure", "It cannot be told from other."),
-        ((SAME, line("mqm_run", "other", 0.4, -0.1, 0.01), line("parrot_all", "same", 0.6)), "bad", "reaches .600"),
-        ((SAME, line("mqm_run", "filtered", 0.9, 0.4, 0.01)), "unsure", "over documents)."),
-        ((line("parrot_all", "same", 0.4, copying=COPIES),), "unsure", "this is what a specialist has to beat"),
+        ((SAME, line("mqm_run", "other", 0.6, 0.1, 0.01)), BEATEN, "bad", "It is behind other. It beats copying"),
+        ((SAME, line("mqm_run", "other", 0.4, -0.1, 0.2)), BEATEN, "unsure", "It cannot be told from other."),
         (
-            (line("parrot_all", "same", 0.4, copying=COPIES), line("parrot_first", "same", 0.5, copying=COPIES)),
-            "unsure",
-            "parrot_first reaches .500 with the same examples.",
+            (SAME, line("mqm_run", "other", 0.4, -0.1, 0.01)), (beside("parrot_all", 0.6, -0.1, 0.01),), "bad",
+            "It does not show that it beats copying the same examples, which costs nothing: parrot_all does better",
         ),
-        ((replace(SAME, value=math.nan),), "unsure", "has no defined agreement"),
-        ((replace(SAME, by_document=Interval(math.nan, math.nan)),), "unsure", "95 % .450 to .550 over segments"),
+        ((SAME,), (beside("parrot_all", 0.48, 0.02, 0.4),), "bad", "parrot_all could be as good with .480"),
+        ((SAME,), (*BEATEN, beside("parrot_first", 0.49, 0.01, 0.6)), "bad", "parrot_first could be as good with .490"),
+        ((SAME, line("mqm_run", "filtered", 0.9, 0.4, 0.01)), BEATEN, "good", "over documents). It beats copying"),
+        ((SAME,), (), "unsure", "No baseline stands beside it"),
+        (PARROTS, (), "unsure", "No model was asked: parrot_first, with .450, is what a specialist has to beat."),
+        ((replace(SAME, value=math.nan),), (), "unsure", "has no defined agreement"),
+        ((NOWHERE,), BEATEN, "good", "95 % .450 to .550 over segments"),
         (
-            (
-                replace(SAME, by_document=Interval(math.nan, math.nan)),
-                replace(line("mqm_run", "other", 0.4, -0.1, 0.01), p_by_document=0.5),
-            ),
-            "good",
+            (NOWHERE, replace(line("mqm_run", "other", 0.4, -0.1, 0.01), p_by_document=0.5)), BEATEN, "good",
             "It is ahead of other.",
         ),
     ],
-)
-def test_the_sentence_says_what_the_tests_allow(results, tone, says):
-    verdict = specialist_verdict(record(*results))
-    assert verdict.tone == tone
+)  # fmt: skip
+def test_the_sentence_says_what_the_tests_allow(results, beaten, tone, says):
+    verdict = specialist_verdict(record(*results, beside=beaten))
     assert says in verdict.sentence
+    assert verdict.tone == tone
     assert "filtered" not in verdict.sentence
+
+
+def test_with_fewer_than_six_documents_the_verdict_goes_by_segments():
+    assert "over segments" in specialist_verdict(record(SAME, documents=5, beside=BEATEN)).sentence
 
 
 def test_the_terminal_has_the_tables_and_what_must_not_be_overlooked():
     text = render_terminal(SpecialistDocument(FULL)).replace("\xa0", " ")
     lines = [" ".join(one.split()) for one in text.splitlines()]
     assert lines[0] == (
-        "2 systems, each held out in turn: character F1 on 10 ratings by 2 raters of 4 sources in 2 documents "
+        "2 systems, each held out in turn: character F1 on 10 ratings by 2 raters of 4 sources in 8 documents "
         "(old.tsv)."
     )
     assert "same 7.50 12.25 .5000 .6000 .4000 .450 to .550 .400 to .600 –" in lines
@@ -110,7 +131,7 @@ def test_the_terminal_has_the_tables_and_what_must_not_be_overlooked():
     assert "same – – – – –" not in lines  # the first policy has no difference
     assert "same 20 40 % 50 % 50 % 60 % 7" in lines
     assert "Raters reach .270 to .310 against one another on the same rows." in lines
-    assert "9 errors by same alone, 4 of them equal to an error of the examples." in lines
+    assert "mqm_run: 9 errors marked with same alone, 4 of them equal to an error in the examples of same." in lines
     assert lines[-3:] == [
         "warning: mqm_run, same: 2 rows: no example", "note: a, b are <i>one</i>", "metricsmith:0 specialist",
     ]  # fmt: skip
@@ -124,7 +145,7 @@ def test_markdown_has_every_table_and_escapes_names():
     assert "| bert | .250 | – |" in text  # the judge
     assert "| bert | .310 | 1.000 |" in text  # people
     assert "| not shown: of the row's own system | 2.00 | 2.00 |" in text
-    assert "| ratings of the row's source | 12.00 | 12.00 |" in text
+    assert "| candidates: ratings of its source, and drawn ones | 12.00 | 12.00 |" in text
     assert "- 10 requests, 900 tokens sent, 80 received, \\$0.25." in text
     assert "- mqm\\_run, same: judgements without a result: 2 skipped." in text
     assert "<i>" not in text

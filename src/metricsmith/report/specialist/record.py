@@ -88,6 +88,8 @@ class PolicyResult:
         By status, over all seeds, with ``requested``.
     usage : Usage
     copying : Copying
+    baseline : bool
+        True for a judge that rests on the examples alone and asks no model.
     """
 
     judge: str
@@ -114,6 +116,7 @@ class PolicyResult:
     judgements: Mapping[str, int] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     copying: Copying = field(default_factory=Copying)
+    baseline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,15 +35,16 @@ def specialist_verdict(record: SpecialistEvaluation) -> Verdict:
     baselines = [line for line in record.results if line.policy == first.policy]
     bar = max(baselines, key=lambda line: -math.inf if math.isnan(line.value) else line.value)
     beats = rival is not None and rival.difference > 0 and getattr(rival, f"p_by_{over}") <= SIGNIFICANT
+    alone = "No baseline stands beside it: evaluate Parrot() or ExampleMean() with it, which ask no model."
+    if first.baseline:
+        alone = f"No model was asked: {bar.judge}, with {statistic(bar.value)}, is what a specialist has to beat."
     behind = groups["It is behind"] or (rival is not None and not beats)
     tone: Tone = "unsure" if rival is None or groups["It cannot be told from"] else "good"
     known = f"{spoken(record)} {statistic(first.value)} (95 % {ends(getattr(first, f'by_{over}'))} over {over}s)"
     parts = [
         f"{first.judge} with the policy {first.policy} reaches {known}.",
         *(f"{words} {_listed(names)}." for words, names in groups.items() if names),
-        _beside(rival, over, beats=beats)
-        if rival is not None
-        else f"No model was asked: {bar.judge}, with {statistic(bar.value)}, is what a specialist has to beat.",
+        _beside(rival, over, beats=beats) if rival is not None else alone,
     ]
     return Verdict("bad" if behind and rival is not None else tone, single_line(" ".join(parts)))
 

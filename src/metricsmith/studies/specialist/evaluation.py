@@ -301,6 +301,7 @@ def _results(
                 fallbacks=_counted(dict.fromkeys(shown.choice.fallbacks, 1) for shown in task.shown),
                 judgements=_counted(coverage[other].counts for other in same),
                 usage=sum((coverage[other].usage for other in same), Usage()),
+                baseline=isinstance(task.judge, FromExamples),
                 copying=copying(one, task.shown) if gold.measure == CHARACTER_F1 else Copying(),
                 **differ,
             )
