@@ -360,3 +360,9 @@ def test_a_judge_that_fails_where_others_do_well_is_tested_on_the_rows_of_both()
         observed, p, _ = one.difference(two, gold.segments, 0)
         assert sign * observed > 0.3
         assert p < 0.1
+
+
+def test_a_history_without_raters_has_a_curve():
+    unknown = History(tuple(replace(one, rater="") for one in small_history().ratings), "unknown", Scale(-25, 0))
+    found = evaluate_specialist(Parrot(), unknown, ["any"], curve=(1, 2), progress=False)
+    assert [most for most, _ in found.curve["parrot_all, same"]] == [1, 2]

@@ -225,8 +225,9 @@ def _tasks(
                 tasks.append(_Task(made, place, label, again=again > 0))
         for source in ("same", "shuffled") if curve else ():
             for count in sorted(set(curve)):
-                same_output = next(iter(named.values())).same_output
-                drawn = replace(POLICIES[source], same_output=same_output, max_examples=count, seed=seed)
+                like: dict[str, Any] = {"same_output": next(iter(named.values())).same_output}
+                like |= {} if history.raters else {"rater": "any"}
+                drawn = replace(POLICIES[source], **like, max_examples=count, seed=seed)
                 tasks.append(_Task(Specialist(drawn).compile(judge, history), place, f"{source} {count}", curve=source))
     return tasks
 
