@@ -25,7 +25,7 @@ from metricsmith.programs import kinds
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.direct_assessment import DirectAssessment
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
-from metricsmith.programs.judges.parrot import Parrot
+from metricsmith.programs.judges.parrot import ExampleMean, Parrot
 from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.kinds import check_file
@@ -529,3 +529,10 @@ def test_filtered_examples_are_looked_at_by_the_rule_that_chose_them():
     )  # fmt: skip
     filtered = specialised(Parrot(), replace(examples_of(specialist(Parrot(), one, same_output="keep")), filtered=True))
     assert [one.system for one in filtered.shown_examples(judged(one.rows()[0])).ratings] == ["C"]
+
+
+def test_a_rating_that_cannot_be_shown_is_told_with_the_way_out():
+    mixed = History((past(rating=-1.0, spans=None), past("s1", "B", output="das")), scale=SCALE)
+    for judge in (Parrot(), ExampleMean(), DirectAssessment(**LANGUAGES, context="none")):
+        with pytest.raises(DataError, match="leave it out of the history, or "):
+            specialist(judge, mixed)
