@@ -71,7 +71,7 @@ def demonstrated(messages):
 @pytest.mark.parametrize(
     ("judge", "words"),
     [
-        (CriterionJudge(criterion="c", meaning="m", task="t"), "cannot be specialised; DirectAssessment, ExampleJudge"),
+        (CriterionJudge(criterion="c", meaning="m", task="t"), "'c' cannot be specialised; DirectAssessment"),
         (MQMAnnotator(**LANGUAGES), "mqm_run has a worked example of another text: make it with worked_example=False"),
         (MQMAnnotator(**LANGUAGES, worked_example=False), "mqm_run is shown whole documents"),
         (MQMJudge(**LANGUAGES), "has a worked example"),

@@ -205,16 +205,16 @@ def _tasks(
         raise OptionError(
             f"policies={policies!r:.60} must be names, or ExamplePolicy objects by name, one at the least"
         )
-    if not isinstance(curve, Sequence) or isinstance(curve, str):
-        raise OptionError(f"curve={curve!r} must be a list of numbers of examples, such as (1, 3, 7)")
+    if not isinstance(curve, Sequence) or not all(type(most) is int and most > 0 for most in curve):
+        raise OptionError(f"curve={curve!r} must be a list of numbers of examples from 1, such as (1, 3, 7)")
     if not _listed(judges):
         raise OptionError("no judge to evaluate: give one, or Parrot(), which asks no model")
     tasks = []
     for place, judge in enumerate(_listed(judges)):
         if measure == CHARACTER_F1 and not isinstance(judge, MARKING):
             raise OptionError(
-                f"{judge!r:.60} marks no errors, which {CHARACTER_F1} compares: take MQMAnnotator, MQMJudge or Parrot, "
-                "or another measure, such as measure='acc-t'"
+                f"{getattr(judge, 'name', judge)!r:.60} marks no errors, which {CHARACTER_F1} compares: take "
+                "MQMAnnotator, MQMJudge or Parrot, or another measure, such as measure='acc-t'"
             )
         for label, policy in named.items():
             for again in range(seeds if policy.source in DRAWN else 1):
