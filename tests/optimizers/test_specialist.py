@@ -536,3 +536,17 @@ def test_a_rating_that_cannot_be_shown_is_told_with_the_way_out():
     for judge in (Parrot(), ExampleMean(), DirectAssessment(**LANGUAGES, context="none")):
         with pytest.raises(DataError, match="leave it out of the history, or "):
             specialist(judge, mixed)
+
+
+@pytest.mark.parametrize("around", ["{} ", "\t{}", "{}\n"])
+def test_white_space_around_an_output_hides_no_system_and_no_equal_output(around):
+    """Readers of new outputs strip them, those of ratings may not: the system is the same all the same."""
+    loose = History(
+        tuple(replace(one, output=around.format(one.output), spans=()) for one in HISTORY.ratings), "loose", SCALE
+    )
+    new = [make_row(outputs["B"], input=source, system="new", rater="r1") for source, outputs in OUTPUTS.items()]
+    assert examples_of(Specialist().compile(Parrot(), loose, test=new)).joined["new"] == "B"
+    nameless = make_row("das Haus da", input="s1", rater="r1")
+    shown = specialist(Parrot(), loose, same_output="keep").shown_examples(judged(nameless))
+    assert [one.system for one in shown.ratings].count("B") == 0
+    assert shown.choice.excluded["of an equal output"] > 0
