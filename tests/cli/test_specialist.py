@@ -219,7 +219,7 @@ def test_a_new_system_that_equals_an_old_one_is_joined_with_it(run, tmp_path):
         (["evaluate", "HISTORY", "--measure", "acc-tt"], "did you mean 'acc-t'?"),
         (["evaluate", "HISTORY", "--seeds", "0"], "seeds=0 must be a whole number from 1"),
         (["evaluate", "HISTORY", "--curve", "1,few"], "--curve 1,few must be whole numbers"),
-        (["evaluate", "HISTORY", "--curve", "0"], "max_examples=0"),
+        (["evaluate", "HISTORY", "--curve", "0"], "curve=[0] must be"),
         (["evaluate", "STORIES", *COLUMNS, "--measure", "character-f1"], "has no marked errors"),
     ],
 )

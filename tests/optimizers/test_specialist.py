@@ -25,7 +25,7 @@ from metricsmith.programs import kinds
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.direct_assessment import DirectAssessment
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
-from metricsmith.programs.judges.parrot import Parrot
+from metricsmith.programs.judges.parrot import ExampleMean, Parrot
 from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.kinds import check_file
@@ -71,7 +71,7 @@ def demonstrated(messages):
 @pytest.mark.parametrize(
     ("judge", "words"),
     [
-        (CriterionJudge(criterion="c", meaning="m", task="t"), "cannot be specialised; DirectAssessment, ExampleJudge"),
+        (CriterionJudge(criterion="c", meaning="m", task="t"), "'c' cannot be specialised; DirectAssessment"),
         (MQMAnnotator(**LANGUAGES), "mqm_run has a worked example of another text: make it with worked_example=False"),
         (MQMAnnotator(**LANGUAGES, worked_example=False), "mqm_run is shown whole documents"),
         (MQMJudge(**LANGUAGES), "has a worked example"),
@@ -529,3 +529,24 @@ def test_filtered_examples_are_looked_at_by_the_rule_that_chose_them():
     )  # fmt: skip
     filtered = specialised(Parrot(), replace(examples_of(specialist(Parrot(), one, same_output="keep")), filtered=True))
     assert [one.system for one in filtered.shown_examples(judged(one.rows()[0])).ratings] == ["C"]
+
+
+def test_a_rating_that_cannot_be_shown_is_told_with_the_way_out():
+    mixed = History((past(rating=-1.0, spans=None), past("s1", "B", output="das")), scale=SCALE)
+    for judge in (Parrot(), ExampleMean(), DirectAssessment(**LANGUAGES, context="none")):
+        with pytest.raises(DataError, match="leave it out of the history, or "):
+            specialist(judge, mixed)
+
+
+@pytest.mark.parametrize("around", ["{} ", "\t{}", "{}\n"])
+def test_white_space_around_an_output_hides_no_system_and_no_equal_output(around):
+    """Readers of new outputs strip them, those of ratings may not: the system is the same all the same."""
+    loose = History(
+        tuple(replace(one, output=around.format(one.output), spans=()) for one in HISTORY.ratings), "loose", SCALE
+    )
+    new = [make_row(outputs["B"], input=source, system="new", rater="r1") for source, outputs in OUTPUTS.items()]
+    assert examples_of(Specialist().compile(Parrot(), loose, test=new)).joined["new"] == "B"
+    nameless = make_row("das Haus da", input="s1", rater="r1")
+    shown = specialist(Parrot(), loose, same_output="keep").shown_examples(judged(nameless))
+    assert [one.system for one in shown.ratings].count("B") == 0
+    assert shown.choice.excluded["of an equal output"] > 0

@@ -194,10 +194,13 @@ class History:
 
     @cached_property
     def outputs(self) -> dict[str, dict[tuple[str, str], str]]:
-        """The output of each system by segment and source: a segment may be a group of several sources."""
+        """The output of each system by segment and source: a segment may be a group of several sources.
+
+        White space around an output is left out, as some readers do: it tells no two systems apart.
+        """
         texts: dict[str, dict[tuple[str, str], str]] = {}
         for one in self.ratings:
-            texts.setdefault(one.system, {}).setdefault((one.segment, one.source), one.output)
+            texts.setdefault(one.system, {}).setdefault((one.segment, one.source), one.output.strip())
         return texts
 
     def rows(self) -> list[dspy.Example]:
@@ -307,7 +310,7 @@ def joined_systems(history: History, rows: Iterable[dspy.Example] = ()) -> dict[
         if system and system not in history.outputs:
             known = segments.get(source, set())
             for segment in known & {group} or (known if len(known) == 1 else ()):
-                outputs.setdefault(system, {}).setdefault((segment, source), str(row.output))
+                outputs.setdefault(system, {}).setdefault((segment, source), str(row.output).strip())
     names: dict[str, set[str]] = {}
     for first, second, _ in equal_systems(outputs):
         joined = names.get(first, {first}) | names.get(second, {second})

@@ -93,7 +93,8 @@ class Specialist:
         if not isinstance(judge, KINDS):
             known = ", ".join(kind.__name__ for kind in KINDS)
             raise OptionError(
-                f"{judge!r:.60} cannot be specialised; {known} can, and so can one of them that is repeated"
+                f"{getattr(judge, 'name', judge)!r:.60} cannot be specialised; {known} can, and so can one of them "
+                "that is repeated"
             )
         if not isinstance(history, History):
             raise OptionError(f"history={history!r:.60} must be a History: History.from_table(read_wmt_mqm(path))")

@@ -209,7 +209,8 @@ def test_numbers_have_their_own_measures_and_a_baseline():
         ({"curve": 3}, OptionError, "curve=3 must be a list"),
         ({"curve": "13"}, OptionError, "curve='13' must be a list"),
         ({"judges": []}, OptionError, "no judge to evaluate"),
-        ({"judges": ExampleMean()}, OptionError, "marks no errors, which character-f1 compares"),
+        ({"judges": ExampleMean()}, OptionError, "'example_mean' marks no errors, which character-f1 compares"),
+        ({"curve": [2, 0]}, OptionError, "curve=[2, 0] must be a list of numbers of examples from 1"),
         ({"history": [1]}, OptionError, "history=[1] must be a History"),
         ({"history": unrated(), "measure": "acc-t"}, DataError, "has no numbers, which measure='acc-t' compares"),
         ({"runs": 2}, OptionError, "runs= has no meaning here"),
@@ -360,3 +361,19 @@ def test_a_judge_that_fails_where_others_do_well_is_tested_on_the_rows_of_both()
         observed, p, _ = one.difference(two, gold.segments, 0)
         assert sign * observed > 0.3
         assert p < 0.1
+
+
+def test_a_history_without_raters_has_a_curve():
+    unknown = History(tuple(replace(one, rater="") for one in small_history().ratings), "unknown", Scale(-25, 0))
+    found = evaluate_specialist(Parrot(), unknown, ["any"], curve=(1, 2), progress=False)
+    assert [most for most, _ in found.curve["parrot_all, same"]] == [1, 2]
+
+
+def test_a_policy_without_numbers_has_no_p_value_and_no_part_in_the_verdict():
+    found = evaluate_specialist(
+        ExampleMean(), small_history(), ["same", "other", "none"], measure="pearson", progress=False
+    )
+    none = found.results[-1]
+    assert np.isnan([none.value, none.difference, none.p_by_segment, none.p_by_document]).all()
+    assert "none" not in specialist_verdict(found).sentence
+    assert "other" in specialist_verdict(found).sentence

@@ -329,7 +329,10 @@ class Judge(MetricProgram, ModelAsker):
             If the rating has no number on this judge's scale.
         """
         if one.rating is None or history.scale is None:
-            raise DataError(f"the rating of {one.system!r} by {one.rater!r} has marked errors and no number to show")
+            raise DataError(
+                f"the rating of {one.system!r} by {one.rater!r} has marked errors and no number to show: leave it out "
+                "of the history, or specialise an MQMAnnotator"
+            )
         own, theirs = (replace(scale, step=None) for scale in (self.rating_scale, history.scale))
         if own != theirs:
             raise DataError(

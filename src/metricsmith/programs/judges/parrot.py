@@ -185,7 +185,10 @@ class Parrot(FromExamples):
     def shown(self, one: HistoricalRating) -> tuple[ErrorSpan, ...]:
         """The marked errors of a rating."""
         if one.spans is None:
-            raise DataError(f"the rating of {one.system!r} by {one.rater!r} has no marked errors to repeat")
+            raise DataError(
+                f"the rating of {one.system!r} by {one.rater!r} has no marked errors to repeat: leave it out of the "
+                "history, or compare numbers with ExampleMean"
+            )
         return one.spans
 
     def judged(self, row: dspy.Example, shown: Sequence[tuple[ErrorSpan, ...]]) -> Judgement:
@@ -238,7 +241,10 @@ class ExampleMean(FromExamples):
     def shown(self, one: HistoricalRating) -> float:
         """The number of a rating."""
         if one.rating is None:
-            raise DataError(f"the rating of {one.system!r} by {one.rater!r} has no number")
+            raise DataError(
+                f"the rating of {one.system!r} by {one.rater!r} has no number: leave it out of the history, or compare "
+                "marked errors with Parrot"
+            )
         return one.rating
 
     def judged(self, row: dspy.Example, shown: Sequence[float]) -> Judgement:

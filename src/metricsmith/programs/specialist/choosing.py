@@ -228,7 +228,7 @@ class Chooser:
             return "of the row's own system"
         if row.system and self._unit(one.system) == self._unit(row.system):
             return "of a system that equals the row's"
-        equal = one.output == row.output and one.source == row.source
+        equal = one.output.strip() == row.output.strip() and one.source == row.source
         if equal and (not row.system or self.policy.same_output == "drop"):
             return "of an equal output"
         if raters is not None and one.rater not in raters:

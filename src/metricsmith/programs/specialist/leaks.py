@@ -83,7 +83,8 @@ def _fault(
 
 def _dropped(one: HistoricalRating, row: Judged, policy: ExamplePolicy) -> bool:
     """True if a rating is of the very text that is judged, where such are left out."""
-    return (one.source, one.output) == (row.source, row.output) and (policy.same_output == "drop" or not row.system)
+    equal = one.source == row.source and one.output.strip() == row.output.strip()
+    return equal and (policy.same_output == "drop" or not row.system)
 
 
 def _wanted_raters(row: Judged, policy: ExamplePolicy, history: History, same: frozenset[str]) -> frozenset[str] | None:

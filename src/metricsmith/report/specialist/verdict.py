@@ -24,7 +24,7 @@ def specialist_verdict(record: SpecialistEvaluation) -> Verdict:
     if math.isnan(first.value):
         return Verdict("unsure", f"{first.judge}, {first.policy}, has no defined agreement with the raters.")
     over = "document" if record.documents >= FEWEST and math.isfinite(first.by_document.low) else "segment"
-    others = [line for line in others if line.policy != FILTERED]
+    others = [line for line in others if line.policy != FILTERED and math.isfinite(line.value)]
     sure = [line for line in others if getattr(line, f"p_by_{over}") <= SIGNIFICANT]
     groups = {
         "It is ahead of": [line.policy for line in sure if line.difference < 0],

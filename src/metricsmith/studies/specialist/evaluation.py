@@ -212,16 +212,16 @@ def _tasks(
         raise OptionError(
             f"policies={policies!r:.60} must be names, or ExamplePolicy objects by name, one at the least"
         )
-    if not isinstance(curve, Sequence) or isinstance(curve, str):
-        raise OptionError(f"curve={curve!r} must be a list of numbers of examples, such as (1, 3, 7)")
+    if not isinstance(curve, Sequence) or not all(type(most) is int and most > 0 for most in curve):
+        raise OptionError(f"curve={curve!r} must be a list of numbers of examples from 1, such as (1, 3, 7)")
     if not _listed(judges):
         raise OptionError("no judge to evaluate: give one, or Parrot(), which asks no model")
     tasks = []
     for place, judge in enumerate(_listed(judges)):
         if measure == CHARACTER_F1 and not isinstance(judge, MARKING):
             raise OptionError(
-                f"{judge!r:.60} marks no errors, which {CHARACTER_F1} compares: take MQMAnnotator, MQMJudge or Parrot, "
-                "or another measure, such as measure='acc-t'"
+                f"{getattr(judge, 'name', judge)!r:.60} marks no errors, which {CHARACTER_F1} compares: take "
+                "MQMAnnotator, MQMJudge or Parrot, or another measure, such as measure='acc-t'"
             )
         for label, policy in named.items():
             for again in range(seeds if policy.source in DRAWN else 1):
@@ -232,8 +232,9 @@ def _tasks(
                 tasks.append(_Task(made, place, label, again=again > 0))
         for source in ("same", "shuffled") if curve else ():
             for count in sorted(set(curve)):
-                same_output = next(iter(named.values())).same_output
-                drawn = replace(POLICIES[source], same_output=same_output, max_examples=count, seed=seed)
+                like: dict[str, Any] = {"same_output": next(iter(named.values())).same_output}
+                like |= {} if history.raters else {"rater": "any"}
+                drawn = replace(POLICIES[source], **like, max_examples=count, seed=seed)
                 tasks.append(_Task(Specialist(drawn).compile(judge, history), place, f"{source} {count}", curve=source))
     return tasks
 

@@ -150,7 +150,8 @@ class Predictions:
         pair = (own, others) if better else (others, own)
         test = perm_both(MEASURES[self.gold.measure], *pair, gold, groups=self._of_columns(groups), seed=seed)
         sign = 1.0 if better else -1.0
-        return sign * test.observed, min(1.0, 2 * test.p_value), Interval(math.nan, math.nan)
+        p = float(np.minimum(1.0, 2 * test.p_value))  # NaN stays
+        return sign * test.observed, p, Interval(math.nan, math.nan)
 
     def _of_columns(self, groups: Sequence[str]) -> list[str]:
         """The group of each column of a matrix."""
