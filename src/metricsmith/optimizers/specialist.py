@@ -113,8 +113,8 @@ class Specialist:
             )
         if isinstance(judge, MQMAnnotator | Parrot) and any(one.spans is None for one in history.ratings):
             raise DataError(
-                f"{history.name} has ratings without marked errors, which {judge.name} is to be shown: take a judge of "
-                "numbers, such as ExampleJudge (--judge examples)"
+                f"{history.name} has ratings without marked errors, which {judge.name} is to be shown: leave them out "
+                "of the history, or take a judge of numbers, such as ExampleJudge (--judge examples)"
             )
         if self.policy.rater != "any" and self.policy.source != "none" and not history.raters:
             raise DataError(

@@ -11,7 +11,7 @@ import dspy
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.errors import NeedsError, OptionError
-from metricsmith.metric import Asker, Composite, Labels, Metric, content_hash, read_labels
+from metricsmith.metric import Asker, Composite, Labels, Metric, content_hash
 from metricsmith.model_calls.adapters import adapter_in_force
 from metricsmith.model_calls.models import check_sampling, form_identity, identity
 from metricsmith.records import Judgement
@@ -244,7 +244,7 @@ class _Builder:
             form = form_identity(adapter_in_force()) if "model" in card.needs else {}
             model = {} if lm is None else identity(lm) | form
         fingerprint = content_hash(name, own) if model is None else content_hash(name, own, model)
-        reads, storable = read_labels(metric), bool(getattr(metric, "storable", True))
+        reads, storable = getattr(metric, "reads", ()), bool(getattr(metric, "storable", True))
         asker = asker if _has(asker, _ASKER) else None
         return MetricRun(metric, name, 0, fingerprint, model, storable, reads, asker)
 

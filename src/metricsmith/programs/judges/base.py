@@ -8,16 +8,15 @@ from typing import Any, ClassVar, Self
 
 import dspy
 
-from metricsmith.datasets.history import HistoricalRating, History
-from metricsmith.errors import DataError, JudgementFailed, OptionError
-from metricsmith.metric import Metric, RowText, fenced_texts, labels_of, make_row, marked_anew, row_text
+from metricsmith.errors import DataError, JudgementFailed
+from metricsmith.metric import Metric, RowText, fenced_texts, labels_of, marked_anew, row_text
 from metricsmith.model_calls.adapters import messages_of, reading_exactly
 from metricsmith.model_calls.calls import Call, model_calls
 from metricsmith.programs.kinds import asker_state
 from metricsmith.programs.learned import mark_learned
 from metricsmith.programs.schema import Check, Checks
 from metricsmith.programs.specialist.choosing import Judged
-from metricsmith.programs.specialist.examples import ROW_EXAMPLES
+from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples
 from metricsmith.programs.specialist.prompts import RowShown, specialist_words
 from metricsmith.programs.state import (
     Saved,
@@ -34,7 +33,6 @@ from metricsmith.scoring import score
 __all__ = ["LEVELS", "Judge", "MetricProgram", "ModelAsker", "Predictor", "slug"]
 
 LEVELS = Scale(1, 5, 1)
-LOW = " (lower is better)"
 
 
 class Predictor(dspy.Predict):  # type: ignore[misc]
@@ -92,6 +90,18 @@ class ModelAsker(RowShown, Saved):
     versions: ClassVar[tuple[int, ...]] = ()  # in the fingerprint, besides that of the prompts
     settings: Settings
     judge: Predictor
+
+    @property
+    def row_examples(self) -> RowExamples | None:
+        """The history that each row's examples are chosen from; None for a judge that is no specialist."""
+        found: RowExamples | None = self.settings.values.get(ROW_EXAMPLES)
+        return found
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The labels of a row that a judgement depends on besides its texts."""
+        chosen = self.row_examples is not None and self.row_examples.policy.source != "none"
+        return ("system", "rater") if chosen else ()
 
     def question(self) -> Mapping[str, str]:
         """The signature's inputs that are the same for every row."""
@@ -320,36 +330,6 @@ class Judge(MetricProgram, ModelAsker):
         mark_learned(judge, rows)
         return judge
 
-    def past_number(self, one: HistoricalRating, history: History) -> float:
-        """The number that a rating of the history is shown with, on the scale that is asked.
-
-        Raises
-        ------
-        DataError
-            If the rating has no number on this judge's scale.
-        """
-        if one.rating is None or history.scale is None:
-            raise DataError(
-                f"the rating of {one.system!r} by {one.rater!r} has marked errors and no number to show: leave it out "
-                "of the history, or specialise an MQMAnnotator"
-            )
-        own, theirs = (replace(scale, step=None) for scale in (self.rating_scale, history.scale))
-        if own != theirs:
-            raise DataError(
-                f"{history.name} is rated from {theirs}{LOW * (not theirs.higher_is_better)} and {self.name} rates "
-                f"from {own}{LOW * (not own.higher_is_better)}, so that a rating would stand for something else: give "
-                "a judge, or a history, with the other's scale"
-            )
-        return one.rating
-
-    def past(self, one: HistoricalRating) -> dict[str, Any]:
-        """A rating of the history as a demonstration, without what stands once in the prompt."""
-        if self.row_examples is None:
-            raise OptionError(f"{self.name} has no history; make a specialist of it with Specialist().compile")
-        row = make_row(one.output, input=one.source, spans=one.spans)
-        demo = self.example(row, self.past_number(one, self.row_examples.history))
-        return {name: value for name, value in demo.items() if name not in self.standing}
-
     def read(self, answer: Any, text: RowText) -> dspy.Prediction:
         """The score of an answer about a row, on the scale: DSPy enforces neither bounds nor finiteness."""
         scale = self.scale
@@ -378,7 +358,8 @@ class Judge(MetricProgram, ModelAsker):
         if lacking:
             judgements = [Judgement(self.name, status=Status.SKIPPED, error=lacking, run=run) for run in runs]
         else:
-            inputs: dict[str, Any] = {**asdict(text), **labels_of(row, self.reads)}
+            reads = self.reads
+            inputs: dict[str, Any] = {**asdict(text), **(labels_of(row, reads) if reads else {})}
             calls = model_calls(self, runs, **inputs)
             judgements = [self._judgement(call, run) for call, run in zip(calls, runs, strict=True)]
         return [judgements] * len(metrics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -11,13 +12,15 @@ import dspy
 
 from metricsmith.datasets.history import HistoricalRating, History
 from metricsmith.errors import DataError, JudgementFailed, OptionError
-from metricsmith.metric import EMPTY, unfenced
+from metricsmith.metric import EMPTY, make_row, unfenced
 from metricsmith.programs.specialist.choosing import Judged
-from metricsmith.programs.specialist.examples import ROW_EXAMPLES, RowExamples, Shown
-from metricsmith.records import MetricCard, Status
+from metricsmith.programs.specialist.examples import RowExamples, Shown
+from metricsmith.records import MetricCard, Scale, Status
 
 __all__ = ["RowShown", "specialist_words"]
 
+
+LOW = " (lower is better)"
 
 # Demonstrations by the identity of ratings, beside the history that keeps these alive.
 _PAST: WeakKeyDictionary[RowShown, tuple[History, dict[int, dict[str, Any]]]] = WeakKeyDictionary()
@@ -32,6 +35,18 @@ class RowShown:
     settings: Any
     signature: Any
     judge: Any
+    example: Any
+
+    @property
+    def row_examples(self) -> RowExamples | None:
+        """The history that each row's examples are chosen from."""
+        raise NotImplementedError
+
+    @property
+    def rating_scale(self) -> Scale:
+        """The scale of ratings that the judge stands for."""
+        raise NotImplementedError
+
     judged: ClassVar[tuple[str, ...]]
 
     def question(self) -> Mapping[str, str]:
@@ -39,25 +54,39 @@ class RowShown:
         raise NotImplementedError
 
     @property
-    def row_examples(self) -> RowExamples | None:
-        """The history that each row's examples are chosen from; None for a judge that is no specialist."""
-        found: RowExamples | None = self.settings.values.get(ROW_EXAMPLES)
-        return found
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The labels of a row that a judgement depends on besides its texts."""
-        chosen = self.row_examples is not None and self.row_examples.policy.source != "none"
-        return ("system", "rater") if chosen else ()
-
-    @property
     def standing(self) -> Mapping[str, str]:
         """The signature's inputs that a specialist's prompt tells once."""
         return self.question()
 
+    def past_number(self, one: HistoricalRating, history: History) -> float:
+        """The number that a rating of the history is shown with, on the scale that is asked.
+
+        Raises
+        ------
+        DataError
+            If the rating has no number on this judge's scale.
+        """
+        if one.rating is None or history.scale is None:
+            raise DataError(
+                f"the rating of {one.system!r} by {one.rater!r} has marked errors and no number to show: leave it out "
+                "of the history, or specialise an MQMAnnotator"
+            )
+        own, theirs = (replace(scale, step=None) for scale in (self.rating_scale, history.scale))
+        if own != theirs:
+            raise DataError(
+                f"{history.name} is rated from {theirs}{LOW * (not theirs.higher_is_better)} and {self.settings.name} "
+                f"rates from {own}{LOW * (not own.higher_is_better)}, so that a rating would stand for something else: "
+                "give a judge, or a history, with the other's scale"
+            )
+        return one.rating
+
     def past(self, one: HistoricalRating) -> dict[str, Any]:
         """A rating of the history as a demonstration, without what stands once in the prompt."""
-        raise NotImplementedError
+        if self.row_examples is None:
+            raise OptionError(f"{self.settings.name} has no history; make a specialist of it with Specialist().compile")
+        row = make_row(one.output, input=one.source, spans=one.spans)
+        demo = self.example(row, self.past_number(one, self.row_examples.history))
+        return {name: value for name, value in demo.items() if name not in self.standing}
 
     def shown_examples(self, row: Judged) -> Shown:
         """The examples of a row as this judge's prompt has them, looked at a second time.
