@@ -534,7 +534,7 @@ def test_filtered_examples_are_looked_at_by_the_rule_that_chose_them():
 def test_a_rating_that_cannot_be_shown_is_told_with_the_way_out():
     mixed = History((past(rating=-1.0, spans=None), past("s1", "B", output="das")), scale=SCALE)
     for judge in (Parrot(), ExampleMean(), DirectAssessment(**LANGUAGES, context="none")):
-        with pytest.raises(DataError, match="leave (it|them) out of the history, or "):
+        with pytest.raises(DataError, match=r"leave (it|them) out of the history, or "):
             specialist(judge, mixed)
 
 
