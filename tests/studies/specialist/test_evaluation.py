@@ -17,7 +17,7 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.meta_evaluation.spans import character_f1
 from metricsmith.metric import make_row
 from metricsmith.optimizers.specialist import Specialist
-from metricsmith.programs.judges.mqm import MQMAnnotator
+from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.parrot import ExampleMean, Parrot
 from metricsmith.programs.specialist.choosing import ExamplePolicy
 from metricsmith.records import ErrorSpan, Judgement, Scale, Status
@@ -377,3 +377,12 @@ def test_a_policy_without_numbers_has_no_p_value_and_no_part_in_the_verdict():
     assert np.isnan([none.value, none.difference, none.p_by_segment, none.p_by_document]).all()
     assert "none" not in specialist_verdict(found).sentence
     assert "other" in specialist_verdict(found).sentence
+
+
+def test_requests_that_carry_several_runs_are_counted_as_they_are_sent():
+    judge, history = MQMJudge.of(annotator(), runs=2), small_history(2)
+    with GivenModel(copies) as model:
+        options = {"lm": model.lm(temperature=0.4, max_tokens=4000), "batch_n": True}
+        usage = specialist_requests(judge, history, ["same"], **options)
+        evaluate_specialist(judge, history, ["same"], **options, progress=False)
+        assert usage.requests == model.requests == len(history)
