@@ -292,3 +292,8 @@ def test_more_examples_contain_fewer(past, policy, count):
             continue
         assert fewer.choose(row).places == whole[:count]
         assert more.choose(row).places == whole[: count + 1]
+
+
+def test_white_space_around_a_label_hides_no_system():
+    known = row_of("A")
+    assert Judged(known.source, known.output, f" {known.system}\n", f"{known.rater} ") == known

@@ -95,12 +95,19 @@ class ExamplePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The texts and labels of a row to be judged, by which its examples are chosen; unknown labels are empty."""
+    """The texts and labels of a row to be judged, by which its examples are chosen; unknown labels are empty.
+
+    White space around a label does not count, as in tables: a system would not be known as the history's otherwise.
+    """
 
     source: str
     output: str
     system: str = ""
     rater: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("system", "rater"):
+            object.__setattr__(self, name, getattr(self, name).strip())
 
 
 @dataclass(frozen=True, slots=True)
