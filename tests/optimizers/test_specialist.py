@@ -1,10 +1,8 @@
-"""Specialists: what is refused, what comes back, what its prompt shows, and how it is saved and loaded."""
+"""Specialists: what is refused, what comes back, what their prompts show, and what is said of unknown systems."""
 
 from __future__ import annotations
 
-import gc
 import json
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -14,38 +12,26 @@ from dspy.utils import DummyLM
 
 import metricsmith
 from annotating import errors
-from histories import LANGUAGES, OUTPUTS, SCALE, annotator, error, history, past
+from histories import LANGUAGES, OUTPUTS, SCALE, SMALL, annotator, assessment, error, past, specialist
 from loopback import serve
 from metricsmith.datasets.history import History
-from metricsmith.errors import DataError, JudgementFailed, LeakedExample, OptionError, StateError
+from metricsmith.errors import DataError, JudgementFailed, OptionError
 from metricsmith.metric import make_row
 from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.optimizers.specialist import Specialist, examples_of, specialised
-from metricsmith.programs import kinds
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.direct_assessment import DirectAssessment
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.parrot import ExampleMean, Parrot
 from metricsmith.programs.judges.raters import ExampleJudge, GuidelineJudge
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.kinds import check_file
 from metricsmith.programs.loading import from_state
 from metricsmith.programs.specialist.choosing import ExamplePolicy
 from metricsmith.programs.specialist.examples import judged
-from metricsmith.programs.state import write_state
 from metricsmith.records import ErrorSpan, Scale, Status
 
-HISTORY = history()
 ROW = make_row("das Haus da", input="s1", system="B", rater="r1")
 STARS = Scale(1, 5)
-
-
-def specialist(judge=None, of=HISTORY, **policy):
-    return Specialist(ExamplePolicy(**policy)).compile(judge or annotator(), of)
-
-
-def assessment(**changes):
-    return DirectAssessment(**{**LANGUAGES, "context": "none", **changes})
 
 
 def rated(*numbers, scale=STARS, systems="ABCDEFGHIJ"):
@@ -84,15 +70,15 @@ def demonstrated(messages):
 )
 def test_judges_that_cannot_be_specialised(judge, words):
     with pytest.raises(OptionError, match=words):
-        Specialist().compile(judge, HISTORY)
+        Specialist().compile(judge, SMALL)
 
 
 def test_histories_and_policies_that_cannot_be_used():
     with pytest.raises(OptionError, match="must be a History"):
-        Specialist().compile(annotator(), HISTORY.rows())
+        Specialist().compile(annotator(), SMALL.rows())
     with pytest.raises(OptionError, match="must be an ExamplePolicy"):
         Specialist({"source": "same"})
-    nameless = History(tuple(replace(one, rater="") for one in HISTORY.ratings), "nameless", SCALE)
+    nameless = History(tuple(replace(one, rater="") for one in SMALL.ratings), "nameless", SCALE)
     for rater in ("same", "other", "merged"):
         with pytest.raises(DataError, match=f"nameless does not say who rated, which rater='{rater}' asks for"):
             specialist(of=nameless, rater=rater)
@@ -130,7 +116,7 @@ def test_a_copy_of_the_same_class_comes_back(judge):
     assert made is not judge
     assert judge.fingerprint() == before != made.fingerprint()
     found = examples_of(made)
-    assert (found.history, found.policy, dict(found.joined)) == (HISTORY, ExamplePolicy(), {"A": "A", "T": "A"})
+    assert (found.history, found.policy, dict(found.joined)) == (SMALL, ExamplePolicy(), {"A": "A", "T": "A"})
     inner = made.judge if isinstance(made, Repeated) else made
     assert inner.reads == ("system", "rater")
     assert inner.card.name == judge.card.name or "specialised" in inner.card.name
@@ -168,8 +154,8 @@ def test_points_of_mqm_become_what_is_left_of_a_hundred():
 def test_test_rows_make_twins_known():
     new = [make_row(texts["B"], input=source, system="new", rater="r1") for source, texts in OUTPUTS.items()]
     keep = ExamplePolicy(same_output="keep")
-    blind = Specialist(keep).compile(annotator(), HISTORY)
-    seeing = Specialist(keep).compile(annotator(), HISTORY, iter(new))
+    blind = Specialist(keep).compile(annotator(), SMALL)
+    seeing = Specialist(keep).compile(annotator(), SMALL, iter(new))
     shown = [len(demonstrated(judge.messages(new[1]))) for judge in (blind, seeing)]
     assert shown == [3, 2]  # A, B and C; without B, which says what the new one says
     assert examples_of(seeing).joined["new"] == "B"
@@ -234,9 +220,9 @@ def test_same_seed_same_prompt_another_seed_another():
 
 
 def test_every_rating_of_the_history_is_in_the_fingerprint():
-    first, *rest = HISTORY.ratings
+    first, *rest = SMALL.ratings
     others = [(replace(first, rating=-6.0), *rest), (replace(first, spans=()), *rest), (*rest, first), tuple(rest)]
-    made = [specialist(of=History(ratings, "small", SCALE)) for ratings in (HISTORY.ratings, *others)]
+    made = [specialist(of=History(ratings, "small", SCALE)) for ratings in (SMALL.ratings, *others)]
     assert made[0].fingerprint() == specialist().fingerprint()
     assert len({judge.fingerprint() for judge in made}) == len(made)
 
@@ -290,7 +276,7 @@ def test_a_row_of_an_unknown_source_is_skipped_and_costs_nothing():
 
 
 def test_dspy_s_evaluate_hands_system_and_rater_on():
-    rows = [row for row in HISTORY.rows() if row.group == "s2"]
+    rows = [row for row in SMALL.rows() if row.group == "s2"]
     lm = DummyLM([{"errors": errors()}] * len(rows))
     evaluate = dspy.Evaluate(
         devset=rows, metric=lambda example, pred, trace=None: pred.raw, num_threads=1, display_progress=False
@@ -315,167 +301,18 @@ def test_runs_are_repeated_with_the_row_s_own_examples():
 
 def test_labels_may_be_numbers():
     row = make_row("das Haus da", input="s1", system="B", rater=0)
-    zero = History(tuple(replace(one, rater=one.rater.replace("r1", "0")) for one in HISTORY.ratings), "0", SCALE)
+    zero = History(tuple(replace(one, rater=one.rater.replace("r1", "0")) for one in SMALL.ratings), "0", SCALE)
     shown = specialist(of=zero).shown_examples(replace(judged(ROW), rater="0"))
     assert shown.choice.fallbacks == ()
     assert len(demonstrated(specialist(of=zero).messages(row))) == 2
 
 
 def test_threads_see_the_same_prompts():
-    rows, made = HISTORY.rows(), specialist(rater="any")
+    rows, made = SMALL.rows(), specialist(rater="any")
     expected = [specialist(rater="any").messages(row) for row in rows]
     fresh = from_state(made.to_state())
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(fresh.messages, rows)) == expected
-
-
-# Saving and loading
-
-
-@pytest.mark.parametrize(
-    "judge", [annotator(), assessment(), MQMJudge.of(annotator(), runs=3), Repeated(assessment(), 2, "mean")]
-)
-def test_it_is_one_file(tmp_path, judge):
-    made = specialist(judge, rater="other", max_examples=2, seed=3)
-    made.save(tmp_path / "judge.json")
-    again = metricsmith.load(tmp_path / "judge.json")
-    assert type(again) is type(judge)
-    assert again.fingerprint() == made.fingerprint()
-    assert examples_of(again).policy == ExamplePolicy(rater="other", max_examples=2, seed=3)
-    inner = [one.judge if isinstance(one, Repeated) else one for one in (made, again)]
-    assert inner[1].messages(ROW) == inner[0].messages(ROW)
-    assert again.to_state() == made.to_state()
-
-
-def test_copies_share_the_history(tmp_path):
-    made = specialist()
-    copy = made.deepcopy()
-    assert copy.row_examples.history is made.row_examples.history is HISTORY
-    assert copy.messages(ROW) == made.messages(ROW)
-    assert made.reset_copy().messages(ROW) == made.messages(ROW)
-
-
-class Program(dspy.Module):
-    """A program of somebody who uses a judge inside."""
-
-    def __init__(self, judge):
-        super().__init__()
-        self.inner = judge
-        self.answer = dspy.Predict("question -> answer")
-
-
-def test_dspy_s_own_state_keeps_the_history(tmp_path):
-    made = Program(specialist(seed=5))
-    made.save(tmp_path / "program.json")
-    for state in (made.dump_state(), json.loads(json.dumps(made.dump_state()))):
-        other = Program(annotator())
-        other.load_state(state)
-        assert other.inner.messages(ROW) == made.inner.messages(ROW)
-        assert other.inner.fingerprint() == made.inner.fingerprint()
-    read = Program(annotator())
-    read.load(tmp_path / "program.json")
-    assert read.inner.messages(ROW) == made.inner.messages(ROW)
-
-
-def test_another_state_brings_another_history():
-    """Demonstrations that were made for the history before must not be found again."""
-    one, two = specialist(of=history()), specialist(of=history(OUTPUTS | {"s1": {"A": "ein Haus", "B": "das Haus da"}}))
-    before = weakref.ref(one.row_examples.history)
-    one.messages(ROW)
-    one.load_state(two.dump_state())
-    assert one.messages(ROW) == two.messages(ROW)
-    one.load_state(specialist(seed=1).dump_state())
-    assert one.messages(ROW) == specialist(seed=1).messages(ROW)
-    gc.collect()
-    assert before() is None
-
-
-def damaged(change):
-    state = json.loads(json.dumps(specialist().to_state()))
-    change(state["state"]["settings"]["row_examples"])
-    return state
-
-
-SPAN = {"severity": "major", "category": "c", "start": 0, "end": 99, "text": "x", "side": "target", "description": ""}
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda e: e["history"]["ratings"].clear(), r"history\.ratings: a list of 0 is not allowed"),
-        (lambda e: e["history"]["ratings"][0].update(output=99), "rests on a text that the history does not hold"),
-        (lambda e: e["history"]["ratings"][0].update(output=-1), r"ratings\[0\]\.output: -1 is not allowed"),
-        (lambda e: e["history"]["ratings"][0].update(rating=-99), "is not on the scale -25 to 0"),
-        (lambda e: e["history"]["ratings"][0].update(rating=True), r"ratings\[0\]\.rating: True is not allowed"),
-        (lambda e: e["history"]["ratings"][0].update(spans=[SPAN]), "marks 0:99 in a target of 8 characters"),
-        (lambda e: e["history"]["ratings"][0].update(spans=[SPAN | {"side": "left"}]), "not allowed is 'left'"),
-        (lambda e: e["history"]["ratings"][0].update(model="m"), r"ratings\[0\]\.model: not allowed"),
-        (lambda e: e["history"]["ratings"][0].pop("rater"), r"ratings\[0\]\.rater: is missing"),
-        (lambda e: e["history"].update(scale={"low": 1, "high": 0, "step": None, "higher_is_better": True}), "scale"),
-        (lambda e: e["history"].update(kind="bank"), r"history\.kind: not allowed is 'bank'"),
-        (lambda e: e.update(history=5), "an object with name, scale, texts, ratings is"),
-        (lambda e: e["history"]["texts"].__setitem__(0, "<<CUSTOM-TYPE-x"), "not allowed is <<CUSTOM-TYPE-"),
-        (lambda e: e["policy"].update(source="sam"), r"policy\.source: not allowed is 'sam' \(did you mean 'same'"),
-        (lambda e: e["policy"].update(max_examples=0), r"policy\.max_examples: 0 is not allowed"),
-        (lambda e: e["policy"].update(lm="m"), r"policy\.lm: not allowed"),
-        (lambda e: e.update(joined={"A": 3}), r"joined\.A: 3 is no text"),
-        (lambda e: e.update(filtered=True), "filtered: not allowed; known are policy, joined, history"),
-    ],
-)
-def test_a_damaged_file_is_refused_with_the_place(tmp_path, change, words):
-    write_state(damaged(change), tmp_path / "judge.json")
-    with pytest.raises(StateError, match=words) as caught:
-        metricsmith.load(tmp_path / "judge.json")
-    assert "row_examples" in str(caught.value)
-
-
-def test_a_file_that_hides_a_twin_does_not_get_it_shown(tmp_path):
-    write_state(damaged(lambda e: (e.update(joined={}), e["policy"].update(same_output="keep"))), tmp_path / "j.json")
-    judge = metricsmith.load(tmp_path / "j.json")
-    with pytest.raises(LeakedExample, match="it rates 'A', which is the row's system or equals it"):
-        judge.messages(make_row("zwei Hunde", input="s2", system="A", rater="r1"))
-
-
-def test_a_rating_in_a_file_that_cannot_be_shown_is_no_crash(tmp_path):
-    """Compiling would have refused it; a file is checked by its form alone."""
-    state = damaged(lambda e: [one.update(spans=None) for one in e["history"]["ratings"]])
-    with dspy.context(lm=DummyLM([])):
-        (judgement,) = from_state(state).judge_batch([ROW])
-    assert judgement.status is Status.SKIPPED
-    assert "no marked errors under 'spans'" in judgement.error
-
-
-def test_histories_beyond_the_limits_are_refused(tmp_path, monkeypatch):
-    made = specialist()
-    content = {"schema_version": 1, "versions": {}, "hash": "", **json.loads(json.dumps(made.to_state()))}
-    check_file(content, 309_000_000)  # 10 MB of a judge and 300 MB of a history
-    with pytest.raises(StateError, match="311,000,000 bytes are not allowed for the kind 'mqm_annotator'; 310 MB are"):
-        check_file(content, 311_000_000)
-    plain = {"schema_version": 1, "versions": {}, "hash": "", **json.loads(json.dumps(annotator().to_state()))}
-    with pytest.raises(StateError, match="11,000,000 bytes are not allowed for the kind 'mqm_annotator'; 10 MB are"):
-        check_file(plain, 11_000_000)
-    monkeypatch.setattr(kinds, "MARKED", 10)
-    made.save(tmp_path / "judge.json")
-    with pytest.raises(StateError, match=r"history\.ratings: 24 marked errors are not allowed; 10 are"):
-        metricsmith.load(tmp_path / "judge.json")
-
-
-def test_the_limits_are_ten_times_the_largest_collection():
-    # WMT20 to WMT23: below 60,000 ratings, 150,000 errors and 30 MB.
-    assert (kinds.RATINGS, kinds.MARKED, kinds.HISTORY_MEGABYTES) >= (600_000, 1_500_000, 300)
-
-
-def test_a_history_is_no_metric(tmp_path):
-    write_state(HISTORY.to_state(), tmp_path / "history.json")
-    with pytest.raises(StateError, match="a 'history' is no metric"):
-        metricsmith.load(tmp_path / "history.json")
-
-
-def test_examples_that_read_the_gold_cannot_be_loaded(tmp_path):
-    made = specialised(annotator(), replace(examples_of(specialist()), filtered=True))
-    made.save(tmp_path / "judge.json")
-    with pytest.raises(StateError, match="filtered: not allowed"):
-        metricsmith.load(tmp_path / "judge.json")
 
 
 def test_filtered_examples_lack_what_people_marked_in_the_row():
@@ -493,23 +330,23 @@ def test_filtered_examples_lack_what_people_marked_in_the_row():
 
 
 def test_a_system_that_nobody_compared_is_named_once(caplog):
-    row = make_row("Ein neuer Satz.", input=HISTORY.ratings[0].source, system="New", rater=HISTORY.ratings[0].rater)
-    judge = Specialist().compile(Parrot(), HISTORY)
+    row = make_row("Ein neuer Satz.", input=SMALL.ratings[0].source, system="New", rater=SMALL.ratings[0].rater)
+    judge = Specialist().compile(Parrot(), SMALL)
     with caplog.at_level("WARNING", logger="metricsmith.notes"):
-        judge.judge_batch([row, row, HISTORY.rows()[0]])
+        judge.judge_batch([row, row, SMALL.rows()[0]])
     assert [record.getMessage().split(":")[0] for record in caplog.records] == [
-        f"'New' is a system that {HISTORY.name} does not have"
+        f"'New' is a system that {SMALL.name} does not have"
     ]
     caplog.clear()
     with caplog.at_level("WARNING", logger="metricsmith.notes"):
-        Specialist().compile(Parrot(), HISTORY, test=[row]).judge_batch([row])
+        Specialist().compile(Parrot(), SMALL, test=[row]).judge_batch([row])
     assert not caplog.records
 
 
 def test_a_saved_specialist_knows_the_systems_that_it_was_compared_with(caplog, tmp_path):
     rows = [make_row("Ein neuer Satz.", input="s1", system=name, rater="r1") for name in ("New", "Other")]
-    judge = Specialist().compile(Parrot(), HISTORY, test=rows[:1])
-    assert judge.fingerprint() == Specialist().compile(Parrot(), HISTORY).fingerprint()
+    judge = Specialist().compile(Parrot(), SMALL, test=rows[:1])
+    assert judge.fingerprint() == Specialist().compile(Parrot(), SMALL).fingerprint()
     judge.save(tmp_path / "parrot.json")
     loaded = metricsmith.load(tmp_path / "parrot.json")
     with caplog.at_level("WARNING", logger="metricsmith.notes"):
@@ -542,7 +379,7 @@ def test_a_rating_that_cannot_be_shown_is_told_with_the_way_out():
 def test_white_space_around_an_output_hides_no_system_and_no_equal_output(around):
     """Readers of new outputs strip them, those of ratings may not: the system is the same all the same."""
     loose = History(
-        tuple(replace(one, output=around.format(one.output), spans=()) for one in HISTORY.ratings), "loose", SCALE
+        tuple(replace(one, output=around.format(one.output), spans=()) for one in SMALL.ratings), "loose", SCALE
     )
     new = [make_row(outputs["B"], input=source, system="new", rater="r1") for source, outputs in OUTPUTS.items()]
     assert examples_of(Specialist().compile(Parrot(), loose, test=new)).joined["new"] == "B"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from metricsmith.datasets.history import HistoricalRating, History
+from metricsmith.optimizers.specialist import Specialist
+from metricsmith.programs.judges.direct_assessment import DirectAssessment
 from metricsmith.programs.judges.mqm import MQMAnnotator
-from metricsmith.programs.specialist.choosing import Judged
+from metricsmith.programs.specialist.choosing import ExamplePolicy, Judged
 from metricsmith.records import ErrorSpan, Scale
 
 LANGUAGES = {"source_language": "English", "target_language": "German"}
@@ -54,3 +56,16 @@ def row_of(system, source="s1", rater="r1"):
 def annotator(**changes):
     """An annotator that can be specialised."""
     return MQMAnnotator(**{**LANGUAGES, "worked_example": False, "context": "none", **changes})
+
+
+def assessment(**changes):
+    """A direct assessment that can be specialised."""
+    return DirectAssessment(**{**LANGUAGES, "context": "none", **changes})
+
+
+SMALL = history()
+
+
+def specialist(judge=None, of=SMALL, **policy):
+    """A specialist, by default an annotator with the small history."""
+    return Specialist(ExamplePolicy(**policy)).compile(judge or annotator(), of)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -134,30 +135,19 @@ class History:
         """
         if not any(row.get("system") for row in table.rows):
             raise DataError(f"{table.name} does not say which system wrote an output: name its column with system=...")
-        averaged = table.people is None or not by_rater
-        single = [{}] * len(table) if averaged or table.people is None else [dict(one) for one in table.people.ratings]
-        found = [
-            HistoricalRating(
-                source=known["input"],
-                system=known["system"],
-                output=str(row.output),
-                rater=rater,
-                rating=float(number),
-                spans=row.get("spans"),
-                segment=known["group"],
-                document=known["doc"],
-            )
-            for place, (known, row, rating) in enumerate(
-                zip(
-                    (labels_of(row, ("input", "system", "rater", "group", "doc")) for row in table.rows),
-                    table.rows,
-                    table.ratings.tolist(),
-                    strict=True,
+        found = []
+        for place, (row, rating) in enumerate(zip(table.rows, table.ratings.tolist(), strict=True)):
+            if math.isnan(rating):
+                continue
+            labels = labels_of(row, ("input", "system", "rater", "group", "doc"))
+            single = dict(table.people.ratings[place]) if by_rater and table.people is not None else {}
+            found += [
+                HistoricalRating(
+                    source=labels["input"], system=labels["system"], output=str(row.output), rater=rater,
+                    rating=float(number), spans=row.get("spans"), segment=labels["group"], document=labels["doc"],
                 )
-            )
-            if rating == rating
-            for rater, number in (single[place] or {known["rater"]: rating}).items()
-        ]
+                for rater, number in (single or {labels["rater"]: rating}).items()
+            ]  # fmt: skip
         return cls(tuple(found), table.source, table.task.scale)
 
     def __len__(self) -> int:

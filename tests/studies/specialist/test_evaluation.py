@@ -93,6 +93,10 @@ def test_a_model_that_copies_is_a_parrot_and_no_prompt_leaks(tmp_path):
         assert by["mqm_run", policy].value == pytest.approx(by["parrot_first", policy].value, abs=1e-12)
     assert [one.value for one in again.results] == [one.value for one in found.results]
     assert sent == 2 * len(history)
+    (beside,) = found.beside  # the model copies, so that nothing tells it from copying
+    assert (beside.judge, beside.value, beside.p_by_segment) == ("parrot_first", by["parrot_first", "same"].value, 1.0)
+    assert beside.difference == pytest.approx(0, abs=1e-12)
+    assert "does not show that it beats copying" in specialist_verdict(found).sentence
     _check_prompts(prompts, history)
 
 

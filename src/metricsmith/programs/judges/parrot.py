@@ -45,7 +45,7 @@ class FromExamples(MetricProgram):
         found: RowExamples | None = self.settings.values.get(ROW_EXAMPLES)
         return found
 
-    def shown(self, one: HistoricalRating) -> Any:
+    def marks_of(self, one: HistoricalRating) -> Any:
         """The part of a rating that is used.
 
         Raises
@@ -55,13 +55,13 @@ class FromExamples(MetricProgram):
         """
         raise NotImplementedError
 
-    def judged(self, row: dspy.Example, shown: Sequence[Any]) -> Judgement:
+    def judgement_by(self, row: dspy.Example, marks: Sequence[Any]) -> Judgement:
         """The judgement of a row by what its examples have."""
         raise NotImplementedError
 
     def past(self, one: HistoricalRating) -> dict[str, Any]:
         """A rating as it is used."""
-        return {"source": one.source, "output": one.output, "marks": self.shown(one)}
+        return {"source": one.source, "output": one.output, "marks": self.marks_of(one)}
 
     def shown_examples(self, row: Judged) -> Shown:
         """The examples of a row, as for a judge."""
@@ -80,7 +80,7 @@ class FromExamples(MetricProgram):
             examples = self.shown_examples(judged(row))
         except DataError as problem:  # no example, or in a file a rating that lacks what is needed
             return Judgement(self.name, status=Status.SKIPPED, error=str(problem))
-        return self.judged(row, [one["marks"] for one in examples.demonstrations])
+        return self.judgement_by(row, [one["marks"] for one in examples.demonstrations])
 
     def forward(self, *, output: str, input: str, system: str = "", rater: str = "") -> dspy.Prediction:
         """The prediction of one row, with its ``spans``."""
@@ -182,7 +182,7 @@ class Parrot(FromExamples):
             papers=("From Jack of All Trades to Master of One (Finkelstein et al., 2025), section 5.4.2",),
         )
 
-    def shown(self, one: HistoricalRating) -> tuple[ErrorSpan, ...]:
+    def marks_of(self, one: HistoricalRating) -> tuple[ErrorSpan, ...]:
         """The marked errors of a rating."""
         if one.spans is None:
             raise DataError(
@@ -191,9 +191,9 @@ class Parrot(FromExamples):
             )
         return one.spans
 
-    def judged(self, row: dspy.Example, shown: Sequence[tuple[ErrorSpan, ...]]) -> Judgement:
+    def judgement_by(self, row: dspy.Example, marks: Sequence[tuple[ErrorSpan, ...]]) -> Judgement:
         """The errors of the examples that stand in the row's output; marks of one place and severity count once."""
-        marked = [replace(span, start=None, end=None) for spans in shown for span in spans if span.text]
+        marked = [replace(span, start=None, end=None) for spans in marks for span in spans if span.text]
         copied = locate_spans(marked, row_text(row).output, policy=self.settings.occurrences).spans
         spans = tuple({(span.start, span.end, span.severity): span for span in reversed(copied)}.values())[::-1]
         raw = mqm_score(spans, MQMWeights.from_dict(self.settings.weights))
@@ -238,7 +238,7 @@ class ExampleMean(FromExamples):
             ),
         )
 
-    def shown(self, one: HistoricalRating) -> float:
+    def marks_of(self, one: HistoricalRating) -> float:
         """The number of a rating."""
         if one.rating is None:
             raise DataError(
@@ -247,9 +247,9 @@ class ExampleMean(FromExamples):
             )
         return one.rating
 
-    def judged(self, row: dspy.Example, shown: Sequence[float]) -> Judgement:
+    def judgement_by(self, row: dspy.Example, marks: Sequence[float]) -> Judgement:
         """The mean of the examples' ratings."""
-        if not shown:
+        if not marks:
             return Judgement(self.name, status=Status.SKIPPED, error="a policy without examples has no mean")
-        raw = round(math.fsum(shown) / len(shown), 9)  # means of thirds that are equal tie, whatever their order
-        return Judgement(self.name, raw, self.output.score(raw), f"the mean of {len(shown)} ratings")
+        raw = round(math.fsum(marks) / len(marks), 9)  # means of thirds that are equal tie, whatever their order
+        return Judgement(self.name, raw, self.output.score(raw), f"the mean of {len(marks)} ratings")

@@ -31,7 +31,8 @@ def specialist_verdict(record: SpecialistEvaluation) -> Verdict:
         "It is behind": [line.policy for line in sure if line.difference > 0],
         "It cannot be told from": [line.policy for line in others if line not in sure],
     }
-    rival = max(record.beside, key=lambda one: one.value, default=None)
+    beside = [one for one in record.beside if math.isfinite(one.value)]  # a baseline that marks nothing has none
+    rival = max(beside, key=lambda one: one.value, default=None)
     baselines = [line for line in record.results if line.policy == first.policy]
     bar = max(baselines, key=lambda line: -math.inf if math.isnan(line.value) else line.value)
     beats = rival is not None and rival.difference > 0 and getattr(rival, f"p_by_{over}") <= SIGNIFICANT
