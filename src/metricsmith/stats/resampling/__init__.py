@@ -35,12 +35,15 @@ from metricsmith.stats.resampling.intervals import (
     mean_interval,
     mean_test,
     measured_coverage,
+    signed_rank_test,
     wilson_interval,
 )
+from metricsmith.stats.resampling.margins import tables_of_equal_margins
 from metricsmith.stats.resampling.permutation import (
     MINIMUM_GROUPS,
     PermutationTest,
     benjamini_hochberg,
+    benjamini_yekutieli,
     holm,
     paired_permutation_test,
     permutation_null,
@@ -58,6 +61,7 @@ __all__ = [
     "Statistic",
     "aligned_rows",
     "benjamini_hochberg",
+    "benjamini_yekutieli",
     "bootstrap_weights",
     "check_draws",
     "check_level",
@@ -81,5 +85,7 @@ __all__ = [
     "repeated_permutation_test",
     "resampled_rows",
     "share_interval",
+    "signed_rank_test",
+    "tables_of_equal_margins",
     "wilson_interval",
 ]
