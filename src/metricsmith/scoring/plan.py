@@ -255,11 +255,21 @@ class _Builder:
         return self._fingerprints[id(thing)][1]
 
     def askers(self) -> tuple[AskerRuns, ...]:
-        """The askers, each with its metric runs."""
+        """The askers, each with its metric runs.
+
+        Raises
+        ------
+        OptionError
+            If two askers of one name would give their members' columns equal names.
+        """
         found: dict[str, AskerRuns] = {}
+        named: dict[str, tuple[str, Any]] = {}
         for place, one in enumerate(self.metric_runs):
             if one.model is not None:
                 key = one.fingerprint if one.asker is None else self._fingerprint(one.asker)
+                name = getattr(one.asker, "name", "") if hasattr(one.asker, "members") else ""
+                if name and named.setdefault(name, (key, one.model)) != (key, one.model):
+                    raise OptionError(f"two judges are called {name!r}: give one another name=, to tell columns apart")
                 asker = Alone(one.metric) if one.asker is None else one.asker
                 found.setdefault(key, AskerRuns(asker)).by_run.setdefault(one.run, []).append(place)
         return tuple(found.values())
