@@ -140,7 +140,7 @@ def select_judge(
         judges=tuple(data.names),
         results=results,
         rivals=tuple(_rivals(data, table, place, pick)),
-        sweep=tuple(_sweep(data, chosen, *grid)) if decision else (),
+        sweep=tuple(_sweep(data, chosen, *grid, pick)) if decision else (),
         violations=tuple(rank_violations(MEASURES["hit_rate"], chosen[place], sides, data.names, data.items)),
         items=len(data.items),
         groups=len(set(data.labels)),
@@ -241,9 +241,12 @@ def _drawn(
 
 
 def _sweep(
-    data: RatedSides, measures: Sequence[RatingMeasure], betas: Sequence[float], thresholds: Sequence[float]
+    data: RatedSides, measures: Sequence[RatingMeasure], betas: Sequence[float], thresholds: Sequence[float], pick: str
 ) -> Iterator[SweepCell]:
-    """The picks of all measures for each beta and threshold; people and judges get the same beta."""
+    """The picks of all measures for each beta and threshold; people and judges get the same beta.
+
+    Of judges that are equally good the pick counts as the best: a tie is no reason to take another.
+    """
     assert data.decision is not None
     own = [measure for measure in measures if measure.name not in DOWNSTREAM]
     for beta in betas:
@@ -257,7 +260,8 @@ def _sweep(
                 for measure, row in zip(own, values, strict=True)
                 if (place := best_place(measure, row)) is not None
             }
-            best = int(np.nanargmax(down))
+            best, taken = int(np.nanargmax(down)), data.names.index(pick)
+            best = taken if down[taken] == down[best] else best
             prevalence = float(np.nanmean(decision.of(sides.people)))
             yield SweepCell(float(beta), threshold, prevalence, data.names[best], float(down[best]), picks)
 
