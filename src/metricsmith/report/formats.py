@@ -190,11 +190,13 @@ def duration(seconds: float) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """Make `value` JSON-ready all the way down: NaN and infinities become None, numpy numbers Python's."""
+    """Make `value` JSON-ready all the way down: NaN and infinities become None, numpy's numbers and arrays Python's."""
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [jsonable(item) for item in value]
+    if hasattr(value, "tolist"):
+        return jsonable(value.tolist())
     if isinstance(value, bool | str) or value is None:
         return value
     if isinstance(value, Integral):
