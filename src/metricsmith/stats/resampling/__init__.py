@@ -35,6 +35,7 @@ from metricsmith.stats.resampling.intervals import (
     mean_interval,
     mean_test,
     measured_coverage,
+    symmetric_interval,
     wilson_interval,
 )
 from metricsmith.stats.resampling.permutation import (
@@ -81,5 +82,6 @@ __all__ = [
     "repeated_permutation_test",
     "resampled_rows",
     "share_interval",
+    "symmetric_interval",
     "wilson_interval",
 ]
