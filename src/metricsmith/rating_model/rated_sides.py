@@ -209,7 +209,7 @@ def beta_of(
 
 def _present(vectors: RatingVectors) -> NDArray[np.bool_]:
     """True for items with choices and response sets."""
-    return ~np.isnan(np.concatenate([vectors.choices, vectors.sets], axis=-1)).any(axis=-1)
+    return np.asarray(~np.isnan(np.concatenate([vectors.choices, vectors.sets], axis=-1)).any(axis=-1))
 
 
 def _pair(rated: Ratings | tuple[Ratings, Ratings]) -> tuple[Ratings | None, Ratings | None]:
