@@ -174,7 +174,7 @@ def places_of(names: Iterable[str], options: Sequence[str], what: str = "options
 
 
 def _given(answer: Any, options: Sequence[str], sets: bool, where: str) -> list[bool]:
-    chosen = set(answer) if sets and not isinstance(answer, str) else {answer}
+    chosen = list(answer) if sets and not isinstance(answer, str) else [answer]
     unknown = [name for name in chosen if name not in options]
     if unknown:
         raise DataError(
