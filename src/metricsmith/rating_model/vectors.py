@@ -113,6 +113,7 @@ class RatingVectors:
         if choices is not None and sets is not None and choices.items != sets.items:
             raise DataError("choices and response sets rate different items: align them by of_items")
         from_choice = sensitivity(response_sets, beta or {}) if reverse_choice is None else np.asarray(reverse_choice)
+        from_set = shares_of(response_sets.membership.T).T if forced_choice is None else np.asarray(forced_choice)
         soft = theta = np.zeros((0, 0))
         if choices is not None:
             soft = shares_of(choices.counts)
@@ -120,15 +121,16 @@ class RatingVectors:
         if sets is not None:
             theta = response_sets.shares(sets)
         if choices is None:
-            share = shares_of(response_sets.membership.T).T if forced_choice is None else np.asarray(forced_choice)
-            soft = apply(share, theta)
+            soft = apply(from_set, theta)
         rated = choices if sets is None else sets
         assert rated is not None
         per_item = rated.per_item.astype(float)
         through = response_sets.membership @ from_choice if sets is None else response_sets.membership
         return cls(
             response_sets, soft, theta,
-            _noise(soft, np.eye(soft.shape[-1]), per_item if choices is None else choices.per_item),
+            _noise(theta, from_set, per_item)
+            if choices is None
+            else _noise(soft, np.eye(soft.shape[-1]), choices.per_item),
             _noise(soft if sets is None else theta, through, per_item),
         )  # fmt: skip
 
