@@ -32,7 +32,7 @@ ROOT_NAMES = {
     "MetricCard", "MetricsmithError", "ModelFailure", "NeedsError", "OptionError", "Output", "Panel", "Repeated",
     "Reward", "RewardCheck", "RubricJudge", "RunResult", "Scale", "ScoreTable", "StateError", "Status", "Store",
     "StoreError", "Table", "Task", "Usage", "ascore", "compare", "default_bank", "estimate", "induce", "load",
-    "make_row", "read_table", "score",
+    "make_row", "read_table", "score", "select_judge",
 }  # fmt: skip
 FACADES = ("data", "judges", "probing", "reports", "stats", "students", "translation", "tuning")
 MODULES = ("metricsmith", *(f"metricsmith.{facade}" for facade in FACADES))

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from metricsmith.programs.judges.panel import Panel as Panel
     from metricsmith.programs.judges.repeated import Repeated as Repeated
     from metricsmith.programs.loading import load as load
+    from metricsmith.rating_model.selection import select_judge as select_judge
     from metricsmith.records import Agreement as Agreement
     from metricsmith.records import Judgement as Judgement
     from metricsmith.records import MetricCard as MetricCard

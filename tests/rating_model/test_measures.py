@@ -19,9 +19,9 @@ from metricsmith.rating_model.measures import (
     MEASURES,
     RatingMeasure,
     Sides,
+    as_loss,
     downstream_measures,
     judge_agreement,
-    loss,
     rating_measures,
     weighted_values,
 )
@@ -217,9 +217,9 @@ def test_the_people_that_decisions_are_taken_by_may_be_others_than_those_of_agre
 
 def test_a_loss_is_lower_for_the_better_judge():
     bias = downstream_measures(Decision(("a",)))[1]
-    assert loss(bias, np.array([-0.2, 0.1])).tolist() == [0.2, 0.1]
-    assert loss(MEASURES["hit_rate"], np.array([0.2])).tolist() == [-0.2]
-    assert loss(MEASURES["js_distance"], np.array([0.2])).tolist() == [0.2]
+    assert as_loss(bias, np.array([-0.2, 0.1])).tolist() == [0.2, 0.1]
+    assert as_loss(MEASURES["hit_rate"], np.array([0.2])).tolist() == [-0.2]
+    assert as_loss(MEASURES["js_distance"], np.array([0.2])).tolist() == [0.2]
 
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=NAMES)
@@ -232,7 +232,9 @@ def test_every_measure_is_best_of_a_judge_equal_to_the_people_and_within_its_bou
         assert np.nanmin(values) >= measure.bounds[0] - 1e-12
         assert np.nanmax(values) <= measure.bounds[1] + 1e-12
     if measure.name not in ("predictive_efficiency", "cross_entropy_judge_human", "coverage", "expected_coverage"):
-        assert loss(measure, values)[0] <= np.nanmin(loss(measure, values)) + 1e-12  # those four reward other things
+        assert (
+            as_loss(measure, values)[0] <= np.nanmin(as_loss(measure, values)) + 1e-12
+        )  # those four reward other things
 
 
 def test_what_does_not_fit_is_refused():

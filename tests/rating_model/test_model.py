@@ -18,7 +18,7 @@ from metricsmith.rating_model.model import (
     error_matrix,
     estimate_forced_choice,
     reverse,
-    sensitivity,
+    sensitivity_matrix,
 )
 from metricsmith.rating_model.ratings import Ratings
 from metricsmith.rating_model.simulate import decaying_choice
@@ -171,16 +171,16 @@ def test_a_positive_skew_favours_sets_with_the_positive_option():
 
 
 def test_an_assumption_adds_options_and_keeps_the_choice():
-    found = sensitivity(first_sets(3, 7), {("c", "b"): 0.4})
+    found = sensitivity_matrix(first_sets(3, 7), {("c", "b"): 0.4})
     names = [sorted(held) for held in first_sets(3, 7).sets]
     assert found[:, 2].tolist() == [0.6 if name == ["c"] else 0.4 if name == ["b", "c"] else 0.0 for name in names]
     assert found[:, :2].tolist() == np.eye(7)[:, :2].tolist()
-    both = sensitivity(first_sets(3, 7), {"a": 0.5, "b": 0.5})  # independent for those who chose c
+    both = sensitivity_matrix(first_sets(3, 7), {"a": 0.5, "b": 0.5})  # independent for those who chose c
     assert both[:, 2].tolist() == [0.0, 0.0, 0.25, 0.0, 0.25, 0.25, 0.25]
     with pytest.raises(OptionError, match="not admissible"):
-        sensitivity(ResponseSets.single(("a", "b")), {"a": 0.1})
+        sensitivity_matrix(ResponseSets.single(("a", "b")), {"a": 0.1})
     with pytest.raises(OptionError, match="from 0 to 1"):
-        sensitivity(TWO, {"a": 1.5})
+        sensitivity_matrix(TWO, {"a": 1.5})
 
 
 def test_forced_choice_is_estimated_from_pairs_of_one_rater_and_one_item():

@@ -21,8 +21,8 @@ from metricsmith.stats.chance_corrected import table_ac1, table_kappa, table_pi
 from metricsmith.stats.correlation import FloatArray
 
 __all__ = [
-    "MEASURES", "RatingMeasure", "Sides", "downstream_measures", "judge_agreement", "loss", "rating_measures",
-    "weighted_values",
+    "DOWNSTREAM", "MEASURES", "RatingMeasure", "Sides", "best_place", "downstream_measures", "judge_agreement",
+    "as_loss", "rating_measures", "weighted_values",
 ]  # fmt: skip
 
 
@@ -68,6 +68,11 @@ class Sides:
                 "with the same response sets"
             )
 
+    @property
+    def people(self) -> RatingVectors:
+        """People's vectors that decisions are taken by."""
+        return self.human if self.target is None else self.target
+
     @cached_property
     def modes(self) -> tuple[FloatArray, FloatArray]:
         """Hard aggregation of both sides."""
@@ -92,7 +97,7 @@ class Sides:
         return self.human.endorsed(self.threshold), self.judges.endorsed(self.threshold)
 
     def excess(self, noise: FloatArray) -> FloatArray | float:
-        """What the judges' repetitions add to a squared error; 0 where it is not known or not wanted."""
+        """The part of a squared error that comes of the repetitions; 0 where it is not known or not wanted."""
         return np.nan_to_num(noise) if self.unbiased else 0.0
 
 
@@ -277,6 +282,9 @@ _ALL = (
 MEASURES: Mapping[str, RatingMeasure] = {measure.name: measure for measure in _ALL}
 
 
+DOWNSTREAM = ("decision_consistency", "prevalence_bias")
+
+
 def rating_measures(names: Sequence[str] | None = None) -> list[RatingMeasure]:
     """The measures of these names; all without names.
 
@@ -299,7 +307,7 @@ def downstream_measures(decision: Decision) -> list[RatingMeasure]:
     """
 
     def decided(sides: Sides) -> tuple[FloatArray, FloatArray]:
-        return decision.of(sides.human if sides.target is None else sides.target), decision.of(sides.judges)
+        return decision.of(sides.people), decision.of(sides.judges)
 
     def alike(sides: Sides) -> FloatArray:
         people, judges = decided(sides)
@@ -310,16 +318,21 @@ def downstream_measures(decision: Decision) -> list[RatingMeasure]:
         return judges - people
 
     return [
-        RatingMeasure("decision_consistency", "srs/srs", alike, bounds=SHARE),
-        RatingMeasure("prevalence_bias", "srs/srs", lead, False, bounds=SURPLUS),
+        RatingMeasure(DOWNSTREAM[0], "srs/srs", alike, bounds=SHARE),
+        RatingMeasure(DOWNSTREAM[1], "srs/srs", lead, False, bounds=SURPLUS),
     ]
 
 
-def loss(measure: RatingMeasure, values: FloatArray) -> FloatArray:
+def as_loss(measure: RatingMeasure, values: FloatArray) -> FloatArray:
     """The values so that lower is better: a bias counts by its size."""
-    if measure.name == "prevalence_bias":
+    if measure.name == DOWNSTREAM[1]:
         return np.abs(values)
     return -values if measure.higher_is_better else values
+
+
+def best_place(measure: RatingMeasure, values: FloatArray) -> int | None:
+    """The place of the best of some values, the first of equals; None where all are NaN."""
+    return None if np.isnan(values).all() else int(np.nanargmin(as_loss(measure, values)))
 
 
 def weighted_values(measures: Sequence[RatingMeasure], sides: Sides, weights: ArrayLike | None = None) -> FloatArray:

@@ -20,7 +20,7 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.ratings import Ratings, check_options, places_of
 from metricsmith.stats.correlation import FloatArray
 
-__all__ = ["RatingModel", "ResponseSets", "error_matrix", "estimate_forced_choice", "reverse", "sensitivity"]
+__all__ = ["RatingModel", "ResponseSets", "error_matrix", "estimate_forced_choice", "reverse", "sensitivity_matrix"]
 
 ZeroPolicy = Literal["error", "zero", "prior"]
 SUM_TOLERANCE = 1e-6
@@ -172,7 +172,7 @@ class RatingModel:
     def reversed(self, stable: ArrayLike, *, zero: ZeroPolicy = "error") -> tuple[FloatArray, FloatArray]:
         """F' and E' by Bayes, with theta* = E' F' O (Theorem 3.3).
 
-        They hold theta* itself, so that nothing is found by them that was not known: see `sensitivity`, `bounds`.
+        They hold theta* itself, so that they find nothing that was not known: see `sensitivity_matrix`, `bounds`.
 
         Parameters
         ----------
@@ -276,7 +276,9 @@ def estimate_forced_choice(
     return shares_of(np.where(empty, response_sets.membership, counts).T).T
 
 
-def sensitivity(response_sets: ResponseSets, beta: Mapping[str, float] | Mapping[tuple[str, str], float]) -> FloatArray:
+def sensitivity_matrix(
+    response_sets: ResponseSets, beta: Mapping[str, float] | Mapping[tuple[str, str], float]
+) -> FloatArray:
     """F' of an assumption: which share of those who chose one option would also have endorsed another.
 
     Parameters

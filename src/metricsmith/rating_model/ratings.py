@@ -149,6 +149,17 @@ class Ratings:
             groups=None if group is None else tuple(group.get(item, item) for item in items),
         )  # fmt: skip
 
+    def drawn(self, places: IntArray) -> Ratings:
+        """The ratings at these places of the long form, any of them several times."""
+        return replace(self, item=self.item[places], rater=self.rater[places], given=self.given[places])
+
+    def redraw(self, rng: np.random.Generator) -> IntArray:
+        """Places of a bootstrap draw of ratings within each item, for `drawn`."""
+        order, per_item = np.argsort(self.item, kind="stable"), self.per_item
+        first = np.repeat(np.cumsum(per_item) - per_item, per_item)
+        within = rng.random(order.size) * np.repeat(per_item, per_item)
+        return np.asarray(order[first + within.astype(np.int64)])
+
     def table(self) -> IntArray:
         """The place of the option that each rater chose, shape (n, raters), -1 where there is none; forced choices."""
         if self.sets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.rating_model.model import RatingModel, ResponseSets, apply, proper, sensitivity, shares_of
+from metricsmith.rating_model.model import RatingModel, ResponseSets, apply, proper, sensitivity_matrix, shares_of
 from metricsmith.rating_model.ratings import Ratings, places_of
 from metricsmith.stats.correlation import FloatArray
 
@@ -56,7 +56,7 @@ class RatingVectors:
             If a row is no distribution.
         """
         soft = proper(choices, "choices")
-        theta = apply(sensitivity(response_sets, {}), soft) if sets is None else proper(sets, "response sets")
+        theta = apply(sensitivity_matrix(response_sets, {}), soft) if sets is None else proper(sets, "response sets")
         if soft.shape[-1] != len(response_sets.options) or theta.shape != (*soft.shape[:-1], len(response_sets.sets)):
             raise DataError(
                 f"choices {soft.shape} and response sets {theta.shape} do not fit {len(response_sets.options)} options "
@@ -91,7 +91,7 @@ class RatingVectors:
             Where there are no response sets they follow from the choices by `beta` or `reverse_choice`; where there are
             no choices they follow from the sets by `forced_choice` (by default equal shares of a set's options).
         beta : mapping, optional
-            As in `sensitivity`.
+            As in `sensitivity_matrix`.
         reverse_choice : array_like, shape (Q, K) or (n, Q, K), optional
             F', in place of `beta`.
         forced_choice : array_like, shape (K, Q), optional
@@ -112,7 +112,9 @@ class RatingVectors:
             )
         if choices is not None and sets is not None and choices.items != sets.items:
             raise DataError("choices and response sets rate different items: align them by of_items")
-        from_choice = sensitivity(response_sets, beta or {}) if reverse_choice is None else np.asarray(reverse_choice)
+        from_choice = (
+            sensitivity_matrix(response_sets, beta or {}) if reverse_choice is None else np.asarray(reverse_choice)
+        )
         from_set = shares_of(response_sets.membership.T).T if forced_choice is None else np.asarray(forced_choice)
         soft = theta = np.zeros((0, 0))
         if choices is not None:
@@ -144,6 +146,17 @@ class RatingVectors:
             raise DataError("judges rated different items: align their ratings by of_items")
         names = ("choices", "sets", "choice_noise", "endorsement_noise")
         return cls(first, *(np.stack([getattr(judge, name) for judge in judges]) for name in names))
+
+    def judge(self, place: int) -> RatingVectors:
+        """One judge alone."""
+        noise = self.choice_noise[place], self.endorsement_noise[place]
+        return RatingVectors(self.response_sets, self.choices[place], self.sets[place], *noise)
+
+    def at(self, items: ArrayLike) -> RatingVectors:
+        """These items alone, by place or as a mask."""
+        kept = np.asarray(items)
+        noise = self.choice_noise[..., kept], self.endorsement_noise[..., kept]
+        return RatingVectors(self.response_sets, self.choices[..., kept, :], self.sets[..., kept, :], *noise)
 
     @property
     def endorsements(self) -> FloatArray:
@@ -195,6 +208,13 @@ class Decision:
         if self.rule not in ("any", "max", "sum"):
             raise OptionError(f"unknown rule {self.rule!r}: choose any, max or sum")
 
+    def weights(self, response_sets: ResponseSets) -> FloatArray:
+        """The weight of each response set in the shares, the largest of which decides; shape (shares, Q)."""
+        if self.rule == "any":
+            return response_sets.meets(self.positive)[None]
+        rows = response_sets.membership[places_of(self.positive, response_sets.options, "positive options")]
+        return rows if self.rule == "max" else rows.sum(axis=0, keepdims=True)
+
     def shares(self, vectors: RatingVectors) -> FloatArray:
         """The share of ratings that speak for each item, shape (..., n); NaN where it is missing."""
         if self.rule == "any":
@@ -202,11 +222,14 @@ class Decision:
         omega = vectors.endorsements[..., places_of(self.positive, vectors.response_sets.options, "positive options")]
         return np.asarray(omega.max(axis=-1) if self.rule == "max" else omega.sum(axis=-1))
 
-    def of(self, vectors: RatingVectors) -> FloatArray:
-        """1 for positive items, 0 for others, NaN for missing ones, shape (..., n)."""
-        shares = self.shares(vectors)
+    def reached(self, shares: FloatArray) -> FloatArray:
+        """1 where a share reaches the threshold, 0 elsewhere, NaN where it is missing."""
         positive = shares > self.threshold + TIE if self.strict else shares >= self.threshold - TIE
         return np.where(np.isnan(shares), math.nan, positive)
+
+    def of(self, vectors: RatingVectors) -> FloatArray:
+        """The decision on each item, shape (..., n)."""
+        return self.reached(self.shares(vectors))
 
 
 def hard(choices: ArrayLike, ties: Ties = "split", seed: int = 0) -> FloatArray:
@@ -234,13 +257,6 @@ def hard(choices: ArrayLike, ties: Ties = "split", seed: int = 0) -> FloatArray:
     else:
         raise OptionError(f"unknown ties {ties!r}: choose first, random, split or expected")
     return np.where(missing, math.nan, found)
-
-
-def aligned(groups: Sequence[Hashable] | None, n: int) -> Sequence[Hashable]:
-    """The groups of n items; their numbers where there are none."""
-    if groups is not None and len(groups) != n:
-        raise DataError(f"{len(groups)} groups for {n} items: give one group per item")
-    return list(range(n)) if groups is None else groups
 
 
 def _noise(shares: FloatArray, through: FloatArray, ratings: ArrayLike) -> FloatArray:

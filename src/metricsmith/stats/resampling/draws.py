@@ -18,6 +18,7 @@ __all__ = [
     "IntArray",
     "Statistic",
     "aligned_rows",
+    "bootstrap_weights",
     "check_draws",
     "check_level",
     "chunks",
@@ -25,6 +26,7 @@ __all__ = [
     "values_by_draw",
     "values_by_selection",
     "labelled_rows",
+    "left_out_weights",
     "resampled_rows",
 ]
 
@@ -124,6 +126,37 @@ def resampled_rows(groups: Groups, draws: int, seed: int = 0) -> list[IntArray]:
     members = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if codes.size else []
     picks = np.random.default_rng(seed).integers(len(members), size=(draws, len(members)))
     return [np.concatenate([members[group] for group in pick]) for pick in picks.tolist()]
+
+
+def bootstrap_weights(groups: Groups, draws: int, seed: int = 0) -> FloatArray:
+    """Returns how often each row stands in each of `draws` bootstrap samples of whole groups, shape (draws, n).
+
+    For statistics of weighted rows; parameters and errors as in `resampled_rows`.
+    """
+    check_draws(draws)
+    codes = aligned_rows([np.zeros(len(groups))], groups)[1]
+    count = int(codes.max(initial=-1)) + 1
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / max(count, 1)), draws)
+    return np.asarray(drawn[:, codes], dtype=float)
+
+
+def left_out_weights(groups: Groups, most: int) -> FloatArray:
+    """Returns rows of ones with 0 for the rows of one group each, shape (g, n), several groups at a time beyond `most`.
+
+    Parameters
+    ----------
+    groups : sequence of hashable, length n
+    most : int
+        The most rows of the result.
+
+    Raises
+    ------
+    DataError
+        If a group label is missing.
+    """
+    codes = aligned_rows([np.zeros(len(groups))], groups)[1]
+    count = min(int(codes.max(initial=-1)) + 1, most)
+    return np.asarray(codes % max(count, 1) != np.arange(count)[:, None], dtype=float)
 
 
 def chunks(draws: int, width: int) -> Iterator[int]:

@@ -1,0 +1,225 @@
+"""People and judges on the same items, as they were rated, and their vectors under an assumption."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metricsmith.errors import DataError, OptionError
+from metricsmith.rating_model.measures import Sides
+from metricsmith.rating_model.model import ResponseSets
+from metricsmith.rating_model.ratings import Ratings, places_of
+from metricsmith.rating_model.vectors import Decision, RatingVectors, Ties
+
+__all__ = ["Beta", "Rated", "RatedSides", "beta_of"]
+
+Rated = Ratings | RatingVectors | tuple[Ratings, Ratings]
+"""Forced choices or response sets, both by the same raters (choices first), or vectors of known distributions."""
+Beta = float | Mapping[str, float] | Mapping[tuple[str, str], float]
+
+MOST_MISSING = 0.5  # share of people's items that a judge may lack and still be compared
+
+
+@dataclass(frozen=True, eq=False)
+class RatedSides:
+    """People and the judges that are compared with them, on the items that all of them rated.
+
+    Parameters
+    ----------
+    human : Rated
+    judges : mapping of str to Rated
+        Those that rated more than half of people's items.
+    kept : bool array, shape (n,)
+        The items that are compared.
+    items, labels : list
+        Names and groups of these.
+    left_out : mapping of str to str
+        The other judges, each with the reason.
+    response_sets, decision, added, target, ties, seed
+        As in `select_judge`.
+    """
+
+    human: Rated
+    judges: Mapping[str, Rated]
+    response_sets: ResponseSets
+    decision: Decision | None
+    added: str | None
+    target: RatingVectors | None
+    ties: Ties
+    seed: int
+    kept: NDArray[np.bool_]
+    items: Sequence[str]
+    labels: Sequence[Hashable]
+    left_out: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        human: Rated,
+        judges: Mapping[str, Rated],
+        response_sets: ResponseSets,
+        decision: Decision | None,
+        added: str | None,
+        target: RatingVectors | None,
+        beta: Beta,
+        groups: Sequence[Hashable] | None,
+        ties: Ties,
+        seed: int,
+    ) -> RatedSides:
+        """Choose the judges that are compared, and the items.
+
+        Raises
+        ------
+        OptionError
+            If there are fewer than two judges.
+        DataError
+            If fewer than two judges rated more than half of people's items, or fewer than two items are left.
+        """
+        if len(judges) < 2:
+            raise OptionError(f"{len(judges)} judges: give at least two to choose from")
+        names = _items(human)
+        everything = (response_sets, decision, added, target, ties, seed)
+        whole = cls(human, judges, *everything, np.zeros(0, dtype=bool), [], [], {})
+        rated = ~np.isnan(whole.vectors(human, beta).choices).any(axis=-1)
+        answered = {name: ~np.isnan(whole.vectors(one, beta).choices).any(axis=-1) for name, one in judges.items()}
+        for name, valid in answered.items():
+            if valid.shape != rated.shape:
+                raise DataError(f"judge {name!r} has {valid.size} items, people {rated.size}: align them")
+        enough = [name for name, ok in answered.items() if (ok & rated).sum() > (1 - MOST_MISSING) * rated.sum()]
+        left_out = {
+            name: f"valid ratings of {int((answered[name] & rated).sum())} of people's {int(rated.sum())} items"
+            for name in judges
+            if name not in enough
+        }
+        kept = rated & np.all([answered[name] for name in enough], axis=0)
+        if len(enough) < 2 or kept.sum() < 2:
+            why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+            raise DataError(
+                f"{len(enough)} judges share {int(kept.sum())} items with people, and two of each are needed"
+                + (f" ({why})" if why else "")
+            )
+        labels = _groups(human, groups, rated.size)
+        places = np.flatnonzero(kept).tolist()
+        ids = [str(place if names is None else names[place]) for place in places]
+        compared = {name: judges[name] for name in enough}
+        return cls(human, compared, *everything, kept, ids, [labels[place] for place in places], left_out)
+
+    @property
+    def names(self) -> list[str]:
+        """The judges that are compared."""
+        return list(self.judges)
+
+    def sides(self, beta: Beta) -> Sides:
+        """Everyone's vectors; response sets that are not known follow from the choices, for all by the same beta."""
+        judges = RatingVectors.stack([self.vectors(judge, beta) for judge in self.judges.values()]).at(self.kept)
+        human = self.vectors(self.human, beta).at(self.kept)
+        target = None if self.target is None else self.target.at(self.kept)
+        threshold = self.decision.threshold if self.decision else 0.5
+        return Sides(human, judges, target, threshold, self.ties, self.seed)
+
+    def vectors(self, rated: Rated, beta: Beta) -> RatingVectors:
+        """The vectors of one side on all of people's items."""
+        if isinstance(rated, RatingVectors):
+            return rated
+        choices, sets = _pair(rated)
+        items = _items(self.human)
+        if items is not None:
+            choices, sets = (one if one is None else one.of_items(items) for one in (choices, sets))
+        additions: Mapping[Any, float]
+        additions = self.additions(beta) if isinstance(beta, int | float) else beta
+        return RatingVectors.of_ratings(self.response_sets, choices, sets, beta=additions)
+
+    def additions(self, beta: float) -> Mapping[tuple[str, str], float]:
+        """The additions that one beta means."""
+        if not beta:
+            return {}
+        if self.decision is None:
+            raise OptionError("one number as beta needs a decision: give positive options, or beta as a mapping")
+        return beta_of(self.decision, self.response_sets.options, beta, self.added)
+
+    def redrawn(self, rng: np.random.Generator, beta: Beta) -> RatingVectors:
+        """People's vectors of ratings drawn again within items.
+
+        Raises
+        ------
+        OptionError
+            If people are given as vectors.
+        """
+        if isinstance(self.human, RatingVectors):
+            raise OptionError("vectors have no raters to draw: give people's ratings, or leave out raters=True")
+        first, *others = [one for one in _pair(self.human) if one is not None]
+        places = first.redraw(rng)
+        drawn = [first.drawn(places)]
+        for other in others:  # the same raters where the two ratings go together
+            together = np.array_equal(first.item, other.item) and np.array_equal(first.rater, other.rater)
+            drawn.append(other.drawn(places if together else other.redraw(rng)))
+        return self.vectors(drawn[0] if len(drawn) == 1 else (drawn[0], drawn[1]), beta).at(self.kept)
+
+    def knows_sets(self, rated: Rated) -> bool:
+        """True where response sets were given and do not rest on an assumption."""
+        return not isinstance(rated, Ratings) or rated.sets
+
+    def notes(self) -> Iterator[str]:
+        """Everything that a reader has to know of the data."""
+        lost = int((~self.kept).sum())
+        if lost:
+            yield f"{lost} of {self.kept.size} items lack a rating by people or by a judge and are left out"
+        for name, rated in [("", self.human), *self.judges.items()]:
+            if isinstance(rated, RatingVectors):
+                continue
+            ratings = rated if isinstance(rated, Ratings) else rated[0]
+            if ratings.missing:
+                who = f"judge {name}" if name else "people"
+                given = ratings.missing + ratings.item.size
+                yield f"{who}: {ratings.missing} of {given} ratings have no valid answer"
+            single = int((ratings.per_item[self.kept] == 1).sum()) if not name else 0
+            if single:
+                yield (
+                    f"{single} of {len(self.items)} items have one human rating: one rater decides unlike most on "
+                    "a quarter of items, where any share of raters is as likely as any other"
+                )
+
+
+def beta_of(
+    decision: Decision, options: Sequence[str], beta: float, added: str | None = None
+) -> dict[tuple[str, str], float]:
+    """The additions that one beta means: an option beside the choice of each option that is not positive.
+
+    Parameters
+    ----------
+    decision : Decision
+    options : sequence of str
+    beta : float
+    added : str, optional
+        By default the first positive option.
+    """
+    extra = added or decision.positive[0]
+    places_of([extra, *decision.positive], options, "added and positive options")
+    return {(chosen, extra): float(beta) for chosen in options if chosen not in decision.positive and chosen != extra}
+
+
+def _pair(rated: Ratings | tuple[Ratings, Ratings]) -> tuple[Ratings | None, Ratings | None]:
+    """Choices and response sets."""
+    if isinstance(rated, tuple):
+        return rated
+    return (None, rated) if rated.sets else (rated, None)
+
+
+def _items(rated: Rated) -> tuple[Hashable, ...] | None:
+    """The items of ratings; None for vectors, which have none."""
+    if isinstance(rated, RatingVectors):
+        return None
+    return rated.items if isinstance(rated, Ratings) else rated[0].items
+
+
+def _groups(human: Rated, groups: Sequence[Hashable] | None, n: int) -> Sequence[Hashable]:
+    own = groups
+    if own is None and not isinstance(human, RatingVectors):
+        own = (human if isinstance(human, Ratings) else human[0]).groups
+    if own is not None and len(own) != n:
+        raise DataError(f"{len(own)} groups for {n} items: give one group per item of people's ratings")
+    return list(range(n)) if own is None else own
