@@ -187,10 +187,8 @@ def places_of(names: Iterable[str], options: Sequence[str], what: str = "options
 
 
 def _given(answer: Any, options: Sequence[str], sets: bool, where: str) -> list[bool]:
-    several = isinstance(answer, Iterable) and not isinstance(answer, str)
-    if several and not sets:
-        raise DataError(f"{where}: {answer!r} is no single option; give one, or sets=True for response sets")
-    chosen = set(answer) if several else {answer}
+    several = sets and isinstance(answer, Iterable) and not isinstance(answer, str)
+    chosen = list(answer) if several else [answer]
     unknown = [name for name in chosen if name not in options]
     if unknown:
         raise DataError(
