@@ -36,7 +36,6 @@ from metricsmith.stats.resampling.intervals import (
     signed_rank_test,
     wilson_interval,
 )
-from metricsmith.stats.resampling.margins import tables_of_equal_margins
 from metricsmith.stats.resampling.permutation import (
     MINIMUM_GROUPS,
     PermutationTest,
@@ -82,6 +81,5 @@ __all__ = [
     "resampled_rows",
     "share_interval",
     "signed_rank_test",
-    "tables_of_equal_margins",
     "wilson_interval",
 ]
