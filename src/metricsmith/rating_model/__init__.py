@@ -1,0 +1,1 @@
+"""Ratings of items by several raters, and the figures that rest on them."""
