@@ -23,14 +23,10 @@ __all__ = ["CorrectedMean", "LabelledSample", "Method", "prediction_powered_mean
 
 Method = Literal["ppi++", "ppi", "rogan-gladen", "classical"]
 
-FEWEST_GROUPS = 5
-"""Labelled groups that must hold a rating other than the most frequent one; unlabelled groups that must be there."""
-LEAST_YOUDEN = 0.2
-"""Rogan and Gladen's estimator is refused unless the interval of sensitivity + specificity - 1 lies above this."""
-PRIOR_GROUPS = 4
-"""The weight, in groups, of the slope over rows in lambda: few groups say little of the slope over groups."""
-CAUTION = 0.25
-"""Evidence that the judge knows nothing, in groups, which stands against that of the labelled groups."""
+FEWEST_GROUPS = 5  # labelled groups with a rating other than the most frequent one; unlabelled groups
+LEAST_YOUDEN = 0.2  # below the interval of sensitivity + specificity - 1
+PRIOR_GROUPS = 4  # weight of the slope over rows in lambda: few groups say little of the slope over groups
+CAUTION = 0.25  # evidence that the judge knows nothing, in groups, against that of the labelled groups
 FOLDS = 100  # with more labelled groups several share a lambda
 
 
@@ -136,104 +132,60 @@ class LabelledSample:
             If strata are given for one set alone, or a difference without strata.
         """
         if (strata is None) != (unlabelled_strata is None) or (difference is not None and strata is None):
-            raise OptionError(
-                "strata= and unlabelled_strata= belong together, and difference= needs them: give one label per row "
-                "for both sets"
-            )
+            raise OptionError("strata= and unlabelled_strata= go together, and difference= needs them: give both")
         y, f, x = (np.asarray(numbers, dtype=float) for numbers in (ratings, predictions, unlabelled))
-        labels = [("labelled", row) for row in range(y.size)] if groups is None else [*groups]
+        n = aligned_rows([y, f], None)[1].size
+        labels = [("labelled", row) for row in range(n)] if groups is None else [*groups]
         labels += [("unlabelled", row) for row in range(x.size)] if unlabelled_groups is None else [*unlabelled_groups]
-        parts = [0] * (y.size + x.size) if strata is None else [*strata, *(unlabelled_strata or ())]
-        names = [*difference] if difference is not None else [*dict.fromkeys(parts)]
-        place = {name: k for k, name in enumerate(names)}
-        aligned_rows([y, f], None)
-        (both, part), codes = aligned_rows([np.concatenate([y + f, x]), [place.get(p, -1) for p in parts]], labels)
-        kept = part >= 0
-        known, n = kept & ~np.isnan(both), y.size
-        sizes = np.bincount(part[n:][known[n:]], minlength=len(names))
+        parts = [0] * (n + x.size) if strata is None else [*strata, *(unlabelled_strata or ())]
+        names = [*(dict.fromkeys(parts) if difference is None else difference)]
+        places = [names.index(part) if part in names else -1 for part in parts]
+        (values, stratum), codes = aligned_rows([np.concatenate([y + f, x]), places], labels)
+        known, first = (stratum >= 0) & ~np.isnan(values), np.arange(values.size) < n
+        own, other = known & first, known & ~first
+        sizes = np.bincount(stratum[other], minlength=len(names))
         for k, name in enumerate(names):
-            found = np.unique(codes[:n][known[:n] & (part[:n] == k)]).size
+            found = np.unique(codes[own & (stratum == k)]).size
             if found < 2 or not sizes[k]:
-                where = "" if strata is None else f" of {name!r}"
                 raise DataError(
-                    f"{found} labelled groups and {sizes[k]} unlabelled rows{where} have numbers: at least two groups "
-                    "with rating and prediction, and one unlabelled row with a prediction, are needed: rate more rows"
+                    f"{found} labelled groups and {sizes[k]} unlabelled rows{f' of {name!r}' if strata else ''} have "
+                    "numbers: two such groups with rating and prediction, and a row, are needed: rate or judge more"
                 )
-        weights = np.array([1.0, -1.0]) if difference is not None else sizes / sizes.sum()
-        gone = kept & ~known
+        gone = [int(((stratum >= 0) & side & ~known).sum()) for side in (first, ~first)]
+        weights = sizes / sizes.sum() if difference is None else np.array([1.0, -1.0])
         return cls(
-            y[known[:n]], f[known[:n]], codes[:n][known[:n]], part[:n][known[:n]], x[known[n:]], codes[n:][known[n:]],
-            part[n:][known[n:]], weights, int(gone[:n].sum()), int(gone[n:].sum()),
-        )  # fmt: skip
-
-    @property
-    def is_difference(self) -> bool:
-        """True where the estimate is the difference of two strata."""
-        return bool((self.weights < 0).any())
+            y[own[:n]], f[own[:n]], codes[own], stratum[own], x[other[n:]], codes[other], stratum[other], weights, *gone
+        )
 
     @property
     def unlabelled_means(self) -> FloatArray:
         """The judge's mean on the unlabelled rows of each stratum, shape (K,)."""
         return _means(self.unlabelled, self.unlabelled_strata, self.weights.size)
 
-    def few(self) -> str:
-        """The reason why labelled or unlabelled groups are too few for more than the classical interval; else empty."""
-        for part in [self.strata == 0, self.strata == 1] if self.is_difference else [self.strata >= 0]:
-            values, counts = np.unique(self.ratings[part], return_counts=True)
-            usual, groups = values[counts.argmax()], self.groups[part]
-            telling = np.unique(groups[self.ratings[part] != usual]).size
+    def too_few(self) -> str:
+        """The reason why groups are too few for more than the classical interval; empty where they are enough."""
+        for k in range(self.weights.size):
+            ratings, groups = self.ratings[self.strata == k], self.groups[self.strata == k]
+            values, counts = np.unique(ratings, return_counts=True)
+            usual = values[counts.argmax()]
+            telling = np.unique(groups[ratings != usual]).size
             if telling < FEWEST_GROUPS:
-                return (
-                    f"{telling} of {np.unique(groups).size} labelled groups hold a rating other than {usual:g}, and "
-                    f"{FEWEST_GROUPS} are needed: this is the mean of the ratings alone"
-                )
+                of = f"{telling} of {np.unique(groups).size} labelled groups hold a rating other than {usual:g}"
+                return f"{of}, and {FEWEST_GROUPS} are needed: the mean of the ratings alone"
         there = np.unique(self.unlabelled_groups).size
-        return f"the unlabelled rows form {there} groups, too few to show how they vary" if there < FEWEST_GROUPS else ""
+        few = f"the unlabelled rows form {there} groups, and {FEWEST_GROUPS} are needed: the mean of the ratings alone"
+        return few if there < FEWEST_GROUPS else ""
 
-    def interval(
-        self, terms: FloatArray, slopes: FloatArray | None, level: float, bounds: tuple[float, float] | None
-    ) -> tuple[float, Interval]:
-        """The sum over strata of weight times mean of the labelled rows' `terms`, shape (n,), and its interval.
-
-        Parameters
-        ----------
-        terms : float array, shape (n,)
-        slopes : float array, shape (K,), or None
-            Rating points by which the terms of a stratum rise with the judge's mean on its unlabelled rows: their
-            variance enters, by group, together with that of labelled rows of the same group. None: not at all.
-        level : float
-        bounds : (float, float) or None
-            The ends do not leave them.
-        """
-        n = terms.size
-        values, estimate = self._linear(terms)
-        if slopes is None:
-            alone = bounds if self.weights.size == 1 else None  # other linear terms know no bounds
-            found = group_mean_interval(values, self.groups, level=level, bounds=alone)
-        else:
-            _, sums = self.unlabelled_terms(slopes)
-            size = np.bincount(self.groups, minlength=sums.size)
-            shift = n * (sums / np.maximum(size, 1))[self.groups]
-            values = values + shift - shift.mean()
-            rest = sums[(size == 0) & (np.bincount(self.unlabelled_groups, minlength=sums.size) > 0)]
-            added = [(rest.size / (rest.size - 1) * float(rest @ rest), rest.size - 1)] if rest.size > 1 else []
-            gain = self._doubted_gain(values)
-            found = group_mean_interval(values, self.groups, level=level, added=[*gain, *added])
-        if bounds is None:
-            return estimate, found
-        return estimate, Interval(max(found.low, bounds[0]), min(found.high, bounds[1]), level)
-
-    def _linear(self, terms: FloatArray) -> tuple[FloatArray, float]:
-        """Values whose plain mean, by group, varies as the weighted mean of the strata does; and that mean."""
+    def linear(self, terms: FloatArray) -> tuple[float, FloatArray]:
+        """The strata's weighted mean of terms, and values of which it is the plain mean, varying by group as it does."""
         count = self.weights.size
-        means = _means(terms, self.strata, count)
+        means, size = _means(terms, self.strata, count), np.bincount(self.strata, minlength=count)
         estimate = float(self.weights @ means)
-        size = np.bincount(self.strata, minlength=count)
-        groups = np.bincount(np.unique(self.groups * count + self.strata) % count, minlength=count)
+        groups = np.bincount(np.unique(self.groups * count + self.strata) % count)
         every = np.unique(self.groups).size
-        # g / (g - 1) is that of the stratum, not of all groups, where each has groups of its own
+        # A stratum with groups of its own has its own g / (g - 1).
         share = terms.size * self.weights / size * np.sqrt(groups / (groups - 1) * (every - 1) / every)
-        return estimate + share[self.strata] * (terms - means[self.strata]), estimate
+        return estimate, estimate + share[self.strata] * (terms - means[self.strata])
 
     def unlabelled_terms(self, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Deviations that unlabelled rows bring into the estimate, and their sums by group, shape (all groups,)."""
@@ -241,23 +193,35 @@ class LabelledSample:
         share = slopes * self.weights / np.bincount(stratum, minlength=self.weights.size)
         off = share[stratum] * (self.unlabelled - self.unlabelled_means[stratum])
         total = 1 + max(int(self.groups.max()), int(self.unlabelled_groups.max()))
-        return off, np.bincount(self.unlabelled_groups, off, total)
+        return off, np.bincount(self.unlabelled_groups, off, total).astype(float)
 
-    def _doubted_gain(self, values: FloatArray) -> list[tuple[float, int]]:
-        """Variance added because few groups carry what the judge leaves unexplained: a share of the variance saved.
+    def interval(self, terms: FloatArray, slopes: FloatArray, level: float, unseen: float) -> tuple[float, Interval]:
+        """The weighted mean of terms that hold `slopes`, shape (K,), times the unlabelled rows' means; its interval.
 
-        Where a judge is nearly always right, the rows in which it errs are few or unseen, and the spread of the others
-        says nothing. The share is `CAUTION` over it and the groups that carry the spread,
-        ``(sum of squares)^2 / sum of fourth powers``.
+        Unlabelled rows vary together with the labelled rows of their group, or else in a variance of their own.
+        """
+        estimate, values = self.linear(terms)
+        sums, n = self.unlabelled_terms(slopes)[1], terms.size
+        size = np.bincount(self.groups, minlength=sums.size)
+        shift = n * (sums / np.maximum(size, 1))[self.groups]
+        values = values + shift - shift.mean()
+        rest = sums[np.setdiff1d(self.unlabelled_groups, self.groups)]
+        added = [(rest.size / (rest.size - 1) * float(rest @ rest), rest.size - 1)] if rest.size > 1 else []
+        doubt, freedom = self._doubt(values)
+        added.append((doubt + unseen, freedom))
+        return estimate, group_mean_interval(values, self.groups, level=level, added=added)
+
+    def _doubt(self, values: FloatArray) -> tuple[float, int]:
+        """A share of the variance that the judge saves, for groups in which it errs that are few or unseen.
+
+        The share is `CAUTION` over it and the groups that carry the spread, ``(sum of squares)^2 / sum of fourth
+        powers``: where a judge is nearly always right, the spread of the rows shows little of how far it may be wrong.
         """
         codes = np.unique(self.groups, return_inverse=True)[1]
-        sums, raw = (
-            np.bincount(codes, numbers - numbers.mean()) ** 2 for numbers in (values, self._linear(self.ratings)[0])
-        )
-        g, n = sums.size, values.size
-        carrying = float(sums.sum() ** 2 / (sums @ sums)) if sums.any() else 0.0
-        saved = g / (g - 1) * max(float(raw.sum() - sums.sum()), 0.0) / n**2
-        return [(CAUTION / (carrying + CAUTION) * saved, g - 1)]
+        left, whole = (np.bincount(codes, side - side.mean()) ** 2 for side in (values, self.linear(self.ratings)[1]))
+        carrying = left.sum() ** 2 / max(left @ left, np.finfo(float).tiny)
+        saved = left.size / (left.size - 1) * max(float(whole.sum() - left.sum()), 0.0) / values.size**2
+        return CAUTION / (carrying + CAUTION) * saved, left.size - 1
 
 
 def prediction_powered_mean(
@@ -289,8 +253,8 @@ def prediction_powered_mean(
     Returns
     -------
     CorrectedMean
-        The classical mean and interval, with the reason as a note, where fewer than `FEWEST_GROUPS` labelled groups
-        hold a rating other than the most frequent one, unlabelled groups are as few, or the terms are all alike.
+        The classical mean and interval, and the reason, where fewer than five labelled groups of a stratum hold a
+        rating other than the most frequent one, or unlabelled groups are as few.
 
     Raises
     ------
@@ -306,8 +270,8 @@ def prediction_powered_mean(
     """
     if lam is not None and not math.isfinite(lam):
         raise OptionError(f"lam={lam:g} must be a finite number: 1 is PPI, 0 the mean of the ratings, None tunes it")
-    if note := sample.few():
-        return _corrected(sample, "classical", level, bounds, note=note)
+    if bounds is None and np.isin(sample.ratings, (0, 1)).all():
+        bounds = 0.0, 1.0
     each = _tuned(sample) if lam is None else np.full(sample.ratings.size, float(lam))
     terms = sample.ratings - each * (sample.predictions - sample.unlabelled_means[sample.strata])
     slopes = np.full(sample.weights.size, each.mean())
@@ -317,56 +281,58 @@ def prediction_powered_mean(
 def rogan_gladen(sample: LabelledSample, *, level: float = 0.95) -> CorrectedMean:
     """The prevalence by Rogan and Gladen: the judge's share of positives, with its two kinds of error taken out.
 
-    It is ``(q + specificity - 1) / (sensitivity + specificity - 1)``, q the share of positives on the unlabelled rows,
-    clipped to [0, 1]; by stratum. Unlike prediction-powered inference it does not need labelled rows as frequent in
-    positives as the others, only a judge that errs alike on both.
+    It is ``(q + specificity - 1) / (sensitivity + specificity - 1)`` with the share q of positives on the unlabelled
+    rows, by stratum, clipped to [0, 1]. The labelled rows may hold more positives or fewer than the others, as long as
+    the judge errs alike on both.
 
     Parameters
     ----------
     sample : LabelledSample
         Ratings and predictions are 0 or 1.
     level : float
-        Of the interval, by linear terms of sensitivity, specificity and q in `group_mean_interval`.
+        Of the interval: `group_mean_interval` of linear terms of sensitivity, specificity and q. What Agresti and
+        Coull's variance of the two rates has more than theirs is added, for errors that few groups do not show.
 
     Returns
     -------
     CorrectedMean
-        The classical mean and interval where `prediction_powered_mean` falls back as well.
+        The classical mean and interval where `prediction_powered_mean` gives them too.
 
     Raises
     ------
     DataError
-        If a number is not 0 or 1, or the interval of sensitivity + specificity - 1 does not lie above `LEAST_YOUDEN`:
-        the estimate divides by it.
+        If a number is not 0 or 1, or the interval of sensitivity + specificity - 1, by which the estimate divides,
+        does not lie above .2.
 
     References
     ----------
-    Rogan and Gladen (1978), "Estimating prevalence from the results of a screening test".
+    Rogan and Gladen (1978), "Estimating prevalence from the results of a screening test"; Agresti and Coull (1998).
     """
     y, f, x = sample.ratings, sample.predictions, sample.unlabelled
     for numbers in (y, f, x):
         if (other := numbers[(numbers != 0) & (numbers != 1)]).size:
             raise DataError(f"{other[0]:g} is neither 0 nor 1: Rogan and Gladen's estimator takes verdicts; use ppi++")
-    if note := sample.few():
-        return _corrected(sample, "classical", level, (0.0, 1.0), note=note)
-    terms, slopes = np.zeros(y.size), np.zeros(sample.weights.size)
-    for k, positives in enumerate(sample.unlabelled_means):
+    terms, slopes, unseen = np.zeros(y.size), np.ones(sample.weights.size), 0.0
+    for k, positives in enumerate(sample.unlabelled_means if not sample.too_few() else ()):
         here = sample.strata == k
-        rate = float(y[here].mean())
-        raised, alarm = (float(f[here & (y == truth)].mean()) if (y[here] == truth).any() else math.nan for truth in (1, 0))
-        youden = raised - alarm
-        hit, false = y[here] * (f[here] - raised) / rate, (1 - y[here]) * (f[here] - alarm) / (1 - rate)
-        low = group_mean_interval(youden + hit - false, sample.groups[here], level=level).low
-        low = youden if np.ptp(hit - false) == 0 else low
-        if not low > LEAST_YOUDEN:
+        ours, judged = y[here], f[here]
+        hits, alarms = float(judged[ours == 1].mean()), float(judged[ours == 0].mean())
+        hit, alarm = ours * (judged - hits) / ours.mean(), (1 - ours) * (judged - alarms) / (1 - ours.mean())
+        youden = hits - alarms
+        low = group_mean_interval(youden + hit - alarm, sample.groups[here], level=level).low
+        if not (low > LEAST_YOUDEN or youden == 1):
             raise DataError(
                 f"sensitivity + specificity - 1 is {youden:.2f}, and its interval begins at {low:.2f}: Rogan and "
                 f"Gladen's estimator divides by it and needs more than {LEAST_YOUDEN:g} there; use ppi++, or label more"
             )
-        share = min(max((positives - alarm) / youden, 0.0), 1.0)
-        slopes[k] = 1 / youden
-        terms[here] = share - ((1 - share) * false + share * hit) / youden
-    return _corrected(sample, "rogan-gladen", level, (0.0, 1.0), terms, slopes, math.nan)
+        share = min(max((positives - alarms) / youden, 0.0), 1.0)
+        terms[here], slopes[k] = share - ((1 - share) * alarm + share * hit) / youden, 1 / youden
+        for rate, part, truth in ((alarms, 1 - share, 0), (hits, share, 1)):
+            size = np.unique(sample.groups[here & (y == truth)]).size
+            smooth = (rate * size + 2) / (size + 4)
+            more = smooth * (1 - smooth) / (size + 4) - rate * (1 - rate) / size
+            unseen += (sample.weights[k] * part / youden) ** 2 * max(more, 0.0)
+    return _corrected(sample, "rogan-gladen", level, (0.0, 1.0), terms, slopes, math.nan, unseen)
 
 
 def _corrected(
@@ -374,26 +340,26 @@ def _corrected(
     method: Method,
     level: float,
     bounds: tuple[float, float] | None,
-    terms: FloatArray | None = None,
-    slopes: FloatArray | None = None,
-    lam: float = 0.0,
-    note: str = "",
+    terms: FloatArray,
+    slopes: FloatArray,
+    lam: float,
+    unseen: float = 0.0,
 ) -> CorrectedMean:
-    """The record of an estimate from terms, or of the classical one without terms, or where these are all alike."""
-    if bounds is None and np.isin(sample.ratings, (0.0, 1.0)).all():
-        bounds = 0.0, 1.0
-    if bounds is not None and sample.is_difference:
-        bounds = bounds[0] - bounds[1], bounds[1] - bounds[0]
-    classical, around = sample.interval(sample.ratings, None, level, bounds)
-    estimate, found = classical, around
-    if terms is not None and not note:
-        if np.ptp(terms) > 0:
-            estimate, found = sample.interval(terms, slopes, level, bounds)
-        else:
-            note = "no labelled row shows an error of the judge: this is the mean of the ratings alone"
-            method, lam = "classical", 0.0
+    """The record of an estimate from terms, or of the classical one where groups are too few."""
+    estimate, values = sample.linear(sample.ratings)
+    alone = bounds if sample.weights.size == 1 else None  # other linear values keep to no bounds
+    around = classical = group_mean_interval(values, sample.groups, level=level, bounds=alone)
+    mean, note = estimate, sample.too_few()
+    if note:
+        method, lam = "classical", 0.0
+    else:
+        estimate, around = sample.interval(terms, slopes, level, unseen)
+    low, high = (-math.inf, math.inf) if bounds is None else bounds
+    if sample.weights[-1] < 0:  # of a difference
+        low, high = low - high, high - low
+    ends = tuple(float(np.clip(end, low, high)) for one in (around, classical) for end in (one.low, one.high))
     return CorrectedMean(
-        estimate, found.low, found.high, level, method, lam, classical, around.low, around.high,
+        estimate, ends[0], ends[1], level, method, lam, mean, ends[2], ends[3],
         float(sample.weights @ sample.unlabelled_means), sample.ratings.size, np.unique(sample.groups).size,
         sample.unlabelled.size, np.unique(sample.unlabelled_groups).size, sample.missing, sample.unlabelled_missing,
         note,
@@ -411,7 +377,7 @@ def _tuned(sample: LabelledSample) -> FloatArray:
     held = fold == np.arange(min(g, FOLDS))[:, None]  # (folds, g)
 
     def sums(values: FloatArray) -> FloatArray:  # (g, K)
-        return np.bincount(codes * count + stratum, values, g * count).reshape(g, count)
+        return np.bincount(codes * count + stratum, values, g * count).reshape(g, count).astype(float)
 
     y, f = (numbers - _means(numbers, stratum, count)[stratum] for numbers in (sample.ratings, sample.predictions))
     size, sum_y, sum_f, products, squares = map(sums, (np.ones(y.size), y, f, y * f, f * f))

@@ -136,14 +136,14 @@ def group_mean_interval(
         The least and the largest value possible; the interval does not leave them.
     added : sequence of (float, int)
         Variances that these rows do not show (such as that of a mean of other rows, which the values contain), as for
-        `jackknife_interval`. They have no skewness.
+        `jackknife_interval`. They have no skewness; values that are all alike have an interval by them alone.
 
     Returns
     -------
     Interval
         NaN ends with fewer than two groups. Values that are all alike say nothing of what others are: NaN ends too,
         or, with `bounds`, as far from the value as groups that may have gone unseen (Wilson's upper end for none of
-        g) could take the mean; `added` does not enter then.
+        g) could take the mean.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def group_mean_interval(
     if g < 2:
         return Interval(math.nan, math.nan, level, 0, undefined)
     mean = float(numbers.mean())
-    if np.ptp(numbers) == 0:
+    if np.ptp(numbers) == 0 and not any(variance for variance, _ in added):
         if bounds is None:
             return Interval(math.nan, math.nan, level, 0, undefined)
         unseen = wilson_interval(0, n**2 / float(sizes @ sizes), level=level).high
