@@ -27,7 +27,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from metricsmith.errors import DataError
-from metricsmith.rating_model.corrected import CorrectedMean, LabelledSample, prediction_powered_mean, rogan_gladen
+from metricsmith.rating_model.corrected import CorrectedMean, prediction_powered_mean, rogan_gladen
+from metricsmith.rating_model.labelled_sample import LabelledSample
 
 FloatArray = NDArray[np.float64]
 UNLABELLED, ALIKE = 1200, 0.5
@@ -213,7 +214,9 @@ TABLES = {
         for labels, rows in ((60, 6), (120, 6), (120, 1))
         if not (rows == 1 and design in ("within", "difference"))
     ],
-    "Rogan and Gladen": [Cell("half", p, r, labels, 1) for p in (0.3, 0.1) for r in (0.3, 0.7) for labels in (30, 60, 120)],
+    "Rogan and Gladen": [
+        Cell("half", p, r, labels, 1) for p in (0.3, 0.1) for r in (0.3, 0.7) for labels in (30, 60, 120)
+    ],
 }  # fmt: skip
 
 
@@ -221,8 +224,8 @@ def table(cells: Iterable[Cell], draws: int, seed: int, workers: int) -> list[st
     """Lines of a Markdown table."""
     with ProcessPoolExecutor(workers) as pool:
         results = list(pool.map(partial(line, draws=draws, seed=seed), cells))
-    head = "design | ratings | correlation | groups | classical | plain PPI++ | corrected | width | classical used | refused"
-    return [f"| {head} |", "|---|---" + 8 * "|---:" + "|", *(f"{cell.about}| {found} |" for cell, found in results)]
+    head = "| design | ratings | correlation | groups | classical | plain | corrected | width | fell back | refused |"
+    return [head, "|---|---" + 8 * "|---:" + "|", *(f"{cell.about}| {found} |" for cell, found in results)]
 
 
 if __name__ == "__main__":

@@ -8,26 +8,22 @@ turns the share of the judge's positives into a prevalence. Measured coverage: d
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.stats.correlation import FloatArray, IntArray
-from metricsmith.stats.resampling import Groups, Interval, aligned_rows, group_mean_interval
+from metricsmith.rating_model.labelled_sample import LabelledSample
+from metricsmith.stats.correlation import FloatArray
+from metricsmith.stats.resampling import group_mean_interval
 
-__all__ = ["CorrectedMean", "LabelledSample", "Method", "prediction_powered_mean", "rogan_gladen"]
+__all__ = ["CorrectedMean", "Method", "prediction_powered_mean", "rogan_gladen"]
 
 Method = Literal["ppi++", "ppi", "rogan-gladen", "classical"]
 
-FEWEST_GROUPS = 5  # labelled groups with a rating other than the most frequent one; unlabelled groups
 LEAST_YOUDEN = 0.2  # below the interval of sensitivity + specificity - 1
 PRIOR_GROUPS = 4  # weight of the slope over rows in lambda: few groups say little of the slope over groups
-CAUTION = 0.25  # evidence that the judge knows nothing, in groups, against that of the labelled groups
-FOLDS = 100  # with more labelled groups several share a lambda
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,153 +71,21 @@ class CorrectedMean:
     unlabelled_missing: int
     note: str = ""
 
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON-ready data; None for NaN."""
+        return {name: None if value != value else value for name, value in asdict(self).items()}
 
-@dataclass(frozen=True)
-class LabelledSample:
-    """Ratings and a judge's numbers of n labelled rows, the judge's of N others, in K strata; built by `of`.
-
-    Groups are numbered from 0, those of both sets together; strata are places of `weights`, shape (K,), and the
-    estimate is the sum over strata of weight times mean. `missing` and `unlabelled_missing` count the rows with NaN.
-    """
-
-    ratings: FloatArray
-    predictions: FloatArray
-    groups: IntArray
-    strata: IntArray
-    unlabelled: FloatArray
-    unlabelled_groups: IntArray
-    unlabelled_strata: IntArray
-    weights: FloatArray
-    missing: int
-    unlabelled_missing: int
-
-    @classmethod
-    def of(
-        cls,
-        ratings: ArrayLike,
-        predictions: ArrayLike,
-        unlabelled: ArrayLike,
-        *,
-        groups: Groups | None = None,
-        unlabelled_groups: Groups | None = None,
-        strata: Sequence[Hashable] | None = None,
-        unlabelled_strata: Sequence[Hashable] | None = None,
-        difference: tuple[Hashable, Hashable] | None = None,
-    ) -> LabelledSample:
-        """Check and align the numbers; no row may stand in both sets.
-
-        Parameters
-        ----------
-        ratings, predictions : array_like, shape (n,)
-            Of the labelled rows: a random sample, within strata, of what the unlabelled rows are a sample of. The
-            judge's numbers may be on any scale. Rows with a NaN are left out and counted.
-        unlabelled : array_like, shape (N,)
-            The judge's numbers on the other rows; NaN are left out and counted.
-        groups, unlabelled_groups : sequence of hashable, optional
-            Rows that are alike; a label on both sides is one group. By default each row is a group.
-        strata, unlabelled_strata : sequence of hashable, optional
-            Parts that were labelled to different shares: each counts by its share of the unlabelled rows.
-        difference : (hashable, hashable), optional
-            Two strata, such as systems: the estimate is the mean of the first less that of the second.
-
-        Raises
-        ------
-        DataError
-            If lengths differ, or a stratum has no unlabelled row or fewer than two labelled groups.
-        OptionError
-            If strata are given for one set alone, or a difference without strata.
-        """
-        if (strata is None) != (unlabelled_strata is None) or (difference is not None and strata is None):
-            raise OptionError("strata= and unlabelled_strata= go together, and difference= needs them: give both")
-        y, f, x = (np.asarray(numbers, dtype=float) for numbers in (ratings, predictions, unlabelled))
-        n = aligned_rows([y, f], None)[1].size
-        labels = [("labelled", row) for row in range(n)] if groups is None else [*groups]
-        labels += [("unlabelled", row) for row in range(x.size)] if unlabelled_groups is None else [*unlabelled_groups]
-        parts = [0] * (n + x.size) if strata is None else [*strata, *(unlabelled_strata or ())]
-        names = [*(dict.fromkeys(parts) if difference is None else difference)]
-        places = [names.index(part) if part in names else -1 for part in parts]
-        (values, stratum), codes = aligned_rows([np.concatenate([y + f, x]), places], labels)
-        known, first = (stratum >= 0) & ~np.isnan(values), np.arange(values.size) < n
-        own, other = known & first, known & ~first
-        sizes = np.bincount(stratum[other], minlength=len(names))
-        for k, name in enumerate(names):
-            found = np.unique(codes[own & (stratum == k)]).size
-            if found < 2 or not sizes[k]:
-                raise DataError(
-                    f"{found} labelled groups and {sizes[k]} unlabelled rows{f' of {name!r}' if strata else ''} have "
-                    "numbers: two such groups with rating and prediction, and a row, are needed: rate or judge more"
-                )
-        gone = [int(((stratum >= 0) & side & ~known).sum()) for side in (first, ~first)]
-        weights = sizes / sizes.sum() if difference is None else np.array([1.0, -1.0])
-        return cls(
-            y[own[:n]], f[own[:n]], codes[own], stratum[own], x[other[n:]], codes[other], stratum[other], weights, *gone
-        )
-
-    @property
-    def unlabelled_means(self) -> FloatArray:
-        """The judge's mean on the unlabelled rows of each stratum, shape (K,)."""
-        return _means(self.unlabelled, self.unlabelled_strata, self.weights.size)
-
-    def too_few(self) -> str:
-        """The reason why groups are too few for more than the classical interval; empty where they are enough."""
-        for k in range(self.weights.size):
-            ratings, groups = self.ratings[self.strata == k], self.groups[self.strata == k]
-            values, counts = np.unique(ratings, return_counts=True)
-            usual = values[counts.argmax()]
-            telling = np.unique(groups[ratings != usual]).size
-            if telling < FEWEST_GROUPS:
-                of = f"{telling} of {np.unique(groups).size} labelled groups hold a rating other than {usual:g}"
-                return f"{of}, and {FEWEST_GROUPS} are needed: the mean of the ratings alone"
-        there = np.unique(self.unlabelled_groups).size
-        few = f"the unlabelled rows form {there} groups, and {FEWEST_GROUPS} are needed: the mean of the ratings alone"
-        return few if there < FEWEST_GROUPS else ""
-
-    def linear(self, terms: FloatArray) -> tuple[float, FloatArray]:
-        """The strata's weighted mean of terms, and values of which it is the plain mean, varying by group as it does."""
-        count = self.weights.size
-        means, size = _means(terms, self.strata, count), np.bincount(self.strata, minlength=count)
-        estimate = float(self.weights @ means)
-        groups = np.bincount(np.unique(self.groups * count + self.strata) % count)
-        every = np.unique(self.groups).size
-        # A stratum with groups of its own has its own g / (g - 1).
-        share = terms.size * self.weights / size * np.sqrt(groups / (groups - 1) * (every - 1) / every)
-        return estimate, estimate + share[self.strata] * (terms - means[self.strata])
-
-    def unlabelled_terms(self, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Deviations that unlabelled rows bring into the estimate, and their sums by group, shape (all groups,)."""
-        stratum = self.unlabelled_strata
-        share = slopes * self.weights / np.bincount(stratum, minlength=self.weights.size)
-        off = share[stratum] * (self.unlabelled - self.unlabelled_means[stratum])
-        total = 1 + max(int(self.groups.max()), int(self.unlabelled_groups.max()))
-        return off, np.bincount(self.unlabelled_groups, off, total).astype(float)
-
-    def interval(self, terms: FloatArray, slopes: FloatArray, level: float, unseen: float) -> tuple[float, Interval]:
-        """The weighted mean of terms that hold `slopes`, shape (K,), times the unlabelled rows' means; its interval.
-
-        Unlabelled rows vary together with the labelled rows of their group, or else in a variance of their own.
-        """
-        estimate, values = self.linear(terms)
-        sums, n = self.unlabelled_terms(slopes)[1], terms.size
-        size = np.bincount(self.groups, minlength=sums.size)
-        shift = n * (sums / np.maximum(size, 1))[self.groups]
-        values = values + shift - shift.mean()
-        rest = sums[np.setdiff1d(self.unlabelled_groups, self.groups)]
-        added = [(rest.size / (rest.size - 1) * float(rest @ rest), rest.size - 1)] if rest.size > 1 else []
-        doubt, freedom = self._doubt(values)
-        added.append((doubt + unseen, freedom))
-        return estimate, group_mean_interval(values, self.groups, level=level, added=added)
-
-    def _doubt(self, values: FloatArray) -> tuple[float, int]:
-        """A share of the variance that the judge saves, for groups in which it errs that are few or unseen.
-
-        The share is `CAUTION` over it and the groups that carry the spread, ``(sum of squares)^2 / sum of fourth
-        powers``: where a judge is nearly always right, the spread of the rows shows little of how far it may be wrong.
-        """
-        codes = np.unique(self.groups, return_inverse=True)[1]
-        left, whole = (np.bincount(codes, side - side.mean()) ** 2 for side in (values, self.linear(self.ratings)[1]))
-        carrying = left.sum() ** 2 / max(left @ left, np.finfo(float).tiny)
-        saved = left.size / (left.size - 1) * max(float(whole.sum() - left.sum()), 0.0) / values.size**2
-        return CAUTION / (carrying + CAUTION) * saved, left.size - 1
+    def __str__(self) -> str:
+        ends, weight = f"{self.level:.0%}", "" if math.isnan(self.lam) else f", lambda {self.lam:.3g}"
+        lines = [
+            f"{self.estimate:.3f} ({ends} {self.low:.3f} to {self.high:.3f}; {self.method}{weight}), "
+            f"{self.unlabelled} rows corrected by {self.labelled} ratings in {self.groups} groups",
+            f"{self.classical:.3f} ({ends} {self.classical_low:.3f} to {self.classical_high:.3f}) by the ratings alone",
+            f"{self.plain:.3f} by the metric alone",
+        ]
+        gone = f"{self.missing} labelled and {self.unlabelled_missing} other rows without a number are left out"
+        lines += [gone] * bool(self.missing or self.unlabelled_missing) + [self.note] * bool(self.note)
+        return "\n".join(lines)
 
 
 def prediction_powered_mean(
@@ -367,40 +231,30 @@ def _corrected(
 
 
 def _tuned(sample: LabelledSample) -> FloatArray:
-    """The lambda of each labelled row, shape (n,), from the groups of other folds: see `prediction_powered_mean`.
+    """The lambda of each labelled row, shape (n,), from the other groups: see `prediction_powered_mean`.
 
-    Deviations are from the mean of the other folds; sums over them follow from those over all groups.
+    Sums over the other groups, about the mean of their rows, follow from the sums over all.
     """
+    y, f = (values - values.mean() for _, values in map(sample.linear, (sample.ratings, sample.predictions)))
+    off, sums = sample.unlabelled_terms(np.full(sample.weights.size, float(y.size)))
     own, codes = np.unique(sample.groups, return_inverse=True)
-    g, count, stratum = own.size, sample.weights.size, sample.strata
-    fold = np.arange(g) % FOLDS
-    held = fold == np.arange(min(g, FOLDS))[:, None]  # (folds, g)
+    alone, size = np.delete(sums, own), np.bincount(codes)
+    rated, judged = (np.bincount(codes, side).astype(float) for side in (y, f))
+    across, rest = judged - sums[own], y.size - size
 
-    def sums(values: FloatArray) -> FloatArray:  # (g, K)
-        return np.bincount(codes * count + stratum, values, g * count).reshape(g, count).astype(float)
+    def by_group(a: FloatArray, moved_a: FloatArray, b: FloatArray, moved_b: FloatArray) -> FloatArray:
+        mixed = moved_a * (size @ b - size * b) + moved_b * (size @ a - size * a)
+        return np.asarray(a @ b - a * b + mixed / rest + moved_a * moved_b * (size @ size - size**2) / rest**2)
 
-    y, f = (numbers - _means(numbers, stratum, count)[stratum] for numbers in (sample.ratings, sample.predictions))
-    size, sum_y, sum_f, products, squares = map(sums, (np.ones(y.size), y, f, y * f, f * f))
-    left = np.maximum(size.sum(axis=0) - held @ size, 1)  # (folds, K)
-    share = sample.weights / left
-    shift_y, shift_f = held @ sum_y / left, held @ sum_f / left  # of all groups' mean over that of the other folds
-    off, sums_off = sample.unlabelled_terms(np.ones(count))
-    alone = np.delete(sums_off, own)
-    across = np.where(held, 0, share @ sum_f.T + (share * shift_f) @ size.T - sums_off[own])
-    up = np.where(held, 0, share @ sum_y.T + (share * shift_y) @ size.T)
-    by_group = _ratio((up * across).sum(axis=1), (across**2).sum(axis=1) + alone @ alone)
-    products, squares = (rows.sum(axis=0) - held @ rows for rows in (products, squares))
-    by_row = _ratio(
-        (share**2 * (products - left * shift_y * shift_f)).sum(axis=1),
-        (share**2 * (squares - left * shift_f**2)).sum(axis=1) + off @ off,
+    def by_row(a: FloatArray, sum_a: FloatArray, b: FloatArray, sum_b: FloatArray) -> FloatArray:
+        return np.asarray(a @ b - np.bincount(codes, a * b) - sum_a * sum_b / rest)
+
+    part = rest / y.size  # the unlabelled rows vary against all labelled rows, which the others stand for
+    groups = _ratio(
+        by_group(rated, rated, across, judged), by_group(across, judged, across, judged) + part * (alone @ alone)
     )
-    others = g - held.sum(axis=1)
-    return np.asarray(((others * by_group + PRIOR_GROUPS * by_row) / (others + PRIOR_GROUPS))[fold[codes]])
-
-
-def _means(values: FloatArray, strata: IntArray, count: int) -> FloatArray:
-    """The mean of each stratum, shape (count,)."""
-    return np.bincount(strata, values, count) / np.bincount(strata, minlength=count)
+    rows = _ratio(by_row(y, rated, f, judged), by_row(f, judged, f, judged) + part * (off @ off))
+    return np.asarray(((own.size - 1) * groups + PRIOR_GROUPS * rows) / (own.size - 1 + PRIOR_GROUPS))[codes]
 
 
 def _ratio(over: FloatArray, under: FloatArray) -> FloatArray:

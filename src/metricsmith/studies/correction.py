@@ -23,7 +23,8 @@ from metricsmith.metric import Metric, content_hash
 from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.optimizers.own import from_learning
 from metricsmith.optimizers.splits import RatedRows, group_of, split_rated
-from metricsmith.rating_model.corrected import CorrectedMean, LabelledSample, prediction_powered_mean, rogan_gladen
+from metricsmith.rating_model.corrected import CorrectedMean, prediction_powered_mean, rogan_gladen
+from metricsmith.rating_model.labelled_sample import LabelledSample
 from metricsmith.records import Scale, Task
 from metricsmith.scoring import score
 from metricsmith.scoring.plan import as_metric
