@@ -112,7 +112,7 @@ def plain_ppi(
     """PPI++ of the paper for independent rows: the estimate and the ends of its normal interval; PPI with lambda 1."""
     n, more = ratings.size, unlabelled.size
     if lam is None:
-        pooled = float(np.r_[predictions, unlabelled].var())
+        pooled = float(np.r_[predictions, unlabelled].var(ddof=1))  # over cov without: the convention of ppi_py
         lam = float(np.cov(ratings, predictions, ddof=0)[0, 1]) / ((1 + n / more) * pooled) if pooled else 0.0
     terms = ratings - lam * predictions
     estimate = float(terms.mean() + lam * unlabelled.mean())

@@ -121,6 +121,8 @@ class LabelledSample:
     def linear(self, terms: FloatArray) -> tuple[float, FloatArray]:
         """The strata's weighted mean of terms, and values with that plain mean, which varies by group as it does."""
         count = self.weights.size
+        if count == 1:
+            return float(terms.mean()), terms
         means, size = _means(terms, self.strata, count), np.bincount(self.strata, minlength=count)
         estimate = float(self.weights @ means)
         groups = np.bincount(np.unique(self.groups * count + self.strata) % count)

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Any, Literal
 
 import dspy
@@ -20,7 +19,6 @@ from metricsmith.datasets.splits import connected_parts, instructions
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.metric import Metric, content_hash
-from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.optimizers.own import from_learning
 from metricsmith.optimizers.splits import RatedRows, group_of, split_rated
 from metricsmith.rating_model.corrected import CorrectedMean, prediction_powered_mean, rogan_gladen
@@ -29,7 +27,6 @@ from metricsmith.records import Scale, Task
 from metricsmith.scoring import score
 from metricsmith.scoring.plan import as_metric
 from metricsmith.stats.correlation import FloatArray, IntArray
-from metricsmith.store import Store
 
 __all__ = ["CorrectionRows", "corrected_mean"]
 
@@ -50,12 +47,7 @@ def corrected_mean(
     strata: str | None = None,
     systems: tuple[str, str] | None = None,
     level: float = 0.95,
-    lm: Any = None,
-    store: str | PathLike[str] | Store | None = None,
-    budget: Budget | None = None,
-    concurrency: Literal["auto"] | int | Concurrency = "auto",
-    max_failure_rate: float = 0.2,
-    progress: bool = True,
+    **options: Any,
 ) -> CorrectedMean:
     """The mean rating that people would give the unlabelled rows: a metric's numbers, corrected by labelled rows.
 
@@ -82,8 +74,9 @@ def corrected_mean(
     systems : (str, str), optional
         Two values of the rows' ``system``: the mean of the first less that of the second.
     level : float
-    lm, store, budget, concurrency, max_failure_rate, progress
-        As for `score`. A failed judgement is no number: the row is left out and counted.
+    **options
+        ``lm``, ``store``, ``budget``, ``concurrency``, ``max_failure_rate`` and ``progress`` of `score`. A failed
+        judgement is no number: the row is left out and counted.
 
     Returns
     -------
@@ -102,12 +95,7 @@ def corrected_mean(
         raise OptionError(f"metric= gives several numbers a row ({names}): give one of its members()")
     one = as_metric(default_bank().get(metric) if isinstance(metric, str) else metric)
     data = CorrectionRows.of(labelled, unlabelled, metric=one, target=target, scale=scale)
-    if isinstance(one, BankMetric):
-        one = one.fit(data.rows)
-    table = score(
-        [one], data.rows, lm=lm, store=store, budget=budget, concurrency=concurrency, max_failure_rate=max_failure_rate,
-        progress=progress,
-    )  # fmt: skip
+    table = score([one.fit(data.rows) if isinstance(one, BankMetric) else one], data.rows, **options)
     return data.corrected(
         table.run()[:, 0], method=method, positive=positive, strata=strata, systems=systems, level=level
     )
@@ -162,7 +150,7 @@ class CorrectionRows:
             "rows are left out: the metric has learned from their groups": int((kept & learned).sum()),
         }
         places = np.flatnonzero(kept & ~learned)
-        rows = [everything[place].without(target) for place in places]
+        rows = [row.without(target) if target in row else row for row in map(everything.__getitem__, places)]
         notes = tuple(f"{count} {what}" for what, count in left_out.items() if count)
         ratings = known[places[places < first]]
         if not 0 < ratings.size < places.size:
