@@ -187,7 +187,7 @@ def test_rogan_and_gladen_refuse_a_judge_that_is_hardly_better_than_chance():
     y, f = np.tile([1.0, 0, 1, 0, 0], 12), np.tile([1.0, 0, 0, 1, 0], 12)
     with pytest.raises(DataError, match=r"specificity - 1 is 0\.17, and its interval begins at .* use ppi"):
         rogan_gladen(LabelledSample.of(y, f, X))
-    with pytest.raises(DataError, match="0.5 is neither 0 nor 1"):
+    with pytest.raises(DataError, match=r"0\.5 is neither 0 nor 1"):
         rogan_gladen(LabelledSample.of(y, f / 2, X))
 
 
