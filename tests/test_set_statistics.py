@@ -41,6 +41,9 @@ def test_labels_agree_as_scikit_learn_says(pair):
         assert f1(x, y, positive=label) == pytest.approx(expected)
     if len(known) > 1:
         assert cohen_kappa(x, y) == pytest.approx(metrics.cohen_kappa_score(y, x))
+        for weights in ("linear", "quadratic"):
+            expected = metrics.cohen_kappa_score(y, x, weights=weights)
+            assert cohen_kappa(x, y, weights=weights) == pytest.approx(expected)
         everything = list(range(1, 5))  # equal steps, also where a label in between is never given
         expected = metrics.cohen_kappa_score(y, x, weights="quadratic", labels=everything)
         assert quadratic_kappa(x, y) == pytest.approx(expected)
@@ -113,6 +116,12 @@ def test_constant_sides():
     assert balanced_accuracy(same, mixed) == pytest.approx(1 / 3)
     assert concordance_index(same, mixed) == 0.5
     assert math.isnan(concordance_index(mixed, same))
+
+
+def test_kappa_of_a_thousand_labels_needs_no_table_of_their_cubes():
+    labels = np.arange(1000.0)
+    assert cohen_kappa(labels, labels) == 1.0
+    assert cohen_kappa(labels, labels + 1000) == 0.0
 
 
 def test_very_large_numbers_stay_finite():

@@ -2,13 +2,15 @@
 
 `read_table` and `make_row`, which read your own rows, stand at the root.
 
-`read_taubench`        conversations with rewards (tau-bench), one by row
-`read_wmt_mqm`         translations with MQM ratings of WMT
-`read_hanna`           stories with ratings on six criteria (HANNA)
-`EvalSet`              the texts of one test set of WMT in one language pair
-`read_eval_set`        reads an `EvalSet` (mt-metrics-eval)
-`ScoreMatrices`        scores and ratings of the outputs of k systems on n segments
-`read_score_matrices`  reads `ScoreMatrices`: a file of scores beside one of ratings
+`read_taubench`           conversations with rewards (tau-bench), one by row
+`read_wmt_mqm`            translations with MQM ratings of WMT
+`read_hanna`              stories with ratings on six criteria (HANNA)
+`read_civil_comments`     single ratings of the toxicity of comments (Civil Comments)
+`sample_by_disagreement`  equally many rated items of each level of disagreement
+`EvalSet`                 the texts of one test set of WMT in one language pair
+`read_eval_set`           reads an `EvalSet` (mt-metrics-eval)
+`ScoreMatrices`           scores and ratings of the outputs of k systems on n segments
+`read_score_matrices`     reads `ScoreMatrices`: a file of scores beside one of ratings
 """
 
 from typing import TYPE_CHECKING
@@ -16,6 +18,8 @@ from typing import TYPE_CHECKING
 from metricsmith.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from metricsmith.datasets.civil_comments import read_civil_comments as read_civil_comments
+    from metricsmith.datasets.civil_comments import sample_by_disagreement as sample_by_disagreement
     from metricsmith.datasets.hanna import read_hanna as read_hanna
     from metricsmith.datasets.mt_metrics_eval import EvalSet as EvalSet
     from metricsmith.datasets.mt_metrics_eval import read_eval_set as read_eval_set

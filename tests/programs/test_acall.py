@@ -121,8 +121,8 @@ CASES = {
 
 SAID = {
     "reasoning": "because", "reason": "because", "score": "4", "quality": CLASSES[3], "declines": "False",
-    "changed": "other words", "possible": ["yes", "no"], "choice": "no", "names": [CARDS[1].name], "outputs": ["worse"], "steps": ["Count."],
-    "levels": list("abcde"),
+    "changed": "other words", "names": [CARDS[1].name], "outputs": ["worse"], "steps": ["Count."],
+    "levels": list("abcde"), "possible": ["yes", "no"], "choice": "no",
     "axes": [{"name": "Brevity", "meaning": "Short."}], "strategies": [{"name": "Cut", "description": "Cut a word."}],
     "dimensions": [{"name": "Brevity", "meaning": "Short.", "weight": 100}],
     "ratings": [{"criterion": "Brevity", "reason": "because", "score": 4}],

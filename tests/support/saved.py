@@ -77,7 +77,7 @@ def every_kind() -> dict[str, Any]:
         "parrot": specialised(Parrot()),
         "example_mean": specialised(ExampleMean()),
         "choice_judge": ChoiceJudge(OPTIONS, QUESTION, TASK, "plain, at last"),
-        "response_set_judge": ResponseSetJudge(OPTIONS, QUESTION, TASK, name="words"),
+        "response_set_judge": ResponseSetJudge(OPTIONS, QUESTION, TASK, OPTIONS[:2], name="words"),
         "response_set_judge alone": ResponseSetJudge(OPTIONS, QUESTION, TASK, name="sets", forced=False),
         "option_member": ChoiceJudge(OPTIONS, QUESTION, TASK, name="tone").members()[1],
         "dna_eval": DnAEval(dimensions, task=TASK),

@@ -19,14 +19,15 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.model import shares_of
 from metricsmith.rating_model.ratings import Ratings
 from metricsmith.rating_model.vectors import hard
-from metricsmith.stats.correlation import FloatArray
-from metricsmith.stats.resampling import check_level, permutation_p_value, tables_of_equal_margins
+from metricsmith.stats.correlation import FloatArray, IntArray
+from metricsmith.stats.resampling import check_level, chunks, permutation_p_value
 
 __all__ = ["Clinic", "DisagreementCase", "RaterSplit", "disagreement_clinic", "split_raters"]
 
 Kind = Literal["unstated policy", "judge error", "rater noise"]
 KINDS: tuple[Kind, ...] = ("unstated policy", "judge error", "rater noise")
-STEPS = 100  # of the share of items that the groups decide differently
+STEPS = 20  # of a fit; more change nothing that matters
+PRIOR = 0.5  # the precision of the logits of raters' and items' chances
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,11 +161,12 @@ def disagreement_clinic(
 def split_raters(ratings: Ratings, *, level: float = 0.99, draws: int = 299, seed: int = 0) -> RaterSplit:
     """Looks for two groups of raters who decide some items differently.
 
-    Marked are the choices that differ from the item's most frequent one. How often two raters are marked on the same
-    items is held against tables with the same marks for each item, and for each rater and option: they hold rater's
-    errors and items' difficulty but no groups. The largest eigenvalue of the surplus, in standard deviations, is the
-    statistic, the signs of its eigenvector are the groups. For each item the likelihood of one right option is then
-    held against that of one for each group, with the share of such items estimated.
+    Marked are the choices that differ from the item's most frequent one. Under one policy a rater guesses with a
+    probability that grows with the item's difficulty and falls with the rater's care (for each option), so that even
+    on the hardest item no more marks are to be expected than guessing gives. Two raters' common marks beyond that, in
+    standard deviations, make a matrix: its largest eigenvalue is the statistic, held against ratings drawn from the
+    fitted model and fitted anew, and the signs of its eigenvector are the groups. For each item the likelihood of one
+    right option is then held against that of one for each group, with the share of such items estimated.
 
     Parameters
     ----------
@@ -173,7 +175,7 @@ def split_raters(ratings: Ratings, *, level: float = 0.99, draws: int = 299, see
     level : float
         1 less the probability of claiming a split where there is none.
     draws : int
-        Tables, at least ``1 / (1 - level)``.
+        Tables of ratings, at least ``1 / (1 - level) - 1``.
     seed : int
         Of the tables, and of equally frequent options.
 
@@ -184,35 +186,69 @@ def split_raters(ratings: Ratings, *, level: float = 0.99, draws: int = 299, see
     """
     check_level(level)
     if draws + 1 < 1 / (1 - level) - 1e-9:
-        raise OptionError(f"{draws} draws cannot reach p = {1 - level:g}: give at least {math.ceil(1 / (1 - level))}")
-    table = ratings.table()
-    present = (table >= 0).T
-    modes = hard(np.nan_to_num(ratings.counts), "random", seed).argmax(axis=1)
-    marks = present & (table != modes[:, None]).T
-    if len(marks) < 4 or not marks.any():
+        raise OptionError(f"{draws} draws cannot reach p = {1 - level:g}: give at least {1 / (1 - level) - 1:.0f}")
+    table, size, random = ratings.table().T, len(ratings.options), np.random.default_rng(seed)
+    marks, modes = _marks(table[None], size, random)
+    if len(table) < 4 or not marks.any():
         nobody = np.full(len(ratings.items), math.nan)
-        return RaterSplit((ratings.raters, ()), math.nan, False, np.full(len(marks), math.nan), nobody)
-    tables = [marks[None], *tables_of_equal_margins(marks, present, modes, draws, seed=seed)]
-    values, vectors = np.linalg.eigh(_surplus(np.concatenate(tables)))
-    test = permutation_p_value(float(values[0, -1]), values[1:, -1], "greater")
-    second = vectors[0, :, -1] > 0
+        return RaterSplit((ratings.raters, ()), math.nan, False, np.full(len(table), math.nan), nobody)
+    observed, vectors, chances = _surplus(marks, modes, table >= 0, size)
+    null = []
+    for count in chunks(draws, table.size):
+        wrong = (modes + random.integers(1, size, (count, *table.shape))) % size
+        drawn = np.where(random.random(wrong.shape) < chances, wrong, modes)
+        null.append(_surplus(*_marks(np.where(table >= 0, drawn, -1), size, random), table >= 0, size)[0])
+    test = permutation_p_value(float(observed[0]), np.concatenate(null), "greater")
+    second = vectors[0] > 0
     second = ~second if second.sum() * 2 > second.size else second
     consistency = _consistency(ratings, second)
-    groups = tuple(
-        tuple(name for name, other in zip(ratings.raters, second, strict=True) if other == side)
-        for side in (False, True)
-    )
+    first, other = (tuple(ratings.raters[place] for place in np.flatnonzero(side)) for side in (~second, second))
     found = bool(test.p_value <= 1 - level + 1e-9 and second.sum() > 1)
-    return RaterSplit((groups[0], groups[1]), test.p_value, found, consistency, _differs(ratings, second, consistency))
+    return RaterSplit((first, other), test.p_value, found, consistency, _differs(ratings, second, consistency))
 
 
-def _surplus(tables: NDArray[np.bool_]) -> FloatArray:
-    """Common marks of each two rows beyond the mean over tables, in standard deviations, shape (draws, r, r)."""
-    expected = tables.mean(axis=0)
-    common = np.stack([(rest := table - expected) @ rest.T for table in tables])
-    spread = np.sqrt(common.var(axis=0))
+def _marks(tables: IntArray, size: int, random: np.random.Generator) -> tuple[NDArray[np.bool_], IntArray]:
+    """Choices that differ from the item's most frequent one, (draws, r, n), and that one, (draws, 1, n); ties random."""
+    counts = np.stack([(tables == option).sum(axis=1) for option in range(size)], axis=-1)
+    modes = (counts + random.random(counts.shape) / 2).argmax(axis=-1)[:, None]
+    return (tables >= 0) & (tables != modes), modes
+
+
+def _surplus(
+    marks: NDArray[np.bool_], modes: IntArray, present: NDArray[np.bool_], size: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The largest eigenvalue of raters' common marks beyond chance, its vector, and the chance of each mark."""
+    chances = _chances(marks, modes, present, size)
+    rest, variance = (marks - chances) * present, chances * (1 - chances) * present
+    common = rest @ rest.swapaxes(1, 2)
+    spread = np.sqrt(variance @ variance.swapaxes(1, 2))
     scaled = np.divide(common, spread, out=np.zeros_like(common), where=spread > 1e-9)
-    return np.asarray(scaled * (1 - np.eye(len(expected))))
+    values, vectors = np.linalg.eigh(scaled * (1 - np.eye(marks.shape[1])))
+    return values[:, -1], vectors[:, :, -1], chances
+
+
+def _chances(marks: NDArray[np.bool_], modes: IntArray, present: NDArray[np.bool_], size: int) -> FloatArray:
+    """The fitted chance of a mark, ``(1 - 1/K) / (1 + exp(-rater - item))`` with a rater's number for each mode.
+
+    Fisher scoring of raters and items in turn; both are held near the common level by a normal prior.
+    """
+    most = 1 - 1 / size
+    rate = np.clip((marks.sum(axis=(1, 2)) + 0.5) / (present.sum() + 1) / most, 0.01, 0.99)[:, None, None]
+    classes = (modes.swapaxes(1, 2) == np.arange(size)).astype(float)  # (draws, n, K)
+    raters, items = np.zeros((*marks.shape[:2], size)), np.zeros((len(marks), 1, marks.shape[2]))
+
+    def guessing() -> FloatArray:
+        return np.asarray(1 / (1 + (1 / rate - 1) * np.exp(-raters @ classes.swapaxes(1, 2) - items)))
+
+    for step in range(2 * STEPS):
+        guess = guessing()
+        weight = present * (1 - guess) / (1 - most * guess)
+        slope, curve = (marks - most * guess) * weight, most * guess * (1 - guess) * weight
+        if step % 2:
+            items += (slope.sum(axis=1, keepdims=True) - PRIOR * items) / (curve.sum(axis=1, keepdims=True) + PRIOR)
+        else:
+            raters += (slope @ classes - PRIOR * raters) / (curve @ classes + PRIOR)
+    return most * guessing()
 
 
 def _consistency(ratings: Ratings, second: NDArray[np.bool_]) -> FloatArray:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from metricsmith.rating_model.record import JudgeSelection
 
 __all__ = ["verdict"]
@@ -23,18 +21,18 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
     )
     if behind:
         names = ", ".join(rival.judge for rival in behind)
-        reasons.append(f"its lead over {names} may be chance: the interval of the difference holds 0")
+        reasons.append(f"its lead over {names} may be chance: no interval of the difference lies above 0")
     flips = [cell for cell in found.sweep if cell.best != found.pick]
     holds = [cell for cell in found.sweep if cell.best == found.pick]
     if len(found.sweep) > 1 and not flips:
         reasons.append(f"it stays the best judge downstream for every one of {len(found.sweep)} betas and thresholds")
-    elif flips and len(found.sweep) > 1:
+    elif flips:
         cell = flips[0]
         reasons.append(
             f"it is the best judge downstream in {len(holds)} of {len(found.sweep)} combinations of beta and "
             f"threshold; at beta {cell.beta:g} and threshold {cell.threshold:g} it is {cell.best}"
         )
-    bounded = [rival for rival in found.rivals if not math.isnan(rival.low)]
+    bounded = [rival for rival in found.rivals if rival.low < rival.high]
     open_to = [rival for rival in bounded if not rival.robust]
     if bounded and not open_to:
         reasons.append("its lead keeps its sign whatever response sets lie behind the choices")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.records import Agreement, Difference
+from metricsmith.stats.chance_corrected import Weights, table_kappa
 from metricsmith.stats.correlation import (
     FloatArray,
     batch_kendall_tau_b,
@@ -124,16 +125,19 @@ def paired_agreement(
     return Difference(y.size, int(codes.max(initial=-1)) + 1, gap, interval.low, interval.high)
 
 
-def cohen_kappa(prediction: ArrayLike, rating: ArrayLike) -> float:
+def cohen_kappa(prediction: ArrayLike, rating: ArrayLike, *, weights: Weights = "none") -> float:
     """Cohen's kappa: the surplus of equal labels over those by chance.
 
     ``(p - e) / (1 - e)`` with p the share of rows with equal labels and e what both sides' frequencies of
-    labels give by chance.
+    labels give by chance; `metricsmith.stats.chance_corrected.table_kappa` takes tables of labels.
 
     Parameters
     ----------
     prediction, rating : array_like, shape (n,)
         Labels as numbers; equal means the same number. Round predictions to the labels beforehand.
+    weights : {"none", "linear", "quadratic"}
+        How a disagreement grows with the steps between the labels that occur, whatever their distance as numbers
+        (which is what `quadratic_kappa` goes by).
 
     Returns
     -------
@@ -147,7 +151,7 @@ def cohen_kappa(prediction: ArrayLike, rating: ArrayLike) -> float:
 
     References
     ----------
-    Cohen (1960), "A coefficient of agreement for nominal scales".
+    Cohen (1960), "A coefficient of agreement for nominal scales"; Cohen (1968), "Weighted kappa".
 
     Examples
     --------
@@ -155,11 +159,12 @@ def cohen_kappa(prediction: ArrayLike, rating: ArrayLike) -> float:
     0.5
     """
     x, y = complete_pairs(prediction, rating)
-    if not x.size:
+    labels, places = np.unique(np.stack([x, y]), return_inverse=True)
+    if labels.size < 2:
         return math.nan
-    labels = np.union1d(x, y)
-    chance = float(sum((x == label).mean() * (y == label).mean() for label in labels))
-    return float(((x == y).mean() - chance) / (1 - chance)) if labels.size > 1 else math.nan
+    pairs = np.ravel_multi_index(tuple(places.reshape(2, -1)), (labels.size, labels.size))
+    table = np.bincount(pairs, minlength=labels.size**2).reshape(labels.size, labels.size)
+    return float(table_kappa(table, weights=weights))
 
 
 def quadratic_kappa(prediction: ArrayLike, rating: ArrayLike) -> float:

@@ -147,15 +147,10 @@ def krippendorff_alpha(
 
 
 def _margins(tables: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The tables as rows of K * K, their totals, and the sums of their rows and columns.
-
-    Products are faster than sums along short axes.
-    """
+    """The tables as rows of K * K, their totals, and the sums of their rows and columns."""
     values = np.asarray(tables, dtype=float)
-    size = values.shape[-1]
-    flat = values.reshape(*values.shape[:-2], size * size)
-    rows, columns = np.kron(np.eye(size), np.ones((size, 1))), np.kron(np.ones((size, 1)), np.eye(size))
-    return flat, flat @ np.ones(size * size), flat @ rows, flat @ columns
+    rows, columns = np.einsum("...ij->...i", values), np.einsum("...ij->...j", values)
+    return values.reshape(*values.shape[:-2], -1), np.einsum("...ij->...", values), rows, columns
 
 
 def _corrected(
@@ -180,7 +175,7 @@ def _distances(size: int, weights: Weights) -> FloatArray:
 
 
 def _ac1(agreed: FloatArray, common: FloatArray) -> FloatArray:
-    chance = (common * (1 - common)).sum(axis=-1) / (common.shape[-1] - 1)
+    chance = (common * (1 - common)) @ np.ones(common.shape[-1]) / (common.shape[-1] - 1)
     return np.asarray((agreed - chance) / (1 - chance))
 
 

@@ -159,7 +159,7 @@ class OptionReader:
         most = 1.0 if self.answers == "choice" else math.inf
         if not (((shares >= 0) & (shares <= 1)).all() and 1 - SUM <= shares.sum() <= most + SUM):
             sums = "1" if self.answers == "choice" else "1 or more"
-            raise DataError(f"{where}: {rating!r:.80} are no shares of raters: give numbers from 0 to 1 with sum {sums}")
+            raise DataError(f"{where}: {rating!r:.80} are no shares of raters: give numbers from 0 to 1, in all {sums}")
         return np.asarray(shares)
 
     def feedback(self, row: dspy.Example, shares: FloatArray, value: FloatArray, prediction: Any) -> str:

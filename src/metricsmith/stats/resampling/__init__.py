@@ -36,9 +36,9 @@ from metricsmith.stats.resampling.intervals import (
     mean_test,
     measured_coverage,
     signed_rank_test,
+    symmetric_interval,
     wilson_interval,
 )
-from metricsmith.stats.resampling.margins import tables_of_equal_margins
 from metricsmith.stats.resampling.permutation import (
     MINIMUM_GROUPS,
     PermutationTest,
@@ -61,8 +61,8 @@ __all__ = [
     "Statistic",
     "aligned_rows",
     "benjamini_hochberg",
-    "benjamini_yekutieli",
     "bootstrap_weights",
+    "benjamini_yekutieli",
     "check_draws",
     "check_level",
     "chunks",
@@ -85,7 +85,7 @@ __all__ = [
     "repeated_permutation_test",
     "resampled_rows",
     "share_interval",
+    "symmetric_interval",
     "signed_rank_test",
-    "tables_of_equal_margins",
     "wilson_interval",
 ]

@@ -1,0 +1,76 @@
+"""Ratings in long form: what is read, what is missing, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from metricsmith.errors import DataError, OptionError
+from metricsmith.rating_model.ratings import Ratings
+
+ROWS = [("x", "ann", "yes"), ("x", "bob", "no"), ("y", "ann", None), ("z", "bob", "no")]
+OPTIONS = ("yes", "no")
+
+
+def test_rows_become_counts_and_what_is_missing_has_no_entry():
+    ratings = Ratings.from_rows(ROWS, OPTIONS)
+    assert (ratings.items, ratings.raters, ratings.missing) == (("x", "y", "z"), ("ann", "bob"), 1)
+    assert ratings.counts.tolist() == [[1, 1], [0, 0], [0, 1]]
+    assert ratings.per_item.tolist() == [2, 0, 1]
+    assert ratings.table().tolist() == [[0, 1], [-1, -1], [-1, 1]]
+
+
+def test_counts_and_rows_are_the_same_ratings():
+    ratings = Ratings.from_counts([[2, 1], [0, 0], [0, 3]], OPTIONS, ["x", "y", "z"])
+    assert ratings.counts.tolist() == [[2, 1], [0, 0], [0, 3]]
+    assert ratings.raters == (0, 1, 2)
+    rows = [
+        (ratings.items[item], ratings.raters[rater], OPTIONS[given.argmax()])
+        for item, rater, given in zip(ratings.item, ratings.rater, ratings.given, strict=True)
+    ]
+    assert (
+        Ratings.from_rows([*rows, ("y", 0, None)], OPTIONS).of_items("xyz").counts.tolist() == ratings.counts.tolist()
+    )
+
+
+def test_sets_hold_several_options():
+    ratings = Ratings.from_rows([("x", 1, ["no", "yes"]), ("x", 2, {"no"}), ("y", 1, "yes")], OPTIONS, sets=True)
+    assert ratings.counts.tolist() == [[1, 2], [1, 0]]
+    with pytest.raises(OptionError, match="no one option per rater"):
+        ratings.table()
+
+
+def test_items_are_taken_in_the_order_asked_for_and_keep_their_groups():
+    ratings = Ratings.from_rows(ROWS, OPTIONS, groups={"x": 1, "y": 1, "z": 2})
+    taken = ratings.of_items(["z", "new", "x"])
+    assert taken.counts.tolist() == [[0, 1], [0, 0], [1, 1]]
+    assert taken.groups == (2, "new", 1)
+    assert ratings.of_items([]).counts.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sets", "message"),
+    [
+        ([("x", 1, "yess")], False, r"rating 1 \(item 'x', rater 1\): 'yess' was not declared.*did you mean 'yes'"),
+        ([("x", 1, ["yes"])], False, "was not declared"),
+        ([("x", 1, ["yes", "maybe"])], True, "'maybe' was not declared"),
+        ([("x", 1, [])], True, "empty response set"),
+        ([("x", 1, "yes"), ("x", 1, "no")], False, "rating 2: 1 rated item 'x' twice"),
+    ],
+)
+def test_a_bad_rating_is_named(rows, sets, message):
+    with pytest.raises(DataError, match=message):
+        Ratings.from_rows(rows, OPTIONS, sets=sets)
+
+
+def test_bad_options_groups_and_counts_are_named():
+    for options in (("yes",), ("yes", "yes"), "yn"):
+        with pytest.raises(OptionError, match="at least two, each once"):
+            Ratings.from_rows([], options)
+    with pytest.raises(DataError, match=r"item 'y' has no group \(2 have none\)"):
+        Ratings.from_rows(ROWS, OPTIONS, groups={"x": 1})
+    for counts in ([[1, -1]], [[0.5, 1]], [[np.nan, 1]]):
+        with pytest.raises(DataError, match="negative or no whole number"):
+            Ratings.from_counts(counts, OPTIONS)
+    with pytest.raises(DataError, match=r"counts of shape \(1, 3\) for 2 options"):
+        Ratings.from_counts([[1, 2, 3]], OPTIONS)
