@@ -16,8 +16,8 @@ from metricsmith.cli.running import check_apart, check_writable, tell, write_int
 from metricsmith.errors import OptionError
 
 if TYPE_CHECKING:
+    from metricsmith.datasets.choices import GivenRatings
     from metricsmith.programs.judges.choice import OptionsJudge
-    from metricsmith.rating_model.rated_sides import Rated
 
 __all__ = ["listed", "named_columns", "number_list", "validate_command"]
 
@@ -162,7 +162,7 @@ def _option_judges(files: Sequence[Path]) -> list[OptionsJudge]:
     return judges
 
 
-def _of_store(store: Path, judge: OptionsJudge) -> Rated:
+def _of_store(store: Path, judge: OptionsJudge) -> GivenRatings:
     """The answers of a judge that a store holds: row ids are items, runs are samples.
 
     Raises

@@ -18,7 +18,7 @@ from metricsmith.datasets.sources import RawTable, open_source
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.rating_model.ratings import Ratings
 
-__all__ = ["CHOICE_COLUMNS", "RatedChoices", "read_rated_choices"]
+__all__ = ["CHOICE_COLUMNS", "GivenRatings", "RatedChoices", "read_rated_choices"]
 
 CHOICE_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "item": ("item", "item_id", "segment", "segment_id", *SYNONYMS["id"]),
@@ -32,7 +32,7 @@ CHOICE_COLUMNS: Mapping[str, tuple[str, ...]] = {
 """Column names that stand for each role, the likeliest first, in lower case with underscores."""
 
 MOST_OPTIONS = 20  # that are taken from a table without being declared
-Given = Ratings | tuple[Ratings, Ratings]  # choices or response sets; both, choices first
+GivenRatings = Ratings | tuple[Ratings, Ratings]  # choices or response sets; both, choices first
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -54,8 +54,8 @@ class RatedChoices:
     """
 
     options: tuple[str, ...]
-    human: Given
-    judges: Mapping[str, Given] = field(repr=False)
+    human: GivenRatings
+    judges: Mapping[str, GivenRatings] = field(repr=False)
     sources: Mapping[str, str]
     notes: tuple[str, ...] = ()
 
@@ -155,7 +155,7 @@ def _options(raw: RawTable, roles: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def _ratings(raw: RawTable, roles: Mapping[str, str], who: str, options: Sequence[str]) -> dict[str, Given]:
+def _ratings(raw: RawTable, roles: Mapping[str, str], who: str, options: Sequence[str]) -> dict[str, GivenRatings]:
     """The ratings by judge; people's under the empty name."""
     items, names = (_filled(raw, roles[role], role) for role in ("item", who))
     samples = _filled(raw, roles["sample"], "sample") if "sample" in roles else ()
@@ -172,7 +172,7 @@ def _ratings(raw: RawTable, roles: Mapping[str, str], who: str, options: Sequenc
                 f"{raw.place(index)}: {name!r} rated item {item!r} before, as {place[1]!r}: keep one of the two"
             )
         own[place] = _rating(raw, index, roles, sets_alone, options)
-    by = dict[str, Given]()
+    by = dict[str, GivenRatings]()
     for judge, own in rows.items():
         kinds = [many for many in (False, True) if any(rating[many] for rating in own.values())] or [sets_alone]
         parts = [

@@ -68,9 +68,7 @@ def curves(sweep: Sequence[SweepCell]) -> list[Block]:
         )
         prevalence[f"threshold {threshold:g}"] = [(cell.beta, cell.prevalence) for cell in cells]
     plot = line_plot("prevalence", prevalence, "Prevalence by beta", ("beta", "prevalence"))
-    caption = (
-        "Share of items that people decide to be positive. Near 0 and 1 a decision tells judges apart little."
-    )
+    caption = "Share of items that people decide to be positive. Near 0 and 1 a decision tells judges apart little."
     return [*plots, Figure(plot, caption)]
 
 
