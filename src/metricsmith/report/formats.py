@@ -8,11 +8,14 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+
+if TYPE_CHECKING:
+    from metricsmith.stats.resampling import Interval
 
 __all__ = [
-    "MISSING", "clean", "count", "duration", "excerpt", "fit_columns", "interval", "jsonable", "money", "p_value",
-    "percent", "points", "rating", "raw", "single_line", "statistic",
+    "MISSING", "clean", "count", "duration", "ends", "excerpt", "fit_columns", "interval", "jsonable", "money",
+    "p_value", "percent", "points", "rating", "raw", "single_line", "statistic",
 ]  # fmt: skip
 
 MISSING = "–"
@@ -138,6 +141,11 @@ def interval(low: float, high: float, digits: int = 3) -> str:
     if not (math.isfinite(low) and math.isfinite(high)):
         return MISSING
     return f"{statistic(low, digits)} to {statistic(high, digits)}"
+
+
+def ends(found: Interval, digits: int = 3) -> str:
+    """Both ends of an interval."""
+    return interval(found.low, found.high, digits)
 
 
 @_dash_without_number

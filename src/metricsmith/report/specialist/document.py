@@ -28,12 +28,12 @@ from metricsmith.report.blocks import (
     isolated,
     on_page,
 )
-from metricsmith.report.formats import MISSING, count, money, p_value, percent, points, single_line, statistic
+from metricsmith.report.formats import MISSING, count, ends, money, p_value, percent, points, single_line, statistic
 from metricsmith.report.meta_evaluation.document import MEANINGS
 from metricsmith.report.plots.lines import line_plot
 from metricsmith.report.render import write_document
 from metricsmith.report.specialist.record import PolicyResult, SpecialistEvaluation
-from metricsmith.report.specialist.verdict import CHARACTER_F1, FILTERED, ends, specialist_verdict, spoken
+from metricsmith.report.specialist.verdict import CHARACTER_F1, FILTERED, specialist_verdict, spoken
 
 __all__ = ["SPECIALIST_FILES", "SpecialistDocument", "specialist_verdict", "write_specialist"]
 

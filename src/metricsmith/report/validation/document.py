@@ -30,11 +30,11 @@ from metricsmith.report.blocks import (
     on_page,
     strong,
 )
-from metricsmith.report.formats import count, interval, p_value, percent, single_line, statistic
+from metricsmith.report.formats import count, ends, interval, p_value, percent, single_line, statistic
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.render import write_document
 from metricsmith.report.validation.record import Validation
-from metricsmith.report.validation.use import MOST_DRAWN, curves, ends, holds, ranked, slopes, spoken
+from metricsmith.report.validation.use import MOST_DRAWN, curves, holds, plain_name, ranked, slopes
 
 __all__ = ["VALIDATION_FILES", "ValidationDocument", "validation_verdict", "write_validation"]
 
@@ -188,7 +188,7 @@ class ValidationDocument(Document[Validation]):
             Estimate(one.judge, one.value, one.interval.low, one.interval.high, main=one.judge == pick)
             for one in ranked(own)[:MOST_DRAWN]
         ]
-        name = spoken(own.name)
+        name = plain_name(own.name)
         plot = forest("judges", lines, f"{name} of each judge", measure=name, from_zero=False)
         return Figure(plot, f"{name[:1].upper()}{name[1:]} with its 95\u00a0% interval.")
 
@@ -204,8 +204,8 @@ class ValidationDocument(Document[Validation]):
             )
             for one in ranked(own)
         ]  # fmt: skip
-        head = ("judge", spoken(own.name), "95 %", "best in", "lead of the pick", "95 %", "over all response sets")
-        return TextTable(head, rows, f"Judges by {spoken(own.name)}, which decides", own=[0])
+        head = ("judge", plain_name(own.name), "95 %", "best in", "lead of the pick", "95 %", "over all response sets")
+        return TextTable(head, rows, f"Judges by {plain_name(own.name)}, which decides", own=[0])
 
     def _matrix(self) -> TextTable:
         """Every measure of every judge with its interval; the pick in bold."""
@@ -214,13 +214,13 @@ class ValidationDocument(Document[Validation]):
         for one in found.results:
             cells = [f"{statistic(own.value)} ({ends(own.interval, 2)})" for own in one.figures]
             kept = [strong(c) if own.judge == one.pick else c for c, own in zip(cells, one.figures, strict=True)]
-            rows.append((f"{spoken(one.name)} {'↑' if one.higher_is_better else '↓'}", one.sides, *kept))
+            rows.append((f"{plain_name(one.name)} {'↑' if one.higher_is_better else '↓'}", one.sides, *kept))
         caption = "Every measure with its 95 % interval; ↑ higher is better, ↓ lower is; the pick in bold"
         return TextTable(("measure", "judge/people", *found.judges), rows, caption)
 
     def _best(self) -> TextTable:
         results = self.record.selection.results
-        rows = [(spoken(one.name), *(percent(own.best) for own in one.figures)) for one in results]
+        rows = [(plain_name(one.name), *(percent(own.best) for own in one.figures)) for one in results]
         return TextTable(
             ("best in", *self.record.selection.judges), rows, "Share of draws in which each judge is the best"
         )
@@ -236,7 +236,7 @@ class ValidationDocument(Document[Validation]):
                 statistic(one.downstream), statistic(one.regret), ends(one.regret_interval),
                 statistic(one.expected_regret), statistic(one.rank_correlation, 2), ends(one.rank_interval, 2),
             )  # fmt: skip
-            own = (spoken(one.name), single_line(one.pick) or "none", statistic(value), statistic(one.corrected))
+            own = (plain_name(one.name), single_line(one.pick) or "none", statistic(value), statistic(one.corrected))
             rows.append((*own, *(figures if used else ())))
         caption = "Choosing by each measure" + (
             ": the pick's decision consistency in use, and its regret" if used else ""
@@ -244,7 +244,7 @@ class ValidationDocument(Document[Validation]):
         return TextTable(("measure", "pick", "value", "corrected", *more), rows, caption, left=2)
 
     def _violations(self) -> list[Block]:
-        by = spoken(self.record.selection.by)
+        by = plain_name(self.record.selection.by)
         lines = [
             f"By hit rate {one.better[0]} judges item {one.better[1]} better ({statistic(one.first[0], 2)}) than "
             f"{one.worse[0]} judges item {one.worse[1]} ({statistic(one.first[1], 2)}); by {by} it is the other way "

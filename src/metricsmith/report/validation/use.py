@@ -9,12 +9,11 @@ from itertools import groupby
 from metricsmith.rating_model.measures import DOWNSTREAM
 from metricsmith.rating_model.record import JudgeFigure, JudgeSelection, MeasureResult, SweepCell
 from metricsmith.report.blocks import Block, Figure
-from metricsmith.report.formats import count, interval, raw, single_line, statistic
+from metricsmith.report.formats import count, raw, single_line, statistic
 from metricsmith.report.plots.lines import MOST_SERIES, line_plot
 from metricsmith.report.plots.slope import Slope, slope_plot
-from metricsmith.stats.resampling import Interval
 
-__all__ = ["MOST_DRAWN", "curves", "ends", "holds", "ranked", "slopes", "spoken"]
+__all__ = ["MOST_DRAWN", "curves", "holds", "ranked", "slopes", "plain_name"]
 
 MOST_DRAWN = 12  # judges in a plot
 
@@ -41,9 +40,9 @@ def slopes(found: JudgeSelection) -> list[Block]:
             )
             for place, own in enumerate(use)
         ]
-        names, rank = ", ".join(spoken(other.name) for other in same), statistic(one.rank_correlation, 2)
+        names, rank = ", ".join(plain_name(other.name) for other in same), statistic(one.rank_correlation, 2)
         caption = f"{names}: picks {one.pick}, regret {statistic(one.regret)}; rank correlation {rank}."
-        plot = slope_plot(f"slope-{number}", lines, f"{names} beside use", (spoken(one.name), "consistency in use"))
+        plot = slope_plot(f"slope-{number}", lines, f"{names} beside use", (plain_name(one.name), "consistency in use"))
         plots.append(Figure(plot, single_line(caption)))
     return plots
 
@@ -58,7 +57,7 @@ def curves(sweep: Sequence[SweepCell]) -> list[Block]:
         paths = {tuple(cell.value for cell in cells): ["best judge"]}
         for name in cells[0].picks:
             path = tuple(cell.picks[name][1] if name in cell.picks else math.nan for cell in cells)
-            paths.setdefault(path, []).append(spoken(name))
+            paths.setdefault(path, []).append(plain_name(name))
         series = {shortened(names): list(zip(betas, path, strict=True)) for path, names in paths.items()}
         key, more = f"beta-{round(1000 * threshold)}", len(series) - MOST_SERIES
         plot = line_plot(key, series, f"Picks at threshold {threshold:g}", ("beta", "consistency"), from_zero=False)
@@ -105,11 +104,6 @@ def shortened(names: Sequence[str]) -> str:
     return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
-def spoken(name: str) -> str:
+def plain_name(name: str) -> str:
     """The name of a measure in a sentence."""
     return name.replace("_", " ")
-
-
-def ends(found: Interval, digits: int = 3) -> str:
-    """Both ends of an interval."""
-    return interval(found.low, found.high, digits)
