@@ -72,9 +72,9 @@ def curves(sweep: Sequence[SweepCell]) -> list[Block]:
 
 
 def holds(sweep: Sequence[SweepCell]) -> list[str]:
-    """The best judge in use by threshold and range of beta."""
+    """The best judge in use by threshold and range of beta; nothing of a single one of each."""
     lines = []
-    for threshold, cells in panels(sweep).items():
+    for threshold, cells in panels(sweep).items() if len(sweep) > 1 else ():
         ranges = [(best, [raw(cell.beta) for cell in own]) for best, own in groupby(cells, lambda cell: cell.best)]
         said = [f"{best} for beta {' to '.join(dict.fromkeys((own[0], own[-1])))}" for best, own in ranges]
         lines.append(single_line(f"Best in use at threshold {threshold:g}: {', '.join(said)}."))
