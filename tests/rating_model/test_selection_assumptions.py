@@ -86,15 +86,12 @@ def test_a_lead_is_robust_only_where_it_keeps_its_sign():
 
 
 def test_a_lead_that_no_response_set_can_turn_is_said_to_be_so():
-    # No admissible set beside single options but for choices of no, which j0 and people share where it matters.
-    people = [10] * 38 + [0] * 2
-    found = select(counted(people), [counted(people), counted([0] * 10 + [10] * 30)], response_sets=OPEN)
-    assert found.rivals[0].low == pytest.approx((0 - 2) / 40)  # ten items open on one side, two on all
-    sets = [RatingVectors.of_population(OPEN, *two) for two in (([[1, 0]] * 40, [[1, 0, 0]] * 40),)]
-    wrong = RatingVectors.of_population(OPEN, [[0, 1]] * 40, [[0, 1, 0]] * 40)
-    known = select(counted([10] * 40), [sets[0], wrong])
-    assert known.rivals[0].robust
-    assert known.rivals[0].low == 1.0
+    # 30 choices of yes, and 10 of no that may hide yes, from people and j0; j1 is known to mean no alone.
+    both, no = counted([10] * 30 + [0] * 10), RatingVectors.of_population(OPEN, [[0, 1]] * 40, [[0, 1, 0]] * 40)
+    found = select(both, [both, no])
+    assert (found.rivals[0].low, found.rivals[0].high) == (0.5, 1.0)  # (30 - 10) / 40 and (30 + 10) / 40
+    assert found.verdict == "chosen"
+    assert "its lead keeps its sign whatever response sets lie behind the choices" in found.reasons
 
 
 @pytest.mark.parametrize("by", ["squared_error_sets", "decision_consistency"])
