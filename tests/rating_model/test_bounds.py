@@ -122,8 +122,8 @@ def test_the_difference_of_squared_errors_lies_within_its_bounds_which_are_exact
     assert mirrored == pytest.approx((-high, -low))
 
 
-def test_with_one_option_left_open_the_bounds_of_squared_errors_are_exact_inside_the_range_too():
-    # People's Omega of a is anywhere in [.2, 1]; the judges' in [.5, 1] and [.9, 1]: the near end lies inside.
+def test_the_bounds_of_squared_errors_are_exact_where_options_range_by_themselves():
+    # With two options each Omega ranges from its share to 1, whatever the other does: a grid finds the largest gap.
     two = ResponseSets.of(("a", "b"), [["a"], ["b"], ["a", "b"]])
     sides = [RatingVectors.of_population(two, [[share, 1 - share]]) for share in (0.2, 0.5, 0.9)]
     ranges = [set_range(side, None, known=False) for side in sides]
@@ -135,7 +135,7 @@ def test_with_one_option_left_open_the_bounds_of_squared_errors_are_exact_inside
     people, one, other = (np.array(omegas(share)) for share in (0.2, 0.5, 0.9))
     far = ((people[:, None] - one) ** 2).sum(axis=2).max(axis=1)
     near = ((people[:, None] - other) ** 2).sum(axis=2).min(axis=1)
-    assert squared_error_difference_bounds(*ranges)[1] == pytest.approx((far - near).max(), abs=0.02)
+    assert squared_error_difference_bounds(*ranges)[1] == pytest.approx((far - near).max(), abs=1e-9)
     assert squared_error_difference_bounds(*ranges)[1] >= (far - near).max() - 1e-12
 
 

@@ -80,6 +80,17 @@ def test_measures_without_a_number_per_item_and_missing_items_give_none():
         rank_violations(MEASURES["hit_rate"], MEASURES["kl_human_judge"], sides, ["z"], ["one"])
 
 
+def test_a_judgement_that_one_measure_lacks_is_left_out():
+    # On item 1 the judge endorses nothing at a threshold of .6, so that its precision is undefined, and is right.
+    two = ResponseSets.single(("a", "b"))
+    people = RatingVectors.of_population(two, [[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
+    judge = RatingVectors.of_population(two, [[[0.7, 0.3], [0.55, 0.45], [0.0, 1.0]]])
+    sides = Sides(people, judge, threshold=0.6)
+    precision, divergence = MEASURES["macro_precision"], MEASURES["js_divergence"]
+    for pair in ((precision, divergence), (divergence, precision)):
+        assert rank_violations(*pair, sides, ["x"], ["0", "1", "2"]) == []
+
+
 def test_of_many_judgements_evenly_spaced_ones_are_compared():
     n = MOST_CELLS
     sides = random_sides(n, 2)
