@@ -211,3 +211,35 @@ def test_two_equal_judges_are_seldom_told_apart_and_the_pick_is_not_flattered():
     assert chosen <= 10
     assert np.mean(naive) > 0.03
     assert abs(np.mean(left)) < 0.4 * np.mean(naive)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6))
+def test_values_lie_inside_their_intervals_and_bounds_on_any_small_data(seed):
+    rng = np.random.default_rng(seed)
+    options = ("a", "b", "c")
+
+    def ratings(sets):
+        given = [[option for option in options if rng.random() < 0.5] or ["a"] for _ in range(24)]
+        rows = [(place // 3, place % 3, answer if sets else answer[-1]) for place, answer in enumerate(given)]
+        return Ratings.from_rows([(*row[:2], None) if rng.random() < 0.1 else row for row in rows], options, sets=sets)
+
+    def side():
+        kind = rng.integers(3)
+        return ratings(kind == 1) if kind < 2 else (ratings(False), ratings(True))
+
+    decision = Decision(
+        ("a", "b")[: rng.integers(1, 3)], rng.choice([0.3, 0.5, 1.0]), rng.choice(["any", "max", "sum"])
+    )
+    found = select(
+        side(), [side() for _ in range(3)], response_sets=ResponseSets.every(options), decision=decision, draws=20,
+        beta=0.3, measures=None, by=rng.choice(["squared_error_sets", "decision_consistency", "hit_rate"]),
+    )  # fmt: skip
+    for result in found.results:
+        for figure in result.figures:
+            assert not figure.interval.low > figure.value + 1e-9
+            assert not figure.interval.high < figure.value - 1e-9
+    for rival in found.rivals:
+        for low, high in ((rival.low, rival.high), (rival.interval.low, rival.interval.high)):
+            assert not low > rival.lead + 1e-9
+            assert not high < rival.lead - 1e-9

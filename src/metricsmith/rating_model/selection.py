@@ -97,8 +97,8 @@ def select_judge(
     groups : sequence of hashable, length n, optional
         Of people's items; by default those of the ratings, else each item stands alone.
     raters : bool
-        Draw people's ratings within items too, which costs one plain evaluation for every draw. An item with one
-        rating stays as it is.
+        Draw people's ratings within items too, which costs one plain evaluation for every draw. Of m ratings the draws
+        show (m - 1) / m of the spread that m other raters would have: of a single one nothing.
     ties : {"split", "expected", "random", "first"}
     draws, level, seed
         Of the joint bootstrap and of intervals.
@@ -106,7 +106,8 @@ def select_judge(
     Returns
     -------
     JudgeSelection
-        Intervals leave out whole groups; differences are paired.
+        Intervals leave out whole groups, and differences are paired. The intervals of rank correlations come of the
+        joint draws, as P(best), the expected regret and the correction for having been chosen do.
 
     Raises
     ------
