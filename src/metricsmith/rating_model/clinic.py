@@ -208,7 +208,7 @@ def split_raters(ratings: Ratings, *, level: float = 0.99, draws: int = 299, see
 
 
 def _marks(tables: IntArray, size: int, random: np.random.Generator) -> tuple[NDArray[np.bool_], IntArray]:
-    """Choices that differ from the item's most frequent one, (draws, r, n), and that one, (draws, 1, n); ties random."""
+    """Choices that differ from the item's most frequent one, (draws, r, n), and that one, (draws, 1, n); ties drawn."""
     counts = np.stack([(tables == option).sum(axis=1) for option in range(size)], axis=-1)
     modes = (counts + random.random(counts.shape) / 2).argmax(axis=-1)[:, None]
     return (tables >= 0) & (tables != modes), modes
