@@ -92,7 +92,7 @@ class Sides:
         return self.human.endorsed(self.threshold), self.judges.endorsed(self.threshold)
 
     def excess(self, noise: FloatArray) -> FloatArray | float:
-        """What the judges' repetitions add to a squared error; 0 where it is not known or not wanted."""
+        """The part of a squared error that the judges' repetitions add; 0 where it is not known or not wanted."""
         return np.nan_to_num(noise) if self.unbiased else 0.0
 
 
