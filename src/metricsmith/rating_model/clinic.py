@@ -168,6 +168,9 @@ def split_raters(ratings: Ratings, *, level: float = 0.99, draws: int = 299, see
     fitted model and fitted anew, and the signs of its eigenvector are the groups. For each item the likelihood of one
     right option is then held against that of one for each group, with the share of such items estimated.
 
+    Simulated with one policy (6 to 20 raters, errors .05 to .25, equal or not), p was below .01 in .007 and below .05
+    in .04 of 400 runs. Where errors range from .02 to .48 among six raters it was below .01 in .03 to .06.
+
     Parameters
     ----------
     ratings : Ratings
