@@ -92,6 +92,11 @@ def test_rows_without_a_rating_or_with_a_failed_judgement_are_never_numbers():
     assert (found.labelled, found.missing, found.unlabelled_missing) == (59, 1, 1)
 
 
+def test_ratings_in_words_count_as_a_table_would_read_them():
+    said = [row.copy(stars=f"{row.stars:g} stars") for row in LABELLED]
+    assert corrected(labelled=said) == corrected()
+
+
 def test_groups_that_the_metric_has_learned_from_are_left_out():
     judge = CriterionJudge(criterion="Brevity", meaning="Short.", task="Answer.")
     mark_learned(judge, LABELLED[:1])
@@ -152,6 +157,11 @@ def test_a_member_of_a_panel_asks_a_model_once_and_the_store_answers_again(tmp_p
     [
         ({"target": None}, DataError, "no rating column: name it with target="),
         ({"target": "points"}, DataError, "none of 60 labelled rows has a rating 'points'"),
+        (
+            {"labelled": [LABELLED[0].copy(stars="fine, mostly"), *LABELLED]},
+            DataError,
+            "row 0: stars is 'fine, mostly'",
+        ),
         ({"scale": Scale(1, 3)}, DataError, "but the scale runs from 1 to 3"),
         ({"labelled": LABELLED[:1]}, DataError, "1 labelled groups and 600 unlabelled rows have numbers"),
         ({"unlabelled": LABELLED}, DataError, "no unlabelled row is left .60 unlabelled rows are labelled too"),

@@ -28,10 +28,8 @@ from metricsmith.report.render import cost_line
 from metricsmith.spreadsheets import write_table
 
 if TYPE_CHECKING:
-    from metricsmith.datasets.table import Table
     from metricsmith.programs.induced import Explanation, InducedMetric
     from metricsmith.scoring import ScoreTable
-    from metricsmith.studies.correction import CorrectionRows
 
 __all__ = ["explain_command", "score_command"]
 
@@ -70,12 +68,13 @@ def score_command(
     options = limits.scoring()
     metric = induced_metric(saved.metric)
     table = rows_for(metric, saved.data, saved.reading())
-    rated = None
+    rows, correction = table.rows, None
     if labelled is not None:
+        from metricsmith.studies.correction import CorrectionRows
+
         own = {"target": target or metric.task.target, "scale": metric.task.scale}
         rated = rows_for(metric, labelled, {**saved.reading(), **own})
-    rows = table.rows if rated is None else [*rated.rows, *table.rows]
-    correction = None if rated is None else _correction(rated, table, metric)
+        rows, correction = [*rated.rows, *table.rows], CorrectionRows.of(rated, table, metric=metric)
     with model_for(metric, model):
         if dry_run:
             say(_estimated(metric, rows, limits.store))
@@ -145,13 +144,6 @@ def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -
     from metricsmith.scoring import estimate
 
     return cost_line("estimated", estimate(metric.components, rows, store=store))
-
-
-def _correction(rated: Table, table: Table, metric: InducedMetric) -> CorrectionRows:
-    """The rows of both tables by which the mean is corrected; refused before anything is asked."""
-    from metricsmith.studies.correction import CorrectionRows
-
-    return CorrectionRows.of(rated, table, metric=metric)
 
 
 def _judge(metric: InducedMetric, rows: Sequence[Any], **options: Any) -> tuple[ScoreTable, MetricsmithError | None]:
