@@ -72,7 +72,10 @@ def test_a_prevalence_counts_ratings_from_a_threshold_on():
 
 
 def test_two_systems_are_compared_and_strata_are_weighted():
-    assert corrected(systems=("a", "b")).estimate == pytest.approx(-corrected(systems=("b", "a")).estimate)
+    found, turned = corrected(systems=("a", "b")), corrected(systems=("b", "a"))
+    assert (found.estimate, found.low) == pytest.approx((-turned.estimate, -turned.high))
+    assert -4 <= found.low < found.estimate < found.high <= 4
+    assert found.low < 0  # the scale from 1 to 5 is not that of a difference
     few = [row for number, row in enumerate(LABELLED) if row.system == "a" or number % 4 == 1]
     by_system = corrected(labelled=few, strata="system")
     a, b = (np.mean([row.stars for row in few if row.system == name]) for name in "ab")
