@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from metricsmith.cli.options import LimitOptions, ModelOptions, RawCsv, SavedMetricOptions, takes_groups
@@ -84,6 +83,8 @@ def score_command(
     lines = [_line(row["id"], part) for row, part in zip(rows, explained, strict=True)][len(rows) - len(table) :]
     found = None
     if correction is not None and problem is None:
+        import numpy as np
+
         raw = np.array([part.prediction.raw for part in explained], dtype=float)
         try:
             found = correction.corrected(raw[correction.places])
