@@ -55,13 +55,8 @@ def score_command(
     """Score every row of a table."""
     if out is not None:
         check_writable(out, "--out", folder=False)
-        read: dict[str, Path | str | None] = {
-            "metric": saved.metric,
-            "table": saved.data,
-            "rated table": labelled,
-            "store": limits.store,
-        }
-        check_apart([out], "--out", read)
+        read = {"metric": saved.metric, "table": saved.data, "store": limits.store}
+        check_apart([out], "--out", {**read, "rated table": labelled})
     if limits.store is not None:
         check_writable(limits.store, "--store", folder=False)
     options = limits.scoring()
@@ -90,16 +85,12 @@ def score_command(
             found = correction.corrected(raw[correction.places])
         except DataError as refusal:
             problem = refusal  # told when the scores are written
-    text = io.StringIO()
-    if as_json:
-        more = [] if found is None else [{"corrected_mean": found.as_dict()}]
-        text.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in [*lines, *more])
-    else:
-        write_table(text, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw_csv)
+    more = [] if found is None or not as_json else [{"corrected_mean": found.as_dict()}]
+    text = _written([*lines, *more], as_json=as_json, raw_csv=raw_csv)
     if out is None:
-        say(text.getvalue(), nl=False)
+        say(text, nl=False)
     else:
-        write(out, text.getvalue())
+        write(out, text)
     without = sum(line["prediction"] is None for line in lines)
     partly = sum(line["prediction"] is not None and line["missing"] > 0 for line in lines)
     lack = f", {partly} with components missing (columns missing and error)" if partly else ""
@@ -138,6 +129,16 @@ def explain_command(
         points = f"{part.contribution:+9.3f}" if part.judgement.ok else f"{'none':>9}"
         say(f"{points}  {part}")
     _check_failures([explanation.parts[place].judgement for place in _asked(metric)])
+
+
+def _written(lines: Sequence[Mapping[str, Any]], *, as_json: bool, raw_csv: bool) -> str:
+    """The lines as JSON or CSV."""
+    text = io.StringIO()
+    if as_json:
+        text.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    else:
+        write_table(text, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw_csv)
+    return text.getvalue()
 
 
 def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -> str:
