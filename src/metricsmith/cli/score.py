@@ -55,8 +55,8 @@ def score_command(
     """Score every row of a table."""
     if out is not None:
         check_writable(out, "--out", folder=False)
-        read = {"metric": saved.metric, "table": saved.data, "store": limits.store}
-        check_apart([out], "--out", {**read, "rated table": labelled})
+        tables = {"table": saved.data, "rated table": labelled}
+        check_apart([out], "--out", {"metric": saved.metric, **tables, "store": limits.store})
     if limits.store is not None:
         check_writable(limits.store, "--store", folder=False)
     options = limits.scoring()
