@@ -2,7 +2,7 @@
 
 ::
 
-    python benchmarks/judge_selection.py [--only selection correlation ...] [--trials 10] [--items 100] [--judges 50]
+    python benchmarks/judge_selection.py [--only selection correlation ...] [--trials 30] [--items 100] [--judges 50]
         [--seed 0] [--ratings FILE] [--out docs/figures]
 
 Each experiment prints Markdown tables; plots are written to the folder of ``--out``. ``--ratings`` takes a published
@@ -363,7 +363,7 @@ def main():
     """Run the experiments asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=EXPERIMENTS, default=list(EXPERIMENTS))
-    for name, default in (("trials", 10), ("items", 100), ("judges", 50), ("seed", 0)):
+    for name, default in (("trials", 30), ("items", 100), ("judges", 50), ("seed", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--ratings", type=Path)
     parser.add_argument("--out", type=Path)

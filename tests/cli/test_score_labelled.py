@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 
 import pytest
 
+import metricsmith
 from metricsmith.bank.column import ColumnMetric
+from metricsmith.datasets.table import read_table
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.records import Scale, Task
 from metricsmith.stats.regression import LinearCombination, ZScore
@@ -57,11 +60,16 @@ def test_the_corrected_mean_stands_beside_the_classical_and_the_plain_one(run, m
     assert classical.endswith("by the ratings alone")
     assert plain.endswith("by the metric alone")
     low, high, wide_low, wide_high = (
-        float(line.split("(95% ")[1].split(" to ")[end].split(";")[0].split(")")[0])
+        float(line.split("(95 % ")[1].split(" to ")[end].split(";")[0].split(")")[0])
         for line in (corrected, classical)
         for end in (0, 1)
     )
     assert high - low < wide_high - wide_low
+    goods, lines = (
+        list(csv.DictReader(path.read_text("utf-8").splitlines())) for path in (new, tmp_path / "scores.csv")
+    )
+    fitted = [3 + 0.8 * (float(line["good"]) - 3) / math.sqrt(2 / 3) for line in goods]
+    assert [float(line["prediction"]) for line in lines] == pytest.approx(fitted)
     truth = sum(float(line["rating"]) for line in csv.DictReader(new.read_text("utf-8").splitlines())) / 120
     assert low < truth < high
 
@@ -79,6 +87,9 @@ def test_rated_rows_of_the_same_table_count_as_labelled_alone(run, metric, table
     changed(tables[0], lambda number, cell: cell if number % 6 < 3 else "")
     code, _, err = run("score", metric, tables[0], "--labelled", tables[0])
     assert code == 0
+    table = read_table(tables[0], target="rating", scale="1:5", **metricsmith.load(metric).reading)
+    again = metricsmith.corrected_mean(table, table, metric=metricsmith.load(metric), progress=False)
+    assert f"mean rating: {again}\n" in err
     assert "60 rows corrected by 60 ratings in 20 groups" in err
     assert "60 unlabelled rows are labelled too and count as labelled alone" in err
 
@@ -108,5 +119,5 @@ def test_constant_ratings_give_the_classical_interval_and_the_reason(run, metric
     changed(tables[1], lambda number, cell: "4")
     code, _, err = run("score", metric, tables[0], "--labelled", tables[1])
     assert code == 0
-    assert "mean rating: 4.000 (95% 3.517 to 4.161; classical, lambda 0)" in err
+    assert "mean rating: 4.000 (95 % 3.517 to 4.161; classical, lambda 0)" in err
     assert "0 of 20 labelled groups hold a rating other than 4, and 5 are needed" in err

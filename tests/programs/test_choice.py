@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from pathlib import Path
 
 import dspy
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError
 from metricsmith.judges import ChoiceJudge, ResponseSetJudge
 from metricsmith.metric import Asker, Metric, make_row
 from metricsmith.model_calls.limits import Budget
+from metricsmith.model_calls.reading import read
 from metricsmith.programs.judges.choice import OptionMember
 from metricsmith.programs.loading import from_state, load
 from metricsmith.records import Status
@@ -201,10 +206,10 @@ def test_a_score_says_that_the_answer_meets_the_positive_options():
     assert (found.choice, found.raw, found.score, found.feedback) == ("ja, gut", 3, 1.0, "ja, gut: r")
     assert said(chooser("yes"), {"reasoning": "r", "choice": "Ça va"}).score == 0.0
     assert "score" not in said(chooser(), {"reasoning": "r", "choice": "yes"})
-    given = {"reasoning": "r", "possible": '["yes", "not really"]', "choice": "yes"}
-    assert said(lister(positive=["not really", "Ça va"]), given).score == 1.0  # as the set holds it, not the choice
-    assert said(lister(positive="ja, gut"), given).score == 0.0
-    assert "score" not in said(lister(), given)
+    listed = {"reasoning": "r", "possible": '["yes", "not really"]', "choice": "yes"}
+    assert said(lister(positive=["not really", "Ça va"]), listed).score == 1.0  # as the set holds it, not the choice
+    assert said(lister(positive="ja, gut"), listed).score == 0.0
+    assert "score" not in said(lister(), listed)
 
 
 def test_without_positive_options_nobody_gets_a_score_out_of_a_judge():
@@ -269,6 +274,49 @@ def test_a_file_brings_back_judge_and_member_and_is_checked_against_its_own_opti
         spoilt["state"]["settings"][name] = value
         with pytest.raises(StateError, match=message):
             from_state(spoilt)
+
+
+def test_the_page_shows_what_runs_and_what_it_prints(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "scoring.md").read_text("utf-8")
+    (block,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "ChoiceJudge" in block]
+    with GivenModel(lambda prompt: {"reasoning": "r", "possible": '["polite"]', "choice": "polite"}) as model:
+        names = {"score": score, "rows": ROWS, "lm": model.lm(temperature=1.0)}
+        with dspy.context(lm=model.lm()):
+            exec(compile(block, "scoring.md", "exec"), names)
+        assert model.requests == 2 * 4 * 3 + 1
+    columns, choice = capsys.readouterr().out.splitlines()
+    assert f"prints `{columns}` and a choice" in page
+    assert choice == "polite"
+    assert (names["found"].sets.shape, names["found"].choices.shape) == ((4, 3, 3), (4, 3))
+
+
+WORDS = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp")), min_size=1, max_size=12).map(str.strip)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(WORDS.filter(lambda word: word.splitlines() == [word]), min_size=2, max_size=6, unique=True), st.data())
+def test_any_option_is_read_back_as_itself_in_json_whatever_the_others_are(options, data):
+    judge = ResponseSetJudge(options, "Which?", "t")
+    some = data.draw(st.lists(st.sampled_from(options), min_size=1, unique=True))
+    fields = read(
+        dspy.JSONAdapter(), judge.signature, json.dumps({"reasoning": "r", "possible": some, "choice": some[0]})
+    )
+    found = judge.read(dspy.Prediction(**fields), None)
+    assert (found.choice, found.forced_choice) == (frozenset(some), some[0])
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3).filter(any), min_size=1, max_size=8), st.data())
+def test_answers_are_the_columns_that_were_made_of_them(sets, data):
+    judge = ResponseSetJudge(["a", "b", "c"], "Which?", "t", name="j")
+    places = [data.draw(st.sampled_from([k for k in range(3) if one[k]])) for one in sets]
+    values = np.concatenate([np.array(sets, dtype=float), np.eye(3)[places]], axis=1)
+    lost = np.array([data.draw(st.booleans()) for _ in sets])
+    values[lost] = np.nan
+    found = judge.answers(values[:, :, None])
+    assert found.valid[:, 0].tolist() == (~lost).tolist()
+    assert found.choices[:, 0].tolist() == [-1 if gone else place for gone, place in zip(lost, places, strict=True)]
+    assert np.array_equal(found.sets[~lost, 0], np.array(sets, dtype=float)[~lost])
 
 
 def test_fingerprints_cover_every_setting_and_members_their_option():

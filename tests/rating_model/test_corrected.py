@@ -183,6 +183,14 @@ def test_rogan_and_gladen_take_both_kinds_of_error_out():
     assert p == pytest.approx(0.2)
 
 
+def test_few_negatives_leave_room_for_false_alarms_that_they_do_not_show():
+    y, f = np.repeat([1.0, 0], [40, 20]), np.repeat([1.0, 0, 1, 0], [32, 8, 1, 19])
+    found = rogan_gladen(LabelledSample.of(y, f, np.r_[np.ones(240), np.zeros(760)]))
+    # 1 of 20 counts as 3 of 24: variance .00456 and not .00238, with weight (1 - .253)^2; hits .8 * .2 / 40
+    variance = 0.747**2 * 0.125 * 0.875 / 24 + 0.253**2 * 0.004 + 0.24 * 0.76 / 1000
+    assert (found.high - found.low) / 2 == pytest.approx(2.0 * math.sqrt(variance) / 0.75, rel=0.07)
+
+
 def test_rogan_and_gladen_refuse_a_judge_that_is_hardly_better_than_chance():
     y, f = np.tile([1.0, 0, 1, 0, 0], 12), np.tile([1.0, 0, 0, 1, 0], 12)
     with pytest.raises(DataError, match=r"specificity - 1 is 0\.17, and its interval begins at .* use ppi"):

@@ -55,6 +55,8 @@ def test_choices_decay_over_the_options_of_a_set():
     assert found[:, 6] == pytest.approx([0.66524, 0.24473, 0.09003], abs=5e-6)
     assert decaying_choice(THREE, -1.0)[:, 6] == pytest.approx(found[::-1, 6])
     assert decaying_choice(THREE, 0.0)[:, 6] == pytest.approx(np.full(3, 1 / 3))
+    assert decaying_choice(THREE, 1e5)[:, 5].tolist() == [0.0, 1.0, 0.0]
+    assert decaying_choice(THREE, -1e5)[:, 5].tolist() == [0.0, 0.0, 1.0]
 
 
 def test_the_selection_effect_is_one_by_chance_and_as_stated_in_the_paper_else():

@@ -72,7 +72,10 @@ def test_a_prevalence_counts_ratings_from_a_threshold_on():
 
 
 def test_two_systems_are_compared_and_strata_are_weighted():
-    assert corrected(systems=("a", "b")).estimate == pytest.approx(-corrected(systems=("b", "a")).estimate)
+    found, turned = corrected(systems=("a", "b")), corrected(systems=("b", "a"))
+    assert (found.estimate, found.low) == pytest.approx((-turned.estimate, -turned.high))
+    assert -4 <= found.low < found.estimate < found.high <= 4
+    assert found.low < 0  # the scale from 1 to 5 is not that of a difference
     few = [row for number, row in enumerate(LABELLED) if row.system == "a" or number % 4 == 1]
     by_system = corrected(labelled=few, strata="system")
     a, b = (np.mean([row.stars for row in few if row.system == name]) for name in "ab")
@@ -90,6 +93,11 @@ def test_rows_without_a_rating_or_with_a_failed_judgement_are_never_numbers():
     judge = GivenJudge(lambda row: failing.get(row.output, len(row.output.split())), output=Output("n", 0, 99))
     found = corrected(labelled=[*LABELLED, *answers(4, first=700, rated=False)], metric=judge)
     assert (found.labelled, found.missing, found.unlabelled_missing) == (59, 1, 1)
+
+
+def test_ratings_in_words_count_as_a_table_would_read_them():
+    said = [row.copy(stars=f"{row.stars:g} stars") for row in LABELLED]
+    assert corrected(labelled=said) == corrected()
 
 
 def test_groups_that_the_metric_has_learned_from_are_left_out():
@@ -152,6 +160,11 @@ def test_a_member_of_a_panel_asks_a_model_once_and_the_store_answers_again(tmp_p
     [
         ({"target": None}, DataError, "no rating column: name it with target="),
         ({"target": "points"}, DataError, "none of 60 labelled rows has a rating 'points'"),
+        (
+            {"labelled": [LABELLED[0].copy(stars="fine, mostly"), *LABELLED]},
+            DataError,
+            "row 0: stars is 'fine, mostly'",
+        ),
         ({"scale": Scale(1, 3)}, DataError, "but the scale runs from 1 to 3"),
         ({"labelled": LABELLED[:1]}, DataError, "1 labelled groups and 600 unlabelled rows have numbers"),
         ({"unlabelled": LABELLED}, DataError, "no unlabelled row is left .60 unlabelled rows are labelled too"),

@@ -142,5 +142,6 @@ def answer(prompt: str) -> dict[str, Any] | GivenAnswer:
         }
         return {"errors": {"critical": [], **lists}} if '"critical"' in prompt else {"errors": lists, **fields}
     if "[[ ## choice ## ]]" in prompt or "[[ ## possible ## ]]" in prompt:
-        return {"reasoning": fields["reasoning"], "possible": [OPTIONS[0], OPTIONS[2]], "choice": OPTIONS[2]}
+        possible = json.dumps([OPTIONS[0], OPTIONS[2]], ensure_ascii=False)
+        return {"reasoning": fields["reasoning"], "possible": possible, "choice": OPTIONS[2]}
     return GivenAnswer(fields, probabilities={fields["score"]: 0.75, "three": 0.25}) if "score" in fields else fields

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from metricsmith.cli.options import LimitOptions, ModelOptions, RawCsv, SavedMetricOptions, takes_groups
@@ -28,10 +27,8 @@ from metricsmith.report.render import cost_line
 from metricsmith.spreadsheets import write_table
 
 if TYPE_CHECKING:
-    from metricsmith.datasets.table import Table
     from metricsmith.programs.induced import Explanation, InducedMetric
     from metricsmith.scoring import ScoreTable
-    from metricsmith.studies.correction import CorrectionRows
 
 __all__ = ["explain_command", "score_command"]
 
@@ -58,24 +55,20 @@ def score_command(
     """Score every row of a table."""
     if out is not None:
         check_writable(out, "--out", folder=False)
-        read: dict[str, Path | str | None] = {
-            "metric": saved.metric,
-            "table": saved.data,
-            "rated table": labelled,
-            "store": limits.store,
-        }
-        check_apart([out], "--out", read)
+        tables = {"table": saved.data, "rated table": labelled}
+        check_apart([out], "--out", {"metric": saved.metric, **tables, "store": limits.store})
     if limits.store is not None:
         check_writable(limits.store, "--store", folder=False)
     options = limits.scoring()
     metric = induced_metric(saved.metric)
     table = rows_for(metric, saved.data, saved.reading())
-    rated = None
+    rows, correction = table.rows, None
     if labelled is not None:
+        from metricsmith.studies.correction import CorrectionRows
+
         own = {"target": target or metric.task.target, "scale": metric.task.scale}
         rated = rows_for(metric, labelled, {**saved.reading(), **own})
-    rows = table.rows if rated is None else [*rated.rows, *table.rows]
-    correction = None if rated is None else _correction(rated, table, metric)
+        rows, correction = [*rated.rows, *table.rows], CorrectionRows.of(rated, table, metric=metric)
     with model_for(metric, model):
         if dry_run:
             say(_estimated(metric, rows, limits.store))
@@ -85,21 +78,19 @@ def score_command(
     lines = [_line(row["id"], part) for row, part in zip(rows, explained, strict=True)][len(rows) - len(table) :]
     found = None
     if correction is not None and problem is None:
+        import numpy as np
+
         raw = np.array([part.prediction.raw for part in explained], dtype=float)
         try:
             found = correction.corrected(raw[correction.places])
         except DataError as refusal:
             problem = refusal  # told when the scores are written
-    text = io.StringIO()
-    if as_json:
-        more = [] if found is None else [{"corrected_mean": found.as_dict()}]
-        text.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in [*lines, *more])
-    else:
-        write_table(text, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw_csv)
+    more = [] if found is None or not as_json else [{"corrected_mean": found.as_dict()}]
+    text = _written([*lines, *more], as_json=as_json, raw_csv=raw_csv)
     if out is None:
-        say(text.getvalue(), nl=False)
+        say(text, nl=False)
     else:
-        write(out, text.getvalue())
+        write(out, text)
     without = sum(line["prediction"] is None for line in lines)
     partly = sum(line["prediction"] is not None and line["missing"] > 0 for line in lines)
     lack = f", {partly} with components missing (columns missing and error)" if partly else ""
@@ -140,18 +131,21 @@ def explain_command(
     _check_failures([explanation.parts[place].judgement for place in _asked(metric)])
 
 
+def _written(lines: Sequence[Mapping[str, Any]], *, as_json: bool, raw_csv: bool) -> str:
+    """The lines as JSON or CSV."""
+    text = io.StringIO()
+    if as_json:
+        text.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    else:
+        write_table(text, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw_csv)
+    return text.getvalue()
+
+
 def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -> str:
     """The line of the requests that are left to send."""
     from metricsmith.scoring import estimate
 
     return cost_line("estimated", estimate(metric.components, rows, store=store))
-
-
-def _correction(rated: Table, table: Table, metric: InducedMetric) -> CorrectionRows:
-    """The rows of both tables by which the mean is corrected; refused before anything is asked."""
-    from metricsmith.studies.correction import CorrectionRows
-
-    return CorrectionRows.of(rated, table, metric=metric)
 
 
 def _judge(metric: InducedMetric, rows: Sequence[Any], **options: Any) -> tuple[ScoreTable, MetricsmithError | None]:

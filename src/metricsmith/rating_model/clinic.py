@@ -69,7 +69,7 @@ class DisagreementCase:
         In [0, 1]: the probability that the groups differ; the share of raters who did not choose as the judge; or the
         share who did.
     judge : str
-        The option that the judge gives most often.
+        The option that the judge gives most often, of several one at random.
     raters : tuple of (str, tuple)
         The options that people chose and who did, the most frequent first.
     reason : str
@@ -137,11 +137,11 @@ def disagreement_clinic(
     if not both.any() or judge.sets:
         raise DataError("no item has a forced choice of a rater and one of the judge: check the items' names")
     split = split_raters(human, level=level, draws=draws, seed=seed)
-    hits = (hard(people) * hard(answers)).sum(axis=1)
+    hits, spoken = (hard(people) * hard(answers)).sum(axis=1), hard(answers, "random", seed)
     policy = split.found & (split.differs >= 0.5)
     cases = []
     for place in np.flatnonzero(both & (policy | (hits < 1))):
-        best, own = int(answers[place].argmax()), np.flatnonzero(human.item == place)
+        best, own = int(spoken[place].argmax()), np.flatnonzero(human.item == place)
         order = np.argsort(-human.counts[place], kind="stable")
         raters = tuple(
             (human.options[option], tuple(human.raters[human.rater[one]] for one in own if chosen[one] == option))
@@ -167,6 +167,9 @@ def split_raters(ratings: Ratings, *, level: float = 0.99, draws: int = 299, see
     standard deviations, make a matrix: its largest eigenvalue is the statistic, held against ratings drawn from the
     fitted model and fitted anew, and the signs of its eigenvector are the groups. For each item the likelihood of one
     right option is then held against that of one for each group, with the share of such items estimated.
+
+    Simulated with one policy (6 to 20 raters, errors .05 to .25, equal or not), p was below .01 in .007 and below .05
+    in .04 of 400 runs. Where errors range from .02 to .48 among six raters it was below .01 in .03 to .06.
 
     Parameters
     ----------
@@ -208,7 +211,7 @@ def split_raters(ratings: Ratings, *, level: float = 0.99, draws: int = 299, see
 
 
 def _marks(tables: IntArray, size: int, random: np.random.Generator) -> tuple[NDArray[np.bool_], IntArray]:
-    """Choices that differ from the item's most frequent one, (draws, r, n), and that one, (draws, 1, n); ties random."""
+    """Choices that differ from the item's most frequent one, (draws, r, n), and that one, (draws, 1, n); ties drawn."""
     counts = np.stack([(tables == option).sum(axis=1) for option in range(size)], axis=-1)
     modes = (counts + random.random(counts.shape) / 2).argmax(axis=-1)[:, None]
     return (tables >= 0) & (tables != modes), modes

@@ -76,7 +76,7 @@ class CorrectedMean:
         return {name: None if value != value else value for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
-        ends, weight = f"{self.level:.0%}", "" if math.isnan(self.lam) else f", lambda {self.lam:.3g}"
+        ends, weight = f"{100 * self.level:g} %", "" if math.isnan(self.lam) else f", lambda {self.lam:.3g}"
         lines = [
             f"{self.estimate:.3f} ({ends} {self.low:.3f} to {self.high:.3f}; {self.method}{weight}), "
             f"{self.unlabelled} rows corrected by {self.labelled} ratings in {self.groups} groups",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +24,6 @@ def flip_probability(
     *,
     shares: ArrayLike | None = None,
     spread: RatingSpread | None = None,
-    strict: bool = False,
 ) -> float:
     """The probability that m ratings decide an item otherwise than all possible ratings would.
 
@@ -38,8 +38,6 @@ def flip_probability(
     spread : RatingSpread, optional
         Of a pilot: Omega has the Beta distribution with its mean and its variance between items. By default Omega is
         uniform.
-    strict : bool
-        True if the share must be above the threshold, as in `metricsmith.rating_model.vectors.Decision`.
 
     Raises
     ------
@@ -59,15 +57,15 @@ def flip_probability(
         raise OptionError(
             f"{m} ratings, threshold {threshold:g}: give at least 1, a share in (0, 1], and shares or a spread"
         )
-    positive = np.arange(m + 1) / m > threshold + TIE if strict else np.arange(m + 1) / m >= threshold - TIE
+    counts = np.arange(m + 1)
+    positive = counts / m >= threshold - TIE
     if shares is not None:
         omega = np.asarray(shares, dtype=float)
         omega = omega[~np.isnan(omega)]
-        truth = omega > threshold + TIE if strict else omega >= threshold - TIE
-        said = binom.pmf(np.arange(m + 1), m, omega[:, None]) @ positive
-        return float(np.where(truth, 1 - said, said).mean()) if omega.size else math.nan
+        said = binom.pmf(counts, m, omega[:, None]) @ positive
+        flips = np.where(omega >= threshold - TIE, 1 - said, said)
+        return float(flips.mean()) if omega.size else math.nan
     a, b = (1.0, 1.0) if spread is None else spread.beta
-    counts = np.arange(m + 1)
     below = betainc(a + counts, b + m - counts, threshold)  # the probability of a negative item given the ratings
     return float(betabinom.pmf(counts, m, a, b) @ np.where(positive, below, 1 - below))
 
@@ -118,13 +116,16 @@ class RatingSpread:
         size = most / self.between - 1
         return self.mean * size, (1 - self.mean) * size
 
+    def variance(self, ratings_per_item: int) -> float:
+        """Of the mean of an item's m ratings: ``between + within / m``."""
+        return self.between + self.within / ratings_per_item
+
     def half_width(self, items: int, ratings_per_item: int, level: float = 0.95) -> float:
         """Of the mean's t interval, as expected: ``t sqrt((between + within / m) / n)``; infinite for one item."""
         from scipy.special import stdtrit
 
-        check_level(level)
-        variance = (self.between + self.within / ratings_per_item) / items
-        return float(stdtrit(items - 1, (1 + level) / 2)) * math.sqrt(variance) if items > 1 else math.inf
+        t = float(stdtrit(items - 1, (1 + level) / 2)) if items > 1 else math.inf
+        return t * math.sqrt(self.variance(ratings_per_item) / items)
 
 
 @dataclass(frozen=True)
@@ -171,31 +172,26 @@ def plan_ratings(
     OptionError
         If a number is out of range, or no plan meets the wish.
     """
-    if (half_width is None) == (budget is None) or min(half_width or 1, budget or 1, rating_cost) <= 0 or item_cost < 0:
+    check_level(level)
+    wished = math.nan if half_width is None else half_width
+    if (half_width is None) == (budget is None) or wished <= 0 or rating_cost <= 0 or item_cost < 0:
         raise OptionError("give either a half width or a budget, above 0 like the cost of a rating")
+    if ratings_per_item is not None and ratings_per_item < 1:
+        raise OptionError(f"{ratings_per_item} ratings per item: give at least 1, or None for the best number")
     plans = []
     for m in range(1, 1001) if ratings_per_item is None else [ratings_per_item]:
         price = item_cost + m * rating_cost
         if budget is not None:
             items = min(most_items, int(budget / price + 1e-9))
         else:
-            items = _fewest(spread, m, half_width or 0.0, most_items, level)
-        if items > 1:
+            items = max(2, int((NormalDist().inv_cdf((1 + level) / 2) / wished) ** 2 * spread.variance(m)))
+            while items <= most_items and spread.half_width(items, m, level) > wished:
+                items += 1  # a few: t is a little larger than the normal quantile
+        if 1 < items <= most_items:
             plans.append(RatingPlan(items, m, spread.half_width(items, m, level), items * price))
     if not plans:
         raise OptionError(f"no plan of at most {most_items} items meets the wish: allow more items or a wider interval")
     return min(plans, key=lambda plan: (plan.half_width if half_width is None else plan.cost, plan.ratings_per_item))
-
-
-def _fewest(spread: RatingSpread, m: int, half_width: float, most: int, level: float) -> int:
-    """The least number of items for a half width, by bisection; 0 where there is none."""
-    if spread.half_width(most, m, level) > half_width:
-        return 0
-    low, high = 1, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if spread.half_width(middle, m, level) <= half_width else (middle, high)
-    return high
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,8 @@ def select_judge(
     groups : sequence of hashable, length n, optional
         Of people's items; by default those of the ratings, else each item stands alone.
     raters : bool
-        Draw people's ratings within items too, which costs one plain evaluation for every draw.
+        Draw people's ratings within items too, which costs one plain evaluation for every draw. Of m ratings the draws
+        show (m - 1) / m of the spread that m other raters would have: of a single one nothing.
     ties : {"split", "expected", "random", "first"}
     draws, level, seed
         Of the joint bootstrap and of intervals.
@@ -105,7 +106,8 @@ def select_judge(
     Returns
     -------
     JudgeSelection
-        Intervals leave out whole groups; differences are paired.
+        Intervals leave out whole groups, and differences are paired. The intervals of rank correlations come of the
+        joint draws, as P(best), the expected regret and the correction for having been chosen do.
 
     Raises
     ------
@@ -301,8 +303,7 @@ def _sweep(
         for threshold in thresholds:
             decision = replace(data.decision, threshold=threshold)
             sides = replace(data.sides(beta), threshold=threshold)
-            values = weighted_values(own, sides)[:, 0]
-            down = weighted_values(downstream_measures(decision)[:1], sides)[0, 0]
+            *values, down = weighted_values([*own, downstream_measures(decision)[0]], sides)[:, 0]
             picks = {
                 measure.name: (data.names[place], float(down[place]))
                 for measure, row in zip(own, values, strict=True)

@@ -131,14 +131,14 @@ def simulate(
         raise OptionError(f"{items} items and {judges} judges: give at least one of each")
     if not 0 <= spread[0] <= spread[1] < math.inf or noise < 0:
         raise OptionError(f"spread {spread} and noise {noise:g}: give two numbers from 0 in order, and a number from 0")
-    draw, own = np.random.default_rng(seed), np.random.default_rng([seed, 1])
+    draw = np.random.default_rng(seed)
     size = len(response_sets.sets)
     stable = draw.dirichlet(np.ones(size), items)
     spreads = draw.uniform(*spread, judges)
     strayed = stable + spreads[:, None, None] * draw.standard_normal((judges, items, size))
     choices = [decaying_choice(response_sets, decay) for decay in decays]
     if noise:
-        choices = [_disturbed(choices[0], noise, (items,), own), _disturbed(choices[1], noise, (judges, items), own)]
+        choices = [_disturbed(choices[0], noise, (items,), draw), _disturbed(choices[1], noise, (judges, items), draw)]
     return Simulation(
         RatingModel(response_sets, choices[0], error_matrix(response_sets, error, skew)),
         RatingModel(response_sets, choices[1]),
@@ -160,8 +160,9 @@ def decaying_choice(response_sets: ResponseSets, decay: float) -> FloatArray:
     array, shape (K, Q)
     """
     held = response_sets.membership
-    ranks = np.cumsum(held, axis=0) - 1
-    return shares_of((held * np.exp(-decay * (ranks if decay >= 0 else ranks - held.sum(axis=0)))).T).T
+    place = np.cumsum(held, axis=0)
+    ranks = np.maximum(place - 1, 0) if decay >= 0 else held.sum(axis=0) - place  # from the favoured end
+    return shares_of((held * np.exp(-abs(decay) * ranks)).T).T
 
 
 def selection_effect(response_sets: ResponseSets, forced_choice: ArrayLike, option: str | None = None) -> float:

@@ -11,7 +11,6 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
     """Returns ``"chosen"``, ``"depends"`` or ``"undecided"``, and why."""
     reasons = []
     behind = [rival for rival in found.rivals if not rival.interval.low > 0]
-    sure = not behind
     result = found.result(found.by)
     own = next(figure for figure in result.figures if figure.judge == found.pick)
     reasons.append(
@@ -49,5 +48,5 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
             f"choosing by {worst_off.name} would have taken {worst_off.pick}, whose decision consistency is "
             f"{worst_off.regret:.3f} lower"
         )
-    word = "undecided" if not sure else "depends" if flips or open_to else "chosen"
+    word = "undecided" if behind else "depends" if flips or open_to else "chosen"
     return word, tuple(reasons)

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import default_bank
-from metricsmith.datasets.ratings import infer_scale
+from metricsmith.datasets.ratings import infer_scale, parse_rating
 from metricsmith.datasets.splits import connected_parts, instructions
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.metric import Metric, content_hash
 from metricsmith.optimizers.own import from_learning
-from metricsmith.optimizers.splits import RatedRows, group_of, split_rated
+from metricsmith.optimizers.splits import RatedRows, group_of
 from metricsmith.rating_model.corrected import CorrectedMean, prediction_powered_mean, rogan_gladen
 from metricsmith.rating_model.labelled_sample import LabelledSample
 from metricsmith.records import Scale, Task
@@ -89,12 +89,20 @@ def corrected_mean(
     OptionError
         If an option has no meaning, a system does not occur, or the metric gives several numbers a row.
     """
+    if method not in METHODS:
+        raise OptionError(f"method={method!r} is unknown{nearest(method, METHODS)}: choose one of {', '.join(METHODS)}")
+    if strata is not None and systems is not None:
+        raise OptionError("strata= and systems= exclude each other: systems are the strata of a difference")
     members = getattr(metric, "members", None)
     if callable(members):
         names = ", ".join(member.name for member in members())
         raise OptionError(f"metric= gives several numbers a row ({names}): give one of its members()")
     one = as_metric(default_bank().get(metric) if isinstance(metric, str) else metric)
     data = CorrectionRows.of(labelled, unlabelled, metric=one, target=target, scale=scale)
+    written = {str(row.get("system")) for row in data.rows}
+    for name in systems or ():
+        if name not in written:
+            raise OptionError(f"no row is by the system {name!r}{nearest(name, written)}: check systems=")
     table = score([one.fit(data.rows) if isinstance(one, BankMetric) else one], data.rows, **options)
     return data.corrected(
         table.run()[:, 0], method=method, positive=positive, strata=strata, systems=systems, level=level
@@ -136,11 +144,14 @@ class CorrectionRows:
             raise DataError("the labelled rows have no rating column: name it with target=... (--target)")
         sets = [side.rows if isinstance(side, Table) else list(side) for side in (labelled, unlabelled)]
         everything, first = [row for rows in sets for row in rows], len(sets[0])
-        known = np.array([_rating(row, target) for row in sets[0]], dtype=float)
+        known = np.array([_rating(row, target, place) for place, row in enumerate(sets[0])], dtype=float)
         if np.isnan(known).all():
             raise DataError(f"none of {first} labelled rows has a rating {target!r}: rate some, or name another target")
         scale = scale or (task.scale if task else infer_scale(known))
-        split_rated(sets[0], Task("", target, scale))  # refuses ratings off the scale
+        for place in np.flatnonzero((known < scale.low) | (known > scale.high)):
+            raise DataError(
+                f"labelled row {place} is rated {known[place]:g}, but the scale runs from {scale}: correct it"
+            )
         groups = _groups(labelled, unlabelled, everything)
         kept = np.concatenate([~np.isnan(known), ~_again(sets[0], sets[1], known)])
         twins = int((~kept[first:]).sum())
@@ -169,22 +180,13 @@ class CorrectionRows:
         level: float = 0.95,
     ) -> CorrectedMean:
         """The corrected mean by the metric's raw numbers, shape (n + N,); see `corrected_mean` for the rest."""
-        if method not in METHODS:
-            raise OptionError(
-                f"method={method!r} is unknown{nearest(method, METHODS)}: choose one of {', '.join(METHODS)}"
-            )
-        if strata is not None and systems is not None:
-            raise OptionError("strata= and systems= exclude each other: systems are the strata of a difference")
         ratings, bounds, n = self.ratings, (self.scale.low, self.scale.high), self.ratings.size
         if positive is not None:
             ratings, bounds = (ratings >= positive).astype(float), (0.0, 1.0)
             if method == "rogan-gladen":
                 predictions = np.where(np.isnan(predictions), math.nan, predictions >= positive)
-        label = strata or ("system" if systems is not None else None)
+        label = strata if systems is None else "system"
         parts = None if label is None else [str(row.get(label)) for row in self.rows]
-        for name in systems or ():
-            if name not in (parts or ()):
-                raise OptionError(f"no row is by the system {name!r}{nearest(name, set(parts or ()))}: check systems=")
         sample = LabelledSample.of(
             ratings, predictions[:n], predictions[n:], groups=self.groups[:n], unlabelled_groups=self.groups[n:],
             strata=parts and parts[:n], unlabelled_strata=parts and parts[n:], difference=systems,
@@ -196,9 +198,14 @@ class CorrectionRows:
         return replace(found, note="; ".join(filter(None, [found.note, *self.notes])))
 
 
-def _rating(row: dspy.Example, target: str) -> float:
-    value = row.get(target)
-    return math.nan if value is None else float(value)
+def _rating(row: dspy.Example, target: str, place: int) -> float:
+    try:
+        return parse_rating(row.get(target))
+    except ValueError as problem:
+        name = row.get("id", place)
+        raise DataError(
+            f"row {name!r}: {target} is {row.get(target)!r}, which is no rating: give a number"
+        ) from problem
 
 
 def _again(labelled: Sequence[dspy.Example], unlabelled: Sequence[dspy.Example], ratings: FloatArray) -> BoolArray:

@@ -9,11 +9,14 @@ import warnings
 import dspy
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.judges import ChoiceJudge, ResponseSetJudge
 from metricsmith.metric import make_row
-from metricsmith.optimizers.objectives import OBJECTIVES
+from metricsmith.optimizers.objectives import OBJECTIVES, Case
 from metricsmith.optimizers.tuner import JudgeTuner
 from metricsmith.optimizers.tuning.readers import OptionReader
 from metricsmith.programs.judges.criterion import CriterionJudge
@@ -151,19 +154,19 @@ def test_ratings_are_shares_however_they_are_given():
         OptionReader(tuple(OPTIONS), "choice", "choice"),
         OptionReader(tuple(OPTIONS), "set", "choice"),
     )
-    for given in (
+    for votes in (
         ["rude", "rude", "rude", "polite"],
         {"rude": 0.75, "polite": 0.25},
         ("polite", "rude") + ("rude",) * 2,
     ):
-        assert of_choices.shares(given, "row").tolist() == [0.75, 0, 0.25]
+        assert of_choices.shares(votes, "row").tolist() == [0.75, 0, 0.25]
     assert of_choices.shares("polite", "row").tolist() == [0, 0, 1]
-    for given in (
+    for votes in (
         [["rude"], ["rude", "polite"]],
         [{"rude"}, frozenset({"polite", "rude"})],
         {"rude": 1, "polite": 0.5},
     ):
-        assert of_sets.shares(given, "row").tolist() == [1, 0, 0.5]
+        assert of_sets.shares(votes, "row").tolist() == [1, 0, 0.5]
     for nothing in (None, float("nan"), [], {}, ()):
         assert of_choices.shares(nothing, "row") is None
 
@@ -214,6 +217,36 @@ def test_the_task_names_the_rating_and_rows_without_raters_are_left_out():
     tuning = tuned(CHOICE, data, method="gepa", objective="share", task=task)[0].tuning
     assert tuning.learned + tuning.selected == 24
     assert tuning.replaced
+
+
+SHARES = st.lists(st.lists(st.integers(0, 4), min_size=3, max_size=3).filter(any), min_size=3, max_size=12)
+
+
+@settings(deadline=None)
+@given(SHARES, st.data())
+def test_credits_of_options_have_the_statistics_as_their_means(votes, data):
+    counts = np.array(votes, dtype=float)
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    said = np.eye(3)[[data.draw(st.integers(0, 2)) for _ in votes]]
+    omega = counts / counts.max(axis=1, keepdims=True)
+    none = np.empty((0, 3))
+
+    def credit(name, ratings):
+        goal, cases = OBJECTIVES[name], zip(said, ratings, strict=True)
+        return np.mean([goal.credit(Case(x, y, none, none, ratings, 1.0, 0.0)) for x, y in cases])
+
+    assert credit("share", shares) == pytest.approx(OBJECTIVES["share"].statistic(said, shares))
+    assert credit("set_closeness", omega) == pytest.approx(OBJECTIVES["set_closeness"].statistic(said, omega))
+    # Each tie is split into as many rows as there are modes, weighted: the weighted kappa of another library.
+    modal = shares == shares.max(axis=1, keepdims=True)
+    row, mode = np.nonzero(modal)
+    weights = 1 / modal.sum(axis=1)[row]
+    own = OBJECTIVES["choice_kappa"].statistic(said, shares)
+    if np.isfinite(own):
+        assert own == pytest.approx(cohen_kappa_score(said.argmax(axis=1)[row], mode, sample_weight=weights), abs=1e-9)
+    hit = np.average(said.argmax(axis=1)[row] == mode, weights=weights)
+    chance = said.mean(axis=0) @ (modal / modal.sum(axis=1, keepdims=True)).mean(axis=0)
+    assert credit("choice_kappa", shares) == pytest.approx((1 + hit - chance) / 2)
 
 
 def test_the_objectives_by_hand():
