@@ -63,6 +63,11 @@ def test_a_plot_of_slopes_stands_for_each_order_of_the_judges(record):
     best = ranked(found.result("decision_consistency"))[0].judge
     assert f"{best}: place" in figures[0].plot
     assert f"and place 1 ({best_value(found)})" in figures[0].plot
+    by_consistency = next(one for one in found.results if one.name == "decision_consistency")
+    right = slopes(replace(found, results=(replace(by_consistency, name="js_distance"), *found.results[-2:])))[0].plot
+    assert right.count('class="curve"') == 1
+    assert 'class="curve down"' not in right
+    assert re.search(r'<polyline points="130.0,44.0 230.0,44.0" class="curve"', right)
 
 
 def best_value(found):
