@@ -43,7 +43,7 @@ class Validation:
     clinic : Clinic, optional
         The items where the judge to take and people differ; None without forced choices.
     replacing : mapping of str to AlternativeAnnotatorTest
-        By judge; empty with fewer than three raters.
+        By judge; empty with fewer than three raters who have names, or where most items have one rating.
     notes, warnings : tuple of str
     title : str
     """
@@ -116,7 +116,7 @@ def validate_judges(
     )  # fmt: skip
     people = _part(human, sets=False) or _part(human, sets=True)
     alike = {name: _part(judges[name], sets=people.sets) for name in selection.judges} if people else {}
-    replacing = people is not None and len(people.raters) > 2
+    replacing = people is not None and _replaceable(people)
     picked = None if people is None or people.sets else alike[selection.pick]
     return Validation(
         selection,
@@ -128,6 +128,12 @@ def validate_judges(
         (*notes, *selection.notes),
         tuple(f"{name} is not compared: {why}" for name, why in selection.left_out.items()),
     )
+
+
+def _replaceable(people: Ratings) -> bool:
+    """True for three raters with names or more, two of whom rated most items."""
+    several, rated = (int((people.per_item > least).sum()) for least in (1, 0))
+    return len(people.raters) > 2 and 2 * several >= rated and all(isinstance(name, str) for name in people.raters)
 
 
 def _part(rated: Rated, *, sets: bool) -> Ratings | None:
