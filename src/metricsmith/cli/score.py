@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from metricsmith.cli.options import LimitOptions, ModelOptions, RawCsv, SavedMetricOptions, takes_groups
@@ -27,8 +28,10 @@ from metricsmith.report.render import cost_line
 from metricsmith.spreadsheets import write_table
 
 if TYPE_CHECKING:
+    from metricsmith.datasets.table import Table
     from metricsmith.programs.induced import Explanation, InducedMetric
     from metricsmith.scoring import ScoreTable
+    from metricsmith.studies.correction import CorrectionRows
 
 __all__ = ["explain_command", "score_command"]
 
@@ -46,25 +49,51 @@ def score_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it will cost; send nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
     raw_csv: RawCsv = False,
+    labelled: Annotated[
+        str | None,
+        typer.Option(metavar="RATED", help="Rated rows of the same kind: print the mean rating of the table by both."),
+    ] = None,
+    target: Annotated[str | None, typer.Option(metavar="COL", help="Their column with the rating, if renamed.")] = None,
 ) -> None:
     """Score every row of a table."""
     if out is not None:
         check_writable(out, "--out", folder=False)
-        check_apart([out], "--out", {"metric": saved.metric, "table": saved.data, "store": limits.store})
+        read: dict[str, Path | str | None] = {
+            "metric": saved.metric,
+            "table": saved.data,
+            "rated table": labelled,
+            "store": limits.store,
+        }
+        check_apart([out], "--out", read)
     if limits.store is not None:
         check_writable(limits.store, "--store", folder=False)
     options = limits.scoring()
     metric = induced_metric(saved.metric)
-    rows = rows_for(metric, saved.data, saved.reading()).rows
+    table = rows_for(metric, saved.data, saved.reading())
+    rated = None
+    if labelled is not None:
+        own = {"target": target or metric.task.target, "scale": metric.task.scale}
+        rated = rows_for(metric, labelled, {**saved.reading(), **own})
+    rows = table.rows if rated is None else [*rated.rows, *table.rows]
+    correction = None if rated is None else _correction(rated, table, metric)
     with model_for(metric, model):
         if dry_run:
             say(_estimated(metric, rows, limits.store))
             return
         judged, problem = _judge(metric, rows, progress=out is not None, **options)
-    lines = [_line(row["id"], part) for row, part in zip(rows, metric.combine(judged), strict=True)]
+    explained = metric.combine(judged)
+    lines = [_line(row["id"], part) for row, part in zip(rows, explained, strict=True)][len(rows) - len(table) :]
+    found = None
+    if correction is not None and problem is None:
+        raw = np.array([part.prediction.raw for part in explained], dtype=float)
+        try:
+            found = correction.corrected(raw[correction.places])
+        except DataError as refusal:
+            problem = refusal  # told when the scores are written
     text = io.StringIO()
     if as_json:
-        text.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        more = [] if found is None else [{"corrected_mean": found.as_dict()}]
+        text.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in [*lines, *more])
     else:
         write_table(text, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw_csv)
     if out is None:
@@ -77,6 +106,8 @@ def score_command(
     place = "" if out is None else f": {out}"
     say(f"{len(lines)} rows scored, {without} without a prediction{lack}{place}", err=True)
     end_with(problem)
+    if found is not None:
+        say(f"mean {metric.task.target}: {found}", err=True)
     _check_failures([judgement for column in map(judged.column, _asked(metric)) for judgement in column])
 
 
@@ -114,6 +145,13 @@ def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -
     from metricsmith.scoring import estimate
 
     return cost_line("estimated", estimate(metric.components, rows, store=store))
+
+
+def _correction(rated: Table, table: Table, metric: InducedMetric) -> CorrectionRows:
+    """The rows of both tables by which the mean is corrected; refused before anything is asked."""
+    from metricsmith.studies.correction import CorrectionRows
+
+    return CorrectionRows.of(rated, table, metric=metric)
 
 
 def _judge(metric: InducedMetric, rows: Sequence[Any], **options: Any) -> tuple[ScoreTable, MetricsmithError | None]:

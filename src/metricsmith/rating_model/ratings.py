@@ -139,6 +139,13 @@ class Ratings:
         """Ratings of each item, shape (n,)."""
         return np.bincount(self.item, minlength=len(self.items))
 
+    @property
+    def chosen(self) -> IntArray:
+        """The place of the option of each rating, shape (N,); forced choices."""
+        if self.sets:
+            raise OptionError("response sets have no one option per rater: give forced choices")
+        return np.asarray(self.given.argmax(axis=1))
+
     def of_items(self, items: Sequence[Hashable]) -> Ratings:
         """The ratings of these items, in this order; an item that nobody rated has none."""
         wanted = {item: place for place, item in enumerate(items)}
@@ -164,10 +171,8 @@ class Ratings:
 
     def table(self) -> IntArray:
         """The place of the option that each rater chose, shape (n, raters), -1 where there is none; forced choices."""
-        if self.sets:
-            raise OptionError("response sets have no one option per rater: give forced choices")
         places = np.full((len(self.items), len(self.raters)), -1)
-        places[self.item, self.rater] = self.given.argmax(axis=1)
+        places[self.item, self.rater] = self.chosen
         return places
 
 

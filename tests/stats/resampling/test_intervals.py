@@ -18,6 +18,7 @@ from metricsmith.stats.resampling import (
     mean_test,
     measured_coverage,
     repeated_interval,
+    signed_rank_test,
     symmetric_interval,
     wilson_interval,
 )
@@ -110,6 +111,26 @@ def test_the_t_test_equals_scipys_without_overlap():
     values = [0.2, 0.3, -0.1, 0.4, 0.0]
     assert mean_test(values) == pytest.approx(ttest_1samp(values, 0).pvalue)
     assert mean_test([*values, math.nan]) == mean_test(values)
+
+
+def test_one_sided_tests_equal_scipys():
+    from scipy.stats import ttest_1samp, wilcoxon
+
+    values = [0.2, 0.3, -0.1, 0.4, -0.05]
+    assert mean_test(values, alternative="greater") == pytest.approx(ttest_1samp(values, 0, alternative="greater").pvalue)
+    assert mean_test(-np.array(values), alternative="greater") == pytest.approx(
+        1 - mean_test(values, alternative="greater")
+    )
+    assert signed_rank_test([*values, math.nan]) == wilcoxon(values, alternative="greater").pvalue
+    # Ranks of size 1 and 2 are below 0: of the 2^5 signs those with a sum of negative ranks up to 3 are five.
+    assert signed_rank_test(values) == pytest.approx(5 / 32)
+
+
+def test_one_sided_tests_are_defined_where_they_can_be():
+    assert mean_test([-0.3, -0.3], alternative="greater") == 1.0
+    assert mean_test([0.3, 0.3], alternative="greater") == 0.0
+    assert signed_rank_test([0.0, 0.0]) == 1.0
+    assert math.isnan(signed_rank_test([0.3]))
 
 
 def test_the_t_test_is_defined_where_it_can_be():

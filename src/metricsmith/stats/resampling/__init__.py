@@ -35,6 +35,7 @@ from metricsmith.stats.resampling.intervals import (
     mean_interval,
     mean_test,
     measured_coverage,
+    signed_rank_test,
     symmetric_interval,
     wilson_interval,
 )
@@ -42,6 +43,7 @@ from metricsmith.stats.resampling.permutation import (
     MINIMUM_GROUPS,
     PermutationTest,
     benjamini_hochberg,
+    benjamini_yekutieli,
     holm,
     paired_permutation_test,
     permutation_null,
@@ -60,6 +62,7 @@ __all__ = [
     "aligned_rows",
     "benjamini_hochberg",
     "bootstrap_weights",
+    "benjamini_yekutieli",
     "check_draws",
     "check_level",
     "chunks",
@@ -83,5 +86,6 @@ __all__ = [
     "resampled_rows",
     "share_interval",
     "symmetric_interval",
+    "signed_rank_test",
     "wilson_interval",
 ]
