@@ -19,6 +19,7 @@ from metricsmith.metric import RowText
 from metricsmith.optimizers.specialist import Specialist
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.base import MetricProgram
+from metricsmith.programs.judges.choice import ChoiceJudge, ResponseSetJudge
 from metricsmith.programs.judges.criterion import CriterionJudge
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.mqm import MQMJudge
@@ -46,6 +47,8 @@ METRICS = [
     DnAEval([Dimension(name="Brevity", meaning="Short.", weight=1)], task="Write."),
     MQMJudge(source_language="English", target_language="German", runs=2),
     Specialist(ExamplePolicy(rater="any")).compile(Parrot(), Q),
+    ChoiceJudge(["yes", "no"], "Is it short?", "Write.", "yes"),
+    ResponseSetJudge(["yes", "no"], "Is it short?", "Write.", ["yes"]),
     default_bank().get("fkgl"),
     CallableMetric(lambda row, pred: float(len(pred.output)), name="length", version="1"),
 ]
@@ -82,6 +85,8 @@ class Counted(Scripted):
 def answer(prompt):
     if "[[ ## errors ## ]]" in prompt:
         return {"errors": {"critical": [], "major": [], "minor": []}}
+    if "[[ ## choice ## ]]" in prompt:
+        return {"reasoning": "short", "possible": ["no", "yes"], "choice": "yes"}
     return panelled(prompt)
 
 

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from metricsmith.scoring import score as score
     from metricsmith.store import Store as Store
     from metricsmith.studies.comparison.run import compare as compare
+    from metricsmith.studies.correction import corrected_mean as corrected_mean
     from metricsmith.version import __version__ as __version__
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)

@@ -3,6 +3,7 @@
 `CriterionJudge`, `RubricJudge`, `Panel` and `Repeated` stand at the root, judges of translations in
 `metricsmith.translation`.
 
+`ChoiceJudge`          one of several options in answer to a question
 `DnAEval`              one judge for each dimension, weighted
 `ExampleJudge`         the number that the raters would give, learned from rated examples
 `ExampleMean`          the mean rating of other outputs of the same source: a specialist's baseline
@@ -12,6 +13,7 @@
 `History`              ratings of older systems' outputs, from which a specialist takes its examples
 `render_messages`      a conversation as a judge reads it
 `render_output`        any output as a judge reads it
+`ResponseSetJudge`     every option that a reasonable rater could give
 `Specialist`           specialises a judge to a test set that people rated for older systems
 `evaluate_specialist`  holds out one system of a history after the other
 """
@@ -23,6 +25,8 @@ from metricsmith.lazy import lazy_names
 if TYPE_CHECKING:
     from metricsmith.datasets.history import History as History
     from metricsmith.optimizers.specialist import Specialist as Specialist
+    from metricsmith.programs.judges.choice import ChoiceJudge as ChoiceJudge
+    from metricsmith.programs.judges.choice import ResponseSetJudge as ResponseSetJudge
     from metricsmith.programs.judges.dna import DnAEval as DnAEval
     from metricsmith.programs.judges.geval import GEval as GEval
     from metricsmith.programs.judges.parrot import ExampleMean as ExampleMean

@@ -374,7 +374,9 @@ def content_hash(*parts: Any) -> str:
 
 
 def _whole(value: Any) -> Any:
-    """A value that JSON does not know: an array in full (as text it is cut short), everything else as text."""
+    """A value that JSON does not know: an array in full (as text it is cut short), a set in order, the rest as text."""
+    if isinstance(value, set | frozenset):
+        return sorted(map(str, value))
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 

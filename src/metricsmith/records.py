@@ -216,8 +216,8 @@ class Output:
         Unique in the bank, the name of a column of scores.
     low, high : float or None
         Range of the raw number; None means unbounded on that side.
-    higher_is_better : bool
-        Direction of the raw number. For lengths, where neither end is good, False by convention.
+    higher_is_better : bool or None
+        Direction of the raw number; None for the options of a choice. False by convention for lengths.
     half : float, optional
         Required for open-ended outputs.
     description : str
@@ -227,7 +227,7 @@ class Output:
     name: str
     low: float | None = 0.0
     high: float | None = 1.0
-    higher_is_better: bool = True
+    higher_is_better: bool | None = True
     half: float | None = None
     description: str = ""
 
@@ -246,7 +246,7 @@ class Output:
             share = self._half / (self._half + max(self.high - raw, 0.0))
         else:
             share = 0.5 + 0.5 * raw / (abs(raw) + self._half)
-        return share if self.higher_is_better else 1.0 - share
+        return 1.0 - share if self.higher_is_better is False else share
 
     @property
     def _half(self) -> float:
@@ -334,7 +334,7 @@ class MetricCard:
         for output in self.outputs:
             low = "-inf" if output.low is None else f"{output.low:g}"
             high = "inf" if output.high is None else f"{output.high:g}"
-            better = "higher" if output.higher_is_better else "lower"
+            better = {True: "higher", False: "lower", None: "neither"}[output.higher_is_better]
             lines += [f"| `{output.name}` | {low} to {high} | {better} | {output.description} |"]
         facts = [
             ("Formula", self.formula),

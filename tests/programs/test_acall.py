@@ -21,11 +21,13 @@ from metricsmith.optimizers.specialist import Specialist
 from metricsmith.optimizers.tuning.student import JudgementTable, Student
 from metricsmith.programs.generators import AxesGenerator, DimensionsGenerator, RubricGenerator, StepsGenerator
 from metricsmith.programs.induced import InducedMetric
-from metricsmith.programs.judges.base import Judge, MetricProgram, ModelAsker, Predictor
+from metricsmith.programs.judges.base import Judge, MetricProgram, ModelAsker, ModelMetric, Predictor
+from metricsmith.programs.judges.choice import ChoiceJudge, OptionMember, OptionsJudge, ResponseSetJudge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.geval import GEval, _Answer
+from metricsmith.programs.judges.members import Member
 from metricsmith.programs.judges.mqm import MQMAnnotator, MQMJudge
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.judges.parrot import ExampleMean, FromExamples, Parrot
@@ -44,13 +46,17 @@ from metricsmith.scoring import Concurrency
 from metricsmith.signatures.generation import Dimension, Strategy
 from metricsmith.stats.regression import LinearCombination, ZScore
 
-ABSTRACT = {FromExamples, Judge, MetricProgram, ModelAsker, TranslationJudge, RatersJudge, FirstStage, Saved, Predictor}
+ABSTRACT = {
+    FromExamples, Judge, Member, MetricProgram, ModelAsker, ModelMetric, OptionsJudge, TranslationJudge, RatersJudge,
+    FirstStage, Saved, Predictor,
+}  # fmt: skip
 ANY = ExamplePolicy(rater="any")
 Q = History(tuple(HistoricalRating("q", name, name, "r", 2.0, ()) for name in "AB"), scale=Scale(1, 5))
 ROW = {"output": "some words", "input": "q"}
 LANGUAGES = {"source_language": "English", "target_language": "German"}
 RATED = {"measure": "Brevity", "task": "Write.", "scale": Scale(1, 5, 1)}
 JUDGE = CriterionJudge(criterion="Brevity", meaning="Short.", task="Write.")
+ASKED = (["yes", "no"], "Is it short?", "Write.")
 STEPS = {"criterion": "Brevity", "meaning": "Short.", "steps": ["Count the words."], "task": "Write."}
 CARDS = [family.card for family in default_bank().families[:4]]
 POOL = {"task": "Simplify.", "target": "readability", "cards": CARDS, "k": 2}
@@ -95,6 +101,9 @@ CASES = {
     Repeated: (lambda: Repeated(JUDGE, runs=2), ROW),
     Panel: (lambda: Panel([JUDGE]), ROW),
     PanelMember: (lambda: Panel([JUDGE]).members()[0], ROW),
+    ChoiceJudge: (lambda: ChoiceJudge(*ASKED, "yes"), ROW),
+    ResponseSetJudge: (lambda: ResponseSetJudge(*ASKED), ROW),
+    OptionMember: (lambda: ResponseSetJudge(*ASKED).members()[3], ROW),
     InducedMetric: (induced, ROW),
     Student: (student, ROW),
     AxesGenerator: (AxesGenerator, {"task": "t", "rating": "r", "liked": "l", "disliked": "d", "count": 1}),
@@ -113,7 +122,7 @@ CASES = {
 SAID = {
     "reasoning": "because", "reason": "because", "score": "4", "quality": CLASSES[3], "declines": "False",
     "changed": "other words", "names": [CARDS[1].name], "outputs": ["worse"], "steps": ["Count."],
-    "levels": list("abcde"),
+    "levels": list("abcde"), "possible": ["yes", "no"], "choice": "no",
     "axes": [{"name": "Brevity", "meaning": "Short."}], "strategies": [{"name": "Cut", "description": "Cut a word."}],
     "dimensions": [{"name": "Brevity", "meaning": "Short.", "weight": 100}],
     "ratings": [{"criterion": "Brevity", "reason": "because", "score": 4}],

@@ -6,6 +6,7 @@ import dspy
 import pytest
 
 from metricsmith.metric import fenced_texts, make_row, row_text
+from metricsmith.programs.judges.choice import ChoiceJudge, ResponseSetJudge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import DirectAssessment, ESAJudge
 from metricsmith.programs.judges.dna import DnAEval
@@ -36,6 +37,8 @@ JUDGES = {
     "mqm": MQMJudge(**LANGUAGES),
     "repeated": Repeated(ExampleJudge(**ALL), 2),
     "dna": DnAEval([Dimension(name="Brevity", meaning="Short.", weight=1)], task="Write."),
+    "choice": ChoiceJudge(["yes", "no"], "Is it short?", "Write."),
+    "sets": ResponseSetJudge(["yes", "no"], "Is it short?", "Write."),
     "panel": Panel([CriterionJudge(**ONE)]),
 }
 SHOWN = [make_row(f"OUT{output}", input=f"IN{input}") for input, output in ((1, 1), (1, 2), (2, 1), (2, 2))]
@@ -54,7 +57,7 @@ def demonstration(judge, row, answer):
 def prompts(judge, row):
     """The server's prompts for a row, repairs aside, and what a panel's judges are asked alone after them."""
     with GivenModel(lambda prompt: "nothing of use") as server, dspy.context(lm=server.lm(temperature=1.0)):
-        metric = judge.members()[0] if isinstance(judge, Panel) else judge
+        metric = judge.members()[0] if hasattr(judge, "members") else judge
         metric.judge_batch([row])
     sent = [prompt for prompt in server.prompts if "nothing of use" not in prompt]
     return sent[:1] if isinstance(judge, Panel) else sent

@@ -19,6 +19,7 @@ from metricsmith.programs.generators import (
     StepsGenerator,
     contrast,
 )
+from metricsmith.programs.judges.choice import ChoiceJudge, ResponseSetJudge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import KINDS, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.geval import GEval
@@ -64,6 +65,11 @@ def assessed(scale):
     return lambda: translated(DirectAssessment, scale=scale, reference=scale in ("da", "classes"))
 
 
+def chosen(kind, **settings):
+    options = ["plain", "not plain", "beside the point"]
+    return kind(options, "Would a reader call the notice plain?", TASK.description, **settings)(**TEXTS)
+
+
 def panel():
     given = {"meaning": "Every word is short.", "task": TASK.description}
     levels = ["none", "some", "half", "most", "all"]
@@ -98,6 +104,9 @@ ASKED = {
     "geval_judge": lambda: judge(GEval, steps=["Look for long words.", "Weigh them."], mode="stated"),
     "guideline_judge": guideline,
     **{f"direct_assessment_{scale}": assessed(scale) for scale in KINDS},
+    "choice_judge": lambda: chosen(ChoiceJudge),
+    "response_set_judge": lambda: chosen(ResponseSetJudge),
+    "response_set_judge_alone": lambda: chosen(ResponseSetJudge, forced=False),
     "esa_judge": lambda: translated(ESAJudge),
     "mqm_annotator": lambda: translated(MQMAnnotator),
     "dimensions": lambda: DimensionsGenerator()(task=TASK.description, rating="rating", count=3),
@@ -125,6 +134,8 @@ ANSWER = {
     "declines": "False",
     "changed": "a",
     "quality": "sound",
+    "possible": '["plain"]',
+    "choice": "plain",
     "errors": '{"major": [], "minor": []}',
 }
 

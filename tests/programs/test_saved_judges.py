@@ -23,7 +23,7 @@ from saved import ROW, answer, criterion, every_kind, write
 KINDS = every_kind()
 JUDGES = {name: judge for name, judge in KINDS.items() if hasattr(judge, "save")}
 TUNED = ("criterion_judge with examples", "direct_assessment with examples", "esa_judge with examples", "mqm_annotator",
-         "geval_judge logprob", "panel", "dna_eval", "repeated")  # fmt: skip
+         "geval_judge logprob", "choice_judge", "response_set_judge", "panel", "dna_eval", "repeated")  # fmt: skip
 ROWS = [
     dspy.Example(
         output=f"Words {n} " * (n + 1), input="q", references=["r"], id=f"i{n}", rating=n % 5 + 1, score=n % 5 + 1

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.ratings import Ratings
@@ -55,6 +59,8 @@ def test_items_are_taken_in_the_order_asked_for_and_keep_their_groups():
         ([("x", 1, ["yes"])], False, "was not declared"),
         ([("x", 1, ["yes", "maybe"])], True, "'maybe' was not declared"),
         ([("x", 1, [])], True, "empty response set"),
+        ([("x", 1, math.nan)], True, "nan was not declared"),
+        ([("x", 1, 3)], False, "3 was not declared"),
         ([("x", 1, "yes"), ("x", 1, "no")], False, "rating 2: 1 rated item 'x' twice"),
     ],
 )
@@ -74,3 +80,18 @@ def test_bad_options_groups_and_counts_are_named():
             Ratings.from_counts(counts, OPTIONS)
     with pytest.raises(DataError, match=r"counts of shape \(1, 3\) for 2 options"):
         Ratings.from_counts([[1, 2, 3]], OPTIONS)
+    for items in (["x"], ["x", "x"]):
+        with pytest.raises(DataError, match="for 2 items: name each once"):
+            Ratings.from_counts([[1, 0], [0, 1]], OPTIONS, items)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=6), st.integers(0, 1000))
+def test_a_redraw_keeps_the_number_of_ratings_and_draws_each_items_own(counts, seed):
+    ratings = Ratings.from_counts(counts, OPTIONS)
+    order = np.random.default_rng(seed).permutation(ratings.item.size)  # in any order of rows
+    mixed = ratings.drawn(order)
+    drawn = mixed.drawn(mixed.redraw(np.random.default_rng(seed)))
+    np.testing.assert_array_equal(drawn.per_item, ratings.per_item)
+    assert (drawn.counts[ratings.counts == 0] == 0).all()
+    np.testing.assert_array_equal(mixed.counts, ratings.counts)

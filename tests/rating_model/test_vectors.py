@@ -114,3 +114,57 @@ def test_ratings_in_the_wrong_place_are_refused():
             RatingVectors.of_ratings(TWO, **wrong)
     with pytest.raises(DataError, match="align them by of_items"):
         RatingVectors.of_ratings(TWO, CHOICES, SETS.of_items(["x"]))
+
+
+def test_options_in_another_order_are_refused_and_not_swapped():
+    turned = Ratings.from_counts([[1, 2]], ("b", "a"))
+    with pytest.raises(DataError, match=r"choices have options \('b', 'a'\), response sets \('a', 'b'\)"):
+        RatingVectors.of_ratings(TWO, turned)
+
+
+def test_response_sets_need_no_set_for_each_single_option():
+    sets = ResponseSets.of(("a", "b"), [["a"], ["a", "b"]])
+    assert RatingVectors.of_ratings(sets, sets=SETS).sets[0].tolist() == [0.5, 0.5]
+    with pytest.raises(OptionError, match=r"\['b'\], which is not admissible"):
+        RatingVectors.of_ratings(sets, CHOICES)
+    assert RatingVectors.of_ratings(sets, CHOICES, beta={"a": 1.0}).sets[0] == pytest.approx([1 / 3, 2 / 3])
+
+
+def test_a_rating_that_is_no_admissible_set_is_named():
+    with pytest.raises(DataError, match=r"item 'x' was rated \['a', 'b'\], which is no admissible response set"):
+        RatingVectors.of_ratings(ResponseSets.single(("a", "b")), sets=SETS)
+
+
+def test_rows_that_are_no_distributions_are_refused():
+    with pytest.raises(DataError, match=r"choices: 1 are no distributions, the first at \(1,\) sums to 0.9"):
+        RatingVectors.of_population(TWO, [[0.5, 0.5], [0.5, 0.4]])
+    with pytest.raises(DataError, match="response sets: 1 are no distributions"):
+        RatingVectors.of_population(TWO, [[0.5, 0.5]], [[0.7, 0.7, -0.4]])
+    with pytest.raises(DataError, match="do not fit 2 options and 3 sets"):
+        RatingVectors.of_population(TWO, [[0.5, 0.5]], [[0.5, 0.5]])
+
+
+@pytest.mark.parametrize("kind", ["choices", "sets", "by beta"])
+def test_the_noise_is_how_much_a_squared_distance_is_too_large_by(kind):
+    rng = np.random.default_rng(0)
+    theta, m, n = np.array([0.5, 0.2, 0.3]), 3, 20000
+    of_sets = rng.choice(3, size=(n, m), p=theta)
+    if kind == "sets":
+        rows = [(item, rater, TWO.sets[of_sets[item, rater]]) for item in range(n) for rater in range(m)]
+        made, truth = RatingVectors.of_ratings(TWO, sets=Ratings.from_rows(rows, ("a", "b"), sets=True)), theta
+        choices = theta @ [[1, 0], [0, 1], [0.5, 0.5]]
+    else:
+        beta = {"a": 0.4} if kind == "by beta" else {}
+        choices = np.array([0.65, 0.35])
+        drawn = rng.binomial(m, choices[0], n)
+        made = RatingVectors.of_ratings(
+            TWO, Ratings.from_counts(np.stack([drawn, m - drawn], axis=1), ("a", "b")), beta=beta
+        )
+        truth = RatingVectors.of_ratings(TWO, Ratings.from_counts([[65, 35]], ("a", "b")), beta=beta).sets[0]
+    omega = TWO.membership @ truth
+    for values, expected, noise in (
+        (made.choices, choices, made.choice_noise),
+        (made.endorsements, omega, made.endorsement_noise),
+    ):
+        error = ((values - expected) ** 2).sum(axis=1)
+        assert noise.mean() == pytest.approx(error.mean(), rel=0.1)

@@ -11,11 +11,14 @@ import pytest
 from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import NeedsError, OptionError
 from metricsmith.metric import content_key, make_row
+from metricsmith.programs.judges.choice import ChoiceJudge
 from metricsmith.programs.judges.criterion import CriterionJudge
+from metricsmith.programs.judges.panel import Panel
 from metricsmith.records import Judgement, MetricCard, Output, Status, Usage
 from metricsmith.scoring import score
-from metricsmith.scoring.plan import scoring_plan
+from metricsmith.scoring.plan import as_metric, scoring_plan
 from metricsmith.scoring.results import store_key
+from metricsmith.testing import GivenModel
 from stubs import Scripted
 
 ROWS = [make_row(f"text {i}", id=str(i)) for i in range(5)]
@@ -183,3 +186,21 @@ def test_keys_follow_texts_and_id_and_nothing_else():
     assert store_key(row, "k") == "k 7"
     assert store_key(make_row("out"), "k") == "k"
     store_key(SimpleNamespace(get=lambda name: "\ud800"), "k").encode("utf-8")
+
+
+def test_judges_that_differ_in_their_own_model_alone_are_each_asked():
+    def model(number):
+        return GivenModel(lambda prompt: {"reasoning": "because", "score": number})
+
+    with model(2) as first, model(5) as second:
+        here, there = JUDGE.deepcopy(), JUDGE.deepcopy()
+        here.set_lm(first.lm(temperature=1.0))
+        there.set_lm(second.lm(temperature=0.5))
+        table = score([here, there], ROWS[:1], progress=False)
+        assert (table.run().tolist(), first.requests, second.requests) == ([[2.0, 5.0]], 1, 1)
+
+
+def test_what_gives_several_numbers_is_no_single_metric():
+    for value in (Panel([JUDGE]), ChoiceJudge(["yes", "no"], "Is it?", "Write.", "yes").as_metric()):
+        with pytest.raises(OptionError, match=r"gives several numbers at once: take one of its members\(\)"):
+            as_metric(value)

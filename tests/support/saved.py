@@ -15,6 +15,7 @@ from metricsmith.metric import content_hash, make_row
 from metricsmith.mqm import MQMWeights
 from metricsmith.optimizers.specialist import Specialist
 from metricsmith.programs.induced import InducedMetric
+from metricsmith.programs.judges.choice import ChoiceJudge, ResponseSetJudge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.direct_assessment import CLASSES, DirectAssessment, ESAJudge
 from metricsmith.programs.judges.dna import DnAEval
@@ -35,6 +36,7 @@ from panels import panelled
 TASK = "Rewrite notices."
 ROW = make_row("The gate is shut.", input="The gate will be closed.", references=["Closed."], columns={"length": 4.0})
 RATED = [make_row(f"Gate {n} is shut.", input=f"Gate {n} will be closed.", references=["Closed."]) for n in range(1, 4)]
+OPTIONS, QUESTION = ["plain", "plain, at last", "über Kopf"], "How are the words?"
 LANGUAGES = {"source_language": "English", "target_language": "German"}
 
 
@@ -74,6 +76,10 @@ def every_kind() -> dict[str, Any]:
         "mqm_annotator specialised": specialised(MQMAnnotator(**LANGUAGES, worked_example=False, context="none")),
         "parrot": specialised(Parrot()),
         "example_mean": specialised(ExampleMean()),
+        "choice_judge": ChoiceJudge(OPTIONS, QUESTION, TASK, "plain, at last"),
+        "response_set_judge": ResponseSetJudge(OPTIONS, QUESTION, TASK, OPTIONS[:2], name="words"),
+        "response_set_judge alone": ResponseSetJudge(OPTIONS, QUESTION, TASK, name="sets", forced=False),
+        "option_member": ChoiceJudge(OPTIONS, QUESTION, TASK, name="tone").members()[1],
         "dna_eval": DnAEval(dimensions, task=TASK),
         "panel": panel,
         "panel_member": panel.members()[1],
@@ -135,4 +141,7 @@ def answer(prompt: str) -> dict[str, Any] | GivenAnswer:
             "minor": [{"span": "is", "type": "style/awkward", "description": "Plain."}],
         }
         return {"errors": {"critical": [], **lists}} if '"critical"' in prompt else {"errors": lists, **fields}
+    if "[[ ## choice ## ]]" in prompt or "[[ ## possible ## ]]" in prompt:
+        possible = json.dumps([OPTIONS[0], OPTIONS[2]], ensure_ascii=False)
+        return {"reasoning": fields["reasoning"], "possible": possible, "choice": OPTIONS[2]}
     return GivenAnswer(fields, probabilities={fields["score"]: 0.75, "three": 0.25}) if "score" in fields else fields

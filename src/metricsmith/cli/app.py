@@ -26,6 +26,7 @@ COMMANDS = {
     "demo": "demo:demo_command", "induce": "induce:induce_command", "compare": "compare:compare_command",
     "score": "score:score_command", "explain": "score:explain_command", "probe": "probe:probe_command",
     "mqm": "mqm:mqm_command", "meta-eval": "meta_eval:meta_eval_command", "specialist": "specialist:specialist_app",
+    "validate": "validate:validate_command", "plan": "plan:plan_command",
     "bank": "bank:bank_app", "store": "store:store_app",
 }  # fmt: skip
 """Every sub-command, in the order of the help page: the file in this folder and the function (or group) in it."""

@@ -46,37 +46,59 @@ def score_command(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what it will cost; send nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV.")] = False,
     raw_csv: RawCsv = False,
+    labelled: Annotated[
+        str | None,
+        typer.Option(metavar="RATED", help="Rated rows of the same kind: print the mean rating of the table by both."),
+    ] = None,
+    target: Annotated[str | None, typer.Option(metavar="COL", help="Their column with the rating, if renamed.")] = None,
 ) -> None:
     """Score every row of a table."""
     if out is not None:
         check_writable(out, "--out", folder=False)
-        check_apart([out], "--out", {"metric": saved.metric, "table": saved.data, "store": limits.store})
+        tables = {"table": saved.data, "rated table": labelled}
+        check_apart([out], "--out", {"metric": saved.metric, **tables, "store": limits.store})
     if limits.store is not None:
         check_writable(limits.store, "--store", folder=False)
     options = limits.scoring()
     metric = induced_metric(saved.metric)
-    rows = rows_for(metric, saved.data, saved.reading()).rows
+    table = rows_for(metric, saved.data, saved.reading())
+    rows, correction = table.rows, None
+    if labelled is not None:
+        from metricsmith.studies.correction import CorrectionRows
+
+        own = {"target": target or metric.task.target, "scale": metric.task.scale}
+        rated = rows_for(metric, labelled, {**saved.reading(), **own})
+        rows, correction = [*rated.rows, *table.rows], CorrectionRows.of(rated, table, metric=metric)
     with model_for(metric, model):
         if dry_run:
             say(_estimated(metric, rows, limits.store))
             return
         judged, problem = _judge(metric, rows, progress=out is not None, **options)
-    lines = [_line(row["id"], part) for row, part in zip(rows, metric.combine(judged), strict=True)]
-    text = io.StringIO()
-    if as_json:
-        text.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    else:
-        write_table(text, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw_csv)
+    explained = metric.combine(judged)
+    lines = [_line(row["id"], part) for row, part in zip(rows, explained, strict=True)][len(rows) - len(table) :]
+    found = None
+    if correction is not None and problem is None:
+        import numpy as np
+
+        raw = np.array([part.prediction.raw for part in explained], dtype=float)
+        try:
+            found = correction.corrected(raw[correction.places])
+        except DataError as refusal:
+            problem = refusal  # told when the scores are written
+    more = [] if found is None or not as_json else [{"corrected_mean": found.as_dict()}]
+    text = _written([*lines, *more], as_json=as_json, raw_csv=raw_csv)
     if out is None:
-        say(text.getvalue(), nl=False)
+        say(text, nl=False)
     else:
-        write(out, text.getvalue())
+        write(out, text)
     without = sum(line["prediction"] is None for line in lines)
     partly = sum(line["prediction"] is not None and line["missing"] > 0 for line in lines)
     lack = f", {partly} with components missing (columns missing and error)" if partly else ""
     place = "" if out is None else f": {out}"
     say(f"{len(lines)} rows scored, {without} without a prediction{lack}{place}", err=True)
     end_with(problem)
+    if found is not None:
+        say(f"mean {metric.task.target}: {found}", err=True)
     _check_failures([judgement for column in map(judged.column, _asked(metric)) for judgement in column])
 
 
@@ -107,6 +129,16 @@ def explain_command(
         points = f"{part.contribution:+9.3f}" if part.judgement.ok else f"{'none':>9}"
         say(f"{points}  {part}")
     _check_failures([explanation.parts[place].judgement for place in _asked(metric)])
+
+
+def _written(lines: Sequence[Mapping[str, Any]], *, as_json: bool, raw_csv: bool) -> str:
+    """The lines as JSON or CSV."""
+    text = io.StringIO()
+    if as_json:
+        text.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    else:
+        write_table(text, list(lines[0]), lambda: [list(line.values()) for line in lines], raw=raw_csv)
+    return text.getvalue()
 
 
 def _estimated(metric: InducedMetric, rows: Sequence[Any], store: Path | None) -> str:

@@ -7,10 +7,9 @@ that may be meant in two ways, or that would have to be mended, is unreadable, a
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_origin
 from xml.etree import ElementTree
 
 import dspy
@@ -20,18 +19,16 @@ from dspy.adapters.utils import apply_output_field_defaults, parse_value
 from dspy.utils.exceptions import AdapterParseError
 
 from metricsmith.model_calls.dspy_internals import fields_apart
+from metricsmith.model_calls.values import AROUND, SHOWN, json_value, option_in, options_in, options_of, shown
 
 __all__ = ["UnreadableAnswer", "read", "read_plain", "whole"]
 
 WHOLE_NUMBER = re.compile(r"-?[1-9][0-9]{0,14}|0")
 NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 NO_END = re.compile(r"nan|[-+]?inf(?:inity)?", re.IGNORECASE)  # numbers that are on no scale
-AROUND = re.compile(r"(\*{1,3}|_{1,3}|[\"'])(.+)\1", re.DOTALL)  # emphasis and quotation marks
-CODE_BLOCK = re.compile(r"```(?:json)?[ \t]*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)
 THOUGHT = re.compile(r"<(/?)(think|thinking|reasoning)\s*>", re.IGNORECASE)  # either end of a reasoning block
 DRAFT = "a reasoning block and the fields cannot be told apart"
 LONGEST_NUMBER = 300  # characters
-SHOWN = 60  # characters of a field in a message
 
 Pieces = dict[str, list[Any]]  # what stands in each field: texts, or the values of a JSON object; mostly one
 
@@ -161,7 +158,7 @@ def _json_pieces(signature: type[dspy.Signature], text: str, *, others: bool = T
     if not text.lstrip().startswith(("{", "```")):
         return {}
     try:
-        members = _json(text.strip())
+        members = json_value(text.strip())
     except (ValueError, RecursionError) as problem:
         raise _Fault(
             f"the answer is not one piece of JSON: {_brief(problem)}", "it is not one piece of JSON"
@@ -176,7 +173,7 @@ def _json_pieces(signature: type[dspy.Signature], text: str, *, others: bool = T
 
 
 def _xml_pieces(adapter: dspy.Adapter, signature: type[dspy.Signature], text: str) -> Pieces:
-    """The texts of the elements; what is neither text nor number is left to DSPy."""
+    """The texts of the elements; what is neither text, number nor option is left to DSPy."""
     try:
         root = ElementTree.fromstring(f"<root>{text}</root>")  # inside it no entity can be declared
     except ElementTree.ParseError as problem:
@@ -184,10 +181,13 @@ def _xml_pieces(adapter: dspy.Adapter, signature: type[dspy.Signature], text: st
     pieces: Pieces = {}
     others = signature
     for name, info in signature.output_fields.items():
-        elements = root.findall(name)
-        if info.annotation in (str, int, float):
+        elements, listed = root.findall(name), get_origin(info.annotation) is list
+        if info.annotation in (str, int, float) or options_of(info.annotation):
             others = others.delete(name)
             for element in elements:
+                if listed and len(element) and all(child.tag == "item" for child in element):
+                    pieces.setdefault(name, []).append(["".join(child.itertext()) for child in element])
+                    continue
                 inner = "".join(ElementTree.tostring(child, encoding="unicode") for child in element)
                 pieces.setdefault(name, []).append(((element.text or "") + inner).strip())
         elif len(elements) > 1 and _is_object(info.annotation):
@@ -228,26 +228,29 @@ def _only(name: str, kind: Any, pieces: Sequence[Any]) -> Any:
 
 
 def _twice(name: str, pieces: Sequence[Any]) -> _Fault:
-    both = " and ".join(map(_shown, pieces[:2])) if isinstance(pieces[0], str) else "as two objects"
+    both = " and ".join(map(shown, pieces[:2])) if isinstance(pieces[0], str) else "as two objects"
     return _Fault(f"{name} is there twice: {both}", f"the field {name} is there twice", name, pieces[0])
 
 
 def _value(name: str, kind: Any, piece: Any) -> Any:
     """The value of a field; `piece` is its text, or a value of JSON."""
-    wanted = getattr(kind, "__name__", str(kind))
+    options = options_of(kind)
+    wanted = f"one of: {'; '.join(options)}" if options else getattr(kind, "__name__", str(kind))
     complaint = f"the field {name} does not hold what it must hold ({wanted})"
     try:
         if kind is str:
             if isinstance(piece, bool) or not isinstance(piece, str | int | float):
-                raise ValueError(f"{name} {_shown(piece)} is not a text")
+                raise ValueError(f"{name} {shown(piece)} is not a text")
             return str(piece)
         if kind in (int, float):
             return _number(name, kind, piece)
+        if options:
+            return options_in(name, options, piece) if get_origin(kind) is list else option_in(name, options, piece)
         if _is_object(kind):
-            return kind.model_validate(_json(piece) if isinstance(piece, str) else piece)
+            return kind.model_validate(json_value(piece) if isinstance(piece, str) else piece)
         return parse_value(piece, kind)
     except (ValueError, RecursionError, OverflowError) as problem:  # of JSON and of pydantic alike
-        ours = kind in (str, int, float)
+        ours = kind in (str, int, float) or options
         fault = str(problem) if ours else f"{name} does not hold what it must hold ({wanted}): {_brief(problem)}"
         raise _Fault(fault, complaint, name, piece) from problem
 
@@ -263,23 +266,11 @@ def _number(name: str, kind: type, piece: Any) -> int | float:
         value = None if not digits else int(bare) if bare.lstrip("+-").isdigit() else float(bare)
     if type(value) is int or (type(value) is float and (kind is float or value.is_integer())):
         return kind(value)  # type: ignore[no-any-return]
-    raise ValueError(f"{name} {_shown(piece)} is not a {'whole ' if kind is int else ''}number")
+    raise ValueError(f"{name} {shown(piece)} is not a {'whole ' if kind is int else ''}number")
 
 
 def _is_object(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, pydantic.BaseModel) and not issubclass(kind, pydantic.RootModel)
-
-
-def _json(text: str) -> Any:
-    block = CODE_BLOCK.fullmatch(text)
-    return json.loads(block[1] if block else text, strict=False, object_pairs_hook=_unique, parse_constant=str)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("two members have the same name")
-    return members
 
 
 def _checked(signature: type[dspy.Signature], fields: dict[str, Any]) -> dict[str, Any]:
@@ -348,11 +339,6 @@ def _check_drafts(text: str, ends: Sequence[re.Match[str]]) -> None:
         alone = not text[: end.start()].rpartition("\n")[2].strip() and not rest.partition("\n")[0].strip()
         if alone and any(name != "completed" for name, _, _ in _sections(rest)):
             raise _Fault(f"{DRAFT}: the block does not end", "a reasoning block does not end")
-
-
-def _shown(value: Any) -> str:
-    text = " ".join((value if isinstance(value, str) else json.dumps(value, default=str))[: 2 * SHOWN].split())
-    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "...")
 
 
 def _brief(problem: Exception) -> str:

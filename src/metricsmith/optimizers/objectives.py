@@ -7,9 +7,10 @@ only guide the search; candidates are chosen by the statistic itself (`metricsmi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,9 +26,10 @@ from metricsmith.stats.correlation import (
     spearman,
 )
 
-__all__ = ["OBJECTIVES", "Case", "Measure", "Objective", "mean_of", "objective"]
+__all__ = ["OBJECTIVES", "REPORTED", "Case", "Measure", "Objective", "mean_of", "objective"]
 
 Statistic = Callable[[FloatArray, FloatArray], float]
+Answers = Literal["number", "choice", "set"]
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,11 @@ class Case:
 
     Parameters
     ----------
-    value, rating : float
-        The numbers of the judge and of the raters.
+    value, rating : float, or float array of shape (K,)
+        The numbers of the judge and of the raters; of K options what the judge gave, 0 or 1, and the shares of raters.
     peer_values, peer_ratings : float array, shape (m,)
         Other rows, judged by the same candidate. Empty where the objective needs none.
-    ratings : float array, shape (n,)
+    ratings : float array, shape (n,) or (n, K)
         All ratings that the search may see.
     span : float
         Length of the rating scale, above 0.
@@ -48,8 +50,8 @@ class Case:
         The objective's statistic of the judge before tuning; NaN where it is undefined.
     """
 
-    value: float
-    rating: float
+    value: Any
+    rating: Any
     peer_values: FloatArray
     peer_ratings: FloatArray
     ratings: FloatArray
@@ -100,6 +102,9 @@ class Objective:
         The least and the largest value of `statistic`, for its intervals; None where they are not known.
     batch : callable, optional
         `statistic` along the last axis, leaving out rows that are NaN: many at once are computed faster.
+    answers : str
+        The answers that it compares: a ``number``, a ``choice`` or a ``set`` of options. Of options `statistic` takes
+        two arrays of shape (n, K): what the judge gave, 0 or 1, and the shares of the row's raters who gave the same.
     """
 
     name: str
@@ -112,6 +117,7 @@ class Objective:
     chance: float = 0.0
     bounds: tuple[float, float] | None = (-1.0, 1.0)
     batch: Callable[..., Any] | None = None
+    answers: Answers = "number"
 
 
 def concordance(case: Case) -> float:
@@ -164,7 +170,7 @@ def agreement_beyond_chance(case: Case) -> float:
 
 def closeness(case: Case) -> float:
     """``1 - ((x - y) / span)^2``, not below 0: one minus the observed distance in quadratic kappa."""
-    return max(0.0, 1.0 - ((case.value - case.rating) / case.span) ** 2)
+    return max(0.0, 1.0 - float((case.value - case.rating) / case.span) ** 2)
 
 
 def balanced_hit(case: Case) -> float:
@@ -194,6 +200,37 @@ def _rarity(ratings: FloatArray, label: float) -> float:
     return float(sizes.min()) / max(int(np.sum(ratings == label)), int(sizes.min()))
 
 
+def modes(shares: FloatArray) -> FloatArray:
+    """The options that most raters chose, shape (..., K): 1 for the only one, 1/t for each of t that tie."""
+    most = np.isclose(shares, shares.max(axis=-1, keepdims=True), rtol=0, atol=1e-9)
+    return np.asarray(most / most.sum(axis=-1, keepdims=True))
+
+
+def share(choices: FloatArray, shares: FloatArray) -> float:
+    """The mean share of a row's raters who chose as the judge."""
+    return float((choices * shares).sum(axis=1).mean())
+
+
+def choice_kappa(choices: FloatArray, shares: FloatArray) -> float:
+    """Cohen's kappa of the judge with the raters' mode; of options that tie each counts in part.
+
+    NaN where both sides give one and the same option throughout.
+    """
+    modal = modes(shares)
+    observed, chance = float((choices * modal).sum(axis=1).mean()), float(choices.mean(axis=0) @ modal.mean(axis=0))
+    return float((observed - chance) / (1 - chance)) if chance < 1 else math.nan
+
+
+def set_closeness(sets: FloatArray, shares: FloatArray) -> float:
+    """One minus the mean squared difference between a set, 0 or 1 by option, and the share of raters' sets with it."""
+    return 1.0 - float(np.mean((sets - shares) ** 2))
+
+
+def mode_beyond_chance(case: Case) -> float:
+    """``(1 + [x is the mode] - p(x)) / 2`` with p(x) the share of rows whose mode is x, as for plain labels."""
+    return float(0.5 * (1.0 + case.value @ modes(case.rating) - case.value @ modes(case.ratings).mean(axis=0)))
+
+
 OBJECTIVES: Mapping[str, Objective] = {
     goal.name: goal
     for goal in (
@@ -205,7 +242,20 @@ OBJECTIVES: Mapping[str, Objective] = {
         Objective("quadratic_kappa", quadratic_kappa, closeness, labels=True, graded=True),
         Objective("balanced_accuracy", balanced_accuracy, balanced_hit, labels=True, bounds=(0.0, 1.0)),
         Objective("f1", f1, f1_gain, labels=True, bounds=(0.0, 1.0)),
+        Objective("share", share, lambda case: float(case.value @ case.rating), bounds=(0.0, 1.0), answers="choice",
+                  success_at=0.5),
+        Objective("choice_kappa", choice_kappa, mode_beyond_chance, answers="choice", success_at=0.51),
+        Objective("set_closeness", set_closeness, lambda case: 1.0 - float(np.mean((case.value - case.rating) ** 2)),
+                  bounds=(0.0, 1.0), answers="set"),
     )
+}  # fmt: skip
+REPORTED: Mapping[str, Mapping[str, Statistic]] = {  # by answers: before and after a tuning, whatever it searches by
+    "choice": {"share": share, "choice_kappa": choice_kappa},
+    "set": {
+        "set_closeness": set_closeness,
+        "set_coverage": lambda sets, shares: float((sets * shares).sum() / shares.sum()),  # of what raters gave
+        "set_size": lambda sets, _: float(sets.sum(axis=1).mean()),
+    },
 }
 
 
@@ -238,7 +288,7 @@ def objective(goal: str | Statistic | Objective) -> Objective:
 
 def mean_of(name: str) -> Objective:
     """The plain mean of a metric's numbers over rows; the metric itself reads the ratings."""
-    return Objective(name, lambda values, _: float(np.mean(values)), lambda case: case.value, bounds=None)
+    return Objective(name, lambda values, _: float(np.mean(values)), lambda case: float(case.value), bounds=None)
 
 
 def _with_peers(statistic: Statistic) -> Callable[[Case], float]:

@@ -23,7 +23,7 @@ _BASE, _INVERSE = np.uint64(0x9E3779B97F4A7C15), np.uint64(pow(0x9E3779B97F4A7C1
 
 @dataclass(frozen=True)
 class RatedRows:
-    """n rows with their ratings, shape (n,), and groups."""
+    """n rows with their ratings, shape (n,), or (n, K) for the shares of K options among a row's raters, and groups."""
 
     rows: list[dspy.Example]
     ratings: FloatArray

@@ -31,23 +31,19 @@ from metricsmith.model_calls.limits import Budget, Concurrency
 from metricsmith.model_calls.models import using
 from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.optimizers.objectives import Measure, Objective, mean_of, objective
-from metricsmith.optimizers.tuning.credits import Credits, MeasureReader, PredictionReader
+from metricsmith.optimizers.tuning.credits import Credits, MeasureReader
 from metricsmith.optimizers.tuning.methods import METHODS, SETS, TuningJob, judge_selection_rows, quiet
-from metricsmith.optimizers.tuning.selection import Tuning, choose
+from metricsmith.optimizers.tuning.readers import OptionReader, PredictionReader, number_reader
+from metricsmith.optimizers.tuning.selection import Tuning, answered, choose
 from metricsmith.optimizers.tuning.splits import (
-    check_labels,
     demonstration_draws,
     episode_splits,
     rated_splits,
     row_inputs,
-    scale_of,
-    shown_numbers,
-    sign_of,
     stands_in_demos,
 )
 from metricsmith.optimizers.tuning.student import JudgementTable, Meter
 from metricsmith.programs.asked_scale import asked_note
-from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.panel import Panel
 from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.programs.learned import mark_tuned
@@ -80,7 +76,8 @@ class JudgeTuner:
         ``gepa`` or ``auto`` (labeled, then gepa).
     objective : str, callable, Objective or Measure
         ``kendall_tau_b``, ``spearman``, ``pearson``, ``pairwise_accuracy``, ``kappa``, ``quadratic_kappa``,
-        ``balanced_accuracy``, ``f1`` (macro), or a function of (predictions, ratings), higher is better. With a
+        ``balanced_accuracy``, ``f1`` (macro), or a function of (predictions, ratings), higher is better. Of a
+        `ChoiceJudge` ``share`` or ``choice_kappa``, of a `ResponseSetJudge` ``set_closeness``. With a
         `RankingMetric` a recommender is tuned, with a `YieldMetric` a generator, with a `PerturberMetric` a perturber,
         on episodes instead of rated rows.
     budget : int
@@ -186,7 +183,8 @@ class JudgeTuner:
             raters' scale, and ``feedback``).
         trainset : sequence of dspy.Example
             Rated rows with ``.with_inputs(...)``; rows without a rating are left out. Rows of one ``group`` (otherwise
-            of one ``input``) belong together; ``reason`` holds the rater's words.
+            of one ``input``) belong together; ``reason`` holds the rater's words. Of a judge of options a rating maps
+            options to shares of raters, or lists the raters' choices, or their sets.
         valset : sequence of dspy.Example, optional
             Rated rows of other groups to select by; without them `fraction` of the training rows is held out.
         limiter : RateLimiter, optional
@@ -295,7 +293,7 @@ class JudgeTuner:
         if limiter.hopeless:
             kind = HopelessModel if limiter.barred else ModelFailure
             raise kind(f"the model refuses to work: {limiter.hopeless}", Status.TRANSPORT)
-        lacking = np.isnan(credits.values(before))
+        lacking = ~answered(credits.values(before))
         if lacking.mean() > MOST_FAILED:
             pairs = zip(credits.judgements(before), lacking, strict=True)
             failed = [judgement for judgement, lacks in pairs if judgement is not None and lacks]
@@ -343,6 +341,7 @@ class JudgeTuner:
             discarded=sum(name in lost for name in complete),
             ended=ended,
             asked=asked,
+            reported=credits.reported(before, selection.chosen),
         )
         _log.info("%s", tuned.tuning)
         return tuned
@@ -368,19 +367,26 @@ class JudgeTuner:
             )
         lm = self.lm or next((at.lm for at in judge.predictors() if at.lm is not None), dspy.settings.lm)
         limiter, calls, draws = limiter or RateLimiter(Concurrency()), len(judge.predictors()), []
-        reader: PredictionReader | MeasureReader
+        reader: PredictionReader | OptionReader | MeasureReader
         if isinstance(self.objective, Measure):
             learn, select = episode_splits(trainset, valset)
             reader = MeasureReader(self.objective, limiter)
             calls += max(self.objective.requests(row) for row in (*learn.rows, *select.rows))
         else:
-            target, scale = (self.task.target, self.task.scale) if self.task else ("rating", scale_of(judge))
-            learn, select = rated_splits(trainset, valset, target, self.fraction, self.seed, stands_in_demos(judge))
-            ratings = np.concatenate([learn.ratings, select.ratings])
-            check_labels(judge, self.goal, ratings, scale)
-            shown = target if isinstance(judge, Judge) else ""
-            reader = PredictionReader(sign_of(judge, scale), scale.width if scale else float(np.ptp(ratings)), shown)
-            learn, select = (shown_numbers(judge, split, scale, target, learn.ratings) for split in (learn, select))
+            options, target = OptionReader.of(judge, self.goal), self.task.target if self.task else "rating"
+            learn, select = rated_splits(
+                trainset,
+                valset,
+                target,
+                self.fraction,
+                self.seed,
+                stands_in_demos(judge),
+                options.shares if options else None,
+            )
+            if options is None:
+                reader, learn, select = number_reader(judge, self.task, self.goal, learn, select)
+            else:
+                reader = options
             if self.method in SHOWING:
                 draws = demonstration_draws(judge, learn, target, tokens=EXAMPLE_TOKENS, draws=SETS, seed=self.seed)
         credits = Credits(JudgementTable(limiter, lm), self.goal, reader, learn, select, self.seed)

@@ -16,7 +16,7 @@ from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.catalogue import judge_class
-from metricsmith.programs.judges.panel import join_panels
+from metricsmith.programs.judges.members import join_askers
 from metricsmith.programs.kinds import METRICS, check_state
 from metricsmith.programs.state import read_state, state_parts
 from metricsmith.records import Scale, Task
@@ -103,7 +103,7 @@ def _induced(state: Mapping[str, Any], path: str, functions: Functions) -> Metri
         _built(component, f"{path}.components[{place}]".lstrip("."), functions)
         for place, component in enumerate(state["components"])
     ]
-    join_panels(components)
+    join_askers(components)
     metric = InducedMetric(
         components=components,
         combination=LinearCombination.from_dict(state["combination"]),

@@ -132,12 +132,10 @@ def _alike(judge: SetRange, people: float, *, most: bool) -> FloatArray:
 
 
 def _largest(human: SetRange, far: SetRange, near: SetRange) -> float:
-    """The largest ``|h - far|^2 - |h - near|^2``, option by option; it is convex between the points that are tried."""
-    points = [human.low, human.high]
-    points += [np.clip(end, human.low, human.high) for end in (near.low, near.high)]
+    """The largest ``|h - far|^2 - |h - near|^2``, option by option; it is convex in h, so that an end of h has it."""
     found = [
         np.maximum((at - far.low) ** 2, (at - far.high) ** 2) - (at - np.clip(at, near.low, near.high)) ** 2
-        for at in points
+        for at in (human.low, human.high)
     ]
     return _mean(np.max(found, axis=0).sum(axis=-1))
 

@@ -34,7 +34,7 @@ class RatedSides:
     judges : mapping of str to Rated
         Those that rated more than half of people's items.
     kept : bool array, shape (n,)
-        The items that are compared.
+        The items that are compared: rated by people, by each of these judges, and in `target`.
     items, labels : list
         Names and groups of these.
     left_out : mapping of str to str
@@ -84,8 +84,13 @@ class RatedSides:
         names = _items(human)
         everything = (response_sets, decision, added, target, ties, seed)
         whole = cls(human, judges, *everything, np.zeros(0, dtype=bool), [], [], {})
-        rated = ~np.isnan(whole.vectors(human, beta).choices).any(axis=-1)
-        answered = {name: ~np.isnan(whole.vectors(one, beta).choices).any(axis=-1) for name, one in judges.items()}
+        rated = _present(whole.vectors(human, beta))
+        if target is not None and target.choices.shape != (rated.size, len(response_sets.options)):
+            raise DataError(f"target {target.choices.shape} does not fit {rated.size} items of people: one row each")
+        rated &= True if target is None else _present(target)
+        if names is None and len({_items(one) for one in judges.values()} - {None}) > 1:
+            raise DataError("people's vectors name no items, and judges' differ: give these one order by of_items")
+        answered = {name: _present(whole.vectors(one, beta)) for name, one in judges.items()}
         for name, valid in answered.items():
             if valid.shape != rated.shape:
                 raise DataError(f"judge {name!r} has {valid.size} items, people {rated.size}: align them")
@@ -200,6 +205,11 @@ def beta_of(
     extra = added or decision.positive[0]
     places_of([extra, *decision.positive], options, "added and positive options")
     return {(chosen, extra): float(beta) for chosen in options if chosen not in decision.positive and chosen != extra}
+
+
+def _present(vectors: RatingVectors) -> NDArray[np.bool_]:
+    """True for items with choices and response sets."""
+    return np.asarray(~np.isnan(np.concatenate([vectors.choices, vectors.sets], axis=-1)).any(axis=-1))
 
 
 def _pair(rated: Ratings | tuple[Ratings, Ratings]) -> tuple[Ratings | None, Ratings | None]:

@@ -110,17 +110,19 @@ class Ratings:
         Raises
         ------
         DataError
-            If a count is no whole number from 0, or the shape is another.
+            If a count is no whole number from 0, the shape is another, or items are not named once each.
         """
         table = np.asarray(counts, dtype=float)
         if table.ndim != 2 or table.shape[1] != len(options):
             raise DataError(f"counts of shape {table.shape} for {len(options)} options: give (items, options)")
         if not (np.isfinite(table) & (table >= 0) & (table == np.round(table))).all():
             raise DataError("a count is negative or no whole number: give how many raters chose each option")
+        names = tuple(range(len(table))) if items is None else tuple(items)
+        if len(set(names)) != len(table) or len(names) != len(table):
+            raise DataError(f"{len(names)} names ({len(set(names))} different) for {len(table)} items: name each once")
         totals = table.sum(axis=1).astype(int)
         chosen = np.repeat(np.tile(np.arange(table.shape[1]), len(table)), table.astype(int).ravel())
         rater = np.concatenate([np.arange(total) for total in totals]) if len(table) else np.zeros(0, dtype=int)
-        names = tuple(range(len(table))) if items is None else tuple(items)
         most = tuple(range(int(totals.max(initial=0))))
         item = np.repeat(np.arange(len(table)), totals)
         return cls(tuple(options), names, most, item, rater.astype(np.int64), np.eye(len(options), dtype=bool)[chosen])
@@ -136,6 +138,13 @@ class Ratings:
     def per_item(self) -> IntArray:
         """Ratings of each item, shape (n,)."""
         return np.bincount(self.item, minlength=len(self.items))
+
+    @property
+    def chosen(self) -> IntArray:
+        """The place of the option of each rating, shape (N,); forced choices."""
+        if self.sets:
+            raise OptionError("response sets have no one option per rater: give forced choices")
+        return np.asarray(self.given.argmax(axis=1))
 
     def of_items(self, items: Sequence[Hashable]) -> Ratings:
         """The ratings of these items, in this order; an item that nobody rated has none."""
@@ -162,10 +171,8 @@ class Ratings:
 
     def table(self) -> IntArray:
         """The place of the option that each rater chose, shape (n, raters), -1 where there is none; forced choices."""
-        if self.sets:
-            raise OptionError("response sets have no one option per rater: give forced choices")
         places = np.full((len(self.items), len(self.raters)), -1)
-        places[self.item, self.rater] = self.given.argmax(axis=1)
+        places[self.item, self.rater] = self.chosen
         return places
 
 
@@ -185,7 +192,8 @@ def places_of(names: Iterable[str], options: Sequence[str], what: str = "options
 
 
 def _given(answer: Any, options: Sequence[str], sets: bool, where: str) -> list[bool]:
-    chosen = list(answer) if sets and not isinstance(answer, str) else [answer]
+    several = sets and isinstance(answer, Iterable) and not isinstance(answer, str)
+    chosen = list(answer) if several else [answer]
     unknown = [name for name in chosen if name not in options]
     if unknown:
         raise DataError(

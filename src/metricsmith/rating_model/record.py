@@ -41,17 +41,19 @@ class MeasureResult:
     pick : str
         The best judge, the first of equals; empty where no judge has a value.
     corrected : float
-        The pick's value less what choosing the best one adds to it by chance (mean over the draws of the lead of the
-        drawn pick's value over its value on all items).
+        The pick's value less what choosing the best of several adds to it by chance; of a bias, its size. The draws
+        tell how much: see `metricsmith.rating_model.selection.optimism`.
     downstream, regret : float
         The downstream value of the pick, and how far it falls short of the best judge's.
     regret_interval : Interval
-        Of the paired difference between that judge and the pick.
+        Of the regret on other items: from the lower end of the paired lead of that judge over the pick, or 0, to the
+        largest upper end of the lead of any judge.
     expected_regret : float
         Mean regret of the judges that the draws pick: the price of choosing by this measure on so many items.
     rank_correlation : float
         Spearman's, over judges, between the measure and the downstream value, both so that higher is better.
     rank_interval : Interval
+        Of the draws, around the value: ranks move in steps, so that leaving out one group often moves none.
     """
 
     name: str

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from metricsmith.errors import DataError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.bounds import consistency_difference_bounds, set_range, squared_error_difference_bounds
 from metricsmith.rating_model.measures import (
     DOWNSTREAM,
     MEASURES,
+    SHARE,
     RatingMeasure,
     Sides,
     as_loss,
@@ -38,9 +40,12 @@ from metricsmith.stats.resampling import (
     jackknife_interval,
     left_out_weights,
     share_interval,
+    symmetric_interval,
 )
 
 __all__ = ["select_judge"]
+
+TIE = 1e-12  # values so near to each other differ by rounding only
 
 
 def select_judge(
@@ -88,11 +93,12 @@ def select_judge(
     betas, thresholds : sequence of float
         The grid of the sweep; by default `beta` and the decision's threshold alone.
     target : RatingVectors, optional
-        People's vectors that decisions are taken by; by default `human`.
+        People's vectors that decisions are taken by, which `raters` leaves as they are; by default `human`.
     groups : sequence of hashable, length n, optional
         Of people's items; by default those of the ratings, else each item stands alone.
     raters : bool
-        Draw people's ratings within items too, which costs one plain evaluation for every draw.
+        Draw people's ratings within items too, which costs one plain evaluation for every draw. Of m ratings the draws
+        show (m - 1) / m of the spread that m other raters would have: of a single one nothing.
     ties : {"split", "expected", "random", "first"}
     draws, level, seed
         Of the joint bootstrap and of intervals.
@@ -100,7 +106,8 @@ def select_judge(
     Returns
     -------
     JudgeSelection
-        Intervals leave out whole groups; differences are paired.
+        Intervals leave out whole groups, and differences are paired. The intervals of rank correlations come of the
+        joint draws, as P(best), the expected regret and the correction for having been chosen do.
 
     Raises
     ------
@@ -110,6 +117,8 @@ def select_judge(
         If fewer than two judges rated half of people's items, or fewer than two items are left.
     """
     check_level(level)
+    if by in DOWNSTREAM and decision is None:
+        raise OptionError(f"{by} needs a decision: give positive options, or another measure as by=")
     data = RatedSides.of(human, judges, response_sets, decision, added, target, beta, groups, ties, seed)
     chosen = rating_measures(measures) + (downstream_measures(decision) if decision else [])
     deciding = by or ("decision_consistency" if decision else "squared_error_sets")
@@ -131,7 +140,7 @@ def select_judge(
     pick = results[place].pick
     if not pick:
         raise DataError(f"no judge has a value of {deciding}: give another measure as by=")
-    grid = (betas or ([beta] if isinstance(beta, int | float) else []), thresholds or [sides.threshold])
+    grid = (list(betas) or ([beta] if isinstance(beta, int | float) else []), list(thresholds) or [sides.threshold])
     found = JudgeSelection(
         pick=pick,
         by=deciding,
@@ -140,14 +149,14 @@ def select_judge(
         judges=tuple(data.names),
         results=results,
         rivals=tuple(_rivals(data, table, place, pick)),
-        sweep=tuple(_sweep(data, chosen, *grid)) if decision else (),
+        sweep=tuple(_sweep(data, chosen, *grid, data.names.index(pick))) if decision else (),
         violations=tuple(rank_violations(MEASURES["hit_rate"], chosen[place], sides, data.names, data.items)),
         items=len(data.items),
         groups=len(set(data.labels)),
         left_out=data.left_out,
         settings={
-            "beta": beta, "added": added, "decision": decision, "ties": ties, "raters": raters, "draws": draws,
-            "level": level, "seed": seed,
+            "response_sets": [sorted(held) for held in response_sets.sets], "beta": beta, "added": added,
+            "decision": decision, "ties": ties, "raters": raters, "draws": draws, "level": level, "seed": seed,
         },
         notes=tuple(data.notes()),
     )  # fmt: skip
@@ -168,66 +177,103 @@ class _Table:
     labels: Sequence[Hashable]
     level: float
 
-    @property
-    def downstream(self) -> int | None:
-        """The place of decision consistency."""
-        names = [measure.name for measure in self.measures]
-        return names.index("decision_consistency") if "decision_consistency" in names else None
+    @cached_property
+    def terms(self) -> list[FloatArray | None]:
+        """The terms (J, n) of each measure that is their mean."""
+        plain = [measure.terms(self.sides) if measure.value is None else None for measure in self.measures]
+        limits = [measure.bounds or (None, None) for measure in self.measures]
+        return [None if one is None else np.clip(one, *ends) for one, ends in zip(plain, limits, strict=True)]
 
-    def interval(self, m: int, judge: int, other: int | None = None) -> Interval:
-        """Of a judge's value, or of its lead over another judge, above 0 where it is better."""
-        measure, level, parts = self.measures[m], self.level, self.parts[m]
-        bounds = measure.bounds
-        if (measure.value is None and measure.name != "prevalence_bias") or (other is None and measure.value is None):
-            terms = measure.terms(self.sides)
-            if other is not None:
-                gap = as_loss(measure, terms[other]) - as_loss(measure, terms[judge])
-                reach = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
-                return group_mean_interval(gap, self.labels, level=level, bounds=reach)
-            if bounds == (0.0, 1.0):
-                return share_interval(terms[judge], self.labels, level=level)
-            return group_mean_interval(terms[judge], self.labels, level=level, bounds=bounds)
-        if other is None:
-            return jackknife_interval(self.values[m, judge], parts[:, judge], level=level, bounds=bounds)
-        lost, without = as_loss(measure, self.values[m]), as_loss(measure, parts)
-        return jackknife_interval(float(lost[other] - lost[judge]), without[:, other] - without[:, judge], level=level)
+    def interval(self, m: int, judge: int) -> Interval:
+        """Of a judge's value: of a share of whole hits, of another mean, or by leaving out groups."""
+        bounds, terms = self.measures[m].bounds, self.terms[m]
+        if terms is None:
+            return jackknife_interval(self.values[m, judge], self.parts[m][:, judge], level=self.level, bounds=bounds)
+        if bounds == SHARE and np.isin(terms[~np.isnan(terms)], (0.0, 0.5, 1.0)).all():
+            return share_interval(terms[judge], self.labels, level=self.level)
+        return group_mean_interval(terms[judge], self.labels, level=self.level, bounds=bounds)
+
+    def lead(self, m: int, judge: int, other: int) -> Interval:
+        """Of a judge's lead over another, above 0 where it is better."""
+        measure, terms = self.measures[m], self.terms[m]
+        if terms is not None and measure.name != DOWNSTREAM[1] and not np.isnan(terms[[judge, other]]).any():
+            gap = as_loss(measure, terms[other]) - as_loss(measure, terms[judge])
+            reach = measure.bounds and (measure.bounds[0] - measure.bounds[1], measure.bounds[1] - measure.bounds[0])
+            return group_mean_interval(gap, self.labels, level=self.level, bounds=reach)
+        lost, without = as_loss(measure, self.values[m]), as_loss(measure, self.parts[m])
+        gaps = without[:, other] - without[:, judge]
+        return jackknife_interval(float(lost[other] - lost[judge]), gaps, level=self.level)
 
     def result(self, m: int) -> MeasureResult:
         """All judges by one measure, and its pick downstream."""
         measure, pick = self.measures[m], best_place(self.measures[m], self.values[m])
-        if pick is None:
-            figures = tuple(JudgeFigure(name, math.nan, Interval(math.nan, math.nan), math.nan) for name in self.names)
-            return MeasureResult(measure.name, measure.sides, measure.higher_is_better, figures)
-        lost = as_loss(measure, self.draws[m])
-        winners = lost == np.nanmin(np.where(np.isnan(lost), np.inf, lost), axis=1, keepdims=True)
-        shared = winners / np.maximum(winners.sum(axis=1, keepdims=True), 1)
-        chances = shared[winners.any(axis=1)].mean(axis=0) if winners.any() else np.full(len(self.names), math.nan)
+        lost, drawn = as_loss(measure, self.values[m]), as_loss(measure, self.draws[m])
+        least = drawn <= np.fmin.reduce(drawn, axis=1, keepdims=True) + TIE
+        least = least[least.any(axis=1)]
+        shared = least / least.sum(axis=1, keepdims=True)
+        chances = shared.mean(axis=0) if len(shared) else np.full(len(self.names), math.nan)
         figures = tuple(
             JudgeFigure(name, float(self.values[m, j]), self.interval(m, j), float(chances[j]))
             for j, name in enumerate(self.names)
         )
-        optimism = (shared * (self.draws[m] - self.values[m])).sum(axis=1)
-        found = MeasureResult(
-            measure.name, measure.sides, measure.higher_is_better, figures, self.names[pick],
-            float(self.values[m, pick] - np.nanmean(optimism)),
-        )  # fmt: skip
-        return found if self.downstream is None else replace(found, **self._downstream(m, pick, shared))
+        found = MeasureResult(measure.name, measure.sides, measure.higher_is_better, figures)
+        if pick is None:
+            return found
+        corrected = float(lost[pick]) + optimism(lost, drawn)
+        found = replace(found, pick=self.names[pick], corrected=-corrected if measure.higher_is_better else corrected)
+        names = [one.name for one in self.measures]
+        down = names.index(DOWNSTREAM[0]) if DOWNSTREAM[0] in names else None
+        return found if down is None else replace(found, **self._use(m, pick, shared, down))
 
-    def _downstream(self, m: int, pick: int, shared: FloatArray) -> dict[str, Any]:
-        assert self.downstream is not None
-        down, measure = self.downstream, self.measures[m]
-        values, best = self.values[down], int(np.nanargmax(self.values[down]))
-        ranks = [-as_loss(measure, self.values[m]), -as_loss(measure, self.parts[m])]
-        correlation = float(batch_spearman(ranks[0], values))
-        replicates = batch_spearman(ranks[1], self.parts[down])
+    def _use(self, m: int, pick: int, shared: FloatArray, down: int) -> dict[str, Any]:
+        """The figures of a measure's pick downstream."""
+        values, others = self.values[down], [j for j in range(len(self.names)) if j != pick]
+        best = pick if values[pick] > values.max() - TIE else int(values.argmax())
+        leads = {j: self.lead(down, j, pick) for j in others}
+        sure = 0.0 if best == pick else max(leads[best].low, 0.0)
+        most = float(np.max([lead.high for lead in leads.values()]))
+        kept, drawn = (-as_loss(self.measures[m], each[m]) for each in (self.values, self.draws))
+        correlation = float(batch_spearman(kept, values))
         return {
             "downstream": float(values[pick]),
             "regret": float(values[best] - values[pick]),
-            "regret_interval": Interval(0.0, 0.0, self.level) if best == pick else self.interval(down, best, pick),
-            "expected_regret": float(values[best] - (shared @ np.nan_to_num(values)).mean()),
+            "regret_interval": Interval(sure, max(most, 0.0), self.level),
+            "expected_regret": max(0.0, float(values[best] - (shared @ values).mean())) if len(shared) else math.nan,
             "rank_correlation": correlation,
-            "rank_interval": jackknife_interval(correlation, replicates, level=self.level, bounds=(-1.0, 1.0)),
+            "rank_interval": symmetric_interval(
+                correlation, batch_spearman(drawn, self.draws[down]), level=self.level, bounds=(-1.0, 1.0)
+            ),
         }
+
+
+def optimism(lost: FloatArray, drawn: FloatArray) -> float:
+    """The mean by which the least of some losses is too small because it was chosen for being the least.
+
+    Bootstrap draws tell how the losses move by chance. They move around losses pulled together until these vary as much
+    as they would without chance: around the losses themselves, equal judges would be told apart by chance already.
+
+    Parameters
+    ----------
+    lost : float array, shape (J,)
+        Undefined ones are NaN.
+    drawn : float array, shape (B, J)
+        Draws with a NaN among judges that are defined are left out.
+
+    Returns
+    -------
+    float
+        At least 0; NaN without draws.
+    """
+    known = ~np.isnan(lost)
+    lost, drawn = lost[known], drawn[:, known]
+    drawn = drawn[~np.isnan(drawn).any(axis=1)]
+    if lost.size < 2 or not len(drawn):
+        return 0.0 if lost.size == 1 else math.nan
+    chance = drawn - drawn.mean(axis=0)
+    spread, noise = float(lost.var(ddof=1)), float(chance.var(axis=1, ddof=1).mean())
+    real = math.sqrt(max(0.0, 1 - noise / spread)) if spread > 0 else 0.0
+    first = (real * (lost - lost.mean()) + chance).argmin(axis=1)
+    return max(0.0, -float(chance[np.arange(len(chance)), first].mean()))
 
 
 def _drawn(
@@ -235,30 +281,36 @@ def _drawn(
 ) -> FloatArray:
     """The values of draws of groups in which people's ratings are drawn again within their items."""
     sides, rng = data.sides(beta), np.random.default_rng(seed)
-    again = (replace(sides, human=data.redrawn(rng, beta), target=None) for _ in weights)
+    again = (replace(sides, human=data.redrawn(rng, beta)) for _ in weights)
     found = [weighted_values(measures, side, row[None])[:, 0] for side, row in zip(again, weights, strict=True)]
     return np.stack(found, axis=1)
 
 
 def _sweep(
-    data: RatedSides, measures: Sequence[RatingMeasure], betas: Sequence[float], thresholds: Sequence[float]
+    data: RatedSides,
+    measures: Sequence[RatingMeasure],
+    betas: Sequence[float],
+    thresholds: Sequence[float],
+    pick: int,
 ) -> Iterator[SweepCell]:
-    """The picks of all measures for each beta and threshold; people and judges get the same beta."""
+    """The picks of all measures for each beta and threshold; people and judges get the same beta.
+
+    The judge that was chosen comes first of those equally good downstream.
+    """
     assert data.decision is not None
     own = [measure for measure in measures if measure.name not in DOWNSTREAM]
     for beta in betas:
         for threshold in thresholds:
             decision = replace(data.decision, threshold=threshold)
             sides = replace(data.sides(beta), threshold=threshold)
-            values = weighted_values(own, sides)[:, 0]
-            down = weighted_values(downstream_measures(decision)[:1], sides)[0, 0]
+            *values, down = weighted_values([*own, downstream_measures(decision)[0]], sides)[:, 0]
             picks = {
                 measure.name: (data.names[place], float(down[place]))
                 for measure, row in zip(own, values, strict=True)
                 if (place := best_place(measure, row)) is not None
             }
-            best = int(np.nanargmax(down))
-            prevalence = float(np.nanmean(decision.of(sides.people)))
+            best = pick if down[pick] > down.max() - TIE else int(down.argmax())
+            prevalence = float(decision.of(sides.people).mean())
             yield SweepCell(float(beta), threshold, prevalence, data.names[best], float(down[best]), picks)
 
 
@@ -271,11 +323,13 @@ def _rivals(data: RatedSides, table: _Table, place: int, pick: str) -> Iterator[
         for j, name in enumerate(data.names)
     ]
     lost = as_loss(measure, table.values[place])
+    chance = np.nan_to_num(sides.judges.endorsement_noise).mean(axis=1)  # taken from the squared errors
     for j, name in enumerate(data.names):
         low = high = math.nan
         if sides.target is None and measure.name == "decision_consistency":
             low, high = consistency_difference_bounds(human, ranges[first], ranges[j])
         elif sides.target is None and measure.name == "squared_error_sets":
-            low, high = squared_error_difference_bounds(human, ranges[j], ranges[first])
+            ends = squared_error_difference_bounds(human, ranges[j], ranges[first])
+            low, high = (end - chance[j] + chance[first] for end in ends)
         if j != first:
-            yield RivalJudge(name, float(lost[j] - lost[first]), table.interval(place, first, j), low, high)
+            yield RivalJudge(name, float(lost[j] - lost[first]), table.lead(place, first, j), low, high)

@@ -100,7 +100,7 @@ class RatingVectors:
         Raises
         ------
         DataError
-            If a response set is not admissible, or choices and sets rate different items.
+            If a response set is not admissible, choices and sets rate different items, or their options differ.
         OptionError
             If there are no ratings.
         """
@@ -112,29 +112,23 @@ class RatingVectors:
             )
         if choices is not None and sets is not None and choices.items != sets.items:
             raise DataError("choices and response sets rate different items: align them by of_items")
-        from_choice = (
-            sensitivity_matrix(response_sets, beta or {}) if reverse_choice is None else np.asarray(reverse_choice)
-        )
-        from_set = shares_of(response_sets.membership.T).T if forced_choice is None else np.asarray(forced_choice)
-        soft = theta = np.zeros((0, 0))
-        if choices is not None:
-            soft = shares_of(choices.counts)
-            theta = apply(from_choice, soft)
+        if choices is not None and choices.options != response_sets.options:
+            raise DataError(f"choices have options {choices.options}, response sets {response_sets.options}: one order")
+        lam = response_sets.membership
         if sets is not None:
             theta = response_sets.shares(sets)
-        if choices is None:
-            soft = apply(from_set, theta)
-        rated = choices if sets is None else sets
-        assert rated is not None
-        per_item = rated.per_item.astype(float)
-        through = response_sets.membership @ from_choice if sets is None else response_sets.membership
-        return cls(
-            response_sets, soft, theta,
-            _noise(theta, from_set, per_item)
-            if choices is None
-            else _noise(soft, np.eye(soft.shape[-1]), choices.per_item),
-            _noise(soft if sets is None else theta, through, per_item),
-        )  # fmt: skip
+            endorsement_noise = _noise(theta, lam, sets.per_item)
+        if choices is not None:
+            soft = shares_of(choices.counts)
+            choice_noise = _noise(soft, np.eye(soft.shape[-1]), choices.per_item)
+            if sets is None:
+                back = sensitivity_matrix(response_sets, beta or {}) if reverse_choice is None else reverse_choice
+                theta = apply(back, soft)
+                endorsement_noise = _noise(soft, lam @ np.asarray(back), choices.per_item)
+        elif sets is not None:
+            share = shares_of(lam.T).T if forced_choice is None else np.asarray(forced_choice)
+            soft, choice_noise = apply(share, theta), _noise(theta, share, sets.per_item)
+        return cls(response_sets, soft, theta, choice_noise, endorsement_noise)
 
     @classmethod
     def stack(cls, judges: Sequence[RatingVectors]) -> RatingVectors:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from metricsmith.rating_model.record import JudgeSelection
 
 __all__ = ["verdict"]
@@ -13,7 +11,6 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
     """Returns ``"chosen"``, ``"depends"`` or ``"undecided"``, and why."""
     reasons = []
     behind = [rival for rival in found.rivals if not rival.interval.low > 0]
-    sure = not behind
     result = found.result(found.by)
     own = next(figure for figure in result.figures if figure.judge == found.pick)
     reasons.append(
@@ -23,18 +20,18 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
     )
     if behind:
         names = ", ".join(rival.judge for rival in behind)
-        reasons.append(f"its lead over {names} may be chance: the interval of the difference holds 0")
+        reasons.append(f"its lead over {names} may be chance: no interval of the difference lies above 0")
     flips = [cell for cell in found.sweep if cell.best != found.pick]
     holds = [cell for cell in found.sweep if cell.best == found.pick]
     if len(found.sweep) > 1 and not flips:
         reasons.append(f"it stays the best judge downstream for every one of {len(found.sweep)} betas and thresholds")
-    elif flips and len(found.sweep) > 1:
+    elif flips:
         cell = flips[0]
         reasons.append(
             f"it is the best judge downstream in {len(holds)} of {len(found.sweep)} combinations of beta and "
             f"threshold; at beta {cell.beta:g} and threshold {cell.threshold:g} it is {cell.best}"
         )
-    bounded = [rival for rival in found.rivals if not math.isnan(rival.low)]
+    bounded = [rival for rival in found.rivals if rival.low < rival.high]
     open_to = [rival for rival in bounded if not rival.robust]
     if bounded and not open_to:
         reasons.append("its lead keeps its sign whatever response sets lie behind the choices")
@@ -51,5 +48,5 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
             f"choosing by {worst_off.name} would have taken {worst_off.pick}, whose decision consistency is "
             f"{worst_off.regret:.3f} lower"
         )
-    word = "undecided" if not sure else "depends" if flips or open_to else "chosen"
+    word = "undecided" if behind else "depends" if flips or open_to else "chosen"
     return word, tuple(reasons)

@@ -12,17 +12,17 @@ import difflib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-from metricsmith.report.formats import clean, excerpt
+from metricsmith.report.formats import clean, excerpt, single_line
 
 __all__ = [
     "Across", "Block", "Box", "Cell", "Code", "Details", "Document", "Figure", "Heading", "Items", "Markdown",
     "Markup", "Page", "Paragraph", "Section", "Terms", "TextTable", "Tone", "Verdict", "Warnings", "element",
-    "header", "isolated", "joined", "marked_changes", "named", "remark", "strong",
+    "header", "in_markdown", "isolated", "joined", "marked_changes", "named", "on_page", "remark", "strong",
 ]  # fmt: skip
 
 LONGEST = 3_000  # characters of a text that is shown with its changes
@@ -282,6 +282,29 @@ class Page:
     header: Sequence[Block]
     main: Sequence[Block]
     skip: str = ""
+
+
+def on_page(block: Block) -> Block:
+    """Tables of a page scroll under their caption, and their names are isolated."""
+    if isinstance(block, Box | Details):
+        return replace(block, blocks=[on_page(one) for one in block.blocks])
+    if not isinstance(block, TextTable):
+        return block
+    rows = [
+        Across(single_line(row.text)) if isinstance(row, Across) else (isolated(single_line(row[0])), *row[1:])
+        for row in block.rows
+    ]
+    head = [name if isinstance(name, Cell) else single_line(name) for name in block.head]
+    return replace(block, head=head, rows=rows, label=block.caption)
+
+
+def in_markdown(block: Block) -> list[Block]:
+    """Captions stand above their tables; plots are left out."""
+    if isinstance(block, Box | Details):
+        return [kept for one in block.blocks for kept in in_markdown(one)]
+    if isinstance(block, TextTable):
+        return [Paragraph(f"{block.caption}:"), block]
+    return [] if isinstance(block, Figure) else [block]
 
 
 class SignedRecord(Protocol):

@@ -8,11 +8,14 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+
+if TYPE_CHECKING:
+    from metricsmith.stats.resampling import Interval
 
 __all__ = [
-    "MISSING", "clean", "count", "duration", "excerpt", "fit_columns", "interval", "jsonable", "money", "p_value",
-    "percent", "points", "rating", "raw", "single_line", "statistic",
+    "MISSING", "clean", "count", "duration", "ends", "excerpt", "fit_columns", "interval", "jsonable", "money",
+    "p_value", "percent", "points", "rating", "raw", "single_line", "statistic",
 ]  # fmt: skip
 
 MISSING = "–"
@@ -140,6 +143,11 @@ def interval(low: float, high: float, digits: int = 3) -> str:
     return f"{statistic(low, digits)} to {statistic(high, digits)}"
 
 
+def ends(found: Interval, digits: int = 3) -> str:
+    """Both ends of an interval."""
+    return interval(found.low, found.high, digits)
+
+
 @_dash_without_number
 def p_value(value: float) -> str:
     """Three decimals, ``< .001`` below; an en dash if undefined."""
@@ -190,11 +198,13 @@ def duration(seconds: float) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """Make `value` JSON-ready all the way down: NaN and infinities become None, numpy numbers Python's."""
+    """Make `value` JSON-ready all the way down: NaN and infinities become None, numpy's numbers and arrays Python's."""
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [jsonable(item) for item in value]
+    if hasattr(value, "tolist"):
+        return jsonable(value.tolist())
     if isinstance(value, bool | str) or value is None:
         return value
     if isinstance(value, Integral):

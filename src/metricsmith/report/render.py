@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 __all__ = [
-    "cost_line", "escape", "markdown_lines", "render_html", "render_json", "render_markdown", "render_page",
+    "aligned", "cost_line", "escape", "markdown_lines", "render_html", "render_json", "render_markdown", "render_page",
     "render_terminal", "replace_file", "standalone", "write_document",
 ]  # fmt: skip
 
@@ -186,7 +186,7 @@ def render_terminal(document: Document[Any], folder: Path | None = None) -> str:
     """
     lines: list[str] = []
     for block in document.terminal(folder):
-        lines += [block] if isinstance(block, str) else _aligned(block)
+        lines += [block] if isinstance(block, str) else aligned(block)
     return "\n".join(lines)
 
 
@@ -200,7 +200,7 @@ def cost_line(label: Literal["estimated", "actual"], usage: Usage) -> str:
     )
 
 
-def _aligned(table: TextTable) -> Iterator[str]:
+def aligned(table: TextTable) -> Iterator[str]:
     """The lines of a table, indented by two; a row across it is not."""
     rows: list[Sequence[str] | Across] = [table.head, *table.rows]
     wide = [max(map(len, column)) for column in zip(*(r for r in rows if not isinstance(r, Across)), strict=True)]

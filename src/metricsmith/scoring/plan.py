@@ -176,9 +176,8 @@ def scoring_plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> S
 
 
 def _members(value: Any) -> Sequence[Any]:
-    """The members of a panel, or the value itself."""
-    members = getattr(value, "members", None)
-    return members() if callable(members) and _has(value, _ASKER) else [value]
+    """The members of an asker of several numbers, or the value itself."""
+    return value.members() if _has(value, (*_ASKER, "members")) else [value]
 
 
 def _has(value: Any, names: Iterable[str]) -> bool:
@@ -199,7 +198,9 @@ def as_metric(value: Any) -> Metric:
                 f"{value.metric.name} was given names of fields or a model, which a score does not take from it: pass "
                 "the metric itself, rows made with make_row(output=..., input=...), and score(..., lm=...)"
             )
-        return value.metric
+        value = value.metric
+    if _has(value, (*_ASKER, "members")):
+        raise OptionError(f"{type(value).__name__} gives several numbers at once: take one of its members()")
     if _has(value, _METRIC):
         return value  # type: ignore[no-any-return]
     if callable(value):
@@ -255,11 +256,21 @@ class _Builder:
         return self._fingerprints[id(thing)][1]
 
     def askers(self) -> tuple[AskerRuns, ...]:
-        """The askers, each with its metric runs."""
+        """The askers, each with its metric runs.
+
+        Raises
+        ------
+        OptionError
+            If two askers of one name would give their members' columns equal names.
+        """
         found: dict[str, AskerRuns] = {}
+        named: dict[str, str] = {}
         for place, one in enumerate(self.metric_runs):
             if one.model is not None:
-                key = one.fingerprint if one.asker is None else self._fingerprint(one.asker)
+                key = one.fingerprint if one.asker is None else content_hash(self._fingerprint(one.asker), one.model)
+                name = getattr(one.asker, "name", "") if hasattr(one.asker, "members") else ""
+                if name and named.setdefault(name, key) != key:
+                    raise OptionError(f"two judges are called {name!r}: give one another name=, to tell columns apart")
                 asker = Alone(one.metric) if one.asker is None else one.asker
                 found.setdefault(key, AskerRuns(asker)).by_run.setdefault(one.run, []).append(place)
         return tuple(found.values())

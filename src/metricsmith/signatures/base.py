@@ -11,7 +11,7 @@ __all__ = ["ORDER", "ChangedWork", "ReviewedTranslation", "ReviewedWork"]
 
 ORDER = (
     "task", "source_language", "target_language",
-    "criterion", "criteria", "dimension", "guideline", "rubric", "steps", "scale", "error_types",
+    "question", "options", "criterion", "criteria", "dimension", "guideline", "rubric", "steps", "scale", "error_types",
     "document", "input", "source", "references", "context", "output", "translation", "strategies", "strength",
 )  # fmt: skip
 """Every prompt has its inputs in this order, in whichever class they are declared: the row comes last, so that a

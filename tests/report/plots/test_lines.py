@@ -43,3 +43,9 @@ def test_series_differ_in_their_class_and_those_beyond_the_colours_are_left_out(
 def test_nothing_to_draw_draws_nothing():
     assert line_plot("k", {}, "title", NAMES) == ""
     assert line_plot("k", {"judge": [(1, math.nan)]}, "title", NAMES) == ""
+
+
+def test_the_axis_may_begin_near_the_least_value():
+    points = {"judge": [(0, 0.8), (1, 0.9)]}
+    (near, _), (far, _) = (drawn(line_plot("k", points, "title", NAMES, from_zero=zero)) for zero in (False, True))
+    assert near[0][1] - near[1][1] > 2 * (far[0][1] - far[1][1])

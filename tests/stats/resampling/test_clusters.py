@@ -119,6 +119,22 @@ def test_a_symmetric_mean_has_students_interval_by_hand():
     assert interval.undefined == 1
 
 
+def test_a_variance_added_to_that_of_a_mean_has_its_own_degrees_of_freedom_and_no_skewness():
+    # the variance 1.08 with 2 degrees from above, and .92 with 40: 2 with 2^2 / (1.08^2 / 2 + .92^2 / 40) = 6.6
+    values, groups = [1, 2, 3, 6, 3], list("aabbc")
+    found = group_mean_interval(values, groups, added=[(0.92, 40)])
+    half = t.ppf(0.975, 4 / (1.08**2 / 2 + 0.92**2 / 40)) * math.sqrt(2)
+    assert ends(found) == pytest.approx((3 - half, 3 + half))
+    assert ends(group_mean_interval(values, groups, added=[(0.0, 4)])) == ends(group_mean_interval(values, groups))
+    skewed = [0] * 20 + [0.1, 0.2, 0.9]
+    alone, more = group_mean_interval(skewed), group_mean_interval(skewed, added=[(100.0, 1000)])
+    assert more.high + more.low == pytest.approx(2 * np.mean(skewed), abs=0.01)
+    assert alone.high + alone.low > 2.5 * np.mean(skewed)
+    # values that are all alike have none but the added one
+    half = t.ppf(0.975, 40) * math.sqrt(0.92)
+    assert ends(group_mean_interval([3, 3, 3], added=[(0.92, 40)])) == pytest.approx((3 - half, 3 + half))
+
+
 @settings(deadline=None)
 @given(grouped(st.integers(-4, 9)), LEVELS)
 def test_halls_transformation_takes_both_ends_to_students_quantiles(rows, level):

@@ -18,6 +18,8 @@ from metricsmith.stats.resampling import (
     mean_test,
     measured_coverage,
     repeated_interval,
+    signed_rank_test,
+    symmetric_interval,
     wilson_interval,
 )
 from metricsmith.stats.resampling.intervals import MEASURED, percentile_interval
@@ -33,6 +35,17 @@ def test_percentiles_of_resampled_values_leave_out_undefined_ones():
     nothing = percentile_interval([NAN], 0.95)
     assert math.isnan(nothing.low)
     assert (nothing.draws, nothing.undefined) == (0, 1)
+
+
+def test_a_symmetric_interval_reaches_as_far_as_most_draws_lie_from_the_estimate():
+    # The distances from .5 are 0 to .4 by hundredths; their quantile .95 is .38.
+    draws = [0.5 + (-1) ** step * step / 100 for step in range(41)]
+    found = symmetric_interval(0.5, [*draws, NAN], level=0.95, bounds=(-1.0, 1.0))
+    assert (found.low, found.high) == pytest.approx((0.12, 0.88))
+    assert (found.draws, found.undefined) == (41, 1)
+    assert symmetric_interval(0.9, draws, level=0.95, bounds=(-1.0, 1.0)).high == 1.0
+    for estimate, values in ((NAN, [0.1, 0.2]), (0.5, [NAN]), (0.5, [])):
+        assert math.isnan(symmetric_interval(estimate, values, level=0.95, bounds=(-1.0, 1.0)).low)
 
 
 def test_wilson_by_hand():
@@ -98,6 +111,25 @@ def test_the_t_test_equals_scipys_without_overlap():
     values = [0.2, 0.3, -0.1, 0.4, 0.0]
     assert mean_test(values) == pytest.approx(ttest_1samp(values, 0).pvalue)
     assert mean_test([*values, math.nan]) == mean_test(values)
+
+
+def test_one_sided_tests_equal_scipys():
+    from scipy.stats import ttest_1samp, wilcoxon
+
+    values = [0.2, 0.3, -0.1, 0.4, -0.05]
+    greater = mean_test(values, alternative="greater")
+    assert greater == pytest.approx(ttest_1samp(values, 0, alternative="greater").pvalue)
+    assert mean_test([-value for value in values], alternative="greater") == pytest.approx(1 - greater)
+    assert signed_rank_test([*values, math.nan]) == wilcoxon(values, alternative="greater").pvalue
+    # Ranks of size 1 and 2 are below 0: of the 2^5 signs those with a sum of negative ranks up to 3 are five.
+    assert signed_rank_test(values) == pytest.approx(5 / 32)
+
+
+def test_one_sided_tests_are_defined_where_they_can_be():
+    assert mean_test([-0.3, -0.3], alternative="greater") == 1.0
+    assert mean_test([0.3, 0.3], alternative="greater") == 0.0
+    assert signed_rank_test([0.0, 0.0]) == 1.0
+    assert math.isnan(signed_rank_test([0.3]))
 
 
 def test_the_t_test_is_defined_where_it_can_be():

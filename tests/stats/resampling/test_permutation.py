@@ -15,6 +15,7 @@ from metricsmith.stats.correlation import batch_kendall_tau_b, batch_pearson, ke
 from metricsmith.stats.resampling import (
     MINIMUM_GROUPS,
     benjamini_hochberg,
+    benjamini_yekutieli,
     holm,
     paired_permutation_test,
     permutation_null,
@@ -302,7 +303,7 @@ def test_rows_of_another_length_cannot_be_swapped():
         paired_permutation_test(lambda *columns: 0.0, np.ones((4, 2)), np.ones((4, 3)))
 
 
-METHODS = [(holm, "holm"), (benjamini_hochberg, "fdr_bh")]
+METHODS = [(holm, "holm"), (benjamini_hochberg, "fdr_bh"), (benjamini_yekutieli, "fdr_by")]
 
 
 def test_holm_by_hand():
@@ -313,6 +314,11 @@ def test_holm_by_hand():
 def test_benjamini_hochberg_by_hand():
     # sorted .01 .02 .04: .04 x 3/3, min(.04, .02 x 3/2), min(.03, .01 x 3/1)
     np.testing.assert_allclose(benjamini_hochberg([0.02, 0.04, 0.01]), [0.03, 0.04, 0.03])
+
+
+def test_benjamini_yekutieli_by_hand():
+    # benjamini_hochberg's .03 .04 .03, times 1 + 1/2 + 1/3
+    np.testing.assert_allclose(benjamini_yekutieli([0.02, 0.04, 0.01]), np.array([0.03, 0.04, 0.03]) * 11 / 6)
 
 
 @pytest.mark.parametrize(("method", "name"), METHODS)

@@ -15,8 +15,10 @@ from metricsmith.errors import JudgementFailed, ModelFailure
 from metricsmith.metric import content_hash, fence
 from metricsmith.model_calls.rate_limiter import RateLimiter, use
 from metricsmith.optimizers.examples import rating_strata
-from metricsmith.optimizers.objectives import Case, Measure, Objective
+from metricsmith.optimizers.objectives import REPORTED, Case, Measure, Objective
 from metricsmith.optimizers.splits import RatedRows
+from metricsmith.optimizers.tuning.readers import LONGEST_REASON, OptionReader, PredictionReader, cut
+from metricsmith.optimizers.tuning.selection import answered
 from metricsmith.optimizers.tuning.splits import row_inputs
 from metricsmith.optimizers.tuning.student import CandidateJudgement, JudgementTable
 from metricsmith.stats.correlation import FloatArray
@@ -28,45 +30,13 @@ __all__ = [
     "JudgedRow",
     "MeasureReader",
     "Peer",
-    "PredictionReader",
     "feedback_on",
     "pick_peers",
 ]
 
 PEERS = 8  # rows that a row is compared with; more cost requests with every candidate, fewer make credits coarse
-LONGEST_REASON = 400  # characters of a judge's or a rater's reasons
 LONGEST_TEXT = 600  # characters of each text of the other row
 Peer = tuple[dspy.Example, float, float]  # row, rating, the candidate's number
-
-
-@dataclass(frozen=True)
-class PredictionReader:
-    """Reads the number of a judge's prediction, in the direction of the raters.
-
-    Parameters
-    ----------
-    sign : float
-        -1 where judge and raters count in opposite directions, otherwise 1.
-    span : float
-        Length of the rating scale.
-    shown : str
-        The rows' field with the rating in the judge's own numbers, by which feedback names it. Empty if there is
-        none; then feedback names the raters' number.
-    """
-
-    sign: float = 1.0
-    span: float = 4.0
-    shown: str = ""
-
-    def value(self, row: dspy.Example, prediction: Any) -> float:
-        """The number of a prediction: ``raw`` where there is one, otherwise ``score``; NaN if it is none."""
-        for name in ("raw", "score"):
-            number = prediction.get(name)
-            if isinstance(number, bool):
-                return float(number)
-            if isinstance(number, int | float | np.number):
-                return self.sign * float(number) if np.isfinite(number) else math.nan
-        return math.nan
 
 
 class MeasureReader:
@@ -112,7 +82,7 @@ class Credits:
     ----------
     table : JudgementTable
     objective : Objective
-    reader : PredictionReader or MeasureReader
+    reader : PredictionReader, OptionReader or MeasureReader
     learn, select : RatedRows
         Disjoint by group. Texts and ratings of `learn` may be shown to a model that writes instructions; of
         `select` it sees nothing.
@@ -124,7 +94,7 @@ class Credits:
 
     table: JudgementTable
     objective: Objective
-    reader: PredictionReader | MeasureReader
+    reader: PredictionReader | OptionReader | MeasureReader
     learn: RatedRows
     select: RatedRows
     seed: int = 0
@@ -166,10 +136,10 @@ class Credits:
         """Requests sent so far."""
         return self.table.limiter.spent.requests
 
-    def value(self, row: dspy.Example, judgement: CandidateJudgement | None) -> float:
-        """The number of a judgement; NaN if there is none."""
+    def value(self, row: dspy.Example, judgement: CandidateJudgement | None) -> Any:
+        """The number, or the K options, of a judgement; NaN if there is none."""
         if judgement is None or judgement.prediction is None:
-            return math.nan
+            return np.full(self.select.ratings.shape[1:], math.nan)
         return self.reader.value(row, judgement.prediction)
 
     def judgements(self, candidate: str) -> list[CandidateJudgement | None]:
@@ -177,8 +147,16 @@ class Credits:
         return [self.table.known(candidate, row_inputs(row)) for row in self.select.rows]
 
     def values(self, candidate: str) -> FloatArray:
-        """A candidate's numbers on the selection rows; NaN where it has none."""
+        """A candidate's numbers, or options, on the selection rows; NaN where it has none."""
         return np.array([self.value(*pair) for pair in zip(self.select.rows, self.judgements(candidate), strict=True)])
+
+    def reported(self, before: str, after: str) -> dict[str, tuple[float, float]]:
+        """The measures of options that are not searched by, of two candidates on the rows that both have answered."""
+        pair = [self.values(name) for name in (before, after)]
+        kept = answered(pair[0]) & answered(pair[1])
+        measures = REPORTED.get(self.objective.answers, {})
+        found = {name: [one(each[kept], self.select.ratings[kept]) for each in pair] for name, one in measures.items()}
+        return {name: (was, now) for name, (was, now) in found.items() if name != self.objective.name}
 
     def complete(self, candidate: str) -> bool:
         """True if a candidate was asked for every selection row."""
@@ -188,7 +166,7 @@ class Credits:
         """Return the credit of a student's prediction, the feedback, and whether it may become a demonstration."""
         judgement: CandidateJudgement = prediction.judgement
         value = self.value(example, judgement)
-        if math.isnan(value):
+        if np.isnan(value).any():
             why = judgement.error or "the answer holds no number"
             return 0.0, f"The judge gave no usable answer: {why}. It must answer in the form asked for.", False
         if isinstance(self.reader, MeasureReader):
@@ -211,6 +189,9 @@ class Credits:
         )
         credit = self.objective.credit(case)
         good = value == rating if self.objective.labels else credit >= self.objective.success_at
+        if isinstance(self.reader, OptionReader):
+            feedback = self.reader.feedback(example, rating, value, judgement.prediction)
+            return credit, feedback, credit >= self.objective.success_at
         judged = JudgedRow(example, rating, value, judgement.prediction, self.reader.sign)
         if self.reader.shown:  # the rows hold the ratings in the judge's own numbers and direction
             name, sign = self.reader.shown, self.reader.sign
@@ -219,9 +200,9 @@ class Credits:
         return credit, feedback_on(judged, peers, self.objective), good
 
     @cached_property
-    def _ratings(self) -> dict[str, float]:
+    def _ratings(self) -> dict[str, Any]:
         return {
-            content_hash(row.toDict()): float(rating)
+            content_hash(row.toDict()): rating if split.ratings.ndim > 1 else float(rating)
             for split in (self.learn, self.select)
             for row, rating in zip(split.rows, split.ratings, strict=True)
         }
@@ -291,9 +272,9 @@ def feedback_on(judged: JudgedRow, peers: Sequence[Peer], objective: Objective) 
     """
     rating, value = judged.rating, judged.value
     reason = str(judged.row.get("reason") or "")
-    lines = [f"The raters gave {rating:g}{f' and said: {_cut(reason, LONGEST_REASON)}' if reason else ''}."]
+    lines = [f"The raters gave {rating:g}{f' and said: {cut(reason, LONGEST_REASON)}' if reason else ''}."]
     why = str(judged.prediction.get("feedback") or judged.prediction.get("reasoning") or "")
-    lines.append(f"The judge gave {judged.sign * value:g}{f', because: {_cut(why, LONGEST_REASON)}' if why else '.'}")
+    lines.append(f"The judge gave {judged.sign * value:g}{f', because: {cut(why, LONGEST_REASON)}' if why else '.'}")
     if objective.labels and value == rating:
         lines.append("That is the raters' number.")
     elif objective.labels:
@@ -315,14 +296,9 @@ def _contrast(judged: JudgedRow, peer: Peer) -> str:
         if value == judged.value
         else f"{'more' if value > judged.value else 'less'} ({judged.sign * value:g})"
     )
-    texts = "\n".join(f"{name}: {fence(_cut(str(text), LONGEST_TEXT))}" for name, text in row.inputs().items())
+    texts = "\n".join(f"{name}: {fence(cut(str(text), LONGEST_TEXT))}" for name, text in row.inputs().items())
     better = "higher" if rating > judged.rating else "lower"
     return f"The raters gave the following work {rating:g}, which is {better}; the judge gave it {place}.\n{texts}"
-
-
-def _cut(text: str, longest: int) -> str:
-    text = text.strip().rstrip(".")
-    return text if len(text) <= longest else text[:longest].rsplit(" ", 1)[0] + " [...]"
 
 
 def _key(row: dspy.Example) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metricsmith.optimizers.objectives import Objective
 from metricsmith.records import Usage
@@ -15,7 +16,7 @@ from metricsmith.stats.resampling import jackknife_interval
 from metricsmith.stats.resampling.clusters import left_out
 from metricsmith.stats.resampling.draws import aligned_rows
 
-__all__ = ["CandidateResult", "Selection", "Tuning", "choose"]
+__all__ = ["CandidateResult", "Selection", "Tuning", "answered", "choose"]
 
 DRAWS = 2000
 SHARES = np.linspace(0, 1, 21)
@@ -96,6 +97,11 @@ class Selection:
         return f"{sums}: it replaces the judge, and about {self.after.gain:+.3f} is to be expected on other rows"
 
 
+def answered(values: FloatArray) -> NDArray[np.bool_]:
+    """True for rows with an answer, shape (n,); numbers have the shape (n,), answers of K options (n, K)."""
+    return np.asarray(np.isfinite(values).reshape(len(values), -1).all(axis=1))
+
+
 def choose(
     objective: Objective,
     before: tuple[str, FloatArray],
@@ -112,6 +118,7 @@ def choose(
     objective : Objective
     before : (str, float array)
         Name and numbers, shape (n,), of the judge as it was; rows where it has none are left out for every candidate.
+        Of K options (n, K), here as below.
     candidates : mapping of str to float array
         Numbers, shape (n,). A candidate with a NaN in the remaining rows, or without a statistic, is left out.
     ratings : float array, shape (n,)
@@ -133,10 +140,10 @@ def choose(
     With four candidates of noise on 40 rows, one standard error alone replaced the judge in .38 of 200 runs, with the
     optimism taken off in .15. A bootstrap of groups replaces it about as often and takes six times as long.
     """
-    kept = np.isfinite(before[1])
+    kept = answered(before[1])
     y, columns = ratings[kept], {before[0]: before[1][kept]}
     columns |= {name: values[kept] for name, values in candidates.items() if np.isfinite(values[kept]).all()}
-    codes = np.unique(aligned_rows([ratings], groups)[1][kept], return_inverse=True)[1]
+    codes = np.unique(aligned_rows([np.arange(len(ratings))], groups)[1][kept], return_inverse=True)[1]
     statistic, batched = objective.batch or objective.statistic, objective.batch is not None
     without = {name: left_out(statistic, [values, y], codes, batched) for name, values in columns.items()}
     departures = {name: _departures(parts, objective.chance) for name, parts in without.items()}
@@ -233,6 +240,8 @@ class Tuning:
         The reason for an end before the plan was done; empty if there was none.
     asked : str
         A note on the asked scale of a judge that is not asked in the raters' numbers, with the reason; otherwise empty.
+    reported : mapping of str to (float, float)
+        Of a judge of options, measures that were not searched by, on the selection rows before and after, uncorrected.
     """
 
     method: str
@@ -248,6 +257,7 @@ class Tuning:
     discarded: int = 0
     ended: str = ""
     asked: str = ""
+    reported: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def replaced(self) -> bool:
@@ -274,6 +284,7 @@ class Tuning:
             self.selection.verdict,
             f"requests: at most {self.bound}, sent {self.usage.requests}",
         ]
+        lines += [f"{name}, not searched by: {was:.3f}, now {now:.3f}" for name, (was, now) in self.reported.items()]
         lines += [self.asked] if self.asked else []
         lines += [f"{self.discarded} candidates discarded for failed calls"] if self.discarded else []
         return "\n".join(lines + ([f"ended early: {self.ended}"] if self.ended else []))

@@ -15,9 +15,9 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.metric import content_hash, marked_anew, row_text
 from metricsmith.optimizers.examples import draw_examples
 from metricsmith.optimizers.objectives import Objective
-from metricsmith.optimizers.splits import RatedRows, shared_source
+from metricsmith.optimizers.splits import RatedRows, group_of, shared_source
 from metricsmith.programs.asked_scale import nearest_points
-from metricsmith.programs.judges.base import Judge
+from metricsmith.programs.judges.base import Judge, ModelMetric
 from metricsmith.programs.judges.raters import RatersJudge
 from metricsmith.records import Scale
 from metricsmith.stats.correlation import FloatArray
@@ -45,10 +45,12 @@ def rated_splits(
     fraction: float,
     seed: int,
     is_shown: Callable[[dspy.Example], bool] = lambda _: False,
+    read: Callable[[Any, str], Any] | None = None,
 ) -> tuple[RatedRows, RatedRows]:
     """Rows to learn from and to select by, disjoint by group; without `valset` a share of the first selects.
 
-    Groups with a row that the judge already shows are not selected by.
+    Groups with a row that the judge already shows are not selected by. `read` makes a rating of what stands under
+    `target` in a row, None where there is none; by default it must be a number.
 
     Raises
     ------
@@ -57,16 +59,18 @@ def rated_splits(
     OptionError
         If a group, input or output stands in both splits.
     """
-    train = _rated(trainset, target)
+    read = read or _number
+    train = _rated(trainset, target, read)
     shown = _groups_where(train, is_shown)
     if valset is None:
         texts = [content_hash(row_inputs(row)) for row in train.rows]
-        split = holdout(train.groups, texts, fraction=fraction, seed=seed, ratings=train.ratings)
+        different = np.unique(train.ratings, axis=0, return_inverse=True)[1].reshape(-1).astype(float)
+        split = holdout(train.groups, texts, fraction=fraction, seed=seed, ratings=different)
         shown_too = [place for place in split.test if train.groups[place] in shown]
         learn = train.take([*split.train, *shown_too])
         select = train.take([place for place in split.test if train.groups[place] not in shown])
     else:
-        learn, select = train, _rated(valset, target)
+        learn, select = train, _rated(valset, target, read)
         shared = shared_source(learn, select) or _shared_inputs(learn, select)
         if shared:
             raise OptionError(f"{shared} stands in trainset and valset: what is learned from cannot select")
@@ -77,9 +81,9 @@ def rated_splits(
                 "what is shown cannot select; leave these groups out of valset, or the demonstrations out of the judge"
             )
     for name, rated in (("learn from", learn), ("select by", select)):
-        if len(rated) < 2 or np.ptp(rated.ratings) == 0:
+        if len(found := np.unique(rated.ratings, axis=0)) < 2:
             raise DataError(
-                f"the {len(rated)} rows to {name} have {len(np.unique(rated.ratings))} different ratings under "
+                f"the {len(rated)} rows to {name} have {len(found)} different ratings under "
                 f"{target!r}: at least two rows with different ratings are needed on either side"
             )
     if len(set(select.groups)) < FEWEST_GROUPS:
@@ -90,19 +94,21 @@ def rated_splits(
     return learn, select
 
 
-def _rated(rows: Sequence[dspy.Example], target: str) -> RatedRows:
-    kept = []
-    for row in rows:
-        rating = row.get(target)
-        if rating is None or str(rating) == "<NA>":  # pandas' own, which cannot be compared
-            continue
-        if not isinstance(rating, int | float | np.number | np.bool_):
-            raise DataError(f"the rating {rating!r} under {target!r} is no number: turn words into numbers first")
-        if not np.isnan(rating):
-            kept.append(row)
+def _rated(rows: Sequence[dspy.Example], target: str, read: Callable[[Any, str], Any]) -> RatedRows:
+    read_rows = [(row, read(row.get(target), f"{target!r} of row {row.get('id', n)!r}")) for n, row in enumerate(rows)]
+    kept = [(row, rating) for row, rating in read_rows if rating is not None]
     if not kept:
         raise DataError(f"none of {len(rows)} rows has a rating under {target!r}: name it with task=Task(...)")
-    return RatedRows.of(kept, target)
+    ratings = np.array([rating for _, rating in kept], dtype=float)
+    return RatedRows([row for row, _ in kept], ratings, [group_of(row, n) for n, (row, _) in enumerate(kept)])
+
+
+def _number(rating: Any, where: str) -> float | None:
+    if rating is None or str(rating) == "<NA>":  # pandas' own, which cannot be compared
+        return None
+    if not isinstance(rating, int | float | np.number | np.bool_):
+        raise DataError(f"the rating {rating!r} under {where} is no number: turn words into numbers first")
+    return None if np.isnan(rating) else float(rating)
 
 
 def _groups_where(rated: RatedRows, holds: Callable[[dspy.Example], bool]) -> set[str]:
@@ -299,8 +305,8 @@ def stands_in_demos(judge: dspy.Module) -> Callable[[dspy.Example], bool]:
     demos = [demo for predictor in judge.predictors() for demo in predictor.demos]
 
     def stands(row: dspy.Example) -> bool:
-        texts = judge.texts(row_text(row)) if isinstance(judge, Judge) else row_inputs(row)
-        asked = judge.judged[0] if isinstance(judge, Judge) else "input"
+        texts = judge.texts(row_text(row)) if isinstance(judge, ModelMetric) else row_inputs(row)
+        asked = judge.judged[0] if isinstance(judge, ModelMetric) else "input"
         main = {asked: texts[asked]} if texts.get(asked) and row.get("input") else texts
         return any(all(marked_anew(demo.get(name)) == text for name, text in main.items()) for demo in demos)
 

@@ -30,7 +30,7 @@ from metricsmith.records import Judgement, MetricCard, Output, Scale, Status
 from metricsmith.reward import DSPyCallable
 from metricsmith.scoring import score
 
-__all__ = ["LEVELS", "Judge", "MetricProgram", "ModelAsker", "Predictor", "slug"]
+__all__ = ["LEVELS", "Judge", "MetricProgram", "ModelAsker", "ModelMetric", "Predictor", "slug"]
 
 LEVELS = Scale(1, 5, 1)
 
@@ -220,14 +220,8 @@ class ModelAsker(RowShown, Saved):
         return cls(**settings)
 
 
-class Judge(MetricProgram, ModelAsker):
-    """One model call that gives a number on a scale, from 1 to 5 unless the subclass has another, and its reasons.
-
-    Subclasses name their `kind` and `signature`, describe themselves in `card` and give the question in
-    `question`. `forward` takes the texts of a row by keyword and returns a `dspy.Prediction` with ``score`` in
-    [0, 1], ``raw`` on the scale and ``feedback``; it raises `JudgementFailed` where the model gave no such
-    number.
-    """
+class ModelMetric(MetricProgram, ModelAsker):
+    """A metric with a predictor of its own and a card: the base of judges of numbers and of options."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__()
@@ -235,21 +229,9 @@ class Judge(MetricProgram, ModelAsker):
         self.judge = Predictor(self.signature)
 
     @property
-    def scale(self) -> Scale:
-        """The numbers that the model may give."""
-        return LEVELS
-
-    @property
-    def rating_scale(self) -> Scale:
-        """The scale of the ratings that it learns from."""
-        return self.scale
-
-    @property
     def output(self) -> Output:
-        """The scale's range and direction."""
-        scale = self.scale
-        meaning = str(self.settings.values["meaning"])
-        return Output(self.name, scale.low, scale.high, scale.higher_is_better, description=meaning)
+        """Range and direction of the number."""
+        raise NotImplementedError
 
     @property
     def family_card(self) -> MetricCard:
@@ -277,6 +259,33 @@ class Judge(MetricProgram, ModelAsker):
         if self.row_examples is not None:
             card = replace(card, **specialist_words(card, self.row_examples))
         return card if before == after else replace(card, instruction_before=before, instruction=after)
+
+
+class Judge(ModelMetric):
+    """One model call that gives a number on a scale, from 1 to 5 unless the subclass has another, and its reasons.
+
+    Subclasses name their `kind` and `signature`, describe themselves in `card` and give the question in
+    `question`. `forward` takes the texts of a row by keyword and returns a `dspy.Prediction` with ``score`` in
+    [0, 1], ``raw`` on the scale and ``feedback``; it raises `JudgementFailed` where the model gave no such
+    number.
+    """
+
+    @property
+    def scale(self) -> Scale:
+        """The numbers that the model may give."""
+        return LEVELS
+
+    @property
+    def rating_scale(self) -> Scale:
+        """The scale of the ratings that it learns from."""
+        return self.scale
+
+    @property
+    def output(self) -> Output:
+        """The scale's range and direction."""
+        scale = self.scale
+        meaning = str(self.settings.values["meaning"])
+        return Output(self.name, scale.low, scale.high, scale.higher_is_better, description=meaning)
 
     def question(self) -> Mapping[str, str]:
         """The signature's inputs that are the same for every row."""

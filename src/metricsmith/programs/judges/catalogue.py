@@ -14,6 +14,7 @@ from typing import Any
 __all__ = ["JUDGES", "judge_class"]
 
 JUDGES: Mapping[str, tuple[str, str]] = {  # by kind, as states have it: the file in this folder, the class
+    "choice_judge": ("choice", "ChoiceJudge"),
     "criterion_judge": ("criterion", "CriterionJudge"),
     "direct_assessment": ("direct_assessment", "DirectAssessment"),
     "dna_eval": ("dna", "DnAEval"),
@@ -24,10 +25,12 @@ JUDGES: Mapping[str, tuple[str, str]] = {  # by kind, as states have it: the fil
     "guideline_judge": ("raters", "GuidelineJudge"),
     "mqm_annotator": ("mqm", "MQMAnnotator"),
     "mqm_judge": ("mqm", "MQMJudge"),
+    "option_member": ("choice", "OptionMember"),
     "panel": ("panel", "Panel"),
     "panel_member": ("panel", "PanelMember"),
     "parrot": ("parrot", "Parrot"),
     "repeated": ("repeated", "Repeated"),
+    "response_set_judge": ("choice", "ResponseSetJudge"),
     "rubric_judge": ("criterion", "RubricJudge"),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import lru_cache
@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Self
 import dspy
 
 from metricsmith.errors import JudgementFailed, OptionError, StateError, nearest
-from metricsmith.metric import Asker, Metric, RowText, content_hash, row_text
+from metricsmith.metric import Asker, Metric, RowText, row_text
 from metricsmith.model_calls.calls import Call, model_calls
 from metricsmith.model_calls.limits import estimate_tokens
 from metricsmith.programs import schema
-from metricsmith.programs.judges.base import LEVELS, Judge, MetricProgram, ModelAsker, Predictor
+from metricsmith.programs.judges.base import LEVELS, Judge, ModelAsker, Predictor
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
+from metricsmith.programs.judges.members import Member
 from metricsmith.programs.judges.panel_answers import Criterion, CriterionResult, criteria_text, labels, read_items
 from metricsmith.programs.kinds import nested
 from metricsmith.programs.state import Settings, module_state
@@ -25,7 +26,7 @@ from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.report.induction.record import PanelTokens
 from metricsmith.signatures.judgement import JudgePanel
 
-__all__ = ["Panel", "PanelMember", "join_panels", "prompt_tokens", "tokens_per_row"]
+__all__ = ["Panel", "PanelMember", "prompt_tokens", "tokens_per_row"]
 
 KINDS: Mapping[str, type[Judge]] = {kind.kind: kind for kind in (CriterionJudge, RubricJudge)}
 UNREAD = (Status.UNPARSABLE, Status.OUT_OF_RANGE)
@@ -210,13 +211,12 @@ class Panel(ModelAsker):
         return f"Panel({', '.join(self.names)})"
 
 
-class PanelMember(MetricProgram):
+class PanelMember(Member):
     """One criterion of a panel as a metric; made by `Panel.members`.
 
     Parameters
     ----------
-    panel : Panel
-        The asker; it stands in the attribute ``asker``.
+    asker : Panel
     name : str
         Of the judge among the panel's.
 
@@ -227,17 +227,12 @@ class PanelMember(MetricProgram):
     """
 
     kind = "panel_member"
+    askers = ("panel",)
+    asker: Panel
 
-    @classmethod
-    def saved(cls) -> schema.Check:
-        """The check of `to_state`'s result, its kind aside."""
-        return schema.keys(name=schema.text(schema.NAME), panel=nested("panel"))
-
-    def __init__(self, panel: Panel, name: str) -> None:
-        super().__init__()
-        self.asker = panel
-        self.settings = Settings(name=name)
-        panel.single(name)
+    def __init__(self, asker: Panel, name: str) -> None:
+        super().__init__(asker, name)
+        asker.single(name)
 
     @property
     def output(self) -> Output:
@@ -260,48 +255,12 @@ class PanelMember(MetricProgram):
             related=(*own.related, *(name for name in self.asker.names if name != self.name)),
         )
 
-    def forward(self, **texts: Any) -> dspy.Prediction:
-        """Judge one row, texts as for `Panel`: a Prediction with ``score``, ``raw`` and ``feedback``."""
-        return self._own(self.asker(**texts))
-
-    async def aforward(self, **texts: Any) -> dspy.Prediction:
-        """Judge one row as `forward` does, asynchronously."""
-        return self._own(await self.asker.acall(**texts))
-
-    def _own(self, answer: dspy.Prediction) -> dspy.Prediction:
+    def own(self, answer: dspy.Prediction) -> dspy.Prediction:
+        """The criterion's score, number and reason."""
         result = answer.verdicts[self.name]
         if result.raw is None:
             raise JudgementFailed(result.error, result.status)
         return dspy.Prediction(score=LEVELS.unit(result.raw), raw=result.raw, feedback=result.reason)
-
-    def judge_batch(self, rows: Sequence[dspy.Example], *, run: int = 0) -> list[Judgement]:
-        """Judge rows one after the other; `scoring.score` asks for all members of a panel together."""
-        return [self.asker.ask([self], row, [run])[0][0] for row in rows]
-
-    def fingerprint(self) -> str:
-        """A hash of the whole panel and of this member's name."""
-        return content_hash(self.kind, self.asker.fingerprint(), self.name)
-
-    def to_state(self) -> dict[str, Any]:
-        """JSON-ready state: the whole panel's, and the member's name."""
-        return {"kind": self.kind, "name": self.name, "panel": self.asker.to_state()}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Build a member, with a panel of its own, from `to_state`'s result."""
-        return cls(Panel.from_state(state["panel"]), state["name"])
-
-    def __repr__(self) -> str:
-        return f"PanelMember({self.name}, one of {len(self.asker.names)})"
-
-
-def join_panels(metrics: Iterable[Metric]) -> None:
-    """Let members of equal panels share one panel, as they did before they were saved; changes them in place."""
-    first: dict[str, Panel] = {}
-    for metric in metrics:
-        modules = metric.named_sub_modules(PanelMember) if isinstance(metric, dspy.Module) else ()
-        for _, member in modules:
-            member.asker = first.setdefault(member.asker.fingerprint(), member.asker)
 
 
 def _values(state: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ __all__ = [
 
 KINDS = {
     "bank": "bank metric",
+    "choice_judge": "judge that chooses one option",
     "criterion_judge": "single-criterion judge",
     "rubric_judge": "rubric judge",
     "geval_judge": "G-Eval judge",
@@ -31,8 +32,10 @@ KINDS = {
     "mqm_annotator": "MQM errors of one run",
     "mqm_judge": "MQM errors of several runs",
     "callable": "function",
+    "option_member": "option of a judge",
     "parrot": "errors marked in a source's other outputs",
     "panel_member": "criterion of a panel",
+    "response_set_judge": "judge that names every possible option",
     "column": "column of the data",
     "induced": "induced metric",
 }
@@ -170,7 +173,7 @@ def _card(card: MetricCard, components: Sequence[Component]) -> Details:
         (
             named(output.name),
             f"{'−∞' if output.low is None else raw(output.low)} to {'∞' if output.high is None else raw(output.high)}",
-            "higher" if output.higher_is_better else "lower",
+            {True: "higher", False: "lower", None: "neither"}[output.higher_is_better],
             Cell(single_line(output.description) or "–", "prose"),
         )
         for output in card.outputs

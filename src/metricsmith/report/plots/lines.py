@@ -12,12 +12,17 @@ from metricsmith.report.plots.svg import LinearAxis, connected, frame, picture, 
 __all__ = ["MOST_SERIES", "line_plot"]
 
 LEFT, RIGHT, TOP, BOTTOM, LINE = 50.0, 350.0, 10.0, 190.0, 18.0
-KINDS = ("", "down", "other")
+KINDS = ("", "down", "other", "fourth", "fifth")
 MOST_SERIES = len(KINDS)
 
 
 def line_plot(
-    key: str, series: Mapping[str, Sequence[tuple[float, float]]], title: str, names: tuple[str, str]
+    key: str,
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    title: str,
+    names: tuple[str, str],
+    *,
+    from_zero: bool = True,
 ) -> Markup:
     """Draw each series as a line through its points; empty if no point is a number.
 
@@ -31,6 +36,8 @@ def line_plot(
         What the plot shows, for those who do not see it.
     names : tuple of str
         Of the axis below and of the one on the left.
+    from_zero : bool
+        False begins the axis on the left near the least value.
     """
     known = {name: sorted(p for p in points if all(map(math.isfinite, p))) for name, points in series.items()}
     drawn = dict([(name, points) for name, points in known.items() if points][:MOST_SERIES])
@@ -39,7 +46,8 @@ def line_plot(
     places, values = zip(*(point for points in drawn.values() for point in points), strict=True)
     margin = 0.04 * (max(places) - min(places)) or 1.0
     across = LinearAxis(min(places) - margin, max(places) + margin, LEFT, RIGHT)
-    up = LinearAxis(max(-1.0, min(0.0, *values) - 0.03), min(1.0, max(0.2, *values) + 0.05), BOTTOM, TOP)
+    least = min([*values] + [0.0] * from_zero)
+    up = LinearAxis(max(-1.0, least - 0.03), min(1.0, max(0.2, *values) + 0.05), BOTTOM, TOP)
     below = sorted(set(places))
     if len(below) > 6 or not all(float(place).is_integer() for place in below):
         below = ticks(across.low, across.high)

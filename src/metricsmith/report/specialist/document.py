@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -25,14 +24,16 @@ from metricsmith.report.blocks import (
     TextTable,
     Warnings,
     header,
+    in_markdown,
     isolated,
+    on_page,
 )
-from metricsmith.report.formats import MISSING, count, money, p_value, percent, points, single_line, statistic
+from metricsmith.report.formats import MISSING, count, ends, money, p_value, percent, points, single_line, statistic
 from metricsmith.report.meta_evaluation.document import MEANINGS
 from metricsmith.report.plots.lines import line_plot
 from metricsmith.report.render import write_document
 from metricsmith.report.specialist.record import PolicyResult, SpecialistEvaluation
-from metricsmith.report.specialist.verdict import CHARACTER_F1, FILTERED, ends, specialist_verdict, spoken
+from metricsmith.report.specialist.verdict import CHARACTER_F1, FILTERED, specialist_verdict, spoken
 
 __all__ = ["SPECIALIST_FILES", "SpecialistDocument", "specialist_verdict", "write_specialist"]
 
@@ -130,14 +131,14 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
                 *header("metricsmith specialist", title, isolated(single_line(record.history))),
                 Box("hero", [specialist_verdict(record), self._figure()]),
             ],
-            main=[Section(key, name, [_on_page(block) for block in blocks]) for key, name, blocks in self._parts()],
+            main=[Section(key, name, [on_page(block) for block in blocks]) for key, name, blocks in self._parts()],
         )
 
     def markdown(self) -> list[Block]:
         """The page without its plots."""
         blocks: list[Block] = [Heading(self.record.title, level=1), specialist_verdict(self.record)]
         for _, name, part in self._parts():
-            blocks += [Heading(name, level=2), *(kept for block in part for kept in _in_markdown(block))]
+            blocks += [Heading(name, level=2), *(kept for block in part for kept in in_markdown(block))]
         return blocks
 
     def terminal(self, folder: Path | None) -> list[str | TextTable]:
@@ -330,25 +331,3 @@ class SpecialistDocument(Document[SpecialistEvaluation]):
             found = ", ".join(f"{count(n)} {status}" for status, n in without.items())
             spent += [f"{line.judge}, {line.policy}: judgements without a result: {found}."] if found else []
         return spent
-
-
-def _on_page(block: Block) -> Block:
-    """Tables of a page scroll under their caption, and their names are isolated."""
-    if isinstance(block, Box | Details):
-        return replace(block, blocks=[_on_page(one) for one in block.blocks])
-    if not isinstance(block, TextTable):
-        return block
-    rows = [
-        Across(single_line(row.text)) if isinstance(row, Across) else (isolated(single_line(row[0])), *row[1:])
-        for row in block.rows
-    ]
-    return replace(block, head=[single_line(name) for name in block.head], rows=rows, label=block.caption)
-
-
-def _in_markdown(block: Block) -> list[Block]:
-    """Captions stand above their tables; plots are left out."""
-    if isinstance(block, Box | Details):
-        return [kept for one in block.blocks for kept in _in_markdown(one)]
-    if isinstance(block, TextTable):
-        return [Paragraph(f"{block.caption}:"), block]
-    return [] if isinstance(block, Figure) else [block]

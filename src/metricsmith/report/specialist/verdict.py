@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 
 from metricsmith.report.blocks import Tone, Verdict
-from metricsmith.report.formats import interval, p_value, single_line, statistic
+from metricsmith.report.formats import ends, p_value, single_line, statistic
 from metricsmith.report.specialist.record import BesideCopying, SpecialistEvaluation
-from metricsmith.stats.resampling import Interval
 
-__all__ = ["CHARACTER_F1", "FILTERED", "ends", "specialist_verdict", "spoken"]
+__all__ = ["CHARACTER_F1", "FILTERED", "specialist_verdict", "spoken"]
 
 CHARACTER_F1 = "character-f1"
 FILTERED = "filtered"  # an analysis that reads the gold, never the best policy
@@ -66,11 +65,6 @@ def _beside(rival: BesideCopying, over: str, *, beats: bool) -> str:
 def spoken(record: SpecialistEvaluation) -> str:
     """The name of the measure in a sentence."""
     return "character F1" if record.measure == CHARACTER_F1 else record.measure
-
-
-def ends(found: Interval) -> str:
-    """Both ends of an interval."""
-    return interval(found.low, found.high)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -35,12 +35,15 @@ from metricsmith.stats.resampling.intervals import (
     mean_interval,
     mean_test,
     measured_coverage,
+    signed_rank_test,
+    symmetric_interval,
     wilson_interval,
 )
 from metricsmith.stats.resampling.permutation import (
     MINIMUM_GROUPS,
     PermutationTest,
     benjamini_hochberg,
+    benjamini_yekutieli,
     holm,
     paired_permutation_test,
     permutation_null,
@@ -59,6 +62,7 @@ __all__ = [
     "aligned_rows",
     "benjamini_hochberg",
     "bootstrap_weights",
+    "benjamini_yekutieli",
     "check_draws",
     "check_level",
     "chunks",
@@ -81,5 +85,7 @@ __all__ = [
     "repeated_permutation_test",
     "resampled_rows",
     "share_interval",
+    "symmetric_interval",
+    "signed_rank_test",
     "wilson_interval",
 ]

@@ -118,6 +118,7 @@ def group_mean_interval(
     *,
     level: float = 0.95,
     bounds: tuple[float, float] | None = None,
+    added: Sequence[tuple[float, int]] = (),
 ) -> Interval:
     """Interval of the mean over rows that come in groups: Student's t, corrected for the skewness of the groups.
 
@@ -133,6 +134,9 @@ def group_mean_interval(
     level : float
     bounds : (float, float), optional
         The least and the largest value possible; the interval does not leave them.
+    added : sequence of (float, int)
+        Variances that these rows do not show (such as that of a mean of other rows, which the values contain), as for
+        `jackknife_interval`. They have no skewness; values that are all alike have an interval by them alone.
 
     Returns
     -------
@@ -166,7 +170,7 @@ def group_mean_interval(
     if g < 2:
         return Interval(math.nan, math.nan, level, 0, undefined)
     mean = float(numbers.mean())
-    if np.ptp(numbers) == 0:
+    if np.ptp(numbers) == 0 and not any(variance for variance, _ in added):
         if bounds is None:
             return Interval(math.nan, math.nan, level, 0, undefined)
         unseen = wilson_interval(0, n**2 / float(sizes @ sizes), level=level).high
@@ -174,9 +178,12 @@ def group_mean_interval(
         return Interval(low, high, level, 0, undefined)
     sums = np.bincount(codes, numbers - mean)
     squares = float(sums @ sums)
-    error = math.sqrt(g / (g - 1) * squares) / n
-    skewness = float((sums**3).sum()) / squares**1.5 if error > 0 else 0.0  # of a group, over the root of g
-    t = float(stdtrit(g - 1, (1 + level) / 2))
+    shown = g / (g - 1) * squares / n**2
+    variance, freedom = _with_added(shown, g - 1, added)
+    error = math.sqrt(variance)
+    # Of a group, over the root of g.
+    skewness = float((sums**3).sum()) / squares**1.5 * (shown / variance) ** 1.5 if shown > 0 else 0.0
+    t = float(stdtrit(freedom, (1 + level) / 2))
     sides = [t, -t]
     if abs(skewness) >= 1e-6:  # the Studentised means whose transformations by Hall are t and -t
         sides = [3 / skewness * (math.cbrt(1 + skewness * (side - skewness / 6)) - 1) for side in sides]
@@ -305,10 +312,7 @@ def jackknife_interval(
         _check_order(bounds)
     if g < 3 or undefined or math.isnan(estimate):
         return Interval(math.nan, math.nan, level, g - undefined if g > 2 else 0, undefined)
-    terms = [(jackknife_variance(parts), g - 1), *added]
-    variance = math.fsum(term for term, _ in terms)
-    spread = math.fsum(term**2 / freedom for term, freedom in terms)
-    freedom = variance**2 / spread if added and spread > 0 else g - 1
+    variance, freedom = _with_added(jackknife_variance(parts), g - 1, added)
     return student_interval(estimate, variance, freedom, g, level=level, bounds=bounds)
 
 
@@ -333,6 +337,14 @@ def student_interval(
         return Interval(estimate, estimate, level, draws)
     z, half = math.atanh(place), half / (reach * (1 - place**2))
     return Interval(centre + reach * math.tanh(z - half), centre + reach * math.tanh(z + half), level, draws)
+
+
+def _with_added(variance: float, freedom: int, added: Sequence[tuple[float, int]]) -> tuple[float, float]:
+    """A variance with others added to it, and Satterthwaite's degrees of freedom of the sum."""
+    terms = [(variance, freedom), *added]
+    total = math.fsum(term for term, _ in terms)
+    spread = math.fsum(term**2 / degrees for term, degrees in terms)
+    return total, total**2 / spread if added and spread > 0 else freedom
 
 
 def _check_order(bounds: tuple[float, float]) -> None:

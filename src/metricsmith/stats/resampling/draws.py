@@ -135,8 +135,8 @@ def bootstrap_weights(groups: Groups, draws: int, seed: int = 0) -> FloatArray:
     """
     check_draws(draws)
     codes = aligned_rows([np.zeros(len(groups))], groups)[1]
-    count = int(codes.max(initial=-1)) + 1
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / max(count, 1)), draws)
+    count = int(codes.max()) + 1
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), draws)
     return np.asarray(drawn[:, codes], dtype=float)
 
 
@@ -146,6 +146,7 @@ def left_out_weights(groups: Groups, most: int) -> FloatArray:
     Parameters
     ----------
     groups : sequence of hashable, length n
+        n at least 1.
     most : int
         The most rows of the result.
 
@@ -155,8 +156,8 @@ def left_out_weights(groups: Groups, most: int) -> FloatArray:
         If a group label is missing.
     """
     codes = aligned_rows([np.zeros(len(groups))], groups)[1]
-    count = min(int(codes.max(initial=-1)) + 1, most)
-    return np.asarray(codes % max(count, 1) != np.arange(count)[:, None], dtype=float)
+    count = min(int(codes.max()) + 1, most)
+    return np.asarray(codes % count != np.arange(count)[:, None], dtype=float)
 
 
 def chunks(draws: int, width: int) -> Iterator[int]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from metricsmith.errors import OptionError
 from metricsmith.stats.resampling.draws import check_level
+from metricsmith.stats.resampling.permutation import Alternative
 
 __all__ = [
     "ENOUGH_GROUPS",
@@ -20,6 +21,8 @@ __all__ = [
     "mean_test",
     "measured_coverage",
     "percentile_interval",
+    "symmetric_interval",
+    "signed_rank_test",
     "wilson_interval",
 ]
 
@@ -69,6 +72,23 @@ def percentile_interval(draws: ArrayLike, level: float) -> Interval:
     return Interval(float(low), float(high), level, defined.size, values.size - defined.size)
 
 
+def symmetric_interval(estimate: float, draws: ArrayLike, *, level: float, bounds: tuple[float, float]) -> Interval:
+    """The values as near to the estimate as the middle `level` of resampled values by distance, within `bounds`.
+
+    For statistics that move in steps, or that chance pulls to one side, such as a rank correlation of few systems:
+    resampling pulls it as far again, and percentiles then miss on that side. Undefined draws are left out and counted.
+
+    References
+    ----------
+    Hall (1988), "On symmetric bootstrap confidence intervals".
+    """
+    distance = np.abs(np.asarray(draws, dtype=float) - estimate)
+    near = distance[~np.isnan(distance)]
+    reach = float(np.quantile(near, level)) if near.size else math.nan
+    low, high = max(estimate - reach, bounds[0]), min(estimate + reach, bounds[1])
+    return Interval(low, high, level, near.size, distance.size - near.size)
+
+
 def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> Interval:
     """Wilson's score interval of a proportion; [0, 1] is never left, 0 or all successes are fine.
 
@@ -104,20 +124,43 @@ def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> 
     return Interval(low, high, level)
 
 
-def mean_test(values: ArrayLike, *, test_to_train: float = 0.0) -> float:
-    """Two-sided p-value of Student's t-test that a mean is 0, for values whose training rows overlap.
+def mean_test(values: ArrayLike, *, test_to_train: float = 0.0, alternative: Alternative = "two-sided") -> float:
+    """P-value of Student's t-test that a mean is 0, for values whose training rows overlap.
 
     Parameters and source as for `mean_interval`; NaN with fewer than two values. Values that are all equal
-    and not 0 have p 0, all 0 have p 1.
+    have p 0 where their mean is what the alternative (unequal to 0, or greater) says, else p 1.
     """
     from scipy.special import stdtr
 
     mean, error, m = _mean_error(values, test_to_train)
     if m < 2:
         return math.nan
+    two_sided = alternative == "two-sided"
     if error == 0:
-        return 1.0 if mean == 0 else 0.0
-    return float(2 * stdtr(m - 1, -abs(mean) / error))
+        return 0.0 if mean > 0 or (two_sided and mean < 0) else 1.0
+    return float(2 * stdtr(m - 1, -abs(mean) / error) if two_sided else stdtr(m - 1, -mean / error))
+
+
+def signed_rank_test(values: ArrayLike) -> float:
+    """P-value of Wilcoxon's signed-rank test that values lie around 0, against greater ones.
+
+    Parameters
+    ----------
+    values : array_like, shape (m,)
+        NaN are left out, zeros as well; without any other value p is 1, and NaN with fewer than two values.
+
+    References
+    ----------
+    Wilcoxon (1945), "Individual comparisons by ranking methods"; exact where no two values tie in size, else by the
+    normal approximation (scipy).
+    """
+    from scipy.stats import wilcoxon
+
+    numbers = np.asarray(values, dtype=float).ravel()
+    defined = numbers[~np.isnan(numbers)]
+    if defined.size < 2:
+        return math.nan
+    return float(wilcoxon(defined, alternative="greater").pvalue) if defined.any() else 1.0
 
 
 def mean_interval(

@@ -29,6 +29,7 @@ __all__ = [
     "PermutationTest",
     "Swapped",
     "benjamini_hochberg",
+    "benjamini_yekutieli",
     "holm",
     "paired_permutation_test",
     "permutation_null",
@@ -315,6 +316,20 @@ def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
     Benjamini and Hochberg (1995), "Controlling the false discovery rate".
     """
     return _adjusted(p_values, lambda p: np.minimum.accumulate((p * p.size / np.arange(1, p.size + 1))[::-1])[::-1])
+
+
+def benjamini_yekutieli(p_values: ArrayLike) -> FloatArray:
+    """P-values adjusted for the false discovery rate of tests that depend on each other in any way, order kept.
+
+    They are `benjamini_hochberg`'s times ``1 + 1/2 + ... + 1/m``, at most 1. Parameters and errors as in `holm`.
+
+    References
+    ----------
+    Benjamini and Yekutieli (2001), "The control of the false discovery rate in multiple testing under dependency".
+    """
+    adjusted = benjamini_hochberg(p_values)
+    tests = np.count_nonzero(~np.isnan(adjusted))
+    return np.asarray(np.minimum(adjusted * (1 / np.arange(1, tests + 1)).sum(), 1.0))
 
 
 def _adjusted(p_values: ArrayLike, adjust: Callable[[FloatArray], FloatArray]) -> FloatArray:

@@ -1,0 +1,108 @@
+"""``metricsmith plan``: how many items to have rated, and how often each."""
+
+from __future__ import annotations
+
+import json
+import math
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from metricsmith.cli.terminal import say
+from metricsmith.cli.validate import Column, Options, listed, named_columns
+from metricsmith.errors import OptionError
+
+__all__ = ["plan_command"]
+
+TRIED = (1, 2, 3, 5, 10, 20)  # ratings of each item
+
+
+def plan_command(
+    pilot: Annotated[Path | None, typer.Argument(help="Ratings so far: a table of item, rater, rating.")] = None,
+    positive: Annotated[
+        str, typer.Option(metavar="A,B,...", help="Of a pilot, the options to measure the share of.")
+    ] = "",
+    options: Options = "",
+    column: Column = None,
+    mean: Annotated[float | None, typer.Option(metavar="SHARE", help="Without a pilot: the share to expect.")] = None,
+    between: Annotated[
+        float | None, typer.Option(metavar="VARIANCE", help="Without a pilot: variance of items' own shares.")
+    ] = None,
+    half_width: Annotated[
+        float | None, typer.Option("--half-width", metavar="SHARE", help="The interval that is wished, ± this.")
+    ] = None,
+    budget: Annotated[float | None, typer.Option(help="Or: what all ratings may cost.")] = None,
+    item_cost: Annotated[float, typer.Option("--item-cost", help="Of an item, whatever its ratings.")] = 0.0,
+    rating_cost: Annotated[float, typer.Option("--rating-cost", help="Of a rating.")] = 1.0,
+    most_items: Annotated[int, typer.Option("--most-items", help="Items that there are.")] = 1_000_000,
+    threshold: Annotated[float, typer.Option(help="Share of raters that decides on an item.")] = 0.5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
+) -> None:
+    """Say how many items to have rated, and how often each, for an interval or a budget."""
+    from metricsmith.datasets.choices import read_rated_choices
+    from metricsmith.rating_model.planning import RatingSpread, flip_probability, human_ceiling, plan_ratings
+    from metricsmith.report.blocks import TextTable
+    from metricsmith.report.formats import count, interval, jsonable, percent, raw, statistic
+    from metricsmith.report.render import aligned
+
+    lines, ceiling = list[str](), None
+    if pilot is not None:
+        found = read_rated_choices(pilot, None, listed(options), named_columns(column))
+        ratings = found.human[0] if isinstance(found.human, tuple) else found.human
+        if not positive:
+            raise OptionError(
+                f"name with --positive the options to measure the share of; there are {', '.join(found.options)}"
+            )
+        spread = RatingSpread.of_pilot(ratings, listed(positive))
+        ceiling = None if ratings.sets else human_ceiling(ratings)
+        lines = [f"note: {note}" for note in found.notes]
+    elif mean is None or between is None or not 0 <= between <= mean * (1 - mean):
+        raise OptionError(
+            "give a table of ratings so far, or --mean, a share from 0 to 1, and --between, a variance from 0 to "
+            "mean (1 - mean)"
+        )
+    else:
+        spread = RatingSpread(mean, between, mean * (1 - mean) - between)
+    wish: dict[str, Any] = {
+        "half_width": half_width, "budget": budget, "most_items": most_items, "item_cost": item_cost,
+        "rating_cost": rating_cost,
+    }  # fmt: skip
+    best = plan_ratings(spread, **wish)
+    plans = {best.ratings_per_item: best}
+    for times in TRIED:
+        with suppress(OptionError):  # not for every number of ratings is there a plan
+            plans[times] = plan_ratings(spread, ratings_per_item=times, **wish)
+    varied = 0 < spread.between < spread.mean * (1 - spread.mean)
+    flips = {times: flip_probability(times, threshold, spread=spread) if varied else math.nan for times in plans}
+    if as_json:
+        listing = [{**asdict(plan), "flip_probability": flips[times]} for times, plan in sorted(plans.items())]
+        content = {
+            "spread": asdict(spread),
+            "best": asdict(best),
+            "plans": listing,
+            "ceiling": ceiling and asdict(ceiling),
+        }
+        say(json.dumps(jsonable(content), indent=1))
+        return
+    rows = [
+        (
+            f"{times}{' (best)' * (times == best.ratings_per_item)}", count(plan.items), count(plan.items * times),
+            raw(plan.cost), f"± {statistic(plan.half_width)}", percent(flips[times]),
+        )
+        for times, plan in sorted(plans.items())
+    ]  # fmt: skip
+    head = ("ratings of an item", "items", "ratings", "cost", "95 %", "decided otherwise")
+    shares = f"share {statistic(spread.mean)}, variance of items' shares {statistic(spread.between)}"
+    lines += [f"{shares}, of the ratings of an item {statistic(spread.within)}"]
+    lines += aligned(TextTable(head, rows))
+    lines += [f"decided otherwise: items that so few ratings put on the wrong side of {threshold:g}"]
+    if ceiling is not None and ceiling.items:
+        low, high = ceiling.hit_rate_interval.low, ceiling.hit_rate_interval.high
+        lines.append(
+            f"one rater chooses as most others do in {percent(ceiling.hit_rate)} of cases (95 % "
+            f"{interval(low, high, 2)}, {count(ceiling.items, 'item')}): as much as a judge as good as a person reaches"
+        )
+    say("\n".join(lines))

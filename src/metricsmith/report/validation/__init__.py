@@ -1,0 +1,1 @@
+"""The report of judges held against people who may rightly disagree."""

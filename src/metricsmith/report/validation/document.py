@@ -1,0 +1,300 @@
+"""Judges beside people, laid out for page, Markdown and terminal."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from os import PathLike
+from pathlib import Path
+
+from metricsmith.rating_model.clinic import DisagreementCase
+from metricsmith.rating_model.record import MeasureResult
+from metricsmith.report.blocks import (
+    Block,
+    Box,
+    Cell,
+    Document,
+    Figure,
+    Heading,
+    Items,
+    Page,
+    Paragraph,
+    Section,
+    Terms,
+    TextTable,
+    Tone,
+    Verdict,
+    Warnings,
+    header,
+    in_markdown,
+    on_page,
+    strong,
+)
+from metricsmith.report.formats import count, ends, interval, p_value, percent, single_line, statistic
+from metricsmith.report.plots.forest import Estimate, forest
+from metricsmith.report.render import write_document
+from metricsmith.report.validation.record import Validation
+from metricsmith.report.validation.use import MOST_DRAWN, curves, holds, plain_name, ranked, slopes
+
+__all__ = ["VALIDATION_FILES", "ValidationDocument", "validation_verdict", "write_validation"]
+
+VALIDATION_FILES = ("validate.html", "validate.md", "validate.json")
+MOST_CASES = 20  # disagreements in the table
+PLAIN = {
+    "chosen": "{pick} is the judge to take: nothing that was looked at changes the choice.",
+    "depends": "{pick} leads on these items, but the choice depends on what is assumed.",
+    "undecided": "The choice is open: {pick} is ahead, but its lead may be chance.",
+}
+KINDS = {
+    "unstated policy": "groups of raters decide the item differently: say in the instruction which is right",
+    "judge error": "raters agree with each other and not with the judge",
+    "rater noise": "raters are split, and enough of them chose as the judge did",
+}
+GLOSSARY = (
+    ("choice, response set", "The option that a rater gave, and all options that this rater finds right. Raters who "
+        "agree on the set may choose differently out of it."),
+    ("beta", "is the share of those who chose no positive option and would also have given the one that beta adds, "
+        "among people and judges alike. Choices do not tell it. The tables hold for the beta of the signature."),
+    ("decision consistency, prevalence bias", "measure the judge in use: an item is positive where the share of "
+        "response sets with a positive option reaches the threshold. The first is the share of items that judge and "
+        "people decide alike, the second the judge's share of positive items less that of people."),
+    ("95 %", "is where a value may lie for other items, in whole groups; leads and regrets are paired."),
+    ("best in", "is the share of joint draws of items in which the judge is the best. Corrected is the pick's value "
+        "less what being the best of several adds by chance."),
+    ("regret", "is how far a measure's pick stays behind the best judge in use; expected is its mean over the draws."),
+    ("rank correlation", "is Spearman's, over judges, between a measure and the consistency in use."),
+    ("over all response sets", "are bounds of the lead over every way in which admissible sets can lie behind the "
+        "choices (linear programming, item by item). A lead that keeps its sign there needs no beta."),
+    ("h, s, hrs, srs", "aggregate ratings: mode, shares of choices, options above the threshold, shares of sets."),
+)  # fmt: skip
+
+
+def write_validation(record: Validation, folder: str | PathLike[str]) -> None:
+    """Write ``validate.html``, ``validate.md`` and ``validate.json``.
+
+    Parameters
+    ----------
+    record : Validation
+    folder : path
+        Made if it does not exist.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+    write_document(ValidationDocument(record), folder)
+
+
+def validation_verdict(record: Validation) -> Verdict:
+    """The judge to take, or why there is none to take yet, with the reasons."""
+    found = record.selection
+    reasons = [single_line(f"{reason[:1].upper()}{reason[1:]}.") for reason in found.reasons]
+    reasons[0] = found.reasons[0] + "."  # it begins with the judge's name
+    tone: Tone = "good" if found.verdict == "chosen" else "unsure"
+    return Verdict(
+        tone,
+        PLAIN[found.verdict].format(pick=single_line(found.pick)),
+        details=tuple(Paragraph(reason, "small") for reason in reasons),
+    )
+
+
+class ValidationDocument(Document[Validation]):
+    """Judges beside people as a page, as Markdown and in the terminal."""
+
+    stem = "validate"
+
+    def page(self) -> Page:
+        """The verdict beside the judges, then a section for each question."""
+        title = single_line(self.record.title)
+        return Page(
+            title=f"{title}: {single_line(self.record.selection.pick)}",
+            skip="Skip to the tables",
+            header=[
+                *header("metricsmith validate", title, self._compared()),
+                Box("hero", [validation_verdict(self.record), self._forest()]),
+            ],
+            main=[Section(key, name, [on_page(block) for block in blocks]) for key, name, blocks in self._parts()],
+        )
+
+    def markdown(self) -> list[Block]:
+        """The page without its plots."""
+        verdict = validation_verdict(self.record)
+        blocks: list[Block] = [
+            Heading(self.record.title, level=1),
+            Paragraph(self._compared()),
+            verdict,
+            *verdict.details,
+        ]
+        for _, name, part in self._parts():
+            blocks += [Heading(name, level=2), *(kept for block in part for kept in in_markdown(block))]
+        return blocks
+
+    def terminal(self, folder: Path | None) -> list[str | TextTable]:
+        """The judges, the pick of each measure, the verdict with its reasons, notes, and the place of the page."""
+        record = self.record
+        return [
+            self._compared(),
+            self._judges(),
+            self._picks(),
+            validation_verdict(record).sentence,
+            *(f"  {reason}" for reason in record.selection.reasons),
+            *holds(self.record.selection.sweep),
+            *self.ending(folder, notes=record.notes),
+        ]
+
+    def _parts(self) -> list[tuple[str, str, list[Block]]]:
+        """Key, title and blocks of each section; a section without figures is left out."""
+        record = self.record
+        found, notes = record.selection, [single_line(note) for note in record.notes]
+        plots, swept = curves(found.sweep), len(found.sweep) > 1
+        warnings = Warnings([single_line(line) for line in record.warnings])
+        parts: list[tuple[str, str, list[Block]]] = [
+            ("judges", "Judges by every measure", [warnings, self._judges(), self._matrix(), self._best()]),
+            (
+                "use",
+                "What each measure picks, and how its pick does in use",
+                [Box("pair", slopes(found)), self._picks()],
+            ),
+            (
+                "sensitivity",
+                "What the choice rests on",
+                [Box("pair", plots), Items(holds(found.sweep))] if swept else [],
+            ),
+            ("violations", "Where the hit rate and the deciding measure contradict each other", self._violations()),
+            ("disagreements", f"Where {single_line(found.pick)} and people differ", self._disagreements()),
+            ("replacing", "In place of one of the raters", self._replacing()),
+            ("reading", "How to read this", [Terms.glossary(GLOSSARY)]),
+            ("notes", "Notes", [Items(notes)] if notes else []),
+        ]
+        return [part for part in parts if part[2]]
+
+    @property
+    def _decider(self) -> MeasureResult:
+        return self.record.selection.result(self.record.selection.by)
+
+    def _compared(self) -> str:
+        found, decision = self.record.selection, self.record.decision
+        groups = f" in {count(found.groups, 'group')}" if found.groups < found.items else ""
+        use = f"; an item is positive from {decision.threshold:g} of {', '.join(decision.positive)}" if decision else ""
+        return single_line(
+            f"{count(len(found.judges), 'judge')} on {count(found.items, 'item')}{groups}, options "
+            f"{', '.join(self.record.response_sets.options)}{use}."
+        )
+
+    def _forest(self) -> Figure:
+        own, pick = self._decider, self.record.selection.pick
+        lines = [
+            Estimate(one.judge, one.value, one.interval.low, one.interval.high, main=one.judge == pick)
+            for one in ranked(own)[:MOST_DRAWN]
+        ]
+        name = plain_name(own.name)
+        plot = forest("judges", lines, f"{name} of each judge", measure=name, from_zero=False)
+        return Figure(plot, f"{name[:1].upper()}{name[1:]} with its 95\u00a0% interval.")
+
+    def _judges(self) -> TextTable:
+        """The judges by the measure that decides, each beside the pick."""
+        found, own = self.record.selection, self._decider
+        rivals = {rival.judge: rival for rival in found.rivals}
+        rows = [
+            (
+                one.judge, statistic(one.value), ends(one.interval), percent(one.best),
+                *(("", "", "") if (rival := rivals.get(one.judge)) is None else (
+                    statistic(rival.lead, signed=True), ends(rival.interval),
+                    "sets known" if rival.low == rival.high else interval(rival.low, rival.high))),
+            )
+            for one in ranked(own)
+        ]  # fmt: skip
+        head = ("judge", plain_name(own.name), "95 %", "best in", "lead of the pick", "95 %", "over all response sets")
+        return TextTable(head, rows, f"Judges by {plain_name(own.name)}, which decides", own=[0])
+
+    def _matrix(self) -> TextTable:
+        """Every measure of every judge with its interval; the pick in bold."""
+        found = self.record.selection
+        rows = []
+        for one in found.results:
+            cells = [f"{statistic(own.value)} ({ends(own.interval, 2)})" for own in one.figures]
+            kept = [strong(c) if own.judge == one.pick else c for c, own in zip(cells, one.figures, strict=True)]
+            rows.append((f"{plain_name(one.name)} {'↑' if one.higher_is_better else '↓'}", one.sides, *kept))
+        caption = "Every measure with its 95 % interval; ↑ higher is better, ↓ lower is; the pick in bold"
+        return TextTable(("measure", "judge/people", *found.judges), rows, caption)
+
+    def _best(self) -> TextTable:
+        results = self.record.selection.results
+        rows = [(plain_name(one.name), *(percent(own.best) for own in one.figures)) for one in results]
+        return TextTable(
+            ("best in", *self.record.selection.judges), rows, "Share of draws in which each judge is the best"
+        )
+
+    def _picks(self) -> TextTable:
+        """The pick of each measure, its corrected value, and its value downstream."""
+        used = self.record.decision is not None
+        more = ("in use", "regret", "95 %", "expected", "rank correlation", "95 %") if used else ()
+        rows = []
+        for one in self.record.selection.results:
+            value = next((own.value for own in one.figures if own.judge == one.pick), math.nan)
+            figures = (
+                statistic(one.downstream), statistic(one.regret), ends(one.regret_interval),
+                statistic(one.expected_regret), statistic(one.rank_correlation, 2), ends(one.rank_interval, 2),
+            )  # fmt: skip
+            own = (plain_name(one.name), single_line(one.pick) or "none", statistic(value), statistic(one.corrected))
+            rows.append((*own, *(figures if used else ())))
+        caption = "Choosing by each measure" + (
+            ": the pick's decision consistency in use, and its regret" if used else ""
+        )
+        return TextTable(("measure", "pick", "value", "corrected", *more), rows, caption, left=2)
+
+    def _violations(self) -> list[Block]:
+        by = plain_name(self.record.selection.by)
+        lines = [
+            f"By hit rate {one.better[0]} judges item {one.better[1]} better ({statistic(one.first[0], 2)}) than "
+            f"{one.worse[0]} judges item {one.worse[1]} ({statistic(one.first[1], 2)}); by {by} it is the other way "
+            f"round ({statistic(one.second[0], 2)} and {statistic(one.second[1], 2)})."
+            for one in self.record.selection.violations
+        ]
+        return [Items(list(map(single_line, lines)))] if lines else []
+
+    def _disagreements(self) -> list[Block]:
+        clinic = self.record.clinic
+        if clinic is None or not clinic.cases:
+            return []
+        kinds = Counter[str](case.kind for case in clinic.cases)
+        rows = [
+            (str(case.item), case.kind, case.judge, *(Cell(text, "prose") for text in (said_by(case), case.reason)))
+            for case in clinic.cases[:MOST_CASES]
+        ]
+        split = clinic.split
+        groups = " and ".join(", ".join(map(str, names)) for names in split.groups)
+        tested = f"p {p_value(split.p_value)}" if math.isfinite(split.p_value) else "four raters are needed to test it"
+        said = (
+            f"Raters follow two policies ({tested}): {groups}."
+            if split.found
+            else f"No two policies among raters ({tested})."
+        )
+        shown = f", the first {MOST_CASES}" if len(clinic.cases) > MOST_CASES else ""
+        caption = f"{count(len(clinic.cases))} of {count(clinic.items, 'item')}{shown}"
+        return [
+            Paragraph(single_line(said)),
+            Terms([(f"{kind} ({kinds[kind]})", [KINDS[kind]]) for kind in KINDS if kinds[kind]], "glossary"),
+            TextTable(
+                ("item", "likely reason", "judge", Cell("people", "prose"), Cell("why", "prose")), rows, caption, left=5
+            ),
+        ]
+
+    def _replacing(self) -> list[Block]:
+        rows = [
+            (name, percent(test.winning_rate), percent(test.advantage_probability), "yes" if test.passed else "no")
+            for name, test in self.record.replacing.items()
+        ]
+        text = (
+            "The alternative-annotator test: each rater is left out in turn, and the judge may replace the rater if it "
+            "is nearer to the others, with .2 allowed for what people cost. A judge passes with half of the raters."
+        )
+        head = ("judge", "raters it may replace", "at least as near as a rater", "passes")
+        return [Paragraph(text), TextTable(head, rows, "In place of a rater", style="narrow")] if rows else []
+
+
+def said_by(case: DisagreementCase) -> str:
+    """Each option that people chose, with the first of those who did."""
+    several = ((option, list(map(str, names))) for option, names in case.raters)
+    return "; ".join(f"{option}: {', '.join(names[:4])}{', …' * (len(names) > 4)}" for option, names in several)

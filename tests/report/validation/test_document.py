@@ -1,0 +1,119 @@
+"""The page, the Markdown and the lines of judges beside people."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from judged_choices import write_tables
+from metricsmith.datasets.choices import read_rated_choices
+from metricsmith.rating_model.vectors import Decision
+from metricsmith.report.render import render_html, render_json, render_markdown, render_terminal
+from metricsmith.report.validation.document import ValidationDocument, validation_verdict, write_validation
+from metricsmith.report.validation.record import validate_judges
+from metricsmith.report.validation.use import curves, holds, ranked, slopes
+
+
+def record_of(folder, **settings):
+    read = read_rated_choices(*write_tables(folder, **settings.pop("tables", {})))
+    asked = {"decision": Decision(("rude",)), "thresholds": [0.5, 0.3], "draws": 200, "sources": read.sources}
+    return validate_judges(read.human, read.judges, read.options, notes=read.notes, **{**asked, **settings})
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    return record_of(tmp_path_factory.mktemp("tables"))
+
+
+def test_the_page_has_its_sections_in_order_and_a_plot_for_each_question(record):
+    page = render_html(ValidationDocument(record))
+    keys = re.findall(r'<section id="(\w+)"', page)
+    wanted = ["judges", "use", "sensitivity", "violations", "disagreements", "replacing", "reading", "notes"]
+    assert keys == [key for key in wanted if key != "violations" or record.selection.violations]
+    plots = re.findall(r'class="plot plot-([\w-]+)"', page)
+    assert plots[0] == "judges"
+    assert plots.count("beta-500") == plots.count("beta-300") == plots.count("prevalence") == 1
+    assert len(set(plots)) == len(plots)
+    assert "http:" not in page
+    assert "https:" not in page
+
+
+def test_the_record_is_json_and_the_files_are_written(record, tmp_path):
+    write_validation(record, tmp_path)
+    content = json.loads((tmp_path / "validate.json").read_text("utf-8"))
+    assert content == json.loads(render_json(record))
+    assert content["selection"]["pick"] == record.selection.pick
+    assert content["clinic"]["split"]["consistency"]
+    assert len(content["replacing"]["atlas"]["p_values"]) == 5
+
+
+def test_a_plot_of_slopes_stands_for_each_order_of_the_judges(record):
+    found = record.selection
+    orders = {
+        tuple(one.judge for one in ranked(result)) for result in found.results if result.name not in
+        ("decision_consistency", "prevalence_bias")
+    }  # fmt: skip
+    figures = slopes(found)
+    assert len(figures) == len(orders)
+    told = " ".join(figure.caption for figure in figures)
+    assert all(result.name.replace("_", " ") in told for result in found.results[:-2])
+    best = ranked(found.result("decision_consistency"))[0].judge
+    assert f"{best}: place" in figures[0].plot
+    assert f"and place 1 ({best_value(found)})" in figures[0].plot
+
+
+def best_value(found):
+    return f"{max(one.value for one in found.result('decision_consistency').figures):.2f}".lstrip("0")
+
+
+def test_ranges_of_beta_name_the_best_judge_of_each(record):
+    sweep = record.selection.sweep
+    lines = holds(sweep)
+    assert len(lines) == 2
+    first = next(cell for cell in sweep if cell.threshold == 0.5 and cell.beta == 0)
+    assert lines[0].startswith(f"Best in use at threshold 0.5: {first.best} for beta 0")
+    changed = [replace(cell, best="other" if cell.beta == 0.25 else "same") for cell in sweep if cell.threshold == 0.3]
+    assert holds(changed) == [
+        "Best in use at threshold 0.3: same for beta 0 to 0.2, other for beta 0.25, same for beta 0.3 to 0.5."
+    ]
+    assert curves([cell for cell in sweep if cell.beta == 0]) == []
+
+
+def test_the_verdict_has_the_tone_of_the_choice(record):
+    tones = {}
+    for word in ("chosen", "depends", "undecided"):
+        tones[word] = validation_verdict(replace(record, selection=replace(record.selection, verdict=word))).tone
+    assert tones == {"chosen": "good", "depends": "unsure", "undecided": "unsure"}
+    assert record.selection.pick in validation_verdict(record).sentence
+
+
+def test_markdown_and_terminal_have_the_tables_and_no_plot(record):
+    text = render_markdown(ValidationDocument(record))
+    assert "| measure | pick | value |" in text
+    assert "over all response sets" in text
+    assert "svg" not in text
+    assert "0.95" in render_terminal(ValidationDocument(record)).splitlines()[-1]
+
+
+def test_without_a_use_no_figure_of_use_is_shown(tmp_path):
+    record = record_of(tmp_path, decision=None, thresholds=[])
+    page = render_html(ValidationDocument(record))
+    assert 'id="sensitivity"' not in page
+    assert "plot-slope" not in page
+    assert "regret" not in render_terminal(ValidationDocument(record))
+
+
+def test_names_of_the_data_cannot_break_the_page(record):
+    evil = "<b>x</b> | `y`"
+    found = record.selection
+    renamed = [replace(one, figures=(replace(one.figures[0], judge=evil), *one.figures[1:])) for one in found.results]
+    cases = tuple(replace(case, item=evil, judge=evil) for case in record.clinic.cases)
+    own = replace(
+        record, selection=replace(found, pick=evil, results=tuple(renamed), judges=(evil, *found.judges[1:])),
+        clinic=replace(record.clinic, cases=cases), notes=(evil,), warnings=(evil,),
+    )  # fmt: skip
+    assert "<b>x" not in render_html(ValidationDocument(own))
+    assert "<b>x" not in render_markdown(ValidationDocument(own))
