@@ -6,6 +6,7 @@
 `read_wmt_mqm`            translations with MQM ratings of WMT
 `read_hanna`              stories with ratings on six criteria (HANNA)
 `read_civil_comments`     single ratings of the toxicity of comments (Civil Comments)
+`read_rated_choices`      choices or response sets of people, and those of judges
 `sample_by_disagreement`  equally many rated items of each level of disagreement
 `EvalSet`                 the texts of one test set of WMT in one language pair
 `read_eval_set`           reads an `EvalSet` (mt-metrics-eval)
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from metricsmith.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from metricsmith.datasets.choices import read_rated_choices as read_rated_choices
     from metricsmith.datasets.civil_comments import read_civil_comments as read_civil_comments
     from metricsmith.datasets.civil_comments import sample_by_disagreement as sample_by_disagreement
     from metricsmith.datasets.hanna import read_hanna as read_hanna

@@ -8,6 +8,9 @@ Those of translations stand in `metricsmith.translation`.
 `write_comparison`      writes its report as HTML, Markdown and JSON
 `SpecialistEvaluation`  a finished `evaluate_specialist`: judges and policies by system held out
 `write_specialist`      writes its report as HTML, Markdown and JSON
+`Validation`            judges held against people who may rightly disagree
+`validate_judges`       makes one out of ratings
+`write_validation`      writes its report as HTML, Markdown and JSON
 """
 
 from typing import TYPE_CHECKING
@@ -21,5 +24,8 @@ if TYPE_CHECKING:
     from metricsmith.report.induction.record import RunRecord as RunRecord
     from metricsmith.report.specialist.document import write_specialist as write_specialist
     from metricsmith.report.specialist.record import SpecialistEvaluation as SpecialistEvaluation
+    from metricsmith.report.validation.document import write_validation as write_validation
+    from metricsmith.report.validation.record import Validation as Validation
+    from metricsmith.report.validation.record import validate_judges as validate_judges
 else:
     __all__, __getattr__, __dir__ = lazy_names(__name__)
