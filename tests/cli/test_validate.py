@@ -106,7 +106,9 @@ def test_the_answers_of_saved_judges_come_out_of_a_store(run, files, tmp_path):
         judge.save(tmp_path / f"{judge.name}.json")
         stored += ["--judge", tmp_path / f"{judge.name}.json"]
     asked = (files[0], *stored, "--positive", "rude", "--sets", "all")
-    found = printed(run, *asked)["selection"]
+    content = printed(run, *asked)
+    found = content["selection"]
+    assert "judge one: 2 of 120 ratings have no valid answer" in content["notes"]
     assert (found["judges"], found["items"]) == (["one", "two"], 59)  # there is no valid answer for the tenth row
     hits = next(one for one in found["results"] if one["name"] == "hit_rate")["figures"]
     people = [line.split(",") for line in files[0].read_text("utf-8").splitlines()[1:]]

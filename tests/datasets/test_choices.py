@@ -33,8 +33,15 @@ def test_choices_become_counts_and_a_blank_is_missing(read):
     assert found.judges["y"].counts.tolist() == [[0, 0]]
     assert found.judges["y"].missing == 1
     assert [line for line in found.notes if "options are those" in line]
+    assert not any("no row of people's" in line for line in found.notes)
     assert list(found.sources) == ["people", "judges"]
     assert "sha256:" in found.sources["people"]
+
+
+def test_items_that_people_did_not_rate_are_counted(read):
+    found = read(judges=JUDGES + "c,x,1,fine\n")
+    assert "1 of 3 items that judges rated have no row of people's" in found.notes
+    assert found.human.items == ("a", "b")
 
 
 def test_without_samples_rows_of_a_judge_and_item_are_numbered(read):

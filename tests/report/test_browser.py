@@ -13,10 +13,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from judged_choices import write_tables
 from meta_evaluations import FULL
+from metricsmith.datasets.choices import read_rated_choices
+from metricsmith.rating_model.vectors import Decision
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.meta_evaluation.document import MetaEvaluationDocument
 from metricsmith.report.render import render_html
+from metricsmith.report.validation.document import ValidationDocument
+from metricsmith.report.validation.record import validate_judges
 
 pytestmark = pytest.mark.browser
 
@@ -91,6 +96,19 @@ def test_a_meta_evaluation_opens_offline_without_a_complaint(browser, tmp_path, 
     elements = read(seen.tree).elements
     assert sum((a.get("class") or "").startswith("plot ") for _, a in elements) == 2
     assert not {"script", "img", "iframe", "object", "b", "i"} & {tag for tag, _ in elements}
+
+
+def test_judges_beside_people_open_offline_without_a_complaint(browser, tmp_path, read):
+    tables = read_rated_choices(*write_tables(tmp_path))
+    asked = {"decision": Decision(("rude",)), "thresholds": [0.5, 0.3], "draws": 100}
+    record = validate_judges(tables.human, tables.judges, tables.options, notes=tables.notes, **asked)
+    own = visit(browser, tmp_path, "<!doctype html><title>empty</title>").hosts
+    seen = visit(browser, tmp_path, render_html(ValidationDocument(record)))
+    assert seen.console == []
+    assert seen.hosts <= own
+    elements = read(seen.tree).elements
+    assert sum((a.get("class") or "").startswith("plot ") for _, a in elements) > 5
+    assert not {"script", "img", "iframe", "object"} & {tag for tag, _ in elements}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

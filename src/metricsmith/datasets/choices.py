@@ -110,6 +110,10 @@ def read_rated_choices(
     notes += [] if options else [f"options are those that people gave: {', '.join(seen)} (declare them with --options)"]
     if len(set(tables["rater"].texts(found["rater"]["rater"]))) == 1:
         notes.append("one rater only: nothing tells this rater's errors from disagreement that is right")
+    if judges is not None:
+        rated, judged = (set(raw.texts(found[who]["item"])) for who, raw in tables.items())
+        if judged - rated:
+            notes.append(f"{len(judged - rated)} of {len(judged)} items that judges rated have no row of people's")
     sources = {
         name: f"{raw.name} sha256:{raw.checksum}"
         for name, raw in zip(("people", "judges"), tables.values(), strict=False)

@@ -63,6 +63,11 @@ def test_a_plot_of_slopes_stands_for_each_order_of_the_judges(record):
     best = ranked(found.result("decision_consistency"))[0].judge
     assert f"{best}: place" in figures[0].plot
     assert f"and place 1 ({best_value(found)})" in figures[0].plot
+    by_consistency = next(one for one in found.results if one.name == "decision_consistency")
+    right = slopes(replace(found, results=(replace(by_consistency, name="js_distance"), *found.results[-2:])))[0].plot
+    assert right.count('class="curve"') == 1
+    assert 'class="curve down"' not in right
+    assert re.search(r'<polyline points="130.0,44.0 230.0,44.0" class="curve"', right)
 
 
 def best_value(found):
@@ -117,3 +122,22 @@ def test_names_of_the_data_cannot_break_the_page(record):
     )  # fmt: skip
     assert "<b>x" not in render_html(ValidationDocument(own))
     assert "<b>x" not in render_markdown(ValidationDocument(own))
+
+
+def test_slopes_tell_long_names_apart_and_always_hold_the_pick(record):
+    found = record.selection
+    names = {old: f"provider/model-{old}" for old in found.judges}
+    results = tuple(
+        replace(one, pick=names[one.pick], figures=tuple(replace(own, judge=names[own.judge]) for own in one.figures))
+        for one in found.results
+    )
+    plot = slopes(replace(found, judges=tuple(names.values()), results=results))[0].plot
+    assert plot.count("…atlas<") == 1
+    worst = ranked(found.result("decision_consistency"))[-1]
+    crowd = [replace(worst, judge=f"j{place}", value=0.9) for place in range(15)]
+    many = [
+        replace(one, pick=worst.judge, figures=(*one.figures, *crowd)) if one.name == "hit_rate"
+        else replace(one, figures=(*one.figures, *crowd)) for one in found.results
+    ]  # fmt: skip
+    plots = slopes(replace(found, judges=(*found.judges, *(own.judge for own in crowd)), results=tuple(many)))
+    assert worst.judge in next(figure.plot for figure in plots if "hit rate" in figure.caption)

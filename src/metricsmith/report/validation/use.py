@@ -22,7 +22,9 @@ def slopes(found: JudgeSelection) -> list[Block]:
     """One plot for each order that measures put the judges in, beside their order in use."""
     if found.results[-1].name not in DOWNSTREAM:
         return []
-    use = ranked(found.result(DOWNSTREAM[0]))[:MOST_DRAWN]
+    every = ranked(found.result(DOWNSTREAM[0]))
+    letters = enumerate(zip(*found.judges, strict=False))
+    alike = next((place for place, own in letters if len(set(own)) > 1), 0)  # letters that tell no names apart
     orders = dict[tuple[str, ...], list[MeasureResult]]()
     for one in found.results:
         if one.name not in DOWNSTREAM and one.pick:
@@ -30,10 +32,11 @@ def slopes(found: JudgeSelection) -> list[Block]:
     plots: list[Block] = []
     for number, (order, same) in enumerate(orders.items()):
         one, values = same[0], {own.judge: own.value for own in same[0].figures}
+        use = [own for place, own in enumerate(every) if place < MOST_DRAWN or own.judge == one.pick]
         left = [name for name in order if name in {own.judge for own in use}]
         lines = [
             Slope(
-                own.judge,
+                f"…{own.judge[alike:]}" if alike > 4 else own.judge,
                 (left.index(own.judge), place),
                 (statistic(values[own.judge], 2), statistic(own.value, 2)),
                 "" if not place else "down" if own.judge == one.pick else "other",
