@@ -27,6 +27,7 @@ from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.ratings import Ratings
 from metricsmith.rating_model.simulate import decaying_choice, project_simplex, selection_effect, simulate
 from metricsmith.rating_model.vectors import Decision, RatingVectors
+from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.plots.lines import line_plot
 from metricsmith.report.render import standalone
 from metricsmith.stats.correlation import batch_spearman
@@ -106,12 +107,22 @@ def table(title, columns, rows):
         print(f"| {name} | {' | '.join(cells)} |")
 
 
-def draw(asked, key, title, names, series):
-    """Write a plot of curves, given as name -> [(place, value)]."""
+def write(asked, key, plot):
+    """Write a plot as a file of its own."""
     if asked.out:
         asked.out.mkdir(parents=True, exist_ok=True)
-        plot = standalone(line_plot(key, series, title, names))
-        (asked.out / f"judge_selection_{key}.svg").write_text(plot, "utf-8")
+        (asked.out / f"judge_selection_{key}.svg").write_text(standalone(plot), "utf-8")
+
+
+def draw(asked, key, title, names, places, series):
+    """Write curves: values at places, by name."""
+    curves = {name: list(zip(places, values, strict=True)) for name, values in series.items()}
+    write(asked, key, line_plot(key, curves, title, names))
+
+
+def key_of(label):
+    """The part of a file's name that tells a process or setting."""
+    return label.replace("-", "minus ").translate(str.maketrans("", "", "(),")).replace(" ", "_")
 
 
 def selection(asked):
@@ -139,9 +150,9 @@ def selection(asked):
             f"Consistency of the pick by {name}, {label}, with decisions scored against", heads,
             {"the population": found[:, NAMES.index(name), 0], "the same m ratings": own[:, NAMES.index(name)]},
         )  # fmt: skip
-        curves = {n: list(zip(np.log10(BUDGETS), found[:, NAMES.index(n), 0], strict=True)) for n in DRAWN}
-        key = label.split(" (")[0].replace(",", "").replace(" ", "_") + ("_reversed" if "(-1" in label else "")
-        draw(asked, key, f"The judge picked: {label}", ("ratings per item, log10", "decision consistency"), curves)
+        names = "ratings per item, log10", "decision consistency"
+        curves = {name: found[:, NAMES.index(name), 0] for name in DRAWN}
+        draw(asked, f"pick_{key_of(label)}", f"The judge picked: {label}", names, np.log10(BUDGETS), curves)
 
 
 def correlation(asked):
@@ -159,7 +170,12 @@ def correlation(asked):
             for name, value in zip(NAMES, values, strict=True):
                 rows[name].append(value)
     for end, rows in agreed.items():
-        table(f"Spearman's correlation of being better by a measure and downstream: {end}", list(PROCESSES), rows)
+        title = f"Spearman's correlation of being better by a measure and downstream: {end}"
+        table(title, list(PROCESSES), rows)
+        for place, label in enumerate(PROCESSES):
+            lines = [Estimate(name, values[place], np.nan, np.nan) for name, values in rows.items()]
+            key = key_of(f"correlation {end} {label}")
+            write(asked, key, forest(key, lines, f"{title}, {label}", measure="Spearman's correlation"))
 
 
 def finite(asked):
@@ -175,28 +191,26 @@ def finite(asked):
     heads = [f"m={ratings}" for ratings in BUDGETS]
     table("Share of items decided as by the population", heads, {k: [v[0] for v in r] for k, r in rows.items()})
     table("Bias of prevalence", heads, {k: [v[1] for v in r] for k, r in rows.items()})
-    curves = {k: [(np.log10(m), v[0]) for m, v in zip(BUDGETS, r, strict=True)] for k, r in rows.items()}
-    draw(asked, "finite", "Decisions by few ratings", ("ratings per item, log10", "decided alike"), curves)
-    decide, effects = Decision(("a",)), {}
+    names, curves = ("ratings per item, log10", "decided alike"), {k: [v[0] for v in r] for k, r in rows.items()}
+    draw(asked, "finite", "Decisions by few ratings", names, np.log10(BUDGETS), curves)
     for decay in (-2.0, -1.0, 0.0, 1.0, 2.0):
         gamma = np.mean([selection_effect(sets := response_sets(*s), decaying_choice(sets, decay)) for s in SHAPES])
-        column = f"Gamma {gamma:.2f}"
-        effects[column] = [_choice_bias(Process(decays=(decay, 0.0)), decide, asked)]
         for skew in (-1.0, 0.0, 1.0):
-            line = [_choice_bias(Process(decays=(decay, 0.0), error=e, skew=skew), decide, asked) for e in ERRORS]
-            biases.setdefault(f"skew {skew:g}", {})[column] = line
-    table("Prevalence by thresholding choices less that by response sets, threshold .5", ["bias"], effects)
+            line = [choice_bias(Process(decays=(decay, 0.0), error=e, skew=skew), asked) for e in ERRORS]
+            biases.setdefault(f"skew {skew:g}", {})[f"Gamma {gamma:.2f}"] = line
     for skew, lines in biases.items():
-        table(f"The same, choices with errors: {skew}", [f"epsilon {e}" for e in ERRORS], lines)
-    curves = {skew: list(zip(ERRORS, lines["Gamma 1.00"], strict=True)) for skew, lines in biases.items()}
-    draw(asked, "prevalence", "Prevalence by choices with errors", ("error", "bias of prevalence"), curves)
+        title = f"Prevalence by choices with errors less that by response sets, threshold .5, {skew}"
+        table(title, [f"epsilon {e}" for e in ERRORS], lines)
+    curves = {skew: lines["Gamma 1.00"] for skew, lines in biases.items()}
+    draw(asked, "prevalence", "Prevalence by choices with errors", ("error", "bias of prevalence"), ERRORS, curves)
 
 
-def _choice_bias(process, decide, asked):
+def choice_bias(process, asked):
+    """The mean lead of prevalence by thresholding choices over that by response sets without errors."""
     found = []
     for world in worlds(process, asked):
-        choices = world.human.choices[:, 0] >= decide.threshold
-        found.append(choices.mean() - decide.of(world.target).mean())
+        choices, sets = world.human.choices[:, 0] >= 0.5, Decision(("a",)).of(world.target)
+        found.append(choices.mean() - sets.mean())
     return float(np.mean(found))
 
 
@@ -204,8 +218,9 @@ def error(asked):
     """Rankings by people with errors against those without, and the pick by hit rate (figures 10 and 11)."""
     shapes = {"fully specified": (True, (0.0, 0.0)), "opposite effects": (False, (2.0, -1.0))}
     for label, (full, decays) in shapes.items():
-        for skew in (0.0, 1.0, -1.0):
-            ranks, picks = {name: [] for name in DRAWN}, []
+        picked = {f"skew {skew:g}": [] for skew in (0.0, 1.0, -1.0)}
+        for (key, picks), skew in zip(picked.items(), (0.0, 1.0, -1.0), strict=True):
+            ranks = {name: [] for name in DRAWN}
             for epsilon in ERRORS:
                 found, chosen = [], []
                 for world in worlds(Process(full, decays, epsilon, skew), asked):
@@ -217,11 +232,11 @@ def error(asked):
                     ranks[name].append(value)
                 picks.append(np.mean(chosen))
             rows = {**ranks, "consistency of the pick by hit_rate": picks}
-            title = f"Rankings with and without errors (Spearman): {label}, skew {skew:g}"
+            title = f"Rankings with and without errors (Spearman): {label}, {key}"
             table(title, [f"epsilon {e}" for e in ERRORS], rows)
-            curves = {name: list(zip(ERRORS, values, strict=True)) for name, values in ranks.items()}
-            key = f"error_{label.split()[0]}_{skew:g}".replace("-", "minus")
-            draw(asked, key, title, ("error", "rank correlation"), curves)
+            draw(asked, f"error_{key_of(f'{label} {key}')}", title, ("error", "rank correlation"), ERRORS, ranks)
+        title = f"The judge picked by hit rate: {label}"
+        draw(asked, f"error_pick_{key_of(label)}", title, ("error", "decision consistency"), ERRORS, picked)
 
 
 def lemma(asked):
@@ -230,10 +245,11 @@ def lemma(asked):
     theta, z, w = rng.dirichlet(np.ones(7), (3, draws))
     error = rng.dirichlet(np.ones(7), (draws, 7))  # rows of the transpose
     held = response_sets(3, 7).membership
-    shift, apart = (theta - np.einsum("nv,nvo->no", theta, error)) @ held.T, (w - z) @ held.T
-    lead = (((theta - z) @ held.T) ** 2).sum(1) - (((theta - w) @ held.T) ** 2).sum(1)
-    x = (shift * apart).sum(1)
-    kept = np.sign(lead - 2 * x) == np.sign(lead)
+    observed = np.einsum("nv,nvo->no", theta, error)
+    lead, seen = (
+        (((people - z) @ held.T) ** 2).sum(1) - (((people - w) @ held.T) ** 2).sum(1) for people in (theta, observed)
+    )
+    x, kept = (((theta - observed) @ held.T) * ((w - z) @ held.T)).sum(1), np.sign(seen) == np.sign(lead)
     rows = {}
     for name, holds in (
         ("as printed: x has the sign of delta*", x * lead > 0),
@@ -258,26 +274,26 @@ def case(asked):
     seen = {b: RatingVectors.of_ratings(sets, people, beta={(OPTIONS[2], "Toxic"): b}) for b in betas}
     share = {f"beta {b}": [np.mean(Decision(TOXIC, t).of(v)) for t in grid] for b, v in seen.items()}
     table("Prevalence of toxic comments", [f"threshold {t}" for t in grid], share)
-    some = {name: list(zip(grid, values, strict=True)) for name, values in list(share.items())[::2]}
-    draw(asked, "prevalence_by_beta", "Prevalence by beta and threshold", ("threshold", "prevalence"), some)
+    some = dict(list(share.items())[::2])
+    draw(asked, "prevalence_by_beta", "Prevalence by beta and threshold", ("threshold", "prevalence"), grid, some)
     strayed = [v.sets + 0.1 * rng.standard_normal(v.sets.shape) for v in seen.values()]  # a judge as open as each beta
     theta = project_simplex(np.stack(strayed))
     choices = np.stack([t @ decaying_choice(sets, g).T for t, g in zip(theta, rng.permutation(5) - 2, strict=True)])
     judges = RatingVectors.of_population(sets, choices, theta)
-    rows, losing = {name: [] for name in [*NAMES, "best"]}, {name: [] for name in NAMES}
+    rows, biases, curves = {}, {}, {"hit_rate": [], "squared_error_sets": [], "best": []}
     for vectors in seen.values():
         sides = measures.Sides(vectors, judges)
         ends = measures.weighted_values(measures.downstream_measures(Decision(TOXIC)), sides)[:, 0]
-        rows["best"].append(f"{ends[0].argmax() + 1}: {ends[0].max():.2f}")
-        for name, loss in zip(NAMES, losses(NAMES, sides), strict=True):
-            pick = int(np.nanargmin(loss))
-            rows[name].append(f"{pick + 1}: {ends[0, pick]:.2f} ({ends[0, pick] - ends[0].max():.2f})")
-            losing[name].append(
-                f"{pick + 1}: {abs(ends[1, pick]):.2f} ({abs(ends[1, pick]) - abs(ends[1]).min():+.2f})"
-            )
+        alike, bias = ends[0], np.abs(ends[1])
+        picks = [*np.nanargmin(losses(NAMES, sides), axis=1), alike.argmax()]
+        for name, pick in zip([*NAMES, "best"], picks, strict=True):
+            rows.setdefault(name, []).append(f"{pick + 1}: {alike[pick]:.2f} ({alike[pick] - alike.max():.2f})")
+            biases.setdefault(name, []).append(f"{pick + 1}: {bias[pick]:.2f} ({bias[pick] - bias.min():+.2f})")
+            curves.get(name, []).append(alike[pick])
     heads = [f"beta {b}" for b in betas]
     table("Judge picked: its consistency at .5 (what is lost)", heads, rows)
-    table("Judge picked: size of its bias at .5 (what is lost)", heads, losing)
+    table("Judge picked: size of its bias at .5 (what is lost)", heads, biases)
+    draw(asked, "pick_by_beta", "The judge picked, by beta", ("beta", "decision consistency"), betas, curves)
 
 
 def of_library(human, judges):

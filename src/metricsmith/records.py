@@ -264,7 +264,7 @@ class MetricCard:
     kind : str
         ``bank``, ``column``, ``callable``, ``criterion_judge``, ``rubric_judge``, ``example_judge``,
         ``geval_judge``, ``guideline_judge``, ``dna_eval``, ``panel_member``, ``mqm_annotator``, ``mqm_judge``,
-        ``direct_assessment``, ``esa_judge`` or ``induced``; repeated runs keep the kind of what they repeat.
+        ``direct_assessment``, ``esa_judge``, ``option_member``, ``induced``; repeated runs keep their kind.
     summary : str
         One or two sentences: what it measures.
     formula : str

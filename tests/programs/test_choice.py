@@ -124,6 +124,8 @@ def test_answers_takes_numbers_and_leaves_out_what_no_single_answer_can_be():
     found = judge.answers(np.array([good, empty, outside, two, lacking], dtype=float)[:, :, None])
     assert found.valid[:, 0].tolist() == [True, False, False, False, False]
     assert found.choices[:, 0].tolist() == [1, -1, -1, -1, -1]
+    sets = ResponseSetJudge(["a", "b"], "?", "t", forced=False, name="s")
+    assert sets.answers(np.array([[1, 1], [0, 0], [0, 1]])[:, :, None]).valid[:, 0].tolist() == [True, False, True]
     with pytest.raises(OptionError, match=r"numbers of shape \(3, 5, 1\): j has \(rows, 4, runs\)"):
         judge.answers(np.zeros((3, 5, 1)))
     with pytest.raises(OptionError, match="no column 'j=a'"):

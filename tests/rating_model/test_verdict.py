@@ -26,7 +26,7 @@ def test_a_lead_that_holds_everywhere_is_chosen():
     word, reasons = verdict(found([RivalJudge("b", 0.1, SURE)], best=("a", "a")))
     assert word == "chosen"
     assert reasons == (
-        "a is the best of 2 judges by decision_consistency: 0.800, or 0.780 once the choice itself is allowed for; it "
+        "a is the best of 2 judges by decision consistency: 0.800, or 0.780 once the choice itself is allowed for; it "
         "is the best in 90% of redrawn sets of items",
         "it stays the best judge downstream for every one of 2 betas and thresholds",
     )
@@ -69,4 +69,4 @@ def test_the_costliest_measure_is_named_where_its_price_is_sure():
 
     results = [costs("hit_rate", 0.1, SURE), costs("cohen_kappa", 0.2, SURE), costs("scott_pi", 0.5, UNSURE)]
     _, reasons = verdict(found([RivalJudge("b", 0.1, SURE)], results=results))
-    assert reasons[-1] == "choosing by cohen_kappa would have taken b, whose decision consistency is 0.200 lower"
+    assert reasons[-1] == "choosing by cohen kappa would have taken b, whose decision consistency is 0.200 lower"

@@ -14,13 +14,13 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
     result = found.result(found.by)
     own = next(figure for figure in result.figures if figure.judge == found.pick)
     reasons.append(
-        f"{found.pick} is the best of {len(found.judges)} judges by {found.by}: {own.value:.3f}, or "
+        f"{found.pick} is the best of {len(found.judges)} judges by {found.by.replace('_', ' ')}: {own.value:.3f}, or "
         f"{result.corrected:.3f} once the choice itself is allowed for; it is the best in {own.best:.0%} of redrawn "
         "sets of items"
     )
     if behind:
         names = ", ".join(rival.judge for rival in behind)
-        reasons.append(f"its lead over {names} may be chance: no interval of the difference lies above 0")
+        reasons.append(f"its lead over {names} may be chance: the interval of the difference does not lie above 0")
     flips = [cell for cell in found.sweep if cell.best != found.pick]
     holds = [cell for cell in found.sweep if cell.best == found.pick]
     if len(found.sweep) > 1 and not flips:
@@ -45,7 +45,7 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
     if off:
         worst_off = max(off, key=lambda one: one.regret)
         reasons.append(
-            f"choosing by {worst_off.name} would have taken {worst_off.pick}, whose decision consistency is "
+            f"choosing by {worst_off.name.replace('_', ' ')} would have taken {worst_off.pick}, whose decision consistency is "
             f"{worst_off.regret:.3f} lower"
         )
     word = "undecided" if behind else "depends" if flips or open_to else "chosen"

@@ -233,7 +233,9 @@ def test_credits_of_options_have_the_statistics_as_their_means(votes, data):
 
     def credit(name, ratings):
         goal, cases = OBJECTIVES[name], zip(said, ratings, strict=True)
-        return np.mean([goal.credit(Case(x, y, none, none, ratings, 1.0, 0.0)) for x, y in cases])
+        found = [goal.credit(Case(x, y, none, none, ratings, 1.0, 0.0)) for x, y in cases]
+        assert all(0 <= one <= 1 for one in found)
+        return np.mean(found)
 
     assert credit("share", shares) == pytest.approx(OBJECTIVES["share"].statistic(said, shares))
     assert credit("set_closeness", omega) == pytest.approx(OBJECTIVES["set_closeness"].statistic(said, omega))
