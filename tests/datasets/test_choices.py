@@ -87,6 +87,7 @@ def test_columns_are_named_or_guessed_and_options_declared(read):
         (PEOPLE, "item,judge,sample,rating\na,x,1,rude\na,x,1,fine\n", r"row 2 .*'x' rated item 'a' before, as '1'"),
         ("item,rater,rating\na,,rude\nb,ann,fine\n", JUDGES, "the rater is blank"),
         ("item,rating\na,rude\nb,fine\n", JUDGES, "no column of the raters.*--column rater=NAME"),
+        ("item,rater,rating\na,ann,rude\n", JUDGES, r"people gave \['rude'\] alone; declare all options"),
         ("item,rater\na,ann\n", JUDGES, "no column of the ratings"),
         ("item,rater,rating,set\na,ann,rude,fine\nb,ann,fine,fine\n", JUDGES, "'rude' is no choice out of the set"),
         ("item,rater,rating,set\na,ann,rude|fine,rude|fine\n", JUDGES, "is no choice out of the set"),

@@ -149,6 +149,8 @@ def _options(raw: RawTable, roles: Mapping[str, str]) -> tuple[str, ...]:
     """The options that were given, unless these are no options."""
     cells = [cell for role in ("rating", "set") if role in roles for cell in raw.columns[roles[role]]]
     seen = list(dict.fromkeys(option for cell in cells for option in _given(cell)))
+    if len(seen) < 2:
+        raise DataError(f"{raw.name}: people gave {seen or 'no option'} alone; declare all options with --options")
     numbers = len(seen) > 2 and mostly(cell_number, cells)
     if numbers or len(seen) > MOST_OPTIONS:
         raise DataError(

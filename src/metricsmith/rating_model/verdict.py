@@ -45,8 +45,8 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
     if off:
         worst_off = max(off, key=lambda one: one.regret)
         reasons.append(
-            f"choosing by {worst_off.name.replace('_', ' ')} would have taken {worst_off.pick}, whose decision consistency is "
-            f"{worst_off.regret:.3f} lower"
+            f"choosing by {worst_off.name.replace('_', ' ')} would have taken {worst_off.pick}, whose decision "
+            f"consistency is {worst_off.regret:.3f} lower"
         )
     word = "undecided" if behind else "depends" if flips or open_to else "chosen"
     return word, tuple(reasons)
