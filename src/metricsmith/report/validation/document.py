@@ -47,7 +47,7 @@ PLAIN = {
 }
 KINDS = {
     "unstated policy": "groups of raters decide the item differently: say in the instruction which is right",
-    "judge error": "raters agree with each other and not with the judge",
+    "judge error": "raters mostly choose alike, and the judge chose otherwise, which their sets may still hold",
     "rater noise": "raters are split, and enough of them chose as the judge did",
 }
 GLOSSARY = (
