@@ -164,7 +164,7 @@ def test_a_sure_regret_is_named_and_its_interval_is_above_0():
     assert (result.pick, result.regret) == ("j1", 1.0)
     assert result.regret_interval.low > 0
     assert found.pick == "j0"
-    assert any("choosing by squared_error_choices would have taken j1" in reason for reason in found.reasons)
+    assert any("choosing by squared error choices would have taken j1" in reason for reason in found.reasons)
 
 
 def test_the_rank_correlation_is_scipys_and_its_interval_never_a_point():
