@@ -185,8 +185,9 @@ def test_a_list_that_breaks_off_is_no_set_and_one_in_python_is():
         return {"reasoning": "r", "possible": possible, "choice": "yes"}
 
     assert said(lister(), listed("['yes', \"ja, gut\"]")).choice == {"yes", "ja, gut"}
-    for possible in ('["yes", "ja, gut"', "yes", "- yes\n- ja, gut", '{"yes": 1}', "['yes'", "__import__('os')"):
-        with pytest.raises(dspy.AdapterParseError, match="possible"):
+    for possible in ('["yes", "ja, gut"', "yes", "- yes\n- ja, gut", '{"yes": 1}', "['yes'", "__import__('os')",
+                     "{[]: 1}", "{{}}", "yes, ja", "[" * 5000):  # fmt: skip
+        with pytest.raises(dspy.AdapterParseError, match=r"possible .* is not a list"):
             said(lister(), listed(possible))
 
 
@@ -216,9 +217,11 @@ def test_a_score_says_that_the_answer_meets_the_positive_options():
 
 def test_without_positive_options_nobody_gets_a_score_out_of_a_judge():
     judge, program = chooser(), lambda output, input: output
-    for refused in (judge.as_metric, judge.as_reward, *[one.as_metric for one in (lister(), judge.members()[0])]):
+    for refused in (judge.as_metric, judge.as_reward, lister().as_metric):
         with pytest.raises(OptionError, match=r"has no score, because none of its options .* say positive=\['yes'\]"):
             refused()
+    with pytest.raises(OptionError, match=r"rude=ja, gut has no score, .* take the judge .* positive=\['ja, gut'\]"):
+        chooser("yes").members()[3].as_metric()
     assert judge.judge_batch(ROWS[:1])[0].status is Status.SKIPPED
     evaluate = dspy.Evaluate(devset=[row.with_inputs("output", "input") for row in ROWS], metric=judge, max_errors=1)
     with GivenModel(says("yes")) as model, dspy.context(lm=model.lm()):

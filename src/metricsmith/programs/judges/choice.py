@@ -255,7 +255,11 @@ class OptionMember(Member):
 
     def as_metric(self, **options: Any) -> Reward:
         """Nothing but an `OptionError`."""
-        raise OptionError(_no_score(self.asker))
+        option = self.asker.columns[self.name][1]
+        raise OptionError(
+            f"{self.name} has no score, because 1 is better than 0 neither way: take the judge itself, made with "
+            f"positive=[{option!r}]"
+        )
 
     as_reward = as_metric
 
@@ -376,14 +380,14 @@ def _judgement(metric: Any, call: Call, run: int, usage: Usage) -> Judgement:
 
 def _one_of(option: str, options: Sequence[str]) -> str:
     if option not in options:
-        raise JudgementFailed(f"the choice {option!r:.80} is none of {', '.join(options)}", Status.UNPARSABLE)
+        raise JudgementFailed(f"the choice {option!r:.80} is not among: {', '.join(options)}", Status.UNPARSABLE)
     return option
 
 
 def _no_score(judge: OptionsJudge) -> str:
     return (
         f"{judge.name} has no score, because none of its options is better than another: say which count as a success, "
-        f"say positive=[{judge.options[0]!r}], and take the judge itself, not one of its members"
+        f"say positive=[{judge.options[0]!r}]"
     )
 
 
