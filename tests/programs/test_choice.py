@@ -233,14 +233,16 @@ def test_without_positive_options_nobody_gets_a_score_out_of_a_judge():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("yes", "must be a list of at least two"),
-        (["yes"], "must be a list of at least two"),
+        ("yes", "must be a list of two to 1000"),
+        (["yes"], "must be a list of two to 1000"),
         (["yes", "yes"], "'yes' is there twice"),
         (["yes", " no"], "must be a text of one line"),
         (["yes", ""], "must be a text of one line"),
         (["yes", "no\nway"], "must be a text of one line"),
         (["yes", 2], "must be a text of one line"),
         (["yes", "<<CUSTOM-TYPE-START-IDENTIFIER>>"], "must be a text of one line"),
+        (["yes", "y" * 2001], "of at most 2000 Unicode characters"),  # a file with it could not be loaded
+        (["yes", "\ud800"], "of at most 2000 Unicode characters"),
     ],
 )
 def test_options_that_no_answer_could_tell_apart_are_refused(options, message):
@@ -253,11 +255,24 @@ def test_other_arguments_without_meaning_are_refused():
         chooser("yess")
     with pytest.raises(OptionError, match="must ask something"):
         ChoiceJudge(OPTIONS, " ", "t")
+    for positive in (3, True):
+        with pytest.raises(OptionError, match=f"positive={positive} is no option"):
+            chooser(positive)
+    for question, task, name in ((None, "t", "x"), ("Rude?", None, "x"), ("Rude?", "t", 3)):
+        with pytest.raises(OptionError, match=r"question=.*, task=.* and name=.* must be texts"):
+            ChoiceJudge(OPTIONS, question, task, name=name)
     for name in ("a=b", "a->b"):
         with pytest.raises(OptionError, match="have no = or ->"):
             chooser(name=name)
     with pytest.raises(StateError, match=r"rude has no member 'rude=yess' \(did you mean 'rude=yes'"):
         OptionMember(chooser(), "rude=yess")
+
+
+def test_a_long_question_makes_a_short_name_and_a_file_that_loads(tmp_path):
+    judge = ChoiceJudge(OPTIONS, "Does it break the policy? " * 200, "Answer letters.")
+    assert judge.name == "does_it_break_the_policy_does_it_break_the_policy_does_it_br"
+    judge.save(tmp_path / "judge.json")
+    assert load(tmp_path / "judge.json").fingerprint() == judge.fingerprint()
 
 
 def test_a_file_brings_back_judge_and_member_and_is_checked_against_its_own_options(tmp_path):
