@@ -18,7 +18,9 @@ from metricsmith.judges import ChoiceJudge, ResponseSetJudge
 from metricsmith.metric import Asker, Metric, make_row
 from metricsmith.model_calls.limits import Budget
 from metricsmith.model_calls.reading import read
+from metricsmith.probing import Prober
 from metricsmith.programs.judges.choice import OptionMember
+from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import from_state, load
 from metricsmith.records import Status
 from metricsmith.scoring import estimate, score
@@ -228,6 +230,20 @@ def test_without_positive_options_nobody_gets_a_score_out_of_a_judge():
         with pytest.raises(Exception, match="cancelled"):
             evaluate(program)
         assert model.requests == 0
+
+
+def test_what_is_better_neither_way_is_not_probed_or_made_one_number_of_runs():
+    for metric in (chooser("yes").members()[0], chooser(), lister()):
+        with pytest.raises(OptionError, match=r"neither way: take Repeated\(judge, runs=1\), made with positive="):
+            Repeated(metric, runs=3)
+    with pytest.raises(OptionError, match="rude=yes is better neither way"):
+        Prober().probe(chooser("yes").members()[0], ROWS)
+    with pytest.raises(OptionError, match=r"one of its members\(\), or Repeated\(judge, runs=1\) if it has positive"):
+        Prober().probe(chooser("yes"), ROWS)
+    repeated = Repeated(chooser(["yes", "ja, gut"]), runs=3)
+    assert (repeated.output.low, repeated.output.high, repeated.output.sign) == (0.0, 1.0, 1)
+    table, requests = scored([repeated], by_text, ROWS[:2])
+    assert (table.values[:, 0, 0].tolist(), requests) == ([1.0, 0.0], 6)
 
 
 @pytest.mark.parametrize(

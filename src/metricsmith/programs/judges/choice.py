@@ -194,8 +194,9 @@ class OptionsJudge(ModelMetric):
     @property
     def output(self) -> Output:
         """1 where the answer meets the positive options, else 0."""
-        positive = ", ".join(self.settings.positive) or "no option, since none is positive"
-        return Output(self.name, description=f"1 where the answer meets {positive}; else 0")
+        positive = ", ".join(self.settings.positive)
+        meets = f"1 where the answer meets {positive}; else 0" if positive else "no number: no option is positive"
+        return Output(self.name, higher_is_better=True if positive else None, description=meets)
 
     @property
     def family_card(self) -> MetricCard:
