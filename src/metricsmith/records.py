@@ -238,7 +238,7 @@ class Output:
     def sign(self) -> int:
         """1 where higher is better, -1 where lower is; an `OptionError` where neither is."""
         if self.higher_is_better is None:
-            raise OptionError(f"{self.name} is better neither way: take Repeated(judge, runs=1), made with positive=[...]")
+            raise OptionError(f"{self.name} is better neither way: take Repeated(judge, runs=1) of one with positive=")
         return 1 if self.higher_is_better else -1
 
     def score(self, raw: float) -> float:

@@ -234,7 +234,7 @@ def test_without_positive_options_nobody_gets_a_score_out_of_a_judge():
 
 def test_what_is_better_neither_way_is_not_probed_or_made_one_number_of_runs():
     for metric in (chooser("yes").members()[0], chooser(), lister()):
-        with pytest.raises(OptionError, match=r"neither way: take Repeated\(judge, runs=1\), made with positive="):
+        with pytest.raises(OptionError, match=r"neither way: take Repeated\(judge, runs=1\) of one with positive="):
             Repeated(metric, runs=3)
     with pytest.raises(OptionError, match="rude=yes is better neither way"):
         Prober().probe(chooser("yes").members()[0], ROWS)
