@@ -7,7 +7,6 @@ only guide the search; candidates are chosen by the statistic itself (`metricsmi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
