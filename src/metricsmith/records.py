@@ -204,11 +204,10 @@ class Judgement:
 class Output:
     """One number that a metric yields.
 
-    `score` is the monotone map of `raw` to [0, 1], higher is better; it never depends on other rows.
-    Bounded outputs map linearly. Outputs without an upper end use ``x / (x + half)`` with
-    ``x = raw - low``, so that `half` above `low` scores .5; outputs without a lower end use
-    ``half / (half + high - raw)``, so that `high` scores 1 and `half` below it .5; outputs without ends use
-    ``.5 + .5 raw / (|raw| + half)``. Where lower is better the map is turned round.
+    `score` is the monotone map of `raw` to [0, 1], higher is better; it never depends on other rows. Bounded outputs
+    map linearly. Outputs without an upper end use ``x / (x + half)`` with ``x = raw - low``, so that `half` above `low`
+    scores .5; those without a lower end ``half / (half + high - raw)``, so that `high` scores 1 and `half` below it .5;
+    those without ends ``.5 + .5 raw / (|raw| + half)``. Where lower is better the map is turned round.
 
     Parameters
     ----------
@@ -235,22 +234,26 @@ class Output:
         if (self.low is None or self.high is None) and not (self.half is not None and self.half > 0):
             raise ValueError(f"output {self.name!r} is open-ended and needs half > 0")
 
+    @property
+    def sign(self) -> int:
+        """1 where higher is better, -1 where lower is; an `OptionError` where neither is."""
+        if self.higher_is_better is None:
+            raise OptionError(f"{self.name} is better neither way: take Repeated(judge, runs=1) of one with positive=")
+        return 1 if self.higher_is_better else -1
+
     def score(self, raw: float) -> float:
         """Map a finite raw number to [0, 1], higher is better."""
+        half = self.half or 1.0
         if self.low is not None and self.high is not None:
             share = min(1.0, max(0.0, (raw - self.low) / (self.high - self.low)))
         elif self.low is not None:
             distance = max(raw - self.low, 0.0)
-            share = distance / (distance + self._half)
+            share = distance / (distance + half)
         elif self.high is not None:
-            share = self._half / (self._half + max(self.high - raw, 0.0))
+            share = half / (half + max(self.high - raw, 0.0))
         else:
-            share = 0.5 + 0.5 * raw / (abs(raw) + self._half)
+            share = 0.5 + 0.5 * raw / (abs(raw) + half)
         return 1.0 - share if self.higher_is_better is False else share
-
-    @property
-    def _half(self) -> float:
-        return self.half if self.half is not None else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,10 +322,7 @@ class MetricCard:
 
     def output(self, name: str) -> Output:
         """Return the output called `name`; KeyError if there is none."""
-        for output in self.outputs:
-            if output.name == name:
-                return output
-        raise KeyError(name)
+        return {output.name: output for output in self.outputs}[name]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON-ready data."""

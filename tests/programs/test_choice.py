@@ -18,7 +18,9 @@ from metricsmith.judges import ChoiceJudge, ResponseSetJudge
 from metricsmith.metric import Asker, Metric, make_row
 from metricsmith.model_calls.limits import Budget
 from metricsmith.model_calls.reading import read
+from metricsmith.probing import Prober
 from metricsmith.programs.judges.choice import OptionMember
+from metricsmith.programs.judges.repeated import Repeated
 from metricsmith.programs.loading import from_state, load
 from metricsmith.records import Status
 from metricsmith.scoring import estimate, score
@@ -185,8 +187,9 @@ def test_a_list_that_breaks_off_is_no_set_and_one_in_python_is():
         return {"reasoning": "r", "possible": possible, "choice": "yes"}
 
     assert said(lister(), listed("['yes', \"ja, gut\"]")).choice == {"yes", "ja, gut"}
-    for possible in ('["yes", "ja, gut"', "yes", "- yes\n- ja, gut", '{"yes": 1}', "['yes'", "__import__('os')"):
-        with pytest.raises(dspy.AdapterParseError, match="possible"):
+    for possible in ('["yes", "ja, gut"', "yes", "- yes\n- ja, gut", '{"yes": 1}', "['yes'", "__import__('os')",
+                     "{[]: 1}", "{{}}", "yes, ja", "[" * 5000):  # fmt: skip
+        with pytest.raises(dspy.AdapterParseError, match=r"possible .* is not a list"):
             said(lister(), listed(possible))
 
 
@@ -216,9 +219,11 @@ def test_a_score_says_that_the_answer_meets_the_positive_options():
 
 def test_without_positive_options_nobody_gets_a_score_out_of_a_judge():
     judge, program = chooser(), lambda output, input: output
-    for refused in (judge.as_metric, judge.as_reward, *[one.as_metric for one in (lister(), judge.members()[0])]):
+    for refused in (judge.as_metric, judge.as_reward, lister().as_metric):
         with pytest.raises(OptionError, match=r"has no score, because none of its options .* say positive=\['yes'\]"):
             refused()
+    with pytest.raises(OptionError, match=r"rude=ja, gut has no score, .* take the judge .* positive=\['ja, gut'\]"):
+        chooser("yes").members()[3].as_metric()
     assert judge.judge_batch(ROWS[:1])[0].status is Status.SKIPPED
     evaluate = dspy.Evaluate(devset=[row.with_inputs("output", "input") for row in ROWS], metric=judge, max_errors=1)
     with GivenModel(says("yes")) as model, dspy.context(lm=model.lm()):
@@ -227,17 +232,33 @@ def test_without_positive_options_nobody_gets_a_score_out_of_a_judge():
         assert model.requests == 0
 
 
+def test_what_is_better_neither_way_is_not_probed_or_made_one_number_of_runs():
+    for metric in (chooser("yes").members()[0], chooser(), lister()):
+        with pytest.raises(OptionError, match=r"neither way: take Repeated\(judge, runs=1\) of one with positive="):
+            Repeated(metric, runs=3)
+    with pytest.raises(OptionError, match="rude=yes is better neither way"):
+        Prober().probe(chooser("yes").members()[0], ROWS)
+    with pytest.raises(OptionError, match=r"one of its members\(\), or Repeated\(judge, runs=1\) if it has positive"):
+        Prober().probe(chooser("yes"), ROWS)
+    repeated = Repeated(chooser(["yes", "ja, gut"]), runs=3)
+    assert (repeated.output.low, repeated.output.high, repeated.output.sign) == (0.0, 1.0, 1)
+    table, requests = scored([repeated], by_text, ROWS[:2])
+    assert (table.values[:, 0, 0].tolist(), requests) == ([1.0, 0.0], 6)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("yes", "must be a list of at least two"),
-        (["yes"], "must be a list of at least two"),
+        ("yes", "must be a list of two to 1000"),
+        (["yes"], "must be a list of two to 1000"),
         (["yes", "yes"], "'yes' is there twice"),
         (["yes", " no"], "must be a text of one line"),
         (["yes", ""], "must be a text of one line"),
         (["yes", "no\nway"], "must be a text of one line"),
         (["yes", 2], "must be a text of one line"),
         (["yes", "<<CUSTOM-TYPE-START-IDENTIFIER>>"], "must be a text of one line"),
+        (["yes", "y" * 2001], "of at most 2000 Unicode characters"),  # a file with it could not be loaded
+        (["yes", "\ud800"], "of at most 2000 Unicode characters"),
     ],
 )
 def test_options_that_no_answer_could_tell_apart_are_refused(options, message):
@@ -250,11 +271,24 @@ def test_other_arguments_without_meaning_are_refused():
         chooser("yess")
     with pytest.raises(OptionError, match="must ask something"):
         ChoiceJudge(OPTIONS, " ", "t")
+    for positive in (3, True):
+        with pytest.raises(OptionError, match=f"positive={positive} is no option"):
+            chooser(positive)
+    for question, task, name in ((None, "t", "x"), ("Rude?", None, "x"), ("Rude?", "t", 3)):
+        with pytest.raises(OptionError, match=r"question=.*, task=.* and name=.* must be texts"):
+            ChoiceJudge(OPTIONS, question, task, name=name)
     for name in ("a=b", "a->b"):
         with pytest.raises(OptionError, match="have no = or ->"):
             chooser(name=name)
     with pytest.raises(StateError, match=r"rude has no member 'rude=yess' \(did you mean 'rude=yes'"):
         OptionMember(chooser(), "rude=yess")
+
+
+def test_a_long_question_makes_a_short_name_and_a_file_that_loads(tmp_path):
+    judge = ChoiceJudge(OPTIONS, "Does it break the policy? " * 200, "Answer letters.")
+    assert judge.name == "does_it_break_the_policy_does_it_break_the_policy_does_it_br"
+    judge.save(tmp_path / "judge.json")
+    assert load(tmp_path / "judge.json").fingerprint() == judge.fingerprint()
 
 
 def test_a_file_brings_back_judge_and_member_and_is_checked_against_its_own_options(tmp_path):

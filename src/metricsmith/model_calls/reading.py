@@ -235,7 +235,8 @@ def _twice(name: str, pieces: Sequence[Any]) -> _Fault:
 def _value(name: str, kind: Any, piece: Any) -> Any:
     """The value of a field; `piece` is its text, or a value of JSON."""
     options = options_of(kind)
-    wanted = f"one of: {'; '.join(options)}" if options else getattr(kind, "__name__", str(kind))
+    listed = "a list of some of" if get_origin(kind) is list else "one of"
+    wanted = f"{listed}: {'; '.join(options)}" if options else getattr(kind, "__name__", str(kind))
     complaint = f"the field {name} does not hold what it must hold ({wanted})"
     try:
         if kind is str:

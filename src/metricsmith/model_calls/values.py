@@ -57,10 +57,10 @@ def options_in(name: str, options: Sequence[str], piece: Any) -> list[str]:
     """The options of a list, in JSON or, as DSPy's chat form asks for it, in Python; errors as of `option_in`."""
     try:
         items = json_value(piece.strip()) if isinstance(piece, str) else piece
-    except ValueError:
+    except (ValueError, RecursionError):
         try:
             items = ast.literal_eval(piece.strip())
-        except (SyntaxError, MemoryError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):  # literal_eval names all of these
             items = None
     if not isinstance(items, list):
         raise ValueError(f"{name} {shown(piece)} is not a list")

@@ -7,7 +7,6 @@ only guide the search; candidates are chosen by the statistic itself (`metricsmi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -15,7 +14,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from metricsmith.errors import OptionError, nearest
+from metricsmith.rating_model.vectors import hard
 from metricsmith.stats.agreement import balanced_accuracy, cohen_kappa, concordance_index, f1, quadratic_kappa
+from metricsmith.stats.chance_corrected import table_kappa
 from metricsmith.stats.correlation import (
     FloatArray,
     batch_kendall_tau_b,
@@ -200,12 +201,6 @@ def _rarity(ratings: FloatArray, label: float) -> float:
     return float(sizes.min()) / max(int(np.sum(ratings == label)), int(sizes.min()))
 
 
-def modes(shares: FloatArray) -> FloatArray:
-    """The options that most raters chose, shape (..., K): 1 for the only one, 1/t for each of t that tie."""
-    most = np.isclose(shares, shares.max(axis=-1, keepdims=True), rtol=0, atol=1e-9)
-    return np.asarray(most / most.sum(axis=-1, keepdims=True))
-
-
 def share(choices: FloatArray, shares: FloatArray) -> float:
     """The mean share of a row's raters who chose as the judge."""
     return float((choices * shares).sum(axis=1).mean())
@@ -216,9 +211,7 @@ def choice_kappa(choices: FloatArray, shares: FloatArray) -> float:
 
     NaN where both sides give one and the same option throughout.
     """
-    modal = modes(shares)
-    observed, chance = float((choices * modal).sum(axis=1).mean()), float(choices.mean(axis=0) @ modal.mean(axis=0))
-    return float((observed - chance) / (1 - chance)) if chance < 1 else math.nan
+    return float(table_kappa(choices.T @ hard(shares)))
 
 
 def set_closeness(sets: FloatArray, shares: FloatArray) -> float:
@@ -228,7 +221,7 @@ def set_closeness(sets: FloatArray, shares: FloatArray) -> float:
 
 def mode_beyond_chance(case: Case) -> float:
     """``(1 + [x is the mode] - p(x)) / 2`` with p(x) the share of rows whose mode is x, as for plain labels."""
-    return float(0.5 * (1.0 + case.value @ modes(case.rating) - case.value @ modes(case.ratings).mean(axis=0)))
+    return float(0.5 * (1.0 + case.value @ (hard(case.rating) - hard(case.ratings).mean(axis=0))))
 
 
 OBJECTIVES: Mapping[str, Objective] = {

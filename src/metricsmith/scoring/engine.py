@@ -157,7 +157,7 @@ def _coordinator(
     batch_n: bool,
 ) -> Coordinator:
     """Check the options and put the run together; a run inside another one shares its limits."""
-    checked = _checked_rows(rows)
+    checked = checked_rows(rows)
     if not isinstance(max_failure_rate, PerJudge):
         PerJudge(max_failure_rate)  # refuses what is no share
     if budget is not None and not isinstance(budget, Budget):
@@ -185,7 +185,7 @@ def _coordinator(
     )
 
 
-def _checked_rows(rows: Any) -> list[dspy.Example]:
+def checked_rows(rows: Any) -> list[dspy.Example]:
     """The rows as a list.
 
     Raises
@@ -193,7 +193,7 @@ def _checked_rows(rows: Any) -> list[dspy.Example]:
     OptionError
         If it is one row, or holds something else.
     """
-    if isinstance(rows, dspy.Example) or not isinstance(rows, Iterable):
+    if isinstance(rows, dspy.Example | str) or not isinstance(rows, Iterable):
         raise OptionError(f"rows must be a list, not one {type(rows).__name__}: write [row]")
     given = list(rows)
     stranger = next((row for row in given if not isinstance(row, dspy.Example)), None)
@@ -259,7 +259,7 @@ def estimate(
         else:  # without a trace left in it; a file that is not there yet holds nothing
             opened = Store(store, read_only=True) if Path(store).exists() else nullcontext()
         with opened as known:
-            results = Results(plan, _checked_rows(rows), known)
+            results = Results(plan, checked_rows(rows), known)
             results.recall()
         rounds = Rounds(results)
         rounds.start()

@@ -200,7 +200,8 @@ def as_metric(value: Any) -> Metric:
             )
         value = value.metric
     if _has(value, (*_ASKER, "members")):
-        raise OptionError(f"{type(value).__name__} gives several numbers at once: take one of its members()")
+        own = ", or Repeated(judge, runs=1) if it has positive options" if _has(value, _METRIC) else ""
+        raise OptionError(f"{type(value).__name__} gives several numbers at once: take one of its members(){own}")
     if _has(value, _METRIC):
         return value  # type: ignore[no-any-return]
     if callable(value):

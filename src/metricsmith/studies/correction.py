@@ -25,6 +25,7 @@ from metricsmith.rating_model.corrected import CorrectedMean, prediction_powered
 from metricsmith.rating_model.labelled_sample import LabelledSample
 from metricsmith.records import Scale, Task
 from metricsmith.scoring import score
+from metricsmith.scoring.engine import checked_rows
 from metricsmith.scoring.plan import as_metric
 from metricsmith.stats.correlation import FloatArray, IntArray
 
@@ -103,6 +104,14 @@ def corrected_mean(
     for name in systems or ():
         if name not in written:
             raise OptionError(f"no row is by the system {name!r}{nearest(name, written)}: check systems=")
+    if systems is not None and len(set(systems)) != 2:
+        raise OptionError(f"systems={systems!r} must name two different systems")
+    if positive is not None and not data.scale.low < positive <= data.scale.high:
+        raise OptionError(
+            f"positive={positive!r} tells no ratings on the scale {data.scale} apart: choose one above its low end"
+        )
+    if lacking := sum(row.get(strata) is None for row in data.rows if strata is not None):
+        raise OptionError(f"{lacking} of {len(data.rows)} rows have no {strata!r}: check strata=, or fill it in")
     table = score([one.fit(data.rows) if isinstance(one, BankMetric) else one], data.rows, **options)
     return data.corrected(
         table.run()[:, 0], method=method, positive=positive, strata=strata, systems=systems, level=level
@@ -142,7 +151,7 @@ class CorrectionRows:
         task = task if isinstance(task, Task) and target in (None, task.target) else None
         if not (target := target or (task.target if task else "")):
             raise DataError("the labelled rows have no rating column: name it with target=... (--target)")
-        sets = [side.rows if isinstance(side, Table) else list(side) for side in (labelled, unlabelled)]
+        sets = [side.rows if isinstance(side, Table) else checked_rows(side) for side in (labelled, unlabelled)]
         everything, first = [row for rows in sets for row in rows], len(sets[0])
         known = np.array([_rating(row, target, place) for place, row in enumerate(sets[0])], dtype=float)
         if np.isnan(known).all():
@@ -152,7 +161,8 @@ class CorrectionRows:
             raise DataError(
                 f"labelled row {place} is rated {known[place]:g}, but the scale runs from {scale}: correct it"
             )
-        groups = _groups(labelled, unlabelled, everything)
+        made_up = any(isinstance(side, Table) and side.columns.group is None for side in (labelled, unlabelled))
+        groups = _groups(everything, first if made_up else len(everything))
         kept = np.concatenate([~np.isnan(known), ~_again(sets[0], sets[1], known)])
         twins = int((~kept[first:]).sum())
         learned = from_learning(metric, RatedRows(everything, np.empty(0), list(map(str, groups))))
@@ -223,11 +233,9 @@ def _again(labelled: Sequence[dspy.Example], unlabelled: Sequence[dspy.Example],
     return np.array(same, dtype=bool)
 
 
-def _groups(labelled: Rows, unlabelled: Rows, rows: Sequence[dspy.Example]) -> IntArray:
-    """Every row's group; names that a table without a group column made up mean nothing in the other set."""
-    first = len(labelled)
-    made_up = any(isinstance(side, Table) and side.columns.group is None for side in (labelled, unlabelled))
-    names = [f"{place >= first and made_up} {group_of(row, place)}" for place, row in enumerate(rows)]
+def _groups(rows: Sequence[dspy.Example], first: int) -> IntArray:
+    """Every row's group; names of groups mean something else from the row `first` on."""
+    names = [f"{place >= first} {group_of(row, place)}" for place, row in enumerate(rows)]
     inputs = [row.get("input") or "" for row in rows]
     told = instructions(inputs, range(len(rows)))
     return connected_parts(names, [text if text and text not in told else None for text in inputs])

@@ -169,6 +169,7 @@ def test_ratings_are_shares_however_they_are_given():
         assert of_sets.shares(votes, "row").tolist() == [1, 0, 0.5]
     for nothing in (None, float("nan"), [], {}, ()):
         assert of_choices.shares(nothing, "row") is None
+    assert OptionReader(("nan", "[]"), "choice", "choice").shares("nan", "row").tolist() == [1, 0]  # an option's name
 
 
 @pytest.mark.parametrize(

@@ -264,7 +264,7 @@ class PerturberMetric(ModelMeasured[tuple[float, str]]):
             before = next(values)
             for name, (_, reason) in zip(named, kept, strict=True):
                 after = next(values)
-                lost = after < before if output.higher_is_better else after > before
+                lost = output.sign * (after - before) < 0
                 moved = abs(output.score(after) - output.score(before))
                 changes.append(_Change(name, before, after, lost, moved, reason))
         return changes

@@ -135,7 +135,7 @@ class OptionReader:
         DataError
             If an option was not declared, shares are none or of choices do not sum to 1, or a set is empty.
         """
-        if rating is None or str(rating) in ("nan", "<NA>", "[]", "()", "{}"):
+        if not isinstance(rating, str) and (rating is None or str(rating) in ("nan", "<NA>", "[]", "()", "{}")):
             return None
         if not isinstance(rating, str | Mapping | Sequence):
             raise DataError(f"{where}: {rating!r:.80} must map options to shares, or be a list of the raters' answers")

@@ -234,6 +234,11 @@ class ModelMetric(MetricProgram, ModelAsker):
         raise NotImplementedError
 
     @property
+    def numbers(self) -> int:
+        """One request brings one number, or one answer for all options."""
+        return 1
+
+    @property
     def family_card(self) -> MetricCard:
         """The generated card of a judge whose instruction is its family's."""
         raise NotImplementedError
@@ -354,11 +359,6 @@ class Judge(ModelMetric):
     def asker(self) -> Self:
         """A judge sends its own requests."""
         return self
-
-    @property
-    def numbers(self) -> int:
-        """One request brings one number."""
-        return 1
 
     def ask(self, metrics: Sequence[Metric], row: dspy.Example, runs: Sequence[int]) -> list[list[Judgement]]:
         """Judge one row once for each of `runs`, or name the text that it lacks; `metrics` holds this judge alone."""

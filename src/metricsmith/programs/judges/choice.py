@@ -39,8 +39,7 @@ class OptionAnswers:
     choices : int array, shape (n, m), or None
         The place of the one option, -1 where there is no answer; None for a judge that is asked for sets alone.
     sets : float array, shape (n, m, K), or None
-        1 for an option in the set, else 0, NaN where there is no answer; None for a judge that is asked for no sets.
-        Where both are there, they come from the same answer.
+        1 for an option in the set, else 0, NaN where there is no answer; None for a judge that is asked for choices.
     """
 
     options: tuple[str, ...]
@@ -69,11 +68,13 @@ class OptionsJudge(ModelMetric):
         **more: Any,
     ) -> None:  # fmt: skip
         _check_options(options)
-        wanted = [positive] if isinstance(positive, str) else list(positive or ())
+        wanted = [positive] if isinstance(positive, str | int) else list(positive or ())
         for one in wanted:
             if one not in options:
                 raise OptionError(f"positive={one!r} is no option{nearest(str(one), options)}; there are {options}")
-        name = name or slug(question)
+        if not all(isinstance(text, str) for text in (question, task, name)):
+            raise OptionError(f"question={question!r:.80}, task={task!r:.80} and name={name!r:.80} must be texts")
+        name = name or slug(question)[:60]
         if not question.strip() or any(mark in name for mark in MARKS):
             raise OptionError(f"question={question!r} must ask something, name={name!r} have no {' or '.join(MARKS)}")
         settings = {"options": list(options), "question": question, "task": task, "positive": wanted, "name": name}
@@ -119,11 +120,6 @@ class OptionsJudge(ModelMetric):
         A judge of sets that chooses, too, has K more after these, named ``judge->option``, for the choice.
         """
         return [OptionMember(self, name) for name in self.columns]
-
-    @property
-    def numbers(self) -> int:
-        """One answer, however many options there are."""
-        return 1
 
     def question(self) -> Mapping[str, str]:
         """Task, question and options."""
@@ -198,8 +194,9 @@ class OptionsJudge(ModelMetric):
     @property
     def output(self) -> Output:
         """1 where the answer meets the positive options, else 0."""
-        positive = ", ".join(self.settings.positive) or "no option, since none is positive"
-        return Output(self.name, description=f"1 where the answer meets {positive}; else 0")
+        positive = ", ".join(self.settings.positive)
+        meets = f"1 where the answer meets {positive}; else 0" if positive else "no number: no option is positive"
+        return Output(self.name, higher_is_better=True if positive else None, description=meets)
 
     @property
     def family_card(self) -> MetricCard:
@@ -255,7 +252,8 @@ class OptionMember(Member):
 
     def as_metric(self, **options: Any) -> Reward:
         """Nothing but an `OptionError`."""
-        raise OptionError(_no_score(self.asker))
+        say = f"take the judge itself, made with positive=[{self.asker.columns[self.name][1]!r}]"
+        raise OptionError(f"{self.name} has no score, because neither 0 nor 1 is better: {say}")
 
     as_reward = as_metric
 
@@ -376,23 +374,27 @@ def _judgement(metric: Any, call: Call, run: int, usage: Usage) -> Judgement:
 
 def _one_of(option: str, options: Sequence[str]) -> str:
     if option not in options:
-        raise JudgementFailed(f"the choice {option!r:.80} is none of {', '.join(options)}", Status.UNPARSABLE)
+        raise JudgementFailed(f"the choice {option!r:.80} is not among: {', '.join(options)}", Status.UNPARSABLE)
     return option
 
 
 def _no_score(judge: OptionsJudge) -> str:
     return (
         f"{judge.name} has no score, because none of its options is better than another: say which count as a success, "
-        f"say positive=[{judge.options[0]!r}], and take the judge itself, not one of its members"
+        f"say positive=[{judge.options[0]!r}]"
     )
 
 
 def _check_options(options: Any) -> None:
     """Raise an `OptionError` unless these are at least two different texts of one line each."""
-    if isinstance(options, str) or not isinstance(options, Sequence) or len(options) < 2:
-        raise OptionError(f"options={options!r:.80} must be a list of at least two, say ['yes', 'no']")
+    if isinstance(options, str) or not isinstance(options, Sequence) or not 2 <= len(options) <= schema.ITEMS:
+        raise OptionError(f"options={options!r:.80} must be a list of two to {schema.ITEMS}, say ['yes', 'no']")
     for place, option in enumerate(options):
-        if not isinstance(option, str) or option.splitlines() != [option.strip()] or MARKER in option:
-            raise OptionError(f"options: {option!r:.80} must be a text of one line without white space at its ends")
+        line = isinstance(option, str) and option.splitlines() == [option.strip()] and MARKER not in option
+        if not line or len(option) > schema.NAME or option != option.encode("utf-8", "ignore").decode("utf-8"):
+            raise OptionError(
+                f"options: {option!r:.80} must be a text of one line, of at most {schema.NAME} Unicode characters, "
+                "without white space at its ends"
+            )
         if option in options[:place]:
             raise OptionError(f"options: {option!r} is there twice; give each option once")

@@ -70,8 +70,8 @@ class Repeated(MetricProgram):
     Raises
     ------
     OptionError
-        If `judge` is no metric, another argument has no meaning, or the aggregate is ``geometric`` and the judge's
-        scale has numbers on both sides of zero.
+        If `judge` is no metric or its numbers are better neither way, another argument has no meaning, or the aggregate
+        is ``geometric`` and the judge's scale has numbers on both sides of zero.
 
     Examples
     --------
@@ -119,6 +119,7 @@ class Repeated(MetricProgram):
         _check_count("runs", runs, None)
         known = aggregate_name(aggregate)
         _check_sides(known, judge.output)
+        _ = judge.output.sign  # refuses what is better neither way
         _check_bound(stop_when, runs)
         fewest = 1 if stop_when is None else 2
         least = max(fewest, (runs + 1) // 2) if min_runs is None else min_runs
@@ -254,7 +255,7 @@ class Repeated(MetricProgram):
         the runs asks this of all rows at once that are still open: the bootstrap is the dear part.
         """
         enough = np.zeros(len(values), dtype=np.intp)
-        bound, aggregate, sign = self.stop_when, AGGREGATES[self.settings.aggregate], self._sign
+        bound, aggregate, sign = self.stop_when, AGGREGATES[self.settings.aggregate], self.judge.output.sign
         if bound is None:
             return enough
         present = np.isfinite(values)
@@ -273,15 +274,11 @@ class Repeated(MetricProgram):
         values = np.asarray(values, dtype=float)
         enough = self._enough(values)[:, None]
         values = np.where((enough == 0) | (np.arange(values.shape[1]) < enough), values, np.nan)
-        numbers = self._sign * np.asarray(
-            AGGREGATES[self.settings.aggregate](self._sign * values, outliers=self.outliers)
+        numbers = self.judge.output.sign * np.asarray(
+            AGGREGATES[self.settings.aggregate](self.judge.output.sign * values, outliers=self.outliers)
         )
         many = np.isfinite(values).sum(axis=1) >= self.min_runs
         return np.where(many, numbers + 0.0, np.nan)  # adding 0 turns -0 into 0
-
-    @property
-    def _sign(self) -> float:
-        return 1.0 if self.judge.output.higher_is_better else -1.0
 
     def verdict(self, parts: Sequence[Judgement], run: int) -> Judgement:
         """One row's judgement from those of its runs; see the class for feedback and failure."""
@@ -310,7 +307,7 @@ class Repeated(MetricProgram):
         rule = self.outliers
         if rule is None:
             return values
-        return self._sign * drop_outliers(self._sign * values, rule.k, rule.sided, rule.ddof)
+        return self.judge.output.sign * drop_outliers(self.judge.output.sign * values, rule.k, rule.sided, rule.ddof)
 
     def _feedback(self, parts: Sequence[Judgement], kept: NDArray[np.float64], raw: float, run: int) -> str:
         count, failed = int(np.isfinite(kept).sum()), sum(not part.ok for part in parts)

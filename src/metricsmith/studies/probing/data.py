@@ -159,11 +159,11 @@ def probed_metrics(metric: Any, against: Sequence[Any]) -> list[ProbedMetric]:
     Raises
     ------
     OptionError
-        If one name stands for two different metrics.
+        If one name stands for two different metrics, or a metric's numbers are better neither way.
     """
     metric, against = as_metric(metric), [as_metric(other) for other in against]
     label = "induced metric" if isinstance(metric, InducedMetric) else metric.name
-    found = [ProbedMetric(metric, metric.name, label, "metric", _direction(metric))]
+    found = [ProbedMetric(metric, metric.name, label, "metric", metric.output.sign)]
     if isinstance(metric, InducedMetric):
         better = 1 if metric.task.scale.higher_is_better else -1
         weights = metric.combination.weights
@@ -174,14 +174,10 @@ def probed_metrics(metric: Any, against: Sequence[Any]) -> list[ProbedMetric]:
     for other in against:
         same = next((one for one in found if one.name == other.name), None)
         if same is None:
-            found.append(ProbedMetric(other, other.name, other.name, "baseline", _direction(other)))
+            found.append(ProbedMetric(other, other.name, other.name, "baseline", other.output.sign))
         elif (same.metric.card.kind, same.metric.card.name) != (other.card.kind, other.card.name):
             raise OptionError(f"two different metrics of the probe are called {other.name!r}: give one another name")
     return [*found, *(ProbedMetric(None, label, label, "null") for label in KNOW_NOTHING)]
-
-
-def _direction(metric: Any) -> int:
-    return 1 if metric.output.higher_is_better else -1
 
 
 @dataclass(frozen=True)
@@ -246,6 +242,6 @@ def metric_numbers(
         else:
             column = table.column(places[one.name])
             scores = np.array([np.nan if judgement.score is None else judgement.score for judgement in column])
-            usual = attacks = scores if one.sign == _direction(one.metric) else 1 - scores
+            usual = attacks = scores if one.sign == one.metric.output.sign else 1 - scores
         found.append(MetricNumbers(raw, plain, usual, attacks))
     return found
