@@ -26,7 +26,7 @@ Column = Annotated[
     typer.Option("--column", metavar="ROLE=NAME", help="A column: item, rater, judge, sample, rating, set or group."),
 ]
 Options = Annotated[
-    str, typer.Option("--options", metavar="A,B,...", help="Options; by default those that people gave.")
+    str, typer.Option("--options", metavar="A,B,...", help="Options in order; by default as people gave them.")
 ]
 
 
@@ -49,13 +49,20 @@ def validate_command(
     ] = ".5",
     beta: Annotated[
         str | None,
-        typer.Option(metavar="LOW:HIGH:STEP", help="Shares to try of raters who would also have given --added."),
+        typer.Option(
+            metavar="LOW:HIGH:STEP",
+            help="Shares to try of raters who would also have given --added; by default 0:.5:.05.",
+        ),
     ] = None,
     at_beta: Annotated[
         float, typer.Option("--at-beta", metavar="SHARE", help="The share that tables and intervals hold for.")
     ] = 0.0,
-    added: Annotated[str | None, typer.Option(metavar="A", help="By default the first positive option.")] = None,
-    rule: Annotated[str, typer.Option(metavar="any|max|sum", help="The share, with several positive options.")] = "any",
+    added: Annotated[
+        str | None, typer.Option(metavar="A", help="What beta adds; by default the first positive option.")
+    ] = None,
+    rule: Annotated[
+        str, typer.Option(metavar="any|max|sum", help="The share: of any positive one, the greatest, or the sum.")
+    ] = "any",
     measures: Annotated[
         str, typer.Option(metavar="A,B,...|all", help="Measures of agreement; by default eight of them.")
     ] = "",
