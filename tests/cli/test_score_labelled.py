@@ -112,7 +112,10 @@ def test_ratings_that_cannot_correct_anything_are_refused(run, metric, tables, c
 def test_a_table_without_the_rating_column_is_refused_and_told_the_option(run, metric, tables):
     code, _, err = run("score", metric, tables[0], "--labelled", tables[1], "--target", "stars")
     assert code == 2
-    assert "no rating column: name it with target=... (--target)" in err
+    assert "no rating column: give one, or name it with target=... (--target)" in err
+    code, _, err = run("score", metric, tables[0], "--target", "stars")
+    assert code == 2
+    assert "give their table with --labelled RATED, too" in err
 
 
 def test_constant_ratings_give_the_classical_interval_and_the_reason(run, metric, tables):

@@ -158,7 +158,7 @@ def test_a_member_of_a_panel_asks_a_model_once_and_the_store_answers_again(tmp_p
 @pytest.mark.parametrize(
     ("change", "error", "said"),
     [
-        ({"target": None}, DataError, "no rating column: name it with target="),
+        ({"target": None}, DataError, "no rating column: give one, or name it with target="),
         ({"target": "points"}, DataError, "none of 60 labelled rows has a rating 'points'"),
         (
             {"labelled": [LABELLED[0].copy(stars="fine, mostly"), *LABELLED]},

@@ -20,6 +20,7 @@ from metricsmith.errors import (
     DataError,
     MetricsmithError,
     ModelFailure,
+    OptionError,
     nearest,
 )
 from metricsmith.records import Judgement, Status
@@ -53,6 +54,8 @@ def score_command(
     target: Annotated[str | None, typer.Option(metavar="COL", help="Their column with the rating, if renamed.")] = None,
 ) -> None:
     """Score every row of a table."""
+    if target is not None and labelled is None:
+        raise OptionError("--target names the rating of the rated rows: give their table with --labelled RATED, too")
     if out is not None:
         check_writable(out, "--out", folder=False)
         tables = {"table": saved.data, "rated table": labelled}

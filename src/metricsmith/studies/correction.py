@@ -150,7 +150,7 @@ class CorrectionRows:
         task = getattr(labelled, "task", None) or getattr(metric, "task", None)
         task = task if isinstance(task, Task) and target in (None, task.target) else None
         if not (target := target or (task.target if task else "")):
-            raise DataError("the labelled rows have no rating column: name it with target=... (--target)")
+            raise DataError("the labelled rows have no rating column: give one, or name it with target=... (--target)")
         sets = [side.rows if isinstance(side, Table) else checked_rows(side) for side in (labelled, unlabelled)]
         everything, first = [row for rows in sets for row in rows], len(sets[0])
         known = np.array([_rating(row, target, place) for place, row in enumerate(sets[0])], dtype=float)
