@@ -42,7 +42,7 @@ def test_the_sweep_gives_people_and_judges_the_same_beta():
     assert [cell.value for cell in found.sweep] == [1.0, 1.0, 1.0]
     # Beta 0: nothing is positive. .2: people's .52 is, .28 is not. .4: .64 is, .46 is not; j1's .58 is everywhere.
     assert [cell.prevalence for cell in found.sweep] == [0.0, 0.5, 0.5]
-    assert [cell.best for cell in found.sweep] == ["j0"] * 3
+    assert [cell.best for cell in found.sweep] == ["", "j0", "j0"]  # where nothing is positive all judges are alike
     assert all(cell.picks["hit_rate"] == ("j0", 1.0) for cell in found.sweep)
     assert [(cell.beta, cell.threshold) for cell in found.sweep] == [(0, 0.5), (0.2, 0.5), (0.4, 0.5)]
 
@@ -52,15 +52,15 @@ def test_the_sweep_shows_where_the_choice_flips():
     human, judges = counted([4] * 30), [counted([2] * 30), counted([7] * 30)]
     found = select(human, judges, betas=[0, 0.2], thresholds=[0.3, 0.5])
     cells = {(cell.beta, cell.threshold): (cell.best, cell.value) for cell in found.sweep}
-    assert cells == {(0, 0.3): ("j1", 1.0), (0, 0.5): ("j0", 1.0), (0.2, 0.3): ("j0", 1.0), (0.2, 0.5): ("j1", 1.0)}
+    assert cells == {(0, 0.3): ("j1", 1.0), (0, 0.5): ("j0", 1.0), (0.2, 0.3): ("", 1.0), (0.2, 0.5): ("j1", 1.0)}
     assert (found.pick, found.verdict) == ("j0", "depends")
-    assert any("best judge downstream in 2 of 4 combinations" in reason for reason in found.reasons)
+    assert any("best judge in use for 1 of 3 pairs" in reason for reason in found.reasons)
     assert "at beta 0 and threshold 0.3 it is j1" in " ".join(found.reasons)
 
 
 def test_of_judges_equally_good_downstream_the_chosen_one_is_named():
-    # Both are right at every threshold; j1 is nearer by squared error.
-    human, judges = counted([8] * 30), [counted([10] * 30), counted([8] * 30)]
+    # Two are right at every threshold, and j1 is nearer by squared error; j2 never is.
+    human, judges = counted([8] * 30), [counted([10] * 30), counted([8] * 30), counted([0] * 30)]
     found = select(human, judges, by="squared_error_sets", thresholds=[0.3, 0.5], response_sets=CLOSED)
     assert found.pick == "j1"
     assert {cell.best for cell in found.sweep} == {"j1"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -26,9 +27,9 @@ def test_a_lead_that_holds_everywhere_is_chosen():
     word, reasons = verdict(found([RivalJudge("b", 0.1, SURE)], best=("a", "a")))
     assert word == "chosen"
     assert reasons == (
-        "a is the best of 2 judges by decision consistency: 0.800, or 0.780 once the choice itself is allowed for; it "
+        "a is the best of 2 judges by decision consistency: 0.800, or 0.780 without the luck of having been picked; it "
         "is the best in 90% of redrawn sets of items",
-        "it stays the best judge downstream for every one of 2 betas and thresholds",
+        "it stays the best judge in use for all 2 pairs of beta and threshold",
     )
 
 
@@ -42,7 +43,7 @@ def test_a_lead_that_may_be_chance_is_undecided_whatever_else_holds(interval):
 def test_a_lead_that_flips_in_the_sweep_depends_and_says_where():
     word, reasons = verdict(found([RivalJudge("b", 0.1, SURE)], best=("a", "b", "b")))
     assert word == "depends"
-    assert "it is the best judge downstream in 1 of 3 combinations of beta and threshold; at beta 0.1" in reasons[1]
+    assert "it is the best judge in use for 1 of 3 pairs of beta and threshold; at beta 0.1" in reasons[1]
     word, reasons = verdict(found([RivalJudge("b", 0.1, SURE)], best=("b",)))
     assert (word, len(reasons)) == ("depends", 2)
 
@@ -51,7 +52,7 @@ def test_a_lead_that_response_sets_could_turn_depends_and_names_the_worst():
     rivals = [RivalJudge("b", 0.1, SURE, -0.1, 0.3), RivalJudge("c", 0.1, SURE, -0.4, 0.3), RivalJudge("d", 0.1, SURE)]
     word, reasons = verdict(found(rivals))
     assert word == "depends"
-    assert "its lead over c lies anywhere from -0.400 to +0.300" in reasons[-1]
+    assert "its lead over c lies anywhere from \N{MINUS SIGN}0.400 to +0.300" in reasons[-1]
     word, reasons = verdict(found([RivalJudge("b", 0.1, SURE, 0.01, 0.3)]))
     assert word == "chosen"
     assert reasons[-1] == "its lead keeps its sign whatever response sets lie behind the choices"
@@ -70,3 +71,21 @@ def test_the_costliest_measure_is_named_where_its_price_is_sure():
     results = [costs("hit_rate", 0.1, SURE), costs("cohen_kappa", 0.2, SURE), costs("scott_pi", 0.5, UNSURE)]
     _, reasons = verdict(found([RivalJudge("b", 0.1, SURE)], results=results))
     assert reasons[-1] == "choosing by cohen kappa would have taken b, whose decision consistency is 0.200 lower"
+
+
+def test_cells_in_which_all_judges_are_alike_are_no_evidence():
+    word, reasons = verdict(found([RivalJudge("b", 0.1, SURE)], best=("a", "a", "")))
+    assert (word, reasons[1]) == (
+        "chosen",
+        "it stays the best judge in use for all 2 pairs of beta and threshold, besides 1 in which all judges are alike",
+    )
+    word, reasons = verdict(found([RivalJudge("b", 0.1, SURE)], best=("", "")))
+    assert (word, len(reasons)) == ("chosen", 1)
+
+
+def test_choices_that_nobody_declared_to_be_whole_opinions_choose_nothing():
+    undeclared = replace(found([RivalJudge("b", 0.1, SURE)]), declared=False)
+    word, reasons = verdict(undeclared)
+    assert word == "depends"
+    assert reasons[-1].startswith("choices were taken for whole opinions, which nobody declared")
+    assert verdict(replace(undeclared, sets_known=True))[0] == "chosen"

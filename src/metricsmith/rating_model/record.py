@@ -105,8 +105,9 @@ class SweepCell:
     ----------
     beta, threshold, prevalence : float
     best : str
+        Empty where all judges are alike, as where every item is positive: such a cell says nothing of the choice.
     value : float
-        Its decision consistency.
+        The best decision consistency.
     picks : mapping of str to (str, float)
         By measure: the judge that it picks, and that judge's decision consistency.
     """
@@ -144,7 +145,7 @@ class JudgeSelection:
         The measure that decides.
     verdict : {"chosen", "depends", "undecided"}
         It leads every rival on these items and whatever the choices leave open; it leads, but not under every
-        assumption that was looked at; or its lead may be chance.
+        assumption that was looked at, or under one that nobody declared; or its lead may be chance.
     reasons : tuple of str
     judges : tuple of str
         Those that were compared.
@@ -158,6 +159,10 @@ class JudgeSelection:
         Of the comparison: rated by people and by every judge that was compared.
     left_out : mapping of str to str
         Judges that were not compared, with the reason.
+    declared : bool
+        False where nobody said which response sets are admissible, so that choices count as whole opinions.
+    sets_known : bool
+        True where people and all judges gave response sets, or vectors of them.
     settings : mapping of str to object
         Everything on which the numbers depend, seed and draws included.
     notes : tuple of str
@@ -175,6 +180,8 @@ class JudgeSelection:
     items: int
     groups: int
     left_out: Mapping[str, str] = field(default_factory=dict)
+    declared: bool = True
+    sets_known: bool = False
     settings: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 

@@ -25,7 +25,7 @@ from metricsmith.rating_model.measures import (
     weighted_values,
 )
 from metricsmith.rating_model.model import ResponseSets
-from metricsmith.rating_model.rated_sides import Beta, Rated, RatedSides
+from metricsmith.rating_model.rated_sides import Beta, Rated, RatedSides, options_of
 from metricsmith.rating_model.record import JudgeFigure, JudgeSelection, MeasureResult, RivalJudge, SweepCell
 from metricsmith.rating_model.vectors import Decision, RatingVectors, Ties
 from metricsmith.rating_model.verdict import verdict
@@ -52,7 +52,7 @@ def select_judge(
     human: Rated,
     judges: Mapping[str, Rated],
     *,
-    response_sets: ResponseSets,
+    response_sets: ResponseSets | None = None,
     decision: Decision | None = None,
     beta: Beta = 0.0,
     added: str | None = None,
@@ -76,8 +76,9 @@ def select_judge(
         Forced choices or response sets; both as (choices, sets) of the same raters; or vectors.
     judges : mapping of str to the same
         At least two. Their items are brought into the order of people's.
-    response_sets : ResponseSets
-        The admissible sets; `ResponseSets.single` where a choice says everything.
+    response_sets : ResponseSets, optional
+        The admissible sets; `ResponseSets.single` declares that a choice says everything. Without them choices count
+        as whole opinions too, but as nobody declared that, no verdict is better than ``"depends"``.
     decision : Decision, optional
         The use downstream. Without it there are no downstream figures, no sweep and no bounds of decisions.
     beta : float or mapping
@@ -119,6 +120,7 @@ def select_judge(
     check_level(level)
     if by in DOWNSTREAM and decision is None:
         raise OptionError(f"{by} needs a decision: give positive options, or another measure as by=")
+    declared, response_sets = response_sets is not None, response_sets or ResponseSets.single(options_of(human))
     data = RatedSides.of(human, judges, response_sets, decision, added, target, beta, groups, ties, seed)
     chosen = rating_measures(measures) + (downstream_measures(decision) if decision else [])
     deciding = by or ("decision_consistency" if decision else "squared_error_sets")
@@ -154,6 +156,8 @@ def select_judge(
         items=len(data.items),
         groups=len(set(data.labels)),
         left_out=data.left_out,
+        declared=declared,
+        sets_known=all(map(data.knows_sets, [data.human, *data.judges.values()])),
         settings={
             "response_sets": [sorted(held) for held in response_sets.sets], "beta": beta, "added": added,
             "decision": decision, "ties": ties, "raters": raters, "draws": draws, "level": level, "seed": seed,
@@ -310,8 +314,9 @@ def _sweep(
                 if (place := best_place(measure, row)) is not None
             }
             best = pick if down[pick] > down.max() - TIE else int(down.argmax())
+            name = "" if down.min() > down.max() - TIE else data.names[best]
             prevalence = float(decision.of(sides.people).mean())
-            yield SweepCell(float(beta), threshold, prevalence, data.names[best], float(down[best]), picks)
+            yield SweepCell(float(beta), threshold, prevalence, name, float(down[best]), picks)
 
 
 def _rivals(data: RatedSides, table: _Table, place: int, pick: str) -> Iterator[RivalJudge]:

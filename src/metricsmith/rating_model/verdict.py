@@ -13,23 +13,31 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
     behind = [rival for rival in found.rivals if not rival.interval.low > 0]
     result = found.result(found.by)
     own = next(figure for figure in result.figures if figure.judge == found.pick)
+    often = "more than 99 %" if 0.995 <= own.best < 1 else f"{own.best:.0%}"
     reasons.append(
-        f"{found.pick} is the best of {len(found.judges)} judges by {found.by.replace('_', ' ')}: {own.value:.3f}, or "
-        f"{result.corrected:.3f} once the choice itself is allowed for; it is the best in {own.best:.0%} of redrawn "
+        f"{found.pick} is the best of {len(found.judges)} judges by {_words(found.by)}: {_number(own.value)}, or "
+        f"{_number(result.corrected)} without the luck of having been picked; it is the best in {often} of redrawn "
         "sets of items"
     )
     if behind:
         names = ", ".join(rival.judge for rival in behind)
         reasons.append(f"its lead over {names} may be chance: the interval of the difference does not lie above 0")
-    flips = [cell for cell in found.sweep if cell.best != found.pick]
-    holds = [cell for cell in found.sweep if cell.best == found.pick]
-    if len(found.sweep) > 1 and not flips:
-        reasons.append(f"it stays the best judge downstream for every one of {len(found.sweep)} betas and thresholds")
+    telling = [cell for cell in found.sweep if cell.best]
+    flips = [cell for cell in telling if cell.best != found.pick]
+    alike = len(found.sweep) - len(telling)
+    apart = f", besides {alike} in which all judges are alike" * bool(alike)
+    if len(telling) > 1 and not flips:
+        reasons.append(f"it stays the best judge in use for all {len(telling)} pairs of beta and threshold{apart}")
     elif flips:
         cell = flips[0]
         reasons.append(
-            f"it is the best judge downstream in {len(holds)} of {len(found.sweep)} combinations of beta and "
-            f"threshold; at beta {cell.beta:g} and threshold {cell.threshold:g} it is {cell.best}"
+            f"it is the best judge in use for {len(telling) - len(flips)} of {len(telling)} pairs of beta and "
+            f"threshold{apart}; at beta {cell.beta:g} and threshold {cell.threshold:g} it is {cell.best}"
+        )
+    assumed = not found.declared and not found.sets_known
+    if assumed:
+        reasons.append(
+            "choices were taken for whole opinions, which nobody declared: say which response sets are admissible"
         )
     bounded = [rival for rival in found.rivals if rival.low < rival.high]
     open_to = [rival for rival in bounded if not rival.robust]
@@ -39,14 +47,22 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
         worst = min(open_to, key=lambda rival: rival.low)
         reasons.append(
             f"forced choices alone do not settle it: depending on the response sets behind them its lead over "
-            f"{worst.judge} lies anywhere from {worst.low:+.3f} to {worst.high:+.3f}"
+            f"{worst.judge} lies anywhere from {_number(worst.low, '+')} to {_number(worst.high, '+')}"
         )
     off = [one for one in found.results if one.pick and one.pick != found.pick and one.regret_interval.low > 0]
     if off:
         worst_off = max(off, key=lambda one: one.regret)
         reasons.append(
-            f"choosing by {worst_off.name.replace('_', ' ')} would have taken {worst_off.pick}, whose decision "
+            f"choosing by {_words(worst_off.name)} would have taken {worst_off.pick}, whose decision "
             f"consistency is {worst_off.regret:.3f} lower"
         )
-    word = "undecided" if behind else "depends" if flips or open_to else "chosen"
+    word = "undecided" if behind else "depends" if flips or open_to or assumed else "chosen"
     return word, tuple(reasons)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _number(value: float, sign: str = "") -> str:
+    return f"{value:{sign}.3f}".replace("-", "\N{MINUS SIGN}")

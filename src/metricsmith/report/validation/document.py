@@ -201,7 +201,7 @@ class ValidationDocument(Document[Validation]):
                 one.judge, statistic(one.value), ends(one.interval), percent(one.best),
                 *(("", "", "") if (rival := rivals.get(one.judge)) is None else (
                     statistic(rival.lead, signed=True), ends(rival.interval),
-                    "sets known" if rival.low == rival.high else interval(rival.low, rival.high))),
+                    "sets known" if found.sets_known else interval(rival.low, rival.high))),
             )
             for one in ranked(own)
         ]  # fmt: skip

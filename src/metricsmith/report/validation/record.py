@@ -110,8 +110,9 @@ def validate_judges(
     needed = [frozenset(pair) for pair in beta_of(decision, options, 1.0, added)] if decision else []
     admitted = _admitted(options, sets, needed, any(known))
     swept = decision is not None and not all(known) and {*needed} <= {*admitted.sets}
+    declared = None if sets is None and not needed else admitted
     selection = select_judge(
-        human, judges, response_sets=admitted, decision=decision, beta=beta, added=added, measures=measures,
+        human, judges, response_sets=declared, decision=decision, beta=beta, added=added, measures=measures,
         betas=betas if betas is not None else BETAS if swept else (), thresholds=thresholds, **settings,
     )  # fmt: skip
     people = _part(human, sets=False) or _part(human, sets=True)
