@@ -195,7 +195,8 @@ def test_a_list_that_breaks_off_is_no_set_and_one_in_python_is():
 
 def test_case_counts_only_where_it_tells_options_apart():
     judge = ChoiceJudge(["A", "a", "Bee", "1", "true"], "Which?", "t")
-    for text, choice in {"A": "A", " a ": "a", "BEE": "Bee", "**Bee**": "Bee", "1": "1", "true": "true"}.items():
+    for text, choice in {"A": "A", " a ": "a", "BEE": "Bee", "**Bee**": "Bee", "`bee`": "Bee", "“Bee”": "Bee",
+                         "1": "1", "true": "true"}.items():  # fmt: skip
         assert said(judge, {"reasoning": "r", "choice": text}).choice == choice
     twins = ChoiceJudge(["Ja", "JA", "nein"], "Which?", "t")
     with pytest.raises(dspy.AdapterParseError, match="'ja' is more than one of the options"):

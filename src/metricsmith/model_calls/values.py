@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 __all__ = ["AROUND", "SHOWN", "json_value", "option_in", "options_in", "options_of", "shown"]
 
 AROUND = re.compile(r"(\*{1,3}|_{1,3}|[\"'])(.+)\1", re.DOTALL)  # emphasis and quotation marks
+QUOTED = re.compile(r"`(.+)`|“(.+)”|‘(.+)’|„(.+)“|«(.+)»", re.DOTALL)  # of texts; no number is read out of these
 CODE_BLOCK = re.compile(r"```(?:json)?[ \t]*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)
 SHOWN = 60  # characters of a field in a message
 
@@ -45,8 +46,8 @@ def option_in(name: str, options: Sequence[str], piece: Any) -> str:
         If it is none, or could be several.
     """
     bare = "" if isinstance(piece, bool) or not isinstance(piece, str | int) else str(piece).strip()
-    while bare not in options and (around := AROUND.fullmatch(bare)):
-        bare = around[2].strip()
+    while bare not in options and (around := AROUND.fullmatch(bare) or QUOTED.fullmatch(bare)):
+        bare = around[around.lastindex or 0].strip()
     known = [bare] if bare in options else [one for one in options if _folded(one) == _folded(bare)]
     if len(known) != 1:
         raise ValueError(f"{name} {shown(piece)} is {'more than one' if known else 'none'} of the options")
