@@ -95,3 +95,8 @@ def test_a_redraw_keeps_the_number_of_ratings_and_draws_each_items_own(counts, s
     np.testing.assert_array_equal(drawn.per_item, ratings.per_item)
     assert (drawn.counts[ratings.counts == 0] == 0).all()
     np.testing.assert_array_equal(mixed.counts, ratings.counts)
+
+
+def test_an_item_is_asked_for_once():
+    with pytest.raises(DataError, match="2 items, of which 1 differ"):
+        Ratings.from_rows([("x", 1, "yes")], OPTIONS).of_items(["x", "x"])

@@ -17,6 +17,7 @@ from metricsmith.datasets.cells import cell_number, cell_text, value_or
 from metricsmith.datasets.sources import RawTable, open_source
 from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.ratings import Ratings, places_of
+from metricsmith.stats.correlation import quotient
 
 if TYPE_CHECKING:
     import pandas
@@ -119,7 +120,7 @@ def sample_by_disagreement(
     counts = ratings.counts
     total = counts.sum(axis=1)
     chosen = counts[:, places_of(positive, ratings.options, "positive options")].sum(axis=1)
-    found = np.divide(chosen, total, out=np.full(len(total), math.nan), where=total > 0)
+    found = quotient(chosen, total)
     draw = np.random.default_rng(seed)
     kept: list[int] = []
     for level in levels:
