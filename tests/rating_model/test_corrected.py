@@ -199,6 +199,21 @@ def test_rogan_and_gladen_refuse_a_judge_that_is_hardly_better_than_chance():
         rogan_gladen(LabelledSample.of(y, f / 2, X))
 
 
+def test_rogan_and_gladen_want_groups_enough_of_a_judge_without_an_error_too():
+    # No error in g groups may hide a share of 3.84 / (g + 3.84): 1 - 2 * .43 with five, 1 - 2 * .28 with ten.
+    y, groups = np.tile([1.0, 0], 5), np.repeat(np.arange(5), 2)
+    with pytest.raises(DataError, match=r"specificity - 1 is 1\.00, and its interval begins at 0\.13"):
+        rogan_gladen(LabelledSample.of(y, y, np.round(X), groups=groups))
+    assert rogan_gladen(LabelledSample.of(y, y, np.round(X))).method == "rogan-gladen"
+
+
+def test_an_estimate_does_not_leave_the_bounds_of_ratings():
+    found = prediction_powered_mean(LabelledSample.of(Y, np.ones_like(Y), np.zeros_like(X)), lam=1.0)
+    assert (found.estimate, found.low) == (0.0, 0.0)  # the mean of the ratings less 1
+    free = prediction_powered_mean(LabelledSample.of(Y, np.ones_like(Y), np.zeros_like(X)), lam=1.0, bounds=(-9, 9))
+    assert free.low < free.estimate == pytest.approx(Y.mean() - 1)
+
+
 def test_a_lambda_or_bounds_without_meaning_are_refused():
     sample = LabelledSample.of(Y, F, X)
     with pytest.raises(OptionError, match="lam=nan must be a finite number"):
