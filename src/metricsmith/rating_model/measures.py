@@ -193,10 +193,6 @@ def _jensen_shannon(sides: Sides) -> FloatArray:
     return np.asarray(np.clip(half / 2 - mixed, 0.0, math.log(2)))
 
 
-def _js_distance(sides: Sides) -> FloatArray:
-    return np.asarray(np.sqrt(_jensen_shannon(sides)))
-
-
 def _soft_error(sides: Sides) -> FloatArray:
     error = _squared(sides.human.choices, sides.judges.choices)
     return error - sides.excess(sides.judges.choice_noise)
@@ -204,9 +200,7 @@ def _soft_error(sides: Sides) -> FloatArray:
 
 def _brier(sides: Sides) -> FloatArray:
     """The expected squared distance of the judge's shares from one rater's choice."""
-    people, judges = sides.human.choices, sides.judges.choices
-    error = 1 - 2 * _total(people * judges) + _total(judges**2)
-    return error - sides.excess(sides.judges.choice_noise)
+    return _soft_error(sides) + 1 - _total(sides.human.choices**2)
 
 
 def _set_error(sides: Sides) -> FloatArray:
@@ -261,7 +255,7 @@ _ALL = (
     RatingMeasure("cross_entropy_human_judge", "s/s", partial(_cross_entropy, True, False), False),
     RatingMeasure("cross_entropy_judge_human", "s/s", partial(_cross_entropy, False, False), False),
     RatingMeasure("js_divergence", "s/s", _jensen_shannon, False, (0.0, math.log(2))),
-    RatingMeasure("js_distance", "s/s", _js_distance, False, (0.0, math.sqrt(math.log(2)))),
+    RatingMeasure("js_distance", "s/s", lambda one: _jensen_shannon(one) ** 0.5, False, (0.0, math.log(2) ** 0.5)),
     RatingMeasure("squared_error_choices", "s/s", _soft_error, False),
     RatingMeasure("brier_score", "s/h", _brier, False),
     RatingMeasure("log_score", "s/h", lambda sides: -_cross_entropy(True, False, sides)),
