@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -170,6 +172,11 @@ def test_a_member_of_a_panel_asks_a_model_once_and_the_store_answers_again(tmp_p
         ({"unlabelled": LABELLED}, DataError, "no unlabelled row is left .60 unlabelled rows are labelled too"),
         ({"method": "pp"}, OptionError, "'pp' is unknown.*choose one of"),
         ({"systems": ("a", "c")}, OptionError, "no row is by the system 'c'"),
+        ({"systems": ("a", "a")}, OptionError, "give two that differ"),
+        ({"systems": ("a",)}, OptionError, "give two that differ"),
+        ({"strata": "sytem"}, OptionError, "'sytem': 660 of 660 rows have no such label"),
+        ({"positive": 9}, OptionError, "positive=9 divides no ratings from"),
+        ({"positive": math.nan}, OptionError, "positive=nan divides no ratings from"),
         ({"systems": ("a", "b"), "strata": "system"}, OptionError, "exclude each other"),
         ({"metric": "output_wordz"}, OptionError, "did you mean 'output_words'"),
         ({"method": "rogan-gladen"}, DataError, "is neither 0 nor 1"),
