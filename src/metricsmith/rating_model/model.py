@@ -318,7 +318,9 @@ def sensitivity_matrix(
                 share = math.prod(added[name] if name in extra else 1 - added[name] for name in likely)
                 held = frozenset([chosen, *extra])
                 if share and held not in places:
-                    raise OptionError(f"beta needs the response set {sorted(held)}, which is not admissible")
+                    raise OptionError(
+                        f"beta needs the response set {sorted(held)}, which is not admissible: declare it, or rate sets"
+                    )
                 if share:
                     matrix[places[held], column] += share
     return matrix
