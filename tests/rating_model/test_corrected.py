@@ -124,6 +124,16 @@ def test_fewer_than_five_groups_with_the_rarer_value_give_the_classical_interval
     assert prediction_powered_mean(LabelledSample.of(y, y, X, groups=np.arange(60) // 2)).method == "ppi++"
 
 
+def test_ratings_turned_round_fall_back_alike_where_both_are_as_frequent():
+    y = np.r_[np.ones(24), np.zeros(24)]  # the ones in three groups, the zeros in eight
+    groups = np.r_[np.repeat(np.arange(3), 8), np.repeat(np.arange(3, 11), 3)]
+    found = [prediction_powered_mean(LabelledSample.of(one, one, X, groups=groups)) for one in (y, 1 - y)]
+    assert [one.method for one in found] == ["classical", "classical"]
+    assert [one.note.split(", ")[0] for one in found] == [
+        f"3 of 11 labelled groups hold a rating other than {usual}" for usual in (0, 1)
+    ]
+
+
 def test_few_unlabelled_groups_give_the_classical_interval_too():
     found = prediction_powered_mean(LabelledSample.of(Y, F, X, unlabelled_groups=np.arange(X.size) % 4))
     assert found.method == "classical"

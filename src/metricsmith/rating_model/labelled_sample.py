@@ -112,8 +112,8 @@ class LabelledSample:
         for k in range(self.weights.size):
             ratings, groups = self.ratings[self.strata == k], self.groups[self.strata == k]
             values, counts = np.unique(ratings, return_counts=True)
-            usual = values[counts.argmax()]
-            telling = np.unique(groups[ratings != usual]).size
+            most = values[counts == counts.max()][[0, -1]]  # of two that are as frequent, the one with fewer others
+            telling, usual = min((np.unique(groups[ratings != value]).size, value) for value in most)
             if telling < FEWEST_GROUPS:
                 of = f"{telling} of {np.unique(groups).size} labelled groups hold a rating other than {usual:g}"
                 return f"{of}, and {FEWEST_GROUPS} are needed: the mean of the ratings alone"
