@@ -27,6 +27,7 @@ __all__ = [
     "kendall_tau_b_influence",
     "midranks",
     "pearson",
+    "quotient",
     "spearman",
 ]
 
