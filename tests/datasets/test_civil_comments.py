@@ -56,7 +56,8 @@ def test_shares_become_the_same_counts():
         (counted(toxicity=["x", 0.5, 0]), "row 1 .*'x' is no number from 0 to 1"),
         (counted(toxicity_annotator_count=[3, -2, 0]), "row 2 .*'-2' is no number from 0:"),
         (counted().drop(columns="toxicity_annotator_count"), "no column 'toxicity_annotator_count'.*id, worker"),
-        (annotations([(1, 1, 2, 0)]), "'2' is no number from 0 to 1"),
+        (annotations([(1, 1, 2, 0)]), "'2' is no whole number from 0 to 1"),
+        (annotations([(1, 1, 0.5, 0)]), "'0.5' is no whole number from 0 to 1"),
         (annotations([*ROWS, ROWS[0]]), "rated item '59848' twice"),
     ],
 )

@@ -193,3 +193,13 @@ def test_wrong_arguments_are_refused():
         split_raters(people, level=0.999, draws=99)
     with pytest.raises(OptionError, match="response sets"):
         split_raters(Ratings.from_rows([(0, 0, ["yes"])], OPTIONS, sets=True))
+
+
+def test_a_judge_of_two_minds_is_held_to_the_option_that_the_fewest_raters_chose():
+    rows = [(item, rater, "yes") for item in range(6) for rater in range(3)]
+    answers = [(item, sample, OPTIONS[sample]) for item in range(6) for sample in range(2)]
+    for seed in range(3):  # whatever is drawn, and whichever item comes first
+        people, judge = (Ratings.from_rows(given[::-1] if seed else given, OPTIONS) for given in (rows, answers))
+        found = disagreement_clinic(people, judge, draws=99, seed=seed)
+        assert [(case.judge, case.kind, case.strength) for case in found.cases] == [("no", "judge error", 1.0)] * 6
+        assert found.cases[0].reason == "0 of 3 raters chose 'no' like the judge"

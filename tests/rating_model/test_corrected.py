@@ -124,6 +124,16 @@ def test_fewer_than_five_groups_with_the_rarer_value_give_the_classical_interval
     assert prediction_powered_mean(LabelledSample.of(y, y, X, groups=np.arange(60) // 2)).method == "ppi++"
 
 
+def test_ratings_turned_round_fall_back_alike_where_both_are_as_frequent():
+    y = np.r_[np.ones(24), np.zeros(24)]  # the ones in three groups, the zeros in eight
+    groups = np.r_[np.repeat(np.arange(3), 8), np.repeat(np.arange(3, 11), 3)]
+    found = [prediction_powered_mean(LabelledSample.of(one, one, X, groups=groups)) for one in (y, 1 - y)]
+    assert [one.method for one in found] == ["classical", "classical"]
+    assert [one.note.split(", ")[0] for one in found] == [
+        f"3 of 11 labelled groups hold a rating other than {usual}" for usual in (0, 1)
+    ]
+
+
 def test_few_unlabelled_groups_give_the_classical_interval_too():
     found = prediction_powered_mean(LabelledSample.of(Y, F, X, unlabelled_groups=np.arange(X.size) % 4))
     assert found.method == "classical"
@@ -197,6 +207,21 @@ def test_rogan_and_gladen_refuse_a_judge_that_is_hardly_better_than_chance():
         rogan_gladen(LabelledSample.of(y, f, X))
     with pytest.raises(DataError, match=r"0\.5 is neither 0 nor 1"):
         rogan_gladen(LabelledSample.of(y, f / 2, X))
+
+
+def test_rogan_and_gladen_want_groups_enough_of_a_judge_without_an_error_too():
+    # No error in g groups may hide a share of 3.84 / (g + 3.84): 1 - 2 * .43 with five, 1 - 2 * .28 with ten.
+    y, groups = np.tile([1.0, 0], 5), np.repeat(np.arange(5), 2)
+    with pytest.raises(DataError, match=r"specificity - 1 is 1\.00, and its interval begins at 0\.13"):
+        rogan_gladen(LabelledSample.of(y, y, np.round(X), groups=groups))
+    assert rogan_gladen(LabelledSample.of(y, y, np.round(X))).method == "rogan-gladen"
+
+
+def test_an_estimate_does_not_leave_the_bounds_of_ratings():
+    found = prediction_powered_mean(LabelledSample.of(Y, np.ones_like(Y), np.zeros_like(X)), lam=1.0)
+    assert (found.estimate, found.low) == (0.0, 0.0)  # the mean of the ratings less 1
+    free = prediction_powered_mean(LabelledSample.of(Y, np.ones_like(Y), np.zeros_like(X)), lam=1.0, bounds=(-9, 9))
+    assert free.low < free.estimate == pytest.approx(Y.mean() - 1)
 
 
 def test_a_lambda_or_bounds_without_meaning_are_refused():

@@ -36,6 +36,8 @@ def test_without_labels_each_row_is_a_group_of_its_own():
         ({"ratings": [1, NAN]}, DataError, "1 labelled groups and 2 unlabelled rows have numbers"),
         ({"unlabelled": [NAN, NAN]}, DataError, "2 labelled groups and 0 unlabelled rows have numbers"),
         ({"ratings": [1, 2, 3]}, DataError, "not aligned"),
+        ({"unlabelled": [math.inf, 2]}, DataError, "1 numbers are infinite"),
+        ({"predictions": [-math.inf, 2]}, DataError, "1 numbers are infinite"),
         ({"groups": "a"}, DataError, "3 groups for 4 rows"),
         ({"strata": "aa", "unlabelled_strata": "bb"}, DataError, "0 unlabelled rows of 'a' have numbers"),
         ({"strata": "ab", "unlabelled_strata": "aa"}, DataError, "1 labelled groups and 2 unlabelled rows of 'a'"),

@@ -245,3 +245,21 @@ def test_what_does_not_fit_is_refused():
         Sides(human, human)
     with pytest.raises(DataError, match="do not fit"):
         Sides(drawn(0, items=5)[0], judges)
+
+
+def test_sides_without_items_of_other_sets_or_with_odd_settings_are_refused():
+    human, judges = drawn(0)
+    other = RatingVectors.of_population(ResponseSets.every(("c", "b", "a")), human.choices, human.sets)
+    for pair in (
+        (human.at(np.zeros(12, dtype=bool)), judges.at(np.zeros(12, dtype=bool))),
+        (human, judges, other),
+        (human, judges, human.at([0])),
+    ):
+        with pytest.raises(DataError, match="do not fit"):
+            Sides(*pair)
+    for wrong in ({"threshold": math.nan}, {"threshold": 2.0}, {"epsilon": 0.0}):
+        with pytest.raises(OptionError, match="threshold"):
+            Sides(human, judges, **wrong)
+    for weights in (np.ones((1, 3)), np.full((1, 12), -1.0), np.full((1, 12), math.nan)):
+        with pytest.raises(DataError, match=r"give \(draws, 12\)"):
+            weighted_values(rating_measures(["hit_rate"]), Sides(human, judges), weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -222,3 +223,67 @@ def test_response_sets_are_those_that_are_declared():
     answers = Ratings.from_rows([(1, "x", ["a", "b"])], ("a", "b"), sets=True)
     with pytest.raises(DataError, match="no admissible response set"):
         ResponseSets.single(("a", "b")).shares(answers)
+
+
+@pytest.mark.parametrize(
+    ("forward", "prior", "zero"),
+    [
+        ([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]], [0.5, 0.5], "zero"),
+        ([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]], [-1.0, 1.0, 1.0], "zero"),
+        ([[2.0, 3.0, 4.0], [1.0, 1.0, 1.0]], [0.2, 0.3, 0.5], "zero"),
+        ([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]], [0.2, 0.3, 0.5], "zeros"),
+    ],
+)
+def test_bayes_refuses_what_is_no_distribution_and_an_unknown_policy(forward, prior, zero):
+    with pytest.raises((DataError, OptionError)):
+        reverse(forward, prior, zero=zero)
+
+
+def test_nothing_follows_from_an_item_that_is_missing():
+    for zero in ("error", "zero", "prior"):
+        found = reverse(decaying_choice(TWO, 0), [[0.2, 0.3, 0.5], [np.nan] * 3], zero=zero)
+        assert np.isnan(found[1]).all()
+        assert found[0].sum(axis=0) == pytest.approx(1)
+
+
+def test_the_maps_refuse_what_is_no_distribution_of_their_sets():
+    model = RatingModel(TWO, decaying_choice(TWO, 0))
+    for stable in ([0.5, 0.5, 0.5], [0.5, 0.5]):
+        with pytest.raises(DataError):
+            model.choices(stable)
+    with pytest.raises(DataError, match="do not fit"):
+        RatingVectors.of_population(TWO, [[0.2, 0.3, 0.5]])
+
+
+def test_an_assumption_about_an_option_that_is_none_is_refused():
+    for beta in ({("q", "a"): 0.1}, {"q": 0.1}, {("b", "q"): 0.1}):
+        with pytest.raises(OptionError, match="'q' is no option"):
+            sensitivity_matrix(TWO, beta)
+    with pytest.raises(OptionError, match="skew nan"):
+        error_matrix(TWO, 0.1, math.nan)
+    with pytest.raises(OptionError, match="none was given"):
+        TWO.meets([])
+
+
+def test_forced_choice_needs_choices_and_sets_in_their_places_and_of_one_order():
+    choices = Ratings.from_rows([(1, "x", "a")], ("a", "b"))
+    sets = Ratings.from_rows([(1, "x", ["a", "b"])], ("a", "b"), sets=True)
+    turned = Ratings.from_rows([(1, "x", "a")], ("b", "a"))
+    for pair in ((sets, choices), (turned, sets), (choices, choices)):
+        with pytest.raises(OptionError, match="give forced choices"):
+            estimate_forced_choice(*pair, TWO, zero="prior")
+
+
+@some
+@given(st.integers(0, 2**32 - 1))
+def test_shares_of_sets_are_those_of_plain_counting(seed):
+    rng = np.random.default_rng(seed)
+    sets = first_sets(3, 7)
+    rows = [(item, rater, sorted(sets.sets[rng.integers(7)])) for item in range(4) for rater in range(rng.integers(4))]
+    ratings = Ratings.from_rows(rows, sets.options, sets=True).of_items(range(4))
+    for item, share in enumerate(sets.shares(ratings)):
+        own = [frozenset(given) for place, _, given in rows if place == item]
+        if own:
+            assert share.tolist() == [own.count(held) / len(own) for held in sets.sets]
+        else:
+            assert np.isnan(share).all()

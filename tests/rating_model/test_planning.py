@@ -172,3 +172,29 @@ def test_groups_widen_the_ceilings_interval():
         for groups in (None, {item: item // 10 for item in range(60)})
     )
     assert grouped.high - grouped.low > alone.high - alone.low
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0, 0.0])
+def test_numbers_that_no_plan_can_be_made_of_are_refused(wrong):
+    spread = RatingSpread(0.5, 0.04, 0.2)
+    for wish in ({"half_width": wrong}, {"budget": wrong}, {"budget": 9, "rating_cost": wrong}):
+        with pytest.raises(OptionError, match=r"above 0|more than 0"):
+            plan_ratings(spread, **wish)
+    if wrong != 0:
+        with pytest.raises(OptionError, match="variances from 0"):
+            RatingSpread(0.5, wrong, 0.2)
+    for ratings in (2.5, wrong):
+        with pytest.raises(OptionError, match="a whole number from 1"):
+            plan_ratings(spread, budget=100, ratings_per_item=ratings)
+        with pytest.raises(OptionError, match="a whole number from 1"):
+            flip_probability(ratings, 0.5)
+
+
+def test_shares_that_are_none_positive_options_that_are_none_and_sets_are_refused():
+    for shares in ([1.5], [-0.1, 0.5]):
+        with pytest.raises(OptionError, match="shares from 0 to 1"):
+            flip_probability(3, 0.5, shares=shares)
+    with pytest.raises(OptionError, match="none was given"):
+        RatingSpread.of_pilot(Ratings.from_counts([[1, 1], [2, 0]], OPTIONS), [])
+    with pytest.raises(OptionError, match="response sets have no one option"):
+        human_ceiling(Ratings.from_rows([(0, 0, ["no", "yes"]), (0, 1, ["no"])], OPTIONS, sets=True))

@@ -139,7 +139,8 @@ def test_raters_and_items_without_ratings_are_nan():
 def test_wrong_arguments_are_refused():
     with pytest.raises(DataError, match="no ratings"):
         dawid_skene(ratings_of([[None]]))
-    with pytest.raises(OptionError, match="smoothing -1"):
-        dawid_skene(ratings_of([[0]]), smoothing=-1)
+    for wrong in ({"smoothing": -1}, {"smoothing": math.nan}, {"tolerance": math.nan}, {"iterations": 0}):
+        with pytest.raises(OptionError, match="give at least 0, 0 and 1"):
+            dawid_skene(ratings_of([[0]]), **wrong)
     with pytest.raises(OptionError, match="response sets"):
         dawid_skene(Ratings.from_rows([(0, 0, ["a", "b"])], OPTIONS, sets=True))

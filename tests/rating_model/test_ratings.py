@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metricsmith import rating_model
 from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.ratings import Ratings
 
@@ -95,3 +96,16 @@ def test_a_redraw_keeps_the_number_of_ratings_and_draws_each_items_own(counts, s
     np.testing.assert_array_equal(drawn.per_item, ratings.per_item)
     assert (drawn.counts[ratings.counts == 0] == 0).all()
     np.testing.assert_array_equal(mixed.counts, ratings.counts)
+
+
+def test_an_item_is_asked_for_once():
+    with pytest.raises(DataError, match="2 items, of which 1 differ"):
+        Ratings.from_rows([("x", 1, "yes")], OPTIONS).of_items(["x", "x"])
+
+
+def test_counts_are_what_agreement_of_many_raters_takes():
+    # Pairs alike: 1 of 1, 0 of 1; shares 3/4 and 1/4: (1/2 - 10/16) / (6/16), and 1 - (4 - 1) x 2 / (2 x 3).
+    counts = Ratings.from_counts([[2, 0], [1, 1]], OPTIONS).counts
+    assert rating_model.fleiss_kappa(counts) == pytest.approx(-1 / 3)
+    assert rating_model.krippendorff_alpha(counts) == pytest.approx(0.0)
+    assert rating_model.gwet_ac1(counts) == pytest.approx((1 / 2 - 6 / 16) / (10 / 16))

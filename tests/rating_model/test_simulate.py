@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import spearmanr
 
-from metricsmith.errors import OptionError
+from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.measures import (
     Sides,
     downstream_measures,
@@ -150,11 +150,24 @@ def test_of_fully_specified_tasks_the_hit_rate_orders_judges_well():
 
 
 @pytest.mark.parametrize(
-    "settings_", [{"items": 0}, {"judges": 0}, {"spread": (0.4, 0.1)}, {"spread": (-1, 0)}, {"noise": -1}, {"error": 2}]
-)
+    "settings_",
+    [
+        {"items": 0}, {"judges": 0}, {"spread": (0.4, 0.1)}, {"spread": (-1, 0)}, {"noise": -1}, {"error": 2},
+        {"noise": math.nan}, {"decays": (math.nan, 0)}, {"decays": (0, math.inf)}, {"skew": math.nan},
+    ],
+)  # fmt: skip
 def test_settings_out_of_range_are_named(settings_):
     with pytest.raises(OptionError):
         simulate(TWO, **settings_)
+
+
+def test_a_point_that_is_missing_has_no_projection():
+    assert np.isnan(project_simplex([[math.nan, 2.0, 3.0], [0.0, 2.0, 3.0]])).tolist() == [[True] * 3, [False] * 3]
+
+
+def test_a_selection_effect_is_that_of_a_matrix_of_the_sets():
+    with pytest.raises(DataError, match=r"must be \(2, 3\)"):
+        selection_effect(TWO, np.eye(2))
 
 
 def test_at_least_one_rating_is_needed():

@@ -168,3 +168,19 @@ def test_the_noise_is_how_much_a_squared_distance_is_too_large_by(kind):
     ):
         error = ((values - expected) ** 2).sum(axis=1)
         assert noise.mean() == pytest.approx(error.mean(), rel=0.1)
+
+
+def test_reverse_and_forward_matrices_that_give_no_distributions_are_refused():
+    for wrong, match in ((np.eye(2), r"must be \(3, 2\)"), (np.ones((3, 2)), "no distributions")):
+        with pytest.raises(DataError, match=match):
+            RatingVectors.of_ratings(TWO, CHOICES, reverse_choice=wrong)
+    for wrong, match in ((np.eye(2), r"must be \(2, 3\)"), (np.ones((2, 3)), "no distributions")):
+        with pytest.raises(DataError, match=match):
+            RatingVectors.of_ratings(TWO, sets=SETS, forced_choice=wrong)
+    with pytest.raises(DataError, match="no judges"):
+        RatingVectors.stack([])
+
+
+def test_a_positive_option_counts_once():
+    with pytest.raises(OptionError, match="give each once"):
+        Decision(("a", "a"), rule="sum")

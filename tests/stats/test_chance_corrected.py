@@ -142,3 +142,16 @@ def test_bad_input_is_named():
         table_kappa([[1, 0], [0, 1]], weights="cubic")
     with pytest.raises(OptionError, match="nominal, ordinal or interval"):
         krippendorff_alpha([[1, 1]], level="ratio")
+
+
+@pytest.mark.parametrize("table", [[1.0, 2.0], [[1, 2, 3], [1, 2, 3]], [[3]]])
+def test_tables_that_are_not_square_or_of_one_category_are_refused(table):
+    for measure in (table_kappa, table_pi, table_ac1):
+        with pytest.raises(DataError, match="the same in rows and columns"):
+            measure(table)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 3.0], [1.0, math.nan]])
+def test_values_that_categories_do_not_have_are_refused(values):
+    with pytest.raises(OptionError, match="of 2 categories"):
+        krippendorff_alpha([[1, 2], [2, 1]], level="interval", values=values)

@@ -17,6 +17,7 @@ from metricsmith.datasets.cells import cell_number, cell_text, value_or
 from metricsmith.datasets.sources import RawTable, open_source
 from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.ratings import Ratings, places_of
+from metricsmith.stats.correlation import quotient
 
 if TYPE_CHECKING:
     import pandas
@@ -57,7 +58,7 @@ def read_civil_comments(source: str | os.PathLike[str] | pandas.DataFrame | Any)
     """
     raw = open_source(source)
     if set(ANNOTATIONS) <= set(raw.columns):
-        toxic, severe = (_numbers(raw, name, 1.0) for name in ANNOTATIONS[2:])
+        toxic, severe = (_numbers(raw, name, 1.0, whole=True) for name in ANNOTATIONS[2:])
         choices = np.where(severe > 0, 0, np.where(toxic > 0, 1, 2))
         rows = zip(raw.texts("id"), raw.texts("worker"), (OPTIONS[place] for place in choices), strict=True)
         return Ratings.from_rows(rows, OPTIONS)
@@ -119,7 +120,7 @@ def sample_by_disagreement(
     counts = ratings.counts
     total = counts.sum(axis=1)
     chosen = counts[:, places_of(positive, ratings.options, "positive options")].sum(axis=1)
-    found = np.divide(chosen, total, out=np.full(len(total), math.nan), where=total > 0)
+    found = quotient(chosen, total)
     draw = np.random.default_rng(seed)
     kept: list[int] = []
     for level in levels:
@@ -134,14 +135,14 @@ def sample_by_disagreement(
     return ratings.of_items([ratings.items[place] for place in sorted(kept)])
 
 
-def _numbers(raw: RawTable, column: str, most: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _numbers(raw: RawTable, column: str, most: float, *, whole: bool = False) -> np.ndarray[Any, np.dtype[np.float64]]:
     """A column's numbers, each from 0 to `most`."""
     values = np.array([value_or(cell_number, cell, math.nan) for cell in raw.columns[column]], dtype=float)
-    wrong = np.flatnonzero(~((values >= 0) & (values <= most)))
+    wrong = np.flatnonzero(~((values >= 0) & (values <= most)) | (whole & (np.round(values) != values)))
     if wrong.size:
         row = int(wrong[0])
         raise DataError(
-            f"{raw.place(row, column)}: {cell_text(raw.columns[column][row])!r} is no number from 0"
+            f"{raw.place(row, column)}: {cell_text(raw.columns[column][row])!r} is no {'whole ' * whole}number from 0"
             f"{f' to {most:g}' if math.isfinite(most) else ''}: correct the cell or leave the row out"
         )
     return values

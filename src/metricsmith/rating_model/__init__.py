@@ -2,7 +2,8 @@
 
 `Ratings` and `ResponseSets` are what goes in, `RatingVectors` and `Decision` what is compared, `select_judge` compares.
 `prediction_powered_mean` corrects a judge's mean by a few ratings, `plan_ratings` says how many of them, `dawid_skene`
-and `disagreement_clinic` look at the raters. Arrays hold judges first, then items, then options.
+and `disagreement_clinic` look at the raters, and `krippendorff_alpha` and its like at `Ratings.counts`. Arrays hold
+judges first, then items, then options.
 """
 
 from metricsmith.rating_model.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
@@ -43,6 +44,7 @@ from metricsmith.rating_model.selection import select_judge
 from metricsmith.rating_model.simulate import Simulation, decaying_choice, project_simplex, selection_effect, simulate
 from metricsmith.rating_model.vectors import Decision, RatingVectors, hard
 from metricsmith.rating_model.violations import rank_violations
+from metricsmith.stats.chance_corrected import fleiss_kappa, gwet_ac1, krippendorff_alpha
 
 __all__ = [
     "AlternativeAnnotatorTest",
@@ -78,10 +80,13 @@ __all__ = [
     "downstream_measures",
     "error_matrix",
     "estimate_forced_choice",
+    "fleiss_kappa",
     "flip_probability",
+    "gwet_ac1",
     "hard",
     "human_ceiling",
     "judge_agreement",
+    "krippendorff_alpha",
     "linear_bounds",
     "majority",
     "plan_ratings",

@@ -69,7 +69,7 @@ class DisagreementCase:
         In [0, 1]: the probability that the groups differ; the share of raters who did not choose as the judge; or the
         share who did.
     judge : str
-        The option that the judge gives most often, of several one at random.
+        The option that the judge gives most often; of several, that which the fewest raters chose.
     raters : tuple of (str, tuple)
         The options that people chose and who did, the most frequent first.
     reason : str
@@ -137,11 +137,13 @@ def disagreement_clinic(
     if not both.any() or judge.sets:
         raise DataError("no item has a forced choice of a rater and one of the judge: check the items' names")
     split = split_raters(human, level=level, draws=draws, seed=seed)
-    hits, spoken = (hard(people) * hard(answers)).sum(axis=1), hard(answers, "random", seed)
+    spoken = hard(answers)
+    hits = (hard(people) * spoken).sum(axis=1)
     policy = split.found & (split.differs >= 0.5)
     cases = []
     for place in np.flatnonzero(both & (policy | (hits < 1))):
-        best, own = int(spoken[place].argmax()), np.flatnonzero(human.item == place)
+        best = int(np.where(spoken[place] > 0, people[place], 2.0).argmin())
+        own = np.flatnonzero(human.item == place)
         order = np.argsort(-human.counts[place], kind="stable")
         raters = tuple(
             (human.options[option], tuple(human.raters[human.rater[one]] for one in own if chosen[one] == option))

@@ -102,7 +102,7 @@ def prediction_powered_mean(
     minimises the variance as the other groups show it: the regression through 0 of the ratings' sums by group on the
     judge's, both as deviations from the mean, the unlabelled rows' among the latter; with one row a group it is
     ``cov(y, f) / ((1 + n / N) var f)``. It is averaged with the same slope over rows, which counts as `PRIOR_GROUPS`
-    groups. So it takes any scale and any direction of the judge, and is not clipped.
+    groups. So lambda takes any scale and any direction of the judge, and is not clipped.
 
     Parameters
     ----------
@@ -112,7 +112,8 @@ def prediction_powered_mean(
     level : float
         Nominal coverage of the interval: `group_mean_interval` of the terms, with the unlabelled rows' variance.
     bounds : (float, float), optional
-        The least and the largest rating; by default 0 and 1 where all ratings are one of these.
+        The least and the largest rating, which the estimate and its ends do not leave; by default 0 and 1 where all
+        ratings are one of these.
 
     Returns
     -------
@@ -183,8 +184,9 @@ def rogan_gladen(sample: LabelledSample, *, level: float = 0.95) -> CorrectedMea
         hits, alarms = float(judged[ours == 1].mean()), float(judged[ours == 0].mean())
         hit, alarm = ours * (judged - hits) / ours.mean(), (1 - ours) * (judged - alarms) / (1 - ours.mean())
         youden = hits - alarms
-        low = group_mean_interval(youden + hit - alarm, sample.groups[here], level=level).low
-        if not (low > LEAST_YOUDEN or youden == 1):
+        reach = (-1.0, 1.0) if youden == 1 else None  # no error seen: as far as groups that went unseen could take it
+        low = group_mean_interval(youden + hit - alarm, sample.groups[here], level=level, bounds=reach).low
+        if not low > LEAST_YOUDEN:
             raise DataError(
                 f"sensitivity + specificity - 1 is {youden:.2f}, and its interval begins at {low:.2f}: Rogan and "
                 f"Gladen's estimator divides by it and needs more than {LEAST_YOUDEN:g} there; use ppi++, or label more"
@@ -221,7 +223,8 @@ def _corrected(
     low, high = (-math.inf, math.inf) if bounds is None else bounds
     if sample.weights[-1] < 0:  # of a difference
         low, high = low - high, high - low
-    ends = tuple(float(np.clip(end, low, high)) for one in (around, classical) for end in (one.low, one.high))
+    found = (estimate, around.low, around.high, classical.low, classical.high)
+    estimate, *ends = (float(np.clip(value, low, high)) for value in found)
     return CorrectedMean(
         estimate, ends[0], ends[1], level, method, lam, mean, ends[2], ends[3],
         float(sample.weights @ sample.unlabelled_means), sample.ratings.size, np.unique(sample.groups).size,

@@ -69,7 +69,8 @@ class LabelledSample:
         Raises
         ------
         DataError
-            If lengths differ, or a stratum has no unlabelled row or fewer than two labelled groups.
+            If lengths differ, a number is infinite, or a stratum has no unlabelled row or fewer than two labelled
+            groups.
         OptionError
             If strata are given for one set alone, or a difference without strata.
         """
@@ -82,6 +83,8 @@ class LabelledSample:
         parts = [0] * (n + x.size) if strata is None else [*strata, *(unlabelled_strata or ())]
         names = [*(dict.fromkeys(parts) if difference is None else difference)]
         places = [names.index(part) if part in names else -1 for part in parts]
+        if (endless := sum(int(np.isinf(numbers).sum()) for numbers in (y, f, x))) > 0:
+            raise DataError(f"{endless} numbers are infinite: correct them, or give NaN where there is none")
         (values, stratum), codes = aligned_rows([np.concatenate([y + f, x]), places], labels)
         known, first = (stratum >= 0) & ~np.isnan(values), np.arange(values.size) < n
         own, other = known & first, known & ~first
@@ -109,8 +112,8 @@ class LabelledSample:
         for k in range(self.weights.size):
             ratings, groups = self.ratings[self.strata == k], self.groups[self.strata == k]
             values, counts = np.unique(ratings, return_counts=True)
-            usual = values[counts.argmax()]
-            telling = np.unique(groups[ratings != usual]).size
+            most = values[counts == counts.max()][[0, -1]]  # of two that are as frequent, the one with fewer others
+            telling, usual = min((np.unique(groups[ratings != value]).size, value) for value in most)
             if telling < FEWEST_GROUPS:
                 of = f"{telling} of {np.unique(groups).size} labelled groups hold a rating other than {usual:g}"
                 return f"{of}, and {FEWEST_GROUPS} are needed: the mean of the ratings alone"

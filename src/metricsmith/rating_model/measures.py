@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from metricsmith.errors import DataError, OptionError, nearest
 from metricsmith.rating_model.vectors import Decision, RatingVectors, Ties
 from metricsmith.stats.chance_corrected import table_ac1, table_kappa, table_pi
-from metricsmith.stats.correlation import FloatArray
+from metricsmith.stats.correlation import FloatArray, quotient
 
 __all__ = [
     "DOWNSTREAM", "MEASURES", "RatingMeasure", "Sides", "best_place", "downstream_measures", "judge_agreement",
@@ -61,11 +61,16 @@ class Sides:
     unbiased: bool = True
 
     def __post_init__(self) -> None:
-        people, judges = self.human.choices.shape, self.judges.choices.shape
-        if self.human.response_sets != self.judges.response_sets or len(judges) != 3 or judges[1:] != people:
+        people, judges, decided = self.human.choices.shape, self.judges.choices.shape, self.people.choices.shape
+        fits = self.human.response_sets == self.judges.response_sets == self.people.response_sets
+        if not fits or len(judges) != 3 or judges[1:] != people or decided != people or 0 in judges:
             raise DataError(
-                f"people {people} and judges {judges} do not fit: give (items, options) and (judges, items, options) "
-                "with the same response sets"
+                f"people {people}, judges {judges} and target {decided} do not fit: give (items, options) and (judges, "
+                "items, options), one item and one judge at least, with the same response sets"
+            )
+        if not (0 < self.threshold <= 1 and 0 < self.epsilon < 1):
+            raise OptionError(
+                f"threshold {self.threshold:g}, epsilon {self.epsilon:g}: give a share above 0, and a small one"
             )
 
     @property
@@ -188,10 +193,6 @@ def _jensen_shannon(sides: Sides) -> FloatArray:
     return np.asarray(np.clip(half / 2 - mixed, 0.0, math.log(2)))
 
 
-def _js_distance(sides: Sides) -> FloatArray:
-    return np.asarray(np.sqrt(_jensen_shannon(sides)))
-
-
 def _soft_error(sides: Sides) -> FloatArray:
     error = _squared(sides.human.choices, sides.judges.choices)
     return error - sides.excess(sides.judges.choice_noise)
@@ -199,9 +200,7 @@ def _soft_error(sides: Sides) -> FloatArray:
 
 def _brier(sides: Sides) -> FloatArray:
     """The expected squared distance of the judge's shares from one rater's choice."""
-    people, judges = sides.human.choices, sides.judges.choices
-    error = 1 - 2 * _total(people * judges) + _total(judges**2)
-    return error - sides.excess(sides.judges.choice_noise)
+    return _soft_error(sides) + 1 - _total(sides.human.choices**2)
 
 
 def _set_error(sides: Sides) -> FloatArray:
@@ -223,8 +222,7 @@ def _overlap(whole: int, sides: Sides) -> FloatArray:
 
 
 def _ratio(means: FloatArray, *_: FloatArray) -> FloatArray:
-    top, bottom = means[..., 0], means[..., 1]
-    return np.asarray(np.divide(top, bottom, out=np.full(top.shape, math.nan), where=bottom > 0))
+    return quotient(means[..., 0], means[..., 1])
 
 
 def _share_of_item(whole: int, sides: Sides) -> FloatArray:
@@ -243,12 +241,10 @@ _ALL = (
     RatingMeasure("hit_rate", "h/h", _hits, bounds=SHARE),
     RatingMeasure("cohen_kappa", "h/h", _tables, bounds=SURPLUS, value=partial(_of_table, table_kappa)),
     RatingMeasure(
-        "linear_kappa", "h/h", _tables, bounds=SURPLUS,
-        value=partial(_of_table, partial(table_kappa, weights="linear")),
+        "linear_kappa", "h/h", _tables, True, SURPLUS, partial(_of_table, partial(table_kappa, weights="linear"))
     ),
     RatingMeasure(
-        "weighted_kappa", "h/h", _tables, bounds=SURPLUS,
-        value=partial(_of_table, partial(table_kappa, weights="quadratic")),
+        "weighted_kappa", "h/h", _tables, True, SURPLUS, partial(_of_table, partial(table_kappa, weights="quadratic"))
     ),
     RatingMeasure("scott_pi", "h/h", _tables, bounds=SURPLUS, value=partial(_of_table, table_pi)),
     RatingMeasure("krippendorff_alpha", "h/h", _tables, bounds=SURPLUS, value=_alpha),
@@ -259,17 +255,12 @@ _ALL = (
     RatingMeasure("cross_entropy_human_judge", "s/s", partial(_cross_entropy, True, False), False),
     RatingMeasure("cross_entropy_judge_human", "s/s", partial(_cross_entropy, False, False), False),
     RatingMeasure("js_divergence", "s/s", _jensen_shannon, False, (0.0, math.log(2))),
-    RatingMeasure("js_distance", "s/s", _js_distance, False, (0.0, math.sqrt(math.log(2)))),
+    RatingMeasure("js_distance", "s/s", lambda one: _jensen_shannon(one) ** 0.5, False, (0.0, math.log(2) ** 0.5)),
     RatingMeasure("squared_error_choices", "s/s", _soft_error, False),
     RatingMeasure("brier_score", "s/h", _brier, False),
     RatingMeasure("log_score", "s/h", lambda sides: -_cross_entropy(True, False, sides)),
-    RatingMeasure(
-        "coverage", "h/hrs", lambda sides: _total(sides.endorsed[0] * sides.modes[1]), bounds=SHARE
-    ),
-    RatingMeasure(
-        "expected_coverage", "h/srs", lambda sides: _total(sides.endorsements[0] * sides.modes[1]),
-        bounds=SHARE,
-    ),
+    RatingMeasure("coverage", "h/hrs", lambda sides: _total(sides.endorsed[0] * sides.modes[1]), bounds=SHARE),
+    RatingMeasure("expected_coverage", "h/srs", lambda both: _total(both.endorsements[0] * both.modes[1]), True, SHARE),
     RatingMeasure("set_coverage", "hrs/hrs", _covered, bounds=SHARE),
     RatingMeasure("predictive_efficiency", "hrs/-", lambda sides: _total(sides.endorsed[1]), False),
     RatingMeasure("precision", "hrs/hrs", partial(_overlap, 1), bounds=SHARE, value=_ratio),
@@ -293,10 +284,11 @@ def rating_measures(names: Sequence[str] | None = None) -> list[RatingMeasure]:
     OptionError
         If there is no such measure.
     """
-    for name in names or ():
+    asked = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
+    for name in asked:
         if name not in MEASURES:
             raise OptionError(f"unknown measure {name!r}{nearest(name, MEASURES)}; known are {', '.join(MEASURES)}")
-    return [MEASURES[name] for name in (MEASURES if names is None else names)]
+    return [MEASURES[name] for name in asked]
 
 
 def downstream_measures(decision: Decision) -> list[RatingMeasure]:
@@ -351,14 +343,16 @@ def weighted_values(measures: Sequence[RatingMeasure], sides: Sides, weights: Ar
         Items that are missing for a measure and judge are left out; NaN where nothing is left or the measure is
         undefined.
     """
-    counts = np.ones((1, sides.human.choices.shape[0])) if weights is None else np.asarray(weights, dtype=float)
+    counts = np.ones((1, len(sides.human.choices))) if weights is None else np.asarray(weights, dtype=float)
+    if counts.ndim != 2 or counts.shape[1] != len(sides.human.choices) or not (counts >= 0).all():
+        raise DataError(f"weights {counts.shape}: give (draws, {len(sides.human.choices)}) numbers from 0")
     means: dict[Terms, tuple[FloatArray, FloatArray]] = {}
     found = []
     for measure in measures:
         if measure.terms not in means:
             means[measure.terms] = _means(measure.terms(sides), counts)
         found.append(measure.values(*means[measure.terms]))
-    return np.stack(found)
+    return np.array(found).reshape(len(found), len(counts), len(sides.judges.choices))
 
 
 def judge_agreement(
@@ -396,4 +390,4 @@ def _means(terms: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArr
     else:
         left = np.broadcast_to(weights.sum(axis=1)[:, None], (len(weights), judges))
     sums = (weights @ values.transpose(1, 0, 2).reshape(n, -1)).reshape(len(weights), judges, parts)
-    return np.divide(sums, left[..., None], out=np.full(sums.shape, math.nan), where=left[..., None] > 0), left
+    return quotient(sums, left[..., None]), left

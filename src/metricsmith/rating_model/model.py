@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.ratings import Ratings, check_options, places_of
-from metricsmith.stats.correlation import FloatArray
+from metricsmith.stats.correlation import FloatArray, IntArray, quotient
 
 __all__ = ["RatingModel", "ResponseSets", "error_matrix", "estimate_forced_choice", "reverse", "sensitivity_matrix"]
 
@@ -91,33 +91,37 @@ class ResponseSets:
         """1 for each set that holds one of these options, shape (Q,)."""
         return np.asarray(self.membership[places_of(positive, self.options, "positive options")].max(axis=0))
 
-    def shares(self, ratings: Ratings) -> FloatArray:
-        """Share of the ratings of each item that give each set, shape (n, Q); NaN for items without ratings.
+    def places(self, ratings: Ratings) -> IntArray:
+        """The place of the set that each rating gives, shape (N,).
 
         Raises
         ------
         DataError
-            If a rating is no admissible set.
+            If a rating is no admissible set, or options differ.
         """
         if ratings.options != self.options:
             raise DataError(f"ratings have options {ratings.options}, response sets {self.options}: give the same")
-        match = (ratings.given[:, :, None] == (self.membership > 0)).all(axis=1)
-        bad = np.flatnonzero(~match.any(axis=1))
+        patterns, codes = np.unique(ratings.given, axis=0, return_inverse=True)
+        match = (patterns[:, :, None] == (self.membership > 0)).all(axis=1)
+        bad = np.flatnonzero(~match.any(axis=1)[codes.ravel()])
         if bad.size:
             names = [option for option, held in zip(self.options, ratings.given[bad[0]], strict=True) if held]
             raise DataError(
                 f"item {ratings.items[ratings.item[bad[0]]]!r} was rated {names}, which is no admissible response set "
                 f"({bad.size} ratings are none): declare it, or correct the rating"
             )
+        return np.asarray(match.argmax(axis=1)[codes.ravel()])
+
+    def shares(self, ratings: Ratings) -> FloatArray:
+        """Share of the ratings of each item that give each set, shape (n, Q); NaN without ratings; see `places`."""
         counts = np.zeros((len(ratings.items), len(self.sets)))
-        np.add.at(counts, ratings.item, match)
+        np.add.at(counts, (ratings.item, self.places(ratings)), 1.0)
         return shares_of(counts)
 
 
 def shares_of(counts: FloatArray) -> FloatArray:
     """Divides by the sums along the last axis; NaN where that is 0."""
-    totals = counts.sum(axis=-1, keepdims=True)
-    return np.asarray(np.divide(counts, totals, out=np.full_like(counts, math.nan), where=totals > 0))
+    return quotient(counts, counts.sum(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +167,7 @@ class RatingModel:
 
     def observed(self, stable: ArrayLike) -> FloatArray:
         """Theta = E theta*: the shares of the sets that are reported, of those that are meant; both (..., Q)."""
-        return apply(self.error, stable)
+        return apply(self.error, proper(stable, "theta*"))
 
     def choices(self, stable: ArrayLike) -> FloatArray:
         """O = F E theta*: the shares of the options that are chosen, shape (..., K)."""
@@ -185,11 +189,7 @@ class RatingModel:
         -------
         tuple of arrays, shapes (..., Q, K) and (..., Q, Q)
         """
-        sets = proper(stable, "theta*")
-        return (
-            reverse(self.forced_choice, apply(self.error, sets), zero=zero),
-            reverse(self.error, sets, zero=zero),
-        )
+        return reverse(self.forced_choice, self.observed(stable), zero=zero), reverse(self.error, stable, zero=zero)
 
 
 def reverse(forward: ArrayLike, prior: ArrayLike, *, zero: ZeroPolicy = "error") -> FloatArray:
@@ -200,6 +200,7 @@ def reverse(forward: ArrayLike, prior: ArrayLike, *, zero: ZeroPolicy = "error")
     forward : array_like, shape (..., A, B)
         Columns sum to 1.
     prior : array_like, shape (..., B)
+        Sums to 1; a row that is NaN throughout is missing, and NaN is what follows from it.
     zero : {"error", "zero", "prior"}
         The column of a result a that has probability 0: an error, zeros (it then does not sum to 1: harmless where a
         never occurs), or the prior.
@@ -211,10 +212,13 @@ def reverse(forward: ArrayLike, prior: ArrayLike, *, zero: ZeroPolicy = "error")
     Raises
     ------
     DataError
-        If a result has probability 0 and `zero` is ``"error"``.
+        If a result has probability 0 and `zero` is ``"error"``, or something is no distribution.
     """
-    given = np.asarray(prior, dtype=float)
-    joint = np.swapaxes(np.asarray(forward, dtype=float) * given[..., None, :], -1, -2)
+    if zero not in ("error", "zero", "prior"):
+        raise OptionError(f"unknown zero {zero!r}: choose error, zero or prior")
+    given = proper(prior, "the prior")
+    matrix = stochastic(forward, (np.atleast_2d(forward).shape[-2], given.shape[-1]), "the matrix to reverse")
+    joint = np.swapaxes(matrix * given[..., None, :], -1, -2)
     total = joint.sum(axis=-2, keepdims=True)
     if zero == "error" and (total == 0).any():
         raise DataError(
@@ -222,7 +226,7 @@ def reverse(forward: ArrayLike, prior: ArrayLike, *, zero: ZeroPolicy = "error")
             "zero='zero' or zero='prior', or leave them out"
         )
     fill = np.broadcast_to(given[..., :, None] if zero == "prior" else np.zeros(1), joint.shape)
-    return np.asarray(np.divide(joint, total, out=np.array(fill), where=total > 0))
+    return np.asarray(np.divide(joint, total, out=np.array(fill), where=total != 0))
 
 
 def estimate_forced_choice(
@@ -247,30 +251,28 @@ def estimate_forced_choice(
     ------
     DataError
         If no rating pairs up, a choice is not in its own set, or a set was not given and `zero` is ``"error"``.
+    OptionError
+        If choices are no forced choices among the options, or sets no response sets.
     """
-    places = {
-        (sets.items[item], sets.raters[rater]): place
-        for place, (item, rater) in enumerate(zip(sets.item.tolist(), sets.rater.tolist(), strict=True))
-    }
-    pairs = [
-        (place, places[key])
-        for place, (item, rater) in enumerate(zip(choices.item.tolist(), choices.rater.tolist(), strict=True))
-        if (key := (choices.items[item], choices.raters[rater])) in places
+    if choices.options != response_sets.options or not sets.sets:
+        raise OptionError(f"give forced choices among {response_sets.options}, then response sets")
+    keys = [
+        [(one.items[item], one.raters[rater]) for item, rater in zip(one.item, one.rater, strict=True)]
+        for one in (choices, sets)
     ]
+    places = {key: place for place, key in enumerate(keys[1])}
+    pairs = [(place, places[key]) for place, key in enumerate(keys[0]) if key in places]
     if not pairs:
         raise DataError("no rater gave both a choice and a response set to one item: F needs such pairs")
-    chosen, given = (
-        ratings.given[list(rows)] for ratings, rows in zip((choices, sets), zip(*pairs, strict=True), strict=True)
-    )
-    outside = ~(chosen & given).any(axis=1)
+    rows, others = (list(side) for side in zip(*pairs, strict=True))
+    chosen, held = choices.chosen[rows], response_sets.places(sets)[others]
+    outside = response_sets.membership[chosen, held] == 0
     if outside.any():
         raise DataError(f"{int(outside.sum())} of {len(pairs)} choices are not in the rater's own response set")
-    match = (given[:, :, None] == (response_sets.membership > 0)).all(axis=1)
-    if not match.any(axis=1).all():
-        raise DataError(f"{int((~match.any(axis=1)).sum())} of {len(pairs)} response sets are not admissible")
-    counts = chosen.T.astype(float) @ match
+    counts = np.zeros_like(response_sets.membership)
+    np.add.at(counts, (chosen, held), 1.0)
     empty = counts.sum(axis=0) == 0
-    if empty.any() and zero == "error":
+    if empty.any() and zero != "prior":
         names = [sorted(held) for held, none in zip(response_sets.sets, empty, strict=True) if none]
         raise DataError(f"nobody gave {names}: leave these sets out, or take zero='prior' (equal shares)")
     return shares_of(np.where(empty, response_sets.membership, counts).T).T
@@ -299,6 +301,10 @@ def sensitivity_matrix(
         If a share leaves [0, 1], or a set that would be needed is not admissible.
     """
     options, places = response_sets.options, {held: place for place, held in enumerate(response_sets.sets)}
+    for key, share in beta.items():
+        places_of(key, options, "beta")
+        if not 0 <= share <= 1:
+            raise OptionError(f"beta {share:g} is no share: give a number from 0 to 1")
     matrix = np.zeros((len(places), len(options)))
     for column, chosen in enumerate(options):
         added = {
@@ -306,10 +312,6 @@ def sensitivity_matrix(
             for key, share in beta.items()
             if (key[0] == chosen if isinstance(key, tuple) else key != chosen)
         }
-        places_of(added, options, "beta")
-        for share in added.values():
-            if not 0 <= share <= 1:
-                raise OptionError(f"beta {share:g} is no share: give a number from 0 to 1")
         likely = [name for name, share in added.items() if share > 0]
         for size in range(len(likely) + 1):
             for extra in combinations(likely, size):
@@ -317,7 +319,7 @@ def sensitivity_matrix(
                 held = frozenset([chosen, *extra])
                 if share and held not in places:
                     raise OptionError(
-                        f"beta needs the response set {sorted(held)}, which is not admissible: admit it, or take beta 0"
+                        f"beta needs the response set {sorted(held)}, which is not admissible: declare it, or rate sets"
                     )
                 if share:
                     matrix[places[held], column] += share
@@ -346,8 +348,8 @@ def error_matrix(
     -------
     array, shape (Q, Q)
     """
-    if not 0 <= epsilon <= 1:
-        raise OptionError(f"epsilon {epsilon:g} is no probability: give a number from 0 to 1")
+    if not 0 <= epsilon <= 1 or math.isnan(skew):
+        raise OptionError(f"epsilon {epsilon:g}, skew {skew:g}: give a probability from 0 to 1, and a number")
     size = len(response_sets.sets)
     if size == 1:
         return np.ones((1, 1))
@@ -363,14 +365,22 @@ def error_matrix(
 def apply(matrix: ArrayLike, vectors: ArrayLike) -> FloatArray:
     """The product of a matrix, shape (..., A, B), with vectors, shape (..., B)."""
     left, right = np.asarray(matrix, dtype=float), np.asarray(vectors, dtype=float)
+    if left.shape[-1:] != right.shape[-1:]:
+        raise DataError(f"vectors {right.shape} do not fit a matrix {left.shape}: give {left.shape[-1]} numbers each")
     return np.asarray(right @ left.T if left.ndim == 2 else (left @ right[..., None])[..., 0])
+
+
+def sized(matrix: ArrayLike, shape: tuple[int, int], name: str) -> FloatArray:
+    """Checks that the last two axes have this shape."""
+    values = np.asarray(matrix, dtype=float)
+    if values.shape[-2:] != shape:
+        raise DataError(f"{name} has shape {values.shape}: its last two axes must be {shape}")
+    return values
 
 
 def stochastic(matrix: ArrayLike, shape: tuple[int, int], name: str) -> FloatArray:
     """Checks that the last two axes have this shape and that columns are distributions."""
-    values = np.asarray(matrix, dtype=float)
-    if values.shape[-2:] != shape:
-        raise DataError(f"{name} has shape {values.shape}: its last two axes must be {shape}")
+    values = sized(matrix, shape, name)
     proper(np.swapaxes(values, -1, -2), f"the columns of {name}")
     return values
 

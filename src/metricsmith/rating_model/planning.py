@@ -53,15 +53,18 @@ def flip_probability(
     from scipy.stats import betabinom, binom
 
     m = ratings_per_item
-    if m < 1 or not 0 < threshold <= 1 or (shares is not None and spread is not None):
+    if not (m >= 1 and m % 1 == 0) or not 0 < threshold <= 1 or (shares is not None and spread is not None):
         raise OptionError(
-            f"{m} ratings, threshold {threshold:g}: give at least 1, a share in (0, 1], and shares or a spread"
+            f"{m} ratings, threshold {threshold:g}: give a whole number from 1, a share in (0, 1], and shares or a "
+            "spread"
         )
     counts = np.arange(m + 1)
     positive = counts / m >= threshold - TIE
     if shares is not None:
         omega = np.asarray(shares, dtype=float)
         omega = omega[~np.isnan(omega)]
+        if ((omega < 0) | (omega > 1)).any():
+            raise OptionError(f"shares from {omega.min():g} to {omega.max():g}: give shares from 0 to 1")
         said = binom.pmf(counts, m, omega[:, None]) @ positive
         flips = np.where(omega >= threshold - TIE, 1 - said, said)
         return float(flips.mean()) if omega.size else math.nan
@@ -84,6 +87,10 @@ class RatingSpread:
     mean: float
     between: float
     within: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.between < math.inf and 0 <= self.within < math.inf and math.isfinite(self.mean)):
+            raise OptionError(f"{self}: give a number, and variances from 0")
 
     @classmethod
     def of_pilot(cls, ratings: Ratings, positive: Sequence[str]) -> RatingSpread:
@@ -173,19 +180,21 @@ def plan_ratings(
         If a number is out of range, or no plan meets the wish.
     """
     check_level(level)
-    wished = math.nan if half_width is None else half_width
-    if (half_width is None) == (budget is None) or wished <= 0 or rating_cost <= 0 or item_cost < 0:
-        raise OptionError("give either a half width or a budget, above 0 like the cost of a rating")
-    if ratings_per_item is not None and ratings_per_item < 1:
-        raise OptionError(f"{ratings_per_item} ratings per item: give at least 1, or None for the best number")
+    goal = half_width if budget is None else budget
+    if (half_width is None) == (budget is None) or goal is None or not 0 < goal < math.inf:
+        raise OptionError("give either a half width or a budget, a number above 0")
+    if not (0 < rating_cost < math.inf and 0 <= item_cost < math.inf):
+        raise OptionError(f"an item costs {item_cost:g}, a rating {rating_cost:g}: give at least 0, and more than 0")
+    if ratings_per_item is not None and not (ratings_per_item >= 1 and ratings_per_item % 1 == 0):
+        raise OptionError(f"{ratings_per_item} ratings per item: give a whole number from 1, or None for the best one")
     plans = []
     for m in range(1, 1001) if ratings_per_item is None else [ratings_per_item]:
         price = item_cost + m * rating_cost
         if budget is not None:
-            items = min(most_items, int(budget / price + 1e-9))
+            items = min(most_items, int(goal / price + 1e-9))
         else:
-            items = max(2, int((NormalDist().inv_cdf((1 + level) / 2) / wished) ** 2 * spread.variance(m)))
-            while items <= most_items and spread.half_width(items, m, level) > wished:
+            items = max(2, int((NormalDist().inv_cdf((1 + level) / 2) / goal) ** 2 * spread.variance(m)))
+            while items <= most_items and spread.half_width(items, m, level) > goal:
                 items += 1  # a few: t is a little larger than the normal quantile
         if 1 < items <= most_items:
             plans.append(RatingPlan(items, m, spread.half_width(items, m, level), items * price))
@@ -223,10 +232,12 @@ def human_ceiling(ratings: Ratings, *, level: float = 0.95) -> HumanCeiling:
     """The agreement of people with each other on forced choices; NaN where no item has two ratings.
 
     For ratings on a scale as numbers, `metricsmith.stats.rater_ceiling` has the ceiling of Kendall's tau-b.
+    Response sets are refused with an `OptionError`.
     """
-    others = ratings.counts[ratings.item] - ratings.given
-    hits = (hard(others) * ratings.given).sum(axis=1)
-    same = (others * ratings.given).sum(axis=1) / np.maximum(others.sum(axis=1), 1)
+    given = np.eye(len(ratings.options))[ratings.chosen]
+    others = ratings.counts[ratings.item] - given
+    hits = (hard(others) * given).sum(axis=1)
+    same = (others * given).sum(axis=1) / np.maximum(others.sum(axis=1), 1)
     size, means = ratings.per_item, []
     for values in (hits, same):
         total = np.bincount(ratings.item, values, minlength=size.size)

@@ -15,7 +15,7 @@ from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.ratings import Ratings, places_of
 from metricsmith.rating_model.vectors import Decision, RatingVectors, Ties
 
-__all__ = ["Beta", "Rated", "RatedSides", "beta_of", "options_of"]
+__all__ = ["Beta", "Rated", "RatedSides", "beta_of", "rated_options"]
 
 Rated = Ratings | RatingVectors | tuple[Ratings, Ratings]
 """Forced choices or response sets, both by the same raters (choices first), or vectors of known distributions."""
@@ -212,7 +212,7 @@ def _present(vectors: RatingVectors) -> NDArray[np.bool_]:
     return np.asarray(~np.isnan(np.concatenate([vectors.choices, vectors.sets], axis=-1)).any(axis=-1))
 
 
-def options_of(rated: Rated) -> tuple[str, ...]:
+def rated_options(rated: Rated) -> tuple[str, ...]:
     """The options of ratings or vectors."""
     if isinstance(rated, RatingVectors):
         return rated.response_sets.options

@@ -99,8 +99,10 @@ def dawid_skene(
     ----------
     Dawid and Skene (1979), "Maximum likelihood estimation of observer error-rates using the EM algorithm".
     """
-    if smoothing < 0 or iterations < 1:
-        raise OptionError(f"smoothing {smoothing:g}, iterations {iterations}: give at least 0 and at least 1")
+    if not (0 <= smoothing < math.inf and tolerance >= 0 and iterations >= 1):
+        raise OptionError(
+            f"smoothing {smoothing:g}, tolerance {tolerance:g}, iterations {iterations}: give at least 0, 0 and 1"
+        )
     chosen, size = ratings.chosen, len(ratings.options)
     if not chosen.size:
         raise DataError("there are no ratings: an answer needs one rating at least")

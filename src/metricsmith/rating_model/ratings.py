@@ -149,6 +149,8 @@ class Ratings:
     def of_items(self, items: Sequence[Hashable]) -> Ratings:
         """The ratings of these items, in this order; an item that nobody rated has none."""
         wanted = {item: place for place, item in enumerate(items)}
+        if len(wanted) < len(items):
+            raise DataError(f"{len(items)} items, of which {len(wanted)} differ: name each once")
         place = np.array([wanted.get(item, -1) for item in self.items], dtype=np.int64)
         kept = place[self.item] >= 0 if self.items else np.zeros(0, dtype=bool)
         group = None if self.groups is None else dict(zip(self.items, self.groups, strict=True))
@@ -183,8 +185,10 @@ def check_options(options: Sequence[str]) -> None:
 
 
 def places_of(names: Iterable[str], options: Sequence[str], what: str = "options") -> list[int]:
-    """Returns the places of these options; raises an `OptionError` for one that was not declared."""
+    """Returns the places of these options; raises an `OptionError` for none, and for one that was not declared."""
     wanted = [names] if isinstance(names, str) else list(names)
+    if not wanted:
+        raise OptionError(f"{what}: none was given; options are {options}")
     for name in wanted:
         if name not in options:
             raise OptionError(f"{what}: {name!r} is no option{nearest(str(name), options)}; options are {options}")

@@ -25,7 +25,7 @@ from metricsmith.rating_model.measures import (
     weighted_values,
 )
 from metricsmith.rating_model.model import ResponseSets
-from metricsmith.rating_model.rated_sides import Beta, Rated, RatedSides, options_of
+from metricsmith.rating_model.rated_sides import Beta, Rated, RatedSides, rated_options
 from metricsmith.rating_model.record import JudgeFigure, JudgeSelection, MeasureResult, RivalJudge, SweepCell
 from metricsmith.rating_model.vectors import Decision, RatingVectors, Ties
 from metricsmith.rating_model.verdict import verdict
@@ -120,7 +120,7 @@ def select_judge(
     check_level(level)
     if by in DOWNSTREAM and decision is None:
         raise OptionError(f"{by} needs a decision: give positive options, or another measure as by=")
-    declared, response_sets = response_sets is not None, response_sets or ResponseSets.single(options_of(human))
+    declared, response_sets = response_sets is not None, response_sets or ResponseSets.single(rated_options(human))
     data = RatedSides.of(human, judges, response_sets, decision, added, target, beta, groups, ties, seed)
     chosen = rating_measures(measures) + (downstream_measures(decision) if decision else [])
     deciding = by or ("decision_consistency" if decision else "squared_error_sets")

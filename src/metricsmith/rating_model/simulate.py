@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import OptionError
-from metricsmith.rating_model.model import RatingModel, ResponseSets, error_matrix, reverse, shares_of
+from metricsmith.rating_model.model import RatingModel, ResponseSets, error_matrix, reverse, shares_of, sized
 from metricsmith.rating_model.ratings import Ratings, places_of
 from metricsmith.rating_model.vectors import RatingVectors
 from metricsmith.stats.correlation import FloatArray
@@ -129,7 +129,7 @@ def simulate(
     """
     if items < 1 or judges < 1:
         raise OptionError(f"{items} items and {judges} judges: give at least one of each")
-    if not 0 <= spread[0] <= spread[1] < math.inf or noise < 0:
+    if not (0 <= spread[0] <= spread[1] < math.inf and 0 <= noise < math.inf):
         raise OptionError(f"spread {spread} and noise {noise:g}: give two numbers from 0 in order, and a number from 0")
     draw = np.random.default_rng(seed)
     size = len(response_sets.sets)
@@ -159,6 +159,8 @@ def decaying_choice(response_sets: ResponseSets, decay: float) -> FloatArray:
     -------
     array, shape (K, Q)
     """
+    if not math.isfinite(decay):
+        raise OptionError(f"decay {decay}: give a finite number, 0 for equal shares of a set's options")
     held = response_sets.membership
     place = np.cumsum(held, axis=0)
     ranks = np.maximum(place - 1, 0) if decay >= 0 else held.sum(axis=0) - place  # from the favoured end
@@ -187,7 +189,7 @@ def selection_effect(response_sets: ResponseSets, forced_choice: ArrayLike, opti
     place = 0 if option is None else places_of([option], response_sets.options, "option")[0]
     sizes = response_sets.membership.sum(axis=0)
     wider = (response_sets.membership[place] > 0) & (sizes > 1)
-    chosen = np.asarray(forced_choice, dtype=float)[..., place, :]
+    chosen = sized(forced_choice, response_sets.membership.shape, "F")[..., place, :]
     return float((sizes * chosen)[..., wider].mean()) if wider.any() else math.nan
 
 
@@ -201,7 +203,7 @@ def project_simplex(points: ArrayLike) -> FloatArray:
     Returns
     -------
     array, shape (..., Q)
-        Entries from 0, sums of 1.
+        Entries from 0, sums of 1; NaN throughout where a coordinate is.
 
     References
     ----------
@@ -209,6 +211,7 @@ def project_simplex(points: ArrayLike) -> FloatArray:
     dimensions", figure 1.
     """
     values = np.asarray(points, dtype=float)
+    values = np.where(np.isnan(values).any(axis=-1, keepdims=True), math.nan, values)
     falling = -np.sort(-values, axis=-1)
     shifts = (np.cumsum(falling, axis=-1) - 1) / np.arange(1, values.shape[-1] + 1)
     last = (falling > shifts).sum(axis=-1, keepdims=True) - 1

@@ -11,9 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.rating_model.model import RatingModel, ResponseSets, apply, proper, sensitivity_matrix, shares_of
+from metricsmith.rating_model.model import (
+    RatingModel,
+    ResponseSets,
+    apply,
+    proper,
+    sensitivity_matrix,
+    shares_of,
+    sized,
+)
 from metricsmith.rating_model.ratings import Ratings, places_of
-from metricsmith.stats.correlation import FloatArray
+from metricsmith.stats.correlation import FloatArray, quotient
 
 __all__ = ["Decision", "RatingVectors", "Ties", "hard"]
 
@@ -100,7 +108,8 @@ class RatingVectors:
         Raises
         ------
         DataError
-            If a response set is not admissible, choices and sets rate different items, or their options differ.
+            If a response set is not admissible, choices and sets rate different items, their options differ, or F or F'
+            gives no distribution.
         OptionError
             If there are no ratings.
         """
@@ -123,16 +132,19 @@ class RatingVectors:
             choice_noise = _noise(soft, np.eye(soft.shape[-1]), choices.per_item)
             if sets is None:
                 back = sensitivity_matrix(response_sets, beta or {}) if reverse_choice is None else reverse_choice
-                theta = apply(back, soft)
-                endorsement_noise = _noise(soft, lam @ np.asarray(back), choices.per_item)
+                back = sized(back, lam.shape[::-1], "F'")
+                theta = proper(apply(back, soft), "response sets by F'")
+                endorsement_noise = _noise(soft, lam @ back, choices.per_item)
         elif sets is not None:
-            share = shares_of(lam.T).T if forced_choice is None else np.asarray(forced_choice)
-            soft, choice_noise = apply(share, theta), _noise(theta, share, sets.per_item)
+            share = sized(shares_of(lam.T).T if forced_choice is None else forced_choice, lam.shape, "F")
+            soft, choice_noise = proper(apply(share, theta), "choices by F"), _noise(theta, share, sets.per_item)
         return cls(response_sets, soft, theta, choice_noise, endorsement_noise)
 
     @classmethod
     def stack(cls, judges: Sequence[RatingVectors]) -> RatingVectors:
         """Several judges of the same items as one object, judges first."""
+        if not judges:
+            raise DataError("there are no judges to stack: give one at least")
         first = judges[0].response_sets
         if any(judge.response_sets != first for judge in judges):
             raise DataError("judges differ in options or response sets: give all the same, in one order")
@@ -197,6 +209,8 @@ class Decision:
     def __post_init__(self) -> None:
         if not self.positive or isinstance(self.positive, str):
             raise OptionError(f"positive options {self.positive!r}: give at least one, as a tuple of names")
+        if len(set(self.positive)) < len(self.positive):
+            raise OptionError(f"positive options {self.positive}: give each once")
         if not 0 < self.threshold <= 1:
             raise OptionError(f"threshold {self.threshold:g} is no share above 0: give a number up to 1, such as .5")
         if self.rule not in ("any", "max", "sum"):
@@ -211,10 +225,7 @@ class Decision:
 
     def shares(self, vectors: RatingVectors) -> FloatArray:
         """The share of ratings that speak for each item, shape (..., n); NaN where it is missing."""
-        if self.rule == "any":
-            return np.asarray(vectors.sets @ vectors.response_sets.meets(self.positive))
-        omega = vectors.endorsements[..., places_of(self.positive, vectors.response_sets.options, "positive options")]
-        return np.asarray(omega.max(axis=-1) if self.rule == "max" else omega.sum(axis=-1))
+        return np.asarray(apply(self.weights(vectors.response_sets), vectors.sets).max(axis=-1))
 
     def reached(self, shares: FloatArray) -> FloatArray:
         """1 where a share reaches the threshold, 0 elsewhere, NaN where it is missing."""
@@ -235,7 +246,7 @@ def hard(choices: ArrayLike, ties: Ties = "split", seed: int = 0) -> FloatArray:
     ties : {"first", "random", "split", "expected"}
         With several largest shares: the first option (which is often the positive one), one at random by `seed`, or
         equal parts of 1 for each. ``"expected"`` gives the same parts; measures then take the mean over all ways to
-        break both sides' ties (`metricsmith.rating_model.measures`).
+        break both sides' ties (`metricsmith.rating_model.measures`), kappas that of their table.
     seed : int
     """
     values = np.asarray(choices, dtype=float)
@@ -260,4 +271,4 @@ def _noise(shares: FloatArray, through: FloatArray, ratings: ArrayLike) -> Float
     """
     count = np.asarray(ratings, dtype=float)
     spread = (apply(through**2, shares) - apply(through, shares) ** 2).sum(axis=-1)
-    return np.asarray(np.divide(spread, count - 1, out=np.full(spread.shape, math.nan), where=count > 1))
+    return quotient(spread, count - 1)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.stats.correlation import FloatArray
+from metricsmith.stats.correlation import FloatArray, quotient
 
 __all__ = ["fleiss_kappa", "gwet_ac1", "krippendorff_alpha", "table_ac1", "table_kappa", "table_pi"]
 
@@ -34,6 +34,11 @@ def table_kappa(tables: ArrayLike, *, weights: Weights = "none") -> FloatArray:
     -------
     array, shape (...)
         In [-1, 1].
+
+    Raises
+    ------
+    DataError
+        If a table is not square, or has fewer than two categories.
 
     References
     ----------
@@ -59,7 +64,7 @@ def table_ac1(tables: ArrayLike) -> FloatArray:
     """Gwet's AC1 of two sides; parameters as in `table_kappa`, chance as in `gwet_ac1`."""
     table, total, rows, columns = _margins(tables)
     agreed = np.eye(rows.shape[-1]).ravel()
-    return _ac1(_over(table @ agreed, total), _over(rows + columns, 2 * total[..., None]))
+    return _ac1(quotient(table @ agreed, total), quotient(rows + columns, 2 * total[..., None]))
 
 
 def fleiss_kappa(counts: ArrayLike) -> float:
@@ -139,6 +144,8 @@ def krippendorff_alpha(
         distance = (middle[:, None] - middle) ** 2
     elif level == "interval":
         place = np.arange(table.shape[1], dtype=float) if values is None else np.asarray(values, dtype=float)
+        if place.shape != table.shape[1:] or not np.isfinite(place).all():
+            raise OptionError(f"values {place.tolist()} of {table.shape[1]} categories: give each a finite number")
         distance = (place[:, None] - place) ** 2
     else:
         raise OptionError(f"unknown level {level!r}: choose nominal, ordinal or interval")
@@ -149,6 +156,8 @@ def krippendorff_alpha(
 def _margins(tables: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """The tables as rows of K * K, their totals, and the sums of their rows and columns."""
     values = np.asarray(tables, dtype=float)
+    if values.ndim < 2 or values.shape[-1] != values.shape[-2] or values.shape[-1] < 2:
+        raise DataError(f"tables of shape {values.shape}: give two categories or more, the same in rows and columns")
     rows, columns = np.einsum("...ij->...i", values), np.einsum("...ij->...j", values)
     return values.reshape(*values.shape[:-2], -1), np.einsum("...ij->...", values), rows, columns
 
@@ -157,14 +166,9 @@ def _corrected(
     table: FloatArray, total: FloatArray, rows: FloatArray, columns: FloatArray, distances: FloatArray
 ) -> FloatArray:
     """``1 - observed / expected`` disagreement; NaN where chance disagrees nowhere."""
-    observed = _over(table @ distances.ravel(), total)
-    expected = _over(((rows @ distances) * columns) @ np.ones(len(distances)), total**2)
-    return 1 - _over(observed, np.where(expected > 1e-15, expected, 0.0))
-
-
-def _over(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    """The quotient; NaN where the divisor is 0."""
-    return np.asarray(np.divide(top, bottom, out=np.full(np.shape(top), math.nan), where=bottom != 0))
+    observed = quotient(table @ distances.ravel(), total)
+    expected = quotient(((rows @ distances) * columns) @ np.ones(len(distances)), total**2)
+    return 1 - quotient(observed, np.where(expected > 1e-15, expected, 0.0))
 
 
 def _distances(size: int, weights: Weights) -> FloatArray:

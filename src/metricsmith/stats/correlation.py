@@ -27,6 +27,7 @@ __all__ = [
     "kendall_tau_b_influence",
     "midranks",
     "pearson",
+    "quotient",
     "spearman",
 ]
 
@@ -256,9 +257,13 @@ def _aligned(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray, NDArra
     return x, y, missing
 
 
+def quotient(top: FloatArray, bottom: FloatArray) -> FloatArray:
+    """The quotient of arrays, the second of which broadcasts; NaN where it is not above 0."""
+    return np.asarray(np.divide(top, bottom, out=np.full(np.shape(top), math.nan), where=bottom > 0))
+
+
 def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    defined = denominator > 0
-    return np.clip(np.where(defined, numerator / np.where(defined, denominator, 1.0), math.nan), -1.0, 1.0)
+    return np.clip(quotient(numerator, denominator), -1.0, 1.0)
 
 
 def _unit_range_deviations(values: FloatArray) -> FloatArray:

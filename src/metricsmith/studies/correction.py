@@ -88,7 +88,8 @@ def corrected_mean(
     DataError
         If there is no rating, one is off the scale, or `prediction_powered_mean` or `rogan_gladen` refuses the numbers.
     OptionError
-        If an option has no meaning, a system does not occur, or the metric gives several numbers a row.
+        If an option has no meaning, a system or a label of strata is not in the rows, `positive` is off the scale, or
+        the metric gives several numbers a row.
     """
     if method not in METHODS:
         raise OptionError(f"method={method!r} is unknown{nearest(method, METHODS)}: choose one of {', '.join(METHODS)}")
@@ -100,18 +101,7 @@ def corrected_mean(
         raise OptionError(f"metric= gives several numbers a row ({names}): give one of its members()")
     one = as_metric(default_bank().get(metric) if isinstance(metric, str) else metric)
     data = CorrectionRows.of(labelled, unlabelled, metric=one, target=target, scale=scale)
-    written = {str(row.get("system")) for row in data.rows}
-    for name in systems or ():
-        if name not in written:
-            raise OptionError(f"no row is by the system {name!r}{nearest(name, written)}: check systems=")
-    if systems is not None and len(set(systems)) != 2:
-        raise OptionError(f"systems={systems!r} must name two different systems")
-    if positive is not None and not data.scale.low < positive <= data.scale.high:
-        raise OptionError(
-            f"positive={positive!r} tells no ratings on the scale {data.scale} apart: choose one above its low end"
-        )
-    if lacking := sum(row.get(strata) is None for row in data.rows if strata is not None):
-        raise OptionError(f"{lacking} of {len(data.rows)} rows have no {strata!r}: check strata=, or fill it in")
+    data.check(positive, strata, systems)
     table = score([one.fit(data.rows) if isinstance(one, BankMetric) else one], data.rows, **options)
     return data.corrected(
         table.run()[:, 0], method=method, positive=positive, strata=strata, systems=systems, level=level
@@ -178,6 +168,20 @@ class CorrectionRows:
             side = "unlabelled" if ratings.size else "labelled"
             raise DataError(f"no {side} row is left ({'; '.join(notes) or 'none was given'}): give others")
         return cls(rows, places, ratings, groups[places].tolist(), scale, notes)
+
+    def check(self, positive: float | None, strata: str | None, systems: tuple[str, str] | None) -> None:
+        """Raises an `OptionError` where these options of `corrected_mean` do not fit the rows."""
+        if positive is not None and not self.scale.low < positive <= self.scale.high:
+            raise OptionError(f"positive={positive:g} divides no ratings from {self.scale}: give one above the least")
+        lacking = [] if strata is None else [row for row in self.rows if row.get(strata) is None]
+        if lacking:
+            raise OptionError(f"strata={strata!r}: {len(lacking)} of {len(self.rows)} rows have no such label")
+        written = {str(row.get("system")) for row in self.rows}
+        for name in systems or ():
+            if name not in written:
+                raise OptionError(f"no row is by the system {name!r}{nearest(name, written)}: check systems=")
+        if systems is not None and (len(systems) != 2 or systems[0] == systems[1]):
+            raise OptionError(f"systems={systems!r}: give two that differ")
 
     def corrected(
         self,

@@ -79,7 +79,9 @@ def holds(sweep: Sequence[SweepCell]) -> list[str]:
     lines = []
     for threshold, cells in panels(sweep).items() if len(sweep) > 1 else ():
         ranges = [(best, [raw(cell.beta) for cell in own]) for best, own in groupby(cells, lambda cell: cell.best)]
-        said = [f"{best or 'all alike'} for beta {' to '.join(dict.fromkeys((own[0], own[-1])))}" for best, own in ranges]
+        said = [
+            f"{best or 'all alike'} for beta {' to '.join(dict.fromkeys((own[0], own[-1])))}" for best, own in ranges
+        ]
         lines.append(single_line(f"Best in use at threshold {threshold:g}: {', '.join(said)}."))
     return lines
 
