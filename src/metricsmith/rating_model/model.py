@@ -246,8 +246,10 @@ def estimate_forced_choice(
     Raises
     ------
     DataError
-        If no rating pairs up, a choice is not in its own set, or a set was not given and `zero` is ``"error"``.
+        If choices are counts, no rating pairs up, a choice is not in its own set, or a set was not given and `zero` is
+        ``"error"``.
     """
+    choices.check_raters("pairing choices with response sets")
     places = {
         (sets.items[item], sets.raters[rater]): place
         for place, (item, rater) in enumerate(zip(sets.item.tolist(), sets.rater.tolist(), strict=True))

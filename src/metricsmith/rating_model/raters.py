@@ -91,7 +91,7 @@ def dawid_skene(
     Raises
     ------
     DataError
-        If there are no ratings.
+        If there are no ratings, or they are counts.
     OptionError
         If ratings are response sets, or a number is out of range.
 
@@ -101,6 +101,7 @@ def dawid_skene(
     """
     if smoothing < 0 or iterations < 1:
         raise OptionError(f"smoothing {smoothing:g}, iterations {iterations}: give at least 0 and at least 1")
+    ratings.check_raters("the model of Dawid and Skene")
     chosen, size = ratings.chosen, len(ratings.options)
     if not chosen.size:
         raise DataError("there are no ratings: an answer needs one rating at least")
