@@ -139,6 +139,8 @@ def test_raters_and_items_without_ratings_are_nan():
 def test_wrong_arguments_are_refused():
     with pytest.raises(DataError, match="no ratings"):
         dawid_skene(ratings_of([[None]]))
+    with pytest.raises(DataError, match="Dawid and Skene needs to know who rated, which counts do not say"):
+        dawid_skene(Ratings.from_counts([[2, 1, 0]], OPTIONS))
     with pytest.raises(OptionError, match="smoothing -1"):
         dawid_skene(ratings_of([[0]]), smoothing=-1)
     with pytest.raises(OptionError, match="response sets"):

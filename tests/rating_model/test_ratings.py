@@ -52,8 +52,8 @@ def test_collapsed_ratings_say_if_any_positive_option_was_given():
     assert ratings.counts.tolist() == [[2, 0], [0, 1]]
     assert ratings.chosen.tolist() == [0, 0, 1]
     assert ratings.groups == (0, 1)
-    with pytest.raises(OptionError, match="positive options: 'rud' is no option; did you mean 'rude'"):
-        ratings.from_rows(rows, options, sets=True).collapsed(["rud"])
+    with pytest.raises(OptionError, match=r"positive options: 'rud' is no option \(did you mean 'rude'\?\)"):
+        Ratings.from_rows(rows, options, sets=True).collapsed(["rud"])
 
 
 def test_counts_are_marked_however_they_are_cut():

@@ -283,7 +283,7 @@ class ValidationDocument(Document[Validation]):
         else:
             positive = " or ".join(self.record.decision.positive)
             yield (
-                f"Compared is what each side says most often, {positive} or not {positive}, whatever the threshold. A "
+                f"Compared is what each side says most often, {positive}, or not, whatever the threshold and beta. A "
                 f"choice counts as it was given, a response set as {positive} if it holds that."
             )
         if clinic.ties:
