@@ -23,8 +23,8 @@ import numpy as np
 
 from metricsmith.datasets.civil_comments import OPTIONS, TOXIC, read_civil_comments, sample_by_disagreement
 from metricsmith.rating_model import measures
-from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.ratings import Ratings
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.simulate import decaying_choice, project_simplex, selection_effect, simulate
 from metricsmith.rating_model.vectors import Decision, RatingVectors
 from metricsmith.report.plots.forest import Estimate, forest

@@ -9,8 +9,8 @@ import pytest
 from metricsmith.datasets.civil_comments import OPTIONS, TOXIC, read_civil_comments, sample_by_disagreement
 from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.measures import judge_agreement
-from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.ratings import Ratings
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.vectors import RatingVectors
 
 ROWS = [  # comment, worker, toxic, severe_toxic

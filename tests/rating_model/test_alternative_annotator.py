@@ -127,6 +127,8 @@ def test_wrong_arguments_are_refused():
     people, judge = ratings_of([["a", "a", "b"]]), ratings_of([["a"]])
     with pytest.raises(DataError, match="2 raters: the test leaves one out of three at least"):
         alternative_annotator_test(ratings_of([["a", "a"]]), judge)
+    with pytest.raises(DataError, match="annotator test needs to know who rated, which counts do not say"):
+        alternative_annotator_test(Ratings.from_counts([[2, 1, 0]], OPTIONS), judge)
     with pytest.raises(DataError, match="no rater shares an item"):
         alternative_annotator_test(people, Ratings.from_rows([("x", 0, "a")], OPTIONS))
     with pytest.raises(DataError, match="give the same"):

@@ -15,7 +15,7 @@ from metricsmith.rating_model.bounds import (
     set_range,
     squared_error_difference_bounds,
 )
-from metricsmith.rating_model.model import ResponseSets
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.vectors import Decision, RatingVectors
 
 SETS = ResponseSets.every(("a", "b", "c"))

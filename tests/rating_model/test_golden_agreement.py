@@ -22,7 +22,7 @@ from metricsmith.rating_model.measures import (
     rating_measures,
     weighted_values,
 )
-from metricsmith.rating_model.model import ResponseSets
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.vectors import Decision, RatingVectors
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "agreement.json").read_text("utf-8"))

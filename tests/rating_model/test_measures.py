@@ -25,8 +25,8 @@ from metricsmith.rating_model.measures import (
     rating_measures,
     weighted_values,
 )
-from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.ratings import Ratings
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.simulate import simulate
 from metricsmith.rating_model.vectors import Decision, RatingVectors
 

@@ -15,13 +15,13 @@ from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.measures import judge_agreement
 from metricsmith.rating_model.model import (
     RatingModel,
-    ResponseSets,
     error_matrix,
     estimate_forced_choice,
     reverse,
     sensitivity_matrix,
 )
 from metricsmith.rating_model.ratings import Ratings
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.simulate import decaying_choice
 from metricsmith.rating_model.vectors import RatingVectors
 
@@ -195,6 +195,8 @@ def test_forced_choice_is_estimated_from_pairs_of_one_rater_and_one_item():
     outside = Ratings.from_rows([(2, "x", "a")], ("a", "b"))
     with pytest.raises(DataError, match="not in the rater's own"):
         estimate_forced_choice(outside, sets, TWO)
+    with pytest.raises(DataError, match="needs to know who rated"):
+        estimate_forced_choice(Ratings.from_counts([[1, 0]], ("a", "b")), sets, TWO)
     with pytest.raises(DataError, match="no rater gave both"):
         estimate_forced_choice(Ratings.from_rows([(9, "x", "a")], ("a", "b")), sets, TWO)
 

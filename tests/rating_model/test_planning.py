@@ -150,7 +150,7 @@ def test_the_ceiling_by_hand():
 
 def test_no_judge_has_a_lower_brier_score_than_people_allow():
     from metricsmith.rating_model.measures import judge_agreement
-    from metricsmith.rating_model.model import ResponseSets
+    from metricsmith.rating_model.response_sets import ResponseSets
     from metricsmith.rating_model.vectors import RatingVectors
 
     random = np.random.default_rng(1)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.rated_sides import RatedSides, beta_of
 from metricsmith.rating_model.ratings import Ratings
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.vectors import Decision, RatingVectors
 
 OPTIONS = ("yes", "no", "unsure")

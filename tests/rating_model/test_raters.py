@@ -142,5 +142,7 @@ def test_wrong_arguments_are_refused():
     for wrong in ({"smoothing": -1}, {"smoothing": math.nan}, {"tolerance": math.nan}, {"iterations": 0}):
         with pytest.raises(OptionError, match="give at least 0, 0 and 1"):
             dawid_skene(ratings_of([[0]]), **wrong)
+    with pytest.raises(DataError, match="Dawid and Skene needs to know who rated, which counts do not say"):
+        dawid_skene(Ratings.from_counts([[2, 1, 0]], OPTIONS))
     with pytest.raises(OptionError, match="response sets"):
         dawid_skene(Ratings.from_rows([(0, 0, ["a", "b"])], OPTIONS, sets=True))

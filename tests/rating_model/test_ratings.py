@@ -45,6 +45,25 @@ def test_sets_hold_several_options():
         ratings.table()
 
 
+def test_collapsed_ratings_say_if_any_positive_option_was_given():
+    options = ("very rude", "rude", "fine")
+    rows = [("x", 1, ["very rude"]), ("x", 2, ["rude", "fine"]), ("y", 1, ["fine"])]
+    ratings = Ratings.from_rows(rows, options, sets=True, groups={"x": 0, "y": 1}).collapsed(("very rude", "rude"))
+    assert ratings.options == ("very rude or rude", "not very rude or rude")
+    assert ratings.counts.tolist() == [[2, 0], [0, 1]]
+    assert ratings.chosen.tolist() == [0, 0, 1]
+    assert ratings.groups == (0, 1)
+    with pytest.raises(OptionError, match=r"positive options: 'rud' is no option \(did you mean 'rude'\?\)"):
+        Ratings.from_rows(rows, options, sets=True).collapsed(["rud"])
+
+
+def test_counts_are_marked_however_they_are_cut():
+    counts = Ratings.from_counts([[2, 1], [0, 3]], OPTIONS)
+    cut = counts.of_items([1]), counts.drawn(np.array([0, 0, 1])), counts.collapsed(["yes"])
+    assert all(one.counted for one in (counts, *cut))
+    assert not Ratings.from_rows(ROWS, OPTIONS).counted
+
+
 def test_items_are_taken_in_the_order_asked_for_and_keep_their_groups():
     ratings = Ratings.from_rows(ROWS, OPTIONS, groups={"x": 1, "y": 1, "z": 2})
     taken = ratings.of_items(["z", "new", "x"])

@@ -11,8 +11,8 @@ from scipy.stats import spearmanr
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.measures import judge_agreement
-from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.ratings import Ratings
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.selection import select_judge
 from metricsmith.rating_model.vectors import Decision, RatingVectors
 from metricsmith.stats.resampling import bootstrap_weights, group_mean_interval, jackknife_interval, share_interval

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.ratings import Ratings
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.selection import optimism, select_judge
 from metricsmith.rating_model.vectors import Decision, RatingVectors
 

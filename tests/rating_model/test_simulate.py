@@ -22,7 +22,7 @@ from metricsmith.rating_model.measures import (
     rating_measures,
     weighted_values,
 )
-from metricsmith.rating_model.model import ResponseSets
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.simulate import decaying_choice, project_simplex, selection_effect, simulate
 from metricsmith.rating_model.vectors import Decision
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.ratings import Ratings
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.vectors import Decision, RatingVectors, hard
 
 TWO = ResponseSets.every(("a", "b"))

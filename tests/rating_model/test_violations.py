@@ -7,7 +7,7 @@ import pytest
 
 from metricsmith.errors import OptionError
 from metricsmith.rating_model.measures import MEASURES, Sides, as_loss, downstream_measures
-from metricsmith.rating_model.model import ResponseSets
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.vectors import Decision, RatingVectors
 from metricsmith.rating_model.violations import MOST_CELLS, rank_violations
 

@@ -22,7 +22,6 @@ from metricsmith.rating_model.measures import (
 )
 from metricsmith.rating_model.model import (
     RatingModel,
-    ResponseSets,
     error_matrix,
     estimate_forced_choice,
     reverse,
@@ -40,6 +39,7 @@ from metricsmith.rating_model.rated_sides import beta_of
 from metricsmith.rating_model.raters import DawidSkene, dawid_skene, majority
 from metricsmith.rating_model.ratings import Ratings
 from metricsmith.rating_model.record import JudgeFigure, JudgeSelection, MeasureResult, RivalJudge, SweepCell, Violation
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.selection import select_judge
 from metricsmith.rating_model.simulate import Simulation, decaying_choice, project_simplex, selection_effect, simulate
 from metricsmith.rating_model.vectors import Decision, RatingVectors, hard

@@ -58,6 +58,9 @@ def alternative_annotator_test(
     forced choices is the share of them who chose the same; of a judge with several samples it is the mean over these.
     The test is Student's paired t, below 30 items Wilcoxon's signed-rank test; items count as independent.
 
+    It asks if the judge does as well as a rater does, less epsilon: with few raters who disagree a weak judge passes
+    as well. It is no measure by which to rank judges.
+
     Parameters
     ----------
     human : Ratings
@@ -73,7 +76,8 @@ def alternative_annotator_test(
     Raises
     ------
     DataError
-        If there are fewer than three raters, options differ, or no rater shares an item with the judge and another.
+        If people's ratings are counts, there are fewer than three raters, options differ, or no rater shares an item
+        with the judge and another.
     OptionError
         If a number is out of range.
 
@@ -84,6 +88,7 @@ def alternative_annotator_test(
     check_level(level)
     if not 0 <= epsilon < 1:
         raise OptionError(f"epsilon {epsilon:g}: give a number from 0 to below 1, such as .2 beside experts")
+    human.check_raters("the alternative-annotator test")
     if len(human.raters) < 3:
         raise DataError(f"{len(human.raters)} raters: the test leaves one out of three at least; gather more ratings")
     if human.options != judge.options:

@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.rating_model.model import shares_of
 from metricsmith.rating_model.ratings import Ratings
+from metricsmith.rating_model.response_sets import shares_of
 from metricsmith.rating_model.vectors import hard
 from metricsmith.stats.correlation import FloatArray, IntArray
 from metricsmith.stats.resampling import check_level, chunks, permutation_p_value
 
 __all__ = ["Clinic", "DisagreementCase", "RaterSplit", "disagreement_clinic", "split_raters"]
 
-Kind = Literal["unstated policy", "judge error", "rater noise"]
-KINDS: tuple[Kind, ...] = ("unstated policy", "judge error", "rater noise")
+Kind = Literal["unstated policy", "judge error", "rater noise", "one rating"]
+KINDS: tuple[Kind, ...] = ("unstated policy", "judge error", "rater noise", "one rating")
 STEPS = 20  # of a fit; more change nothing that matters
 PRIOR = 0.5  # the precision of the logits of raters' and items' chances
 
@@ -63,15 +63,15 @@ class DisagreementCase:
     Parameters
     ----------
     item : hashable
-    kind : {"unstated policy", "judge error", "rater noise"}
-        The likely reason.
+    kind : {"unstated policy", "judge error", "rater noise", "one rating"}
+        The likely reason; no reason can be told from one rating.
     strength : float
         In [0, 1]: the probability that the groups differ; the share of raters who did not choose as the judge; or the
         share who did.
     judge : str
         The option that the judge gives most often; of several, that which the fewest raters chose.
     raters : tuple of (str, tuple)
-        The options that people chose and who did, the most frequent first.
+        The options that people chose and who did (for counts numbers within the item), the most frequent first.
     reason : str
         In words.
     """
@@ -91,15 +91,20 @@ class Clinic:
     Parameters
     ----------
     cases : tuple of DisagreementCase
-    split : RaterSplit
+    split : RaterSplit, optional
+        None where people's ratings are counts.
     items, left_out : int
         Items that both sides rated, and the others.
+    ties : int
+        Items without a difference that could be told: a side has several most frequent options, one of which is the
+        other side's as well.
     """
 
     cases: tuple[DisagreementCase, ...]
-    split: RaterSplit
+    split: RaterSplit | None
     items: int
     left_out: int
+    ties: int
 
 
 def disagreement_clinic(
@@ -107,14 +112,16 @@ def disagreement_clinic(
 ) -> Clinic:
     """Tells apart the reasons for which a judge and people differ.
 
-    An item is listed where the judge's most frequent option is not the people's; also where the raters are split into
-    groups that decide it differently, since the judge then differs from one of them. It is *unstated policy* in the
-    latter case, else *rater noise* where enough raters chose as the judge did, else *judge error*.
+    An item is listed where no most frequent option of the judge is one of the people's; also where the raters are
+    split into groups that decide it differently, since the judge then differs from one of them. It is *unstated policy*
+    in the latter case, else *one rating* where there is no more, else *rater noise* where enough raters chose as the
+    judge did, else *judge error*. Ratings of a use are compared after `Ratings.collapsed`.
 
     Parameters
     ----------
     human, judge : Ratings
-        Forced choices with the same options; the judge's repetitions are its raters.
+        Forced choices with the same options; the judge's repetitions are its raters. People's counts are not looked
+        at for groups of raters.
     support : float
         In (0, 1]: the share of raters who chose as the judge did from which an item speaks of the raters' noise.
     level, draws, seed
@@ -132,16 +139,17 @@ def disagreement_clinic(
     if not 0 < support <= 1:
         raise OptionError(f"support {support:g} is no share above 0: give a number up to 1, such as .25")
     chosen, people = human.chosen, shares_of(human.counts)
-    answers = shares_of(judge.of_items(human.items).counts)
+    answered = judge.of_items(human.items).counts
+    answers = shares_of(answered)
     both = ~np.isnan(people + answers).any(axis=1)
     if not both.any() or judge.sets:
         raise DataError("no item has a forced choice of a rater and one of the judge: check the items' names")
-    split = split_raters(human, level=level, draws=draws, seed=seed)
+    split = None if human.counted else split_raters(human, level=level, draws=draws, seed=seed)
     spoken = hard(answers)
     hits = (hard(people) * spoken).sum(axis=1)
-    policy = split.found & (split.differs >= 0.5)
+    policy = np.zeros(both.size, dtype=bool) if split is None else split.found & (split.differs >= 0.5)
     cases = []
-    for place in np.flatnonzero(both & (policy | (hits < 1))):
+    for place in np.flatnonzero(both & (policy | (hits == 0))):
         best = int(np.where(spoken[place] > 0, people[place], 2.0).argmin())
         own = np.flatnonzero(human.item == place)
         order = np.argsort(-human.counts[place], kind="stable")
@@ -150,14 +158,16 @@ def disagreement_clinic(
             for option in order[human.counts[place][order] > 0]
         )
         share = float(people[place, best])
-        if policy[place]:
+        if split is not None and policy[place]:
             kind, strength, reason = KINDS[0], float(split.differs[place]), _policy_reason(split, raters)
         else:
             kind, strength = (KINDS[2], share) if share >= support else (KINDS[1], 1 - share)
-            reason = f"{round(share * own.size)} of {own.size} raters chose {human.options[best]!r} like the judge"
+            kind = KINDS[3] if own.size == 1 else kind
+            reason = _support_reason(round(share * own.size), own.size, human.options[best], answered[place])
         cases.append(DisagreementCase(human.items[place], kind, strength, human.options[best], raters, reason))
     cases.sort(key=lambda case: (KINDS.index(case.kind), -case.strength, -sum(len(names) for _, names in case.raters)))
-    return Clinic(tuple(cases), split, int(both.sum()), int((~both).sum()))
+    ties = both & ~policy & (hits > 0) & (hits < 1)
+    return Clinic(tuple(cases), split, int(both.sum()), int((~both).sum()), int(ties.sum()))
 
 
 def split_raters(ratings: Ratings, *, level: float = 0.99, draws: int = 299, seed: int = 0) -> RaterSplit:
@@ -186,9 +196,12 @@ def split_raters(ratings: Ratings, *, level: float = 0.99, draws: int = 299, see
 
     Raises
     ------
+    DataError
+        If ratings are counts.
     OptionError
         If ratings are response sets, or a number is out of range.
     """
+    ratings.check_raters("the test for two policies")
     check_level(level)
     if draws + 1 < 1 / (1 - level) - 1e-9:
         raise OptionError(f"{draws} draws cannot reach p = {1 - level:g}: give at least {1 / (1 - level) - 1:.0f}")
@@ -285,11 +298,19 @@ def _differs(ratings: Ratings, second: NDArray[np.bool_], consistency: FloatArra
     return np.where(rated, differs, math.nan)
 
 
+def _support_reason(support: int, raters: int, option: str, answers: FloatArray) -> str:
+    """The raters who chose as the judge did: ``1 of 4 raters said 'yes', as the judge did in 5 of 8 answers``."""
+    often = f" in {answers.max():g} of {answers.sum():g} answers" if answers.sum() > 1 else ""
+    if raters == 1:
+        return f"the one rater said otherwise than the judge{often}"
+    return f"{support} of {raters} raters said {option!r}, as the judge did{often}"
+
+
 def _policy_reason(split: RaterSplit, raters: tuple[tuple[str, tuple[Hashable, ...]], ...]) -> str:
-    """The choices by group: ``of 5 raters of the first group 5 chose 'yes'; ...``."""
+    """The choices by group: ``of 5 raters of the first group 5 said 'yes'; ...``."""
     parts = []
     for name, group in zip(("first", "second"), split.groups, strict=True):
         counts = [(sum(rater in group for rater in names), option) for option, names in raters]
-        said = " and ".join(f"{count} chose {option!r}" for count, option in counts if count)
+        said = " and ".join(f"{count} said {option!r}" for count, option in counts if count)
         parts.append(f"of {sum(count for count, _ in counts)} raters of the {name} group {said or 'none rated it'}")
     return "; ".join(parts)

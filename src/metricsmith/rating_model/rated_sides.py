@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.measures import Sides
-from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.ratings import Ratings, places_of
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.vectors import Decision, RatingVectors, Ties
 
 __all__ = ["Beta", "Rated", "RatedSides", "beta_of", "rated_options"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.rating_model.model import shares_of
 from metricsmith.rating_model.ratings import Ratings
+from metricsmith.rating_model.response_sets import shares_of
 from metricsmith.rating_model.vectors import Ties, hard
 from metricsmith.stats.correlation import FloatArray
 
@@ -91,7 +91,7 @@ def dawid_skene(
     Raises
     ------
     DataError
-        If there are no ratings.
+        If there are no ratings, or they are counts.
     OptionError
         If ratings are response sets, or a number is out of range.
 
@@ -103,6 +103,7 @@ def dawid_skene(
         raise OptionError(
             f"smoothing {smoothing:g}, tolerance {tolerance:g}, iterations {iterations}: give at least 0, 0 and 1"
         )
+    ratings.check_raters("the model of Dawid and Skene")
     chosen, size = ratings.chosen, len(ratings.options)
     if not chosen.size:
         raise DataError("there are no ratings: an answer needs one rating at least")

@@ -35,6 +35,8 @@ class Ratings:
         Ratings without an answer, which have no entry.
     groups : tuple of hashable, length n, optional
         The group of each item, such as its source; by default each stands alone.
+    counted : bool
+        True where only counts are known: a rater is then a number within one item, and nobody in particular.
     """
 
     options: tuple[str, ...]
@@ -46,6 +48,7 @@ class Ratings:
     sets: bool = False
     missing: int = 0
     groups: tuple[Hashable, ...] | None = None
+    counted: bool = False
 
     def __post_init__(self) -> None:
         check_options(self.options)
@@ -105,7 +108,7 @@ class Ratings:
 
     @classmethod
     def from_counts(cls, counts: ArrayLike, options: Sequence[str], items: Sequence[Hashable] | None = None) -> Ratings:
-        """Make forced choices of how often each option was chosen, shape (n, K); raters are numbered within items.
+        """Make forced choices of how often each option was chosen, shape (n, K); raters are numbers within items.
 
         Raises
         ------
@@ -125,7 +128,8 @@ class Ratings:
         rater = np.concatenate([np.arange(total) for total in totals]) if len(table) else np.zeros(0, dtype=int)
         most = tuple(range(int(totals.max(initial=0))))
         item = np.repeat(np.arange(len(table)), totals)
-        return cls(tuple(options), names, most, item, rater.astype(np.int64), np.eye(len(options), dtype=bool)[chosen])
+        given = np.eye(len(options), dtype=bool)[chosen]
+        return cls(tuple(options), names, most, item, rater.astype(np.int64), given, counted=True)
 
     @property
     def counts(self) -> FloatArray:
@@ -159,6 +163,26 @@ class Ratings:
             items=tuple(items), item=place[self.item][kept], rater=self.rater[kept], given=self.given[kept],
             groups=None if group is None else tuple(group.get(item, item) for item in items),
         )  # fmt: skip
+
+    def collapsed(self, positive: Sequence[str]) -> Ratings:
+        """Forced choices of two options: the rating has one of these options or more, or it has none of them.
+
+        Raises
+        ------
+        OptionError
+            If one of these options was not declared.
+        """
+        speaks = self.given[:, places_of(positive, self.options, "positive options")].any(axis=1)
+        name = " or ".join(positive)
+        return replace(self, options=(name, f"not {name}"), given=np.stack([speaks, ~speaks], axis=1), sets=False)
+
+    def check_raters(self, what: str) -> None:
+        """Raise a `DataError` if only counts are known, for something that takes the same raters on several items."""
+        if self.counted:
+            raise DataError(
+                f"{what} needs to know who rated, which counts do not say: give each rating with its rater "
+                "(Ratings.from_rows)"
+            )
 
     def drawn(self, places: IntArray) -> Ratings:
         """The ratings at these places of the long form, any of them several times."""

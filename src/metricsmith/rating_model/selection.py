@@ -24,9 +24,9 @@ from metricsmith.rating_model.measures import (
     rating_measures,
     weighted_values,
 )
-from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.rated_sides import Beta, Rated, RatedSides, rated_options
 from metricsmith.rating_model.record import JudgeFigure, JudgeSelection, MeasureResult, RivalJudge, SweepCell
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.vectors import Decision, RatingVectors, Ties
 from metricsmith.rating_model.verdict import verdict
 from metricsmith.rating_model.violations import rank_violations

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import OptionError
-from metricsmith.rating_model.model import RatingModel, ResponseSets, error_matrix, reverse, shares_of, sized
+from metricsmith.rating_model.model import RatingModel, error_matrix, reverse, sized
 from metricsmith.rating_model.ratings import Ratings, places_of
+from metricsmith.rating_model.response_sets import ResponseSets, shares_of
 from metricsmith.rating_model.vectors import RatingVectors
 from metricsmith.stats.correlation import FloatArray
 

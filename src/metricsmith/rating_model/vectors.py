@@ -11,16 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.rating_model.model import (
-    RatingModel,
-    ResponseSets,
-    apply,
-    proper,
-    sensitivity_matrix,
-    shares_of,
-    sized,
-)
+from metricsmith.rating_model.model import RatingModel, apply, proper, sensitivity_matrix, sized
 from metricsmith.rating_model.ratings import Ratings, places_of
+from metricsmith.rating_model.response_sets import ResponseSets, shares_of
 from metricsmith.stats.correlation import FloatArray, quotient
 
 __all__ = ["Decision", "RatingVectors", "Ties", "hard"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
-from metricsmith.rating_model.clinic import DisagreementCase
+from metricsmith.rating_model.clinic import Clinic, DisagreementCase, RaterSplit
 from metricsmith.rating_model.record import MeasureResult
 from metricsmith.report.blocks import (
     Block,
@@ -47,8 +48,9 @@ PLAIN = {
 }
 KINDS = {
     "unstated policy": "groups of raters decide the item differently: say in the instruction which is right",
-    "judge error": "raters mostly choose alike, and the judge chose otherwise, which their sets may still hold",
-    "rater noise": "raters are split, and enough of them chose as the judge did",
+    "judge error": "few of the raters or none said what the judge says",
+    "rater noise": "raters are split: more said something else, but enough said what the judge says",
+    "one rating": "the judge says something else than the one rater, and it cannot be told who errs",
 }
 GLOSSARY = (
     ("choice, response set", "The option that a rater gave, and all options that this rater finds right. Raters who "
@@ -259,27 +261,33 @@ class ValidationDocument(Document[Validation]):
         if clinic is None or not clinic.cases:
             return []
         kinds = Counter[str](case.kind for case in clinic.cases)
+        named = clinic.split is not None
         rows = [
-            (str(case.item), case.kind, case.judge, *(Cell(text, "prose") for text in (said_by(case), case.reason)))
+            (str(case.item), case.kind, case.judge, *(Cell(t, "prose") for t in (said_by(case, named), case.reason)))
             for case in clinic.cases[:MOST_CASES]
         ]
-        split = clinic.split
-        groups = " and ".join(", ".join(map(str, names)) for names in split.groups)
-        tested = f"p {p_value(split.p_value)}" if math.isfinite(split.p_value) else "four raters are needed to test it"
-        said = (
-            f"Raters follow two policies ({tested}): {groups}."
-            if split.found
-            else f"No two policies among raters ({tested})."
-        )
         shown = f", the first {MOST_CASES}" if len(clinic.cases) > MOST_CASES else ""
         caption = f"{count(len(clinic.cases))} of {count(clinic.items, 'item')}{shown}"
         return [
-            Paragraph(single_line(said)),
+            Paragraph(single_line(" ".join((*self._asked(clinic), policies(clinic.split))))),
             Terms([(f"{kind} ({kinds[kind]})", [KINDS[kind]]) for kind in KINDS if kinds[kind]], "glossary"),
             TextTable(
                 ("item", "likely reason", "judge", Cell("people", "prose"), Cell("why", "prose")), rows, caption, left=5
             ),
         ]
+
+    def _asked(self, clinic: Clinic) -> Iterator[str]:
+        """The question that the clinic puts to each item, in sentences."""
+        if self.record.decision is None:
+            yield "Compared is what each side chose most often; raters may find the judge's choice right all the same."
+        else:
+            positive = " or ".join(self.record.decision.positive)
+            yield (
+                f"Compared is what each side says most often, {positive}, or not, whatever the threshold and beta. A "
+                f"choice counts as it was given, a response set as {positive} if it holds that."
+            )
+        if clinic.ties:
+            yield f"On {count(clinic.ties, 'item')} a side is tied and the other says the same in part: no difference."
 
     def _replacing(self) -> list[Block]:
         rows = [
@@ -288,13 +296,30 @@ class ValidationDocument(Document[Validation]):
         ]
         text = (
             "The alternative-annotator test: each rater is left out in turn, and the judge may replace the rater if it "
-            "is nearer to the others, with .2 allowed for what people cost. A judge passes with half of the raters."
+            "is nearer to the others, with .2 (epsilon) allowed for what people cost. A judge passes with half of the "
+            "raters. It asks if the judge does as well as a rater does, not how good it is: where raters are few and "
+            "disagree, a weak judge passes too. So it ranks no judges."
         )
         head = ("judge", "raters it may replace", "at least as near as a rater", "passes")
         return [Paragraph(text), TextTable(head, rows, "In place of a rater", style="narrow")] if rows else []
 
 
-def said_by(case: DisagreementCase) -> str:
-    """Each option that people chose, with the first of those who did."""
+def policies(split: RaterSplit | None) -> str:
+    """The test for two policies of raters, and its result, in a sentence."""
+    if split is None:
+        return "Raters were not tested for two policies: counts do not say who rated."
+    if not math.isfinite(split.p_value):
+        return "Raters were not tested for two policies: that takes four who disagree."
+    tested = f"p {p_value(split.p_value)}"
+    if not split.found:
+        return f"Raters were tested for two policies, which were not found ({tested})."
+    groups = " and ".join(", ".join(map(str, names)) for names in split.groups)
+    return f"Raters follow two policies ({tested}): {groups}."
+
+
+def said_by(case: DisagreementCase, named: bool) -> str:
+    """Each option that people gave, with the first of those who did, or with their number where they have no names."""
+    if not named:
+        return "; ".join(f"{option}: {len(names)}" for option, names in case.raters)
     several = ((option, list(map(str, names))) for option, names in case.raters)
     return "; ".join(f"{option}: {', '.join(names[:4])}{', …' * (len(names) > 4)}" for option, names in several)

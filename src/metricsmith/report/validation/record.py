@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from metricsmith.errors import OptionError
 from metricsmith.rating_model.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from metricsmith.rating_model.clinic import Clinic, disagreement_clinic
-from metricsmith.rating_model.model import ResponseSets
 from metricsmith.rating_model.rated_sides import Rated, beta_of
 from metricsmith.rating_model.ratings import Ratings
 from metricsmith.rating_model.record import JudgeSelection
+from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.selection import select_judge
 from metricsmith.rating_model.vectors import Decision
 from metricsmith.report.formats import jsonable
@@ -41,9 +41,10 @@ class Validation:
     signature : str
         The line that makes every number reproducible.
     clinic : Clinic, optional
-        The items where the judge to take and people differ; None without forced choices.
+        The items where the judge to take and people differ: in a rating that speaks for the use or does not, without a
+        use in the choice; None, with a note, where that cannot be told.
     replacing : mapping of str to AlternativeAnnotatorTest
-        By judge; empty with fewer than three raters who have names, or where most items have one rating.
+        By judge; empty with fewer than three raters, for counts, or where most items have one rating.
     notes, warnings : tuple of str
     title : str
     """
@@ -118,15 +119,15 @@ def validate_judges(
     people = _part(human, sets=False) or _part(human, sets=True)
     alike = {name: _part(judges[name], sets=people.sets) for name in selection.judges} if people else {}
     replacing = people is not None and _replaceable(people)
-    picked = None if people is None or people.sets else alike[selection.pick]
+    compared = _compared(human, judges[selection.pick], decision)
     return Validation(
         selection,
         admitted,
         decision,
         _signature(selection, admitted, sources or {}, thresholds),
-        disagreement_clinic(people, picked, seed=settings.get("seed", 0)) if people and picked else None,
+        disagreement_clinic(*compared, seed=settings.get("seed", 0)) if compared else None,
         {name: alternative_annotator_test(people, one) for name, one in alike.items() if people and one and replacing},
-        (*notes, *selection.notes),
+        (*notes, *selection.notes, *_untold(people, compared is not None)),
         tuple(f"{name} is not compared: {why}" for name, why in selection.left_out.items()),
     )
 
@@ -134,7 +135,32 @@ def validate_judges(
 def _replaceable(people: Ratings) -> bool:
     """True for three raters with names or more, two of whom rated most items."""
     several, rated = (int((people.per_item > least).sum()) for least in (1, 0))
-    return len(people.raters) > 2 and 2 * several >= rated and all(isinstance(name, str) for name in people.raters)
+    return len(people.raters) > 2 and 2 * several >= rated and not people.counted
+
+
+def _compared(human: Rated, judge: Rated, decision: Decision | None) -> tuple[Ratings, Ratings] | None:
+    """People's and a judge's choices; with a decision their response sets, or else choices, as it sees them."""
+    for sets in (False,) if decision is None else (True, False):
+        people, own = _part(human, sets=sets), _part(judge, sets=sets)
+        if people and own and decision:
+            return people.collapsed(decision.positive), own.collapsed(decision.positive)
+        if people and own:
+            return people, own
+    return None
+
+
+def _untold(people: Ratings | None, compared: bool) -> Iterator[str]:
+    """Everything that the ratings do not tell of single raters and items."""
+    if people is not None and people.counted:
+        yield (
+            "people's ratings are counts, which do not say who rated: raters are not tested for two policies, and no "
+            "judge is tested in the place of one"
+        )
+    if not compared:
+        yield (
+            "differences between the judge and people are not looked into: that takes forced choices of both, or a "
+            "decision (positive options) and response sets of both"
+        )
 
 
 def _part(rated: Rated, *, sets: bool) -> Ratings | None:
