@@ -287,7 +287,8 @@ class ValidationDocument(Document[Validation]):
                 f"choice counts as it was given, a response set as {positive} if it holds that."
             )
         if clinic.ties:
-            yield f"On {count(clinic.ties, 'item')} a side is tied and the other says the same in part: no difference."
+            tied = count(clinic.ties, "item")
+            yield f"On {tied} a side is tied between answers, one of which the other gives too: no difference."
 
     def _replacing(self) -> list[Block]:
         rows = [
