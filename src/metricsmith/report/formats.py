@@ -176,7 +176,7 @@ def percent(share: float) -> str:
     """A share in [0, 1] as whole per cent, one decimal below 1 % and above 99 %; an en dash if undefined."""
     if 0 < share < 0.0005:
         return f"< 0.1{NARROW}%"
-    if 0.9995 < share < 1:
+    if 0.9995 <= share < 1:
         return f"> 99.9{NARROW}%"
     digits = 1 if 0 < share < 0.01 or 0.99 < share < 1 else 0
     return f"{100 * share:.{digits}f}{NARROW}%"

@@ -100,14 +100,14 @@ def write_validation(record: Validation, folder: str | PathLike[str]) -> None:
 def validation_verdict(record: Validation) -> Verdict:
     """The judge to take, or why there is none to take yet, with the reasons."""
     found = record.selection
-    reasons = [single_line(f"{reason[:1].upper()}{reason[1:]}.") for reason in found.reasons]
+    reasons = [single_line(f"{reason[:1].upper()}{reason[1:]}.") for reason in (*found.reasons, *found.notes)]
     reasons[0] = found.reasons[0] + "."  # it begins with the judge's name
     tone: Tone = "good" if found.verdict == "chosen" else "unsure"
     return Verdict(
         tone,
         PLAIN[found.verdict].format(pick=single_line(found.pick)),
         details=(
-            *(Paragraph(text, "small") for text in (*reasons, *map(single_line, found.notes))),
+            *(Paragraph(text, "small") for text in reasons),
             Paragraph(f"Next: {next_step(record)}", "small strong"),
         ),
     )
