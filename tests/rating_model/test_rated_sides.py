@@ -38,7 +38,7 @@ def test_items_are_those_that_people_and_every_compared_judge_rated():
     assert data.kept.tolist() == [True, True, False, True, False, True]
     assert data.left_out == {"rare": "valid ratings of 2 of people's 5 items"}
     notes = list(data.notes())
-    assert notes[0] == "2 of 6 items lack a rating by people or by a judge and are left out"
+    assert notes[0] == "2 of 6 items are left out, for want of a valid rating: people 1, judge a 1"
     assert "people: 1 of 6 ratings have no valid answer" in notes
     assert "judge a: 1 of 6 ratings have no valid answer" in notes
     assert any(note.startswith("4 of 4 items have one human rating") for note in notes)

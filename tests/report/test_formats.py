@@ -16,6 +16,7 @@ from metricsmith.report.formats import (
     duration,
     excerpt,
     fit_columns,
+    fit_middle,
     interval,
     money,
     p_value,
@@ -75,13 +76,9 @@ def test_durations_have_two_units_at_most():
     ]  # fmt: skip
 
 
-def test_a_small_share_is_not_rounded_to_nothing():
-    assert [percent(share) for share in (0.0, 0.0002, 0.004, 0.5)] == [
-        "0\u00a0%",
-        "< 0.1\u00a0%",
-        "0.4\u00a0%",
-        "50\u00a0%",
-    ]
+def test_a_share_is_not_rounded_to_nothing_or_to_all():
+    shares = {0.0: "0", 0.0002: "< 0.1", 0.004: "0.4", 0.5: "50", 0.9921: "99.2", 0.9995: "> 99.9", 1.0: "100"}
+    assert [percent(share) for share in shares] == [f"{written}\u00a0%" for written in shares.values()]
 
 
 def test_control_characters_become_visible_and_line_breaks_stay():
@@ -105,6 +102,8 @@ def test_an_excerpt_ends_at_a_word_where_one_ends_near_by():
 def test_wide_characters_count_twice():
     assert fit_columns("東京都庁の通知", 14) == "東京都庁の通知"
     assert fit_columns("東京都庁の通知", 13) == "東京都庁の通…"
+    assert fit_middle("東京都庁の通知", 14) == "東京都庁の通知"
+    assert fit_middle("東京都庁の通知", 9) == "東京…通知"
 
 
 @settings(deadline=None, max_examples=50)

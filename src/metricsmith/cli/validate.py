@@ -64,7 +64,7 @@ def validate_command(
         str, typer.Option(metavar="any|max|sum", help="The share: of any positive one, the greatest, or the sum.")
     ] = "any",
     measures: Annotated[
-        str, typer.Option(metavar="A,B,...|all", help="Measures of agreement; by default eight of them.")
+        str, typer.Option(metavar="A,B,...|all", help="Measures of agreement; by default seven of them.")
     ] = "",
     by: Annotated[str | None, typer.Option(metavar="NAME", help="The measure that decides.")] = None,
     raters: Annotated[bool, typer.Option("--raters", help="Draw raters, too, and not items alone.")] = False,

@@ -172,7 +172,10 @@ class RatedSides:
         """Everything that a reader has to know of the data."""
         lost = int((~self.kept).sum())
         if lost:
-            yield f"{lost} of {self.kept.size} items lack a rating by people or by a judge and are left out"
+            sides = [("people", self.human), *((f"judge {name}", one) for name, one in self.judges.items())]
+            absent = {who: int((~_present(self.vectors(one, 0.0))).sum()) for who, one in sides}
+            named = ", ".join(f"{who} {n}" for who, n in absent.items() if n)
+            yield f"{lost} of {self.kept.size} items are left out, for want of a valid rating: {named}"
         for name, rated in [("", self.human), *self.judges.items()]:
             if isinstance(rated, RatingVectors):
                 continue

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from metricsmith.stats.resampling import Interval
 
 __all__ = [
-    "MISSING", "clean", "count", "duration", "ends", "excerpt", "fit_columns", "interval", "jsonable", "money",
-    "p_value", "percent", "points", "rating", "raw", "single_line", "statistic",
+    "MISSING", "clean", "count", "duration", "ends", "excerpt", "fit_columns", "fit_middle", "interval", "jsonable",
+    "money", "p_value", "percent", "points", "rating", "raw", "single_line", "statistic",
 ]  # fmt: skip
 
 MISSING = "–"
@@ -60,6 +60,23 @@ def excerpt(text: str, length: int) -> str:
 def fit_columns(text: str, columns: int) -> str:
     """An `excerpt` counted in columns as a terminal counts them: an East Asian wide character takes two."""
     return _cut(single_line(text), columns, _columns)
+
+
+def fit_middle(text: str, columns: int) -> str:
+    """`text` on one line, cut inside to so many columns: two thirds are its end, where names mostly differ.
+
+    Examples
+    --------
+    >>> fit_middle("Mistral-7B-Instruct-v0.2", 11), fit_middle("atlas", 11)
+    ('Mis…ct-v0.2', 'atlas')
+    """
+    line = single_line(text)
+    if _columns(line) <= columns:
+        return line
+    first, last = line[: (columns - 1) // 3], line
+    while _columns(first + last) > columns - 1:
+        last = last[1:]
+    return first + ELLIPSIS + last
 
 
 def _columns(text: str) -> int:
@@ -156,10 +173,12 @@ def p_value(value: float) -> str:
 
 @_dash_without_number
 def percent(share: float) -> str:
-    """A share in [0, 1] as whole per cent, one decimal below 1 %; an en dash if undefined."""
+    """A share in [0, 1] as whole per cent, one decimal below 1 % and above 99 %; an en dash if undefined."""
     if 0 < share < 0.0005:
         return f"< 0.1{NARROW}%"
-    digits = 1 if 0 < share < 0.01 else 0
+    if 0.9995 <= share < 1:
+        return f"> 99.9{NARROW}%"
+    digits = 1 if 0 < share < 0.01 or 0.99 < share < 1 else 0
     return f"{100 * share:.{digits}f}{NARROW}%"
 
 

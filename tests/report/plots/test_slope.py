@@ -22,3 +22,12 @@ def test_lines_run_from_place_to_place_and_better_is_above():
 
 def test_nothing_to_draw_draws_nothing():
     assert slope_plot("k", [], "title", ("a", "b")) == ""
+
+
+def test_names_keep_the_end_that_tells_them_apart():
+    names = [f"provider/family-8x22B-v0.{version}-instruct" for version in (1, 2)]
+    plot = slope_plot("k", [Slope(name, (0, 0), ("", "")) for name in names], "title", ("a", "b"))
+    assert plot.count("pro…nstruct") == 4
+    ends = slope_plot("k", [Slope(f"provider/model-v0.{end}", (0, 0), ("", "")) for end in "12"], "t", ("a", "b"))
+    assert "pro…el-v0.1<" in ends
+    assert "pro…el-v0.2<" in ends

@@ -13,7 +13,7 @@ from judged_choices import write_tables
 from metricsmith.datasets.choices import read_rated_choices
 from metricsmith.rating_model.vectors import Decision
 from metricsmith.report.render import render_html, render_json, render_markdown, render_terminal
-from metricsmith.report.validation.document import ValidationDocument, validation_verdict, write_validation
+from metricsmith.report.validation.document import ValidationDocument, next_step, validation_verdict, write_validation
 from metricsmith.report.validation.record import validate_judges
 from metricsmith.report.validation.use import curves, holds, ranked, slopes
 
@@ -85,6 +85,8 @@ def test_ranges_of_beta_name_the_best_judge_of_each(record):
     assert holds(changed) == [
         "Best in use at threshold 0.3: same for beta 0 to 0.2, other for beta 0.25, same for beta 0.3 to 0.5."
     ]
+    alike = [replace(cell, best="" if cell.beta else "one") for cell in sweep if cell.threshold == 0.3]
+    assert holds(alike) == ["Best in use at threshold 0.3: one for beta 0, all judges alike for beta 0.05 to 0.5."]
     assert curves([cell for cell in sweep if cell.beta == 0]) == []
 
 
@@ -109,7 +111,68 @@ def test_without_a_use_no_figure_of_use_is_shown(tmp_path):
     page = render_html(ValidationDocument(record))
     assert 'id="sensitivity"' not in page
     assert "plot-slope" not in page
+    assert "in use" not in page
     assert "regret" not in render_terminal(ValidationDocument(record))
+
+
+def test_the_next_step_follows_the_verdict_and_asks_for_a_use_where_none_was_named(record):
+    found = record.selection
+    said = {
+        word: next_step(replace(record, selection=replace(found, verdict=word)))
+        for word in ("chosen", "depends", "undecided")
+    }
+    assert "score --labelled" in said["chosen"]
+    assert "response sets" in said["depends"]
+    assert "metricsmith plan" in said["undecided"]
+    assert "--positive" in next_step(replace(record, decision=None, selection=replace(found, verdict="depends")))
+    step = next_step(record)
+    assert step in render_html(ValidationDocument(record))
+    assert step in render_markdown(ValidationDocument(record))
+    assert f"  next: {step}" in render_terminal(ValidationDocument(record))
+
+
+def test_notes_on_ratings_stand_under_the_verdict_and_those_on_tables_at_the_end(record):
+    lost = "3 of 9 items are left out"
+    own = replace(record, selection=replace(record.selection, notes=(lost,)), notes=(*record.notes, lost))
+    page = render_html(ValidationDocument(own))
+    assert page.count(lost) == 1
+    assert page.index(lost) < page.index('id="judges"') < page.index("columns guessed")
+    lines = render_terminal(ValidationDocument(own)).splitlines()
+    assert f"  {lost}" in lines
+    assert f"note: {lost}" not in lines
+
+
+def test_tables_by_measure_have_a_row_for_each_judge_the_best_first(record):
+    text = render_markdown(ValidationDocument(record))
+    order = [one.judge for one in ranked(record.selection.result("decision_consistency"))]
+    for head in ("| judge | hit rate ↑ h/h |", "| best by | hit rate |"):
+        rows = text[text.index(head) :].splitlines()[2 : 2 + len(order)]
+        assert [row.split(" | ")[0] for row in rows] == [f"| {name}" for name in order]
+    hits = {own.judge: own.value for own in record.selection.result("hit_rate").figures}
+    matrix = text[text.index("| judge | hit rate ↑ h/h |") :].splitlines()[2]
+    assert matrix.split(" | ")[1].startswith(f"{hits[order[0]]:.3f}".lstrip("0"))
+
+
+def test_a_bias_stands_with_its_size_and_what_beta_adds_is_said(record):
+    text = render_terminal(ValidationDocument(record))
+    bias = record.selection.result("prevalence_bias")
+    value = next(abs(own.value) for own in bias.figures if own.judge == bias.pick)
+    row = next(line for line in text.splitlines() if "size of prevalence bias" in line)
+    assert row.split()[5] == f"{value:.3f}".lstrip("0")
+    assert text.splitlines()[0].endswith("; beta adds rude.")
+
+
+def test_plots_say_how_many_judges_they_leave_out_and_hold_the_pick(record):
+    found = record.selection
+    first = found.result("decision_consistency")
+    crowd = tuple(replace(first.figures[0], judge=f"j{place}", value=2.0) for place in range(14))
+    results = tuple(replace(one, figures=(*one.figures, *crowd)) for one in found.results)
+    judges = (*found.judges, *(own.judge for own in crowd))
+    own = replace(record, selection=replace(found, results=results, judges=judges))
+    figure = ValidationDocument(own).page().header[-1].blocks[1]
+    assert f"13 of {len(judges)} judges" in figure.caption
+    assert f"{found.pick}: " in figure.plot
+    assert f" of {len(judges)} judges." in slopes(own.selection)[0].caption
 
 
 def test_raters_who_share_no_item_are_not_replaced(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metricsmith.report.blocks import Markup, element
-from metricsmith.report.formats import fit_columns, interval, statistic
+from metricsmith.report.formats import fit_middle, interval, statistic
 from metricsmith.report.plots.svg import WIDTH, LinearAxis, dot, picture, svg_text, tick_label, ticks
 
 __all__ = ["Estimate", "forest"]
@@ -94,7 +94,7 @@ def _line(axis: LinearAxis, estimate: Estimate, top: float) -> Markup:
     kind = "main" if estimate.main else "other"
     y = top + 27.0
     marks = [
-        svg_text(0, top + 14, fit_columns(estimate.name, 38), f"halo {'strong' if estimate.main else ''}".strip()),
+        svg_text(0, top + 14, fit_middle(estimate.name, 38), f"halo {'strong' if estimate.main else ''}".strip()),
         svg_text(WIDTH, top + 14, statistic(estimate.value, 2), "halo figure strong", "end"),
     ]
     if math.isfinite(estimate.chance):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from metricsmith.report.blocks import Markup
-from metricsmith.report.formats import fit_columns
+from metricsmith.report.formats import fit_middle
 from metricsmith.report.plots.svg import WIDTH, connected, picture, svg_text
 
 __all__ = ["Slope", "slope_plot"]
@@ -47,7 +47,7 @@ def slope_plot(key: str, lines: Sequence[Slope], title: str, names: tuple[str, s
     for line in sorted(lines, key=lambda line: line.kind != "other"):
         left, right = ((x, TOP + ROW * place) for x, place in zip((LEFT, RIGHT), line.places, strict=True))
         style = "" if line.kind == "other" else "strong"
-        name = fit_columns(line.name, 11)
+        name = fit_middle(line.name, 11)
         marks += [
             connected([left, right], 4.5, line.kind),
             svg_text(left[0] - 10, left[1] + 4, f"{name} {line.values[0]}", style, "end"),

@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from metricsmith.rating_model.clinic import Clinic, DisagreementCase, RaterSplit
+from metricsmith.rating_model.measures import DOWNSTREAM
 from metricsmith.rating_model.record import MeasureResult
 from metricsmith.report.blocks import (
     Block,
@@ -46,6 +47,11 @@ PLAIN = {
     "depends": "{pick} leads on these items, but the choice depends on what is assumed.",
     "undecided": "The choice is open: {pick} is ahead, but its lead may be chance.",
 }
+NEXT = {
+    "chosen": "keep some ratings of people beside this judge's: they take its error off a share (score --labelled).",
+    "depends": "ask some raters and the judges for response sets, or agree on beta and the threshold first.",
+    "undecided": "gather more items; metricsmith plan says how many.",
+}
 KINDS = {
     "unstated policy": "groups of raters decide the item differently: say in the instruction which is right",
     "judge error": "few of the raters or none said what the judge says",
@@ -55,19 +61,24 @@ KINDS = {
 GLOSSARY = (
     ("choice, response set", "The option that a rater gave, and all options that this rater finds right. Raters who "
         "agree on the set may choose differently out of it."),
+    ("95 %", "is where a value may lie for other items, in whole groups; leads and regrets are paired."),
+    ("best in", "is the share of joint draws of items in which the judge is the best. Corrected is the pick's value "
+        "less what being the best of several adds by chance."),
+    ("over all response sets", "are bounds of the lead over every way in which admissible sets can lie behind the "
+        "choices (linear programming, item by item). A lead that keeps its sign there needs no beta."),
+    ("squared errors of choices and sets, Brier score", "are freed of what a judge's few answers add to them by "
+        "chance, and may lie below 0. Other measures are not: more answers an item help a judge there."),
+    ("KL, cross-entropy, log score", "count an option that no answer of the judge gave as 1e-10. With few answers an "
+        "item, this number makes most of their value and of its interval."),
+)  # fmt: skip
+IN_USE = (
     ("beta", "is the share of those who chose no positive option and would also have given the one that beta adds, "
         "among people and judges alike. Choices do not tell it. The tables hold for the beta of the signature."),
     ("decision consistency, prevalence bias", "measure the judge in use: an item is positive where the share of "
         "response sets with a positive option reaches the threshold. The first is the share of items that judge and "
         "people decide alike, the second the judge's share of positive items less that of people."),
-    ("95 %", "is where a value may lie for other items, in whole groups; leads and regrets are paired."),
-    ("best in", "is the share of joint draws of items in which the judge is the best. Corrected is the pick's value "
-        "less what being the best of several adds by chance."),
     ("regret", "is how far a measure's pick stays behind the best judge in use; expected is its mean over the draws."),
     ("rank correlation", "is Spearman's, over judges, between a measure and the consistency in use."),
-    ("over all response sets", "are bounds of the lead over every way in which admissible sets can lie behind the "
-        "choices (linear programming, item by item). A lead that keeps its sign there needs no beta."),
-    ("h, s, hrs, srs", "aggregate ratings: mode, shares of choices, options above the threshold, shares of sets."),
 )  # fmt: skip
 
 
@@ -91,14 +102,24 @@ def write_validation(record: Validation, folder: str | PathLike[str]) -> None:
 def validation_verdict(record: Validation) -> Verdict:
     """The judge to take, or why there is none to take yet, with the reasons."""
     found = record.selection
-    reasons = [single_line(f"{reason[:1].upper()}{reason[1:]}.") for reason in found.reasons]
+    reasons = [single_line(f"{reason[:1].upper()}{reason[1:]}.") for reason in (*found.reasons, *found.notes)]
     reasons[0] = found.reasons[0] + "."  # it begins with the judge's name
     tone: Tone = "good" if found.verdict == "chosen" else "unsure"
     return Verdict(
         tone,
         PLAIN[found.verdict].format(pick=single_line(found.pick)),
-        details=tuple(Paragraph(reason, "small") for reason in reasons),
+        details=(
+            *(Paragraph(text, "small") for text in reasons),
+            Paragraph(f"Next: {next_step(record)}", "small strong"),
+        ),
     )
+
+
+def next_step(record: Validation) -> str:
+    """The one thing to do after the verdict."""
+    if record.decision is None and record.selection.verdict != "undecided":
+        return "say what the judge is for, the positive options and the threshold (--positive, --threshold)."
+    return NEXT[record.selection.verdict]
 
 
 class ValidationDocument(Document[Validation]):
@@ -140,22 +161,23 @@ class ValidationDocument(Document[Validation]):
             self._judges(),
             self._picks(),
             validation_verdict(record).sentence,
-            *(f"  {reason}" for reason in record.selection.reasons),
-            *holds(self.record.selection.sweep),
-            *self.ending(folder, notes=record.notes),
+            *(f"  {line}" for line in (*record.selection.reasons, *record.selection.notes)),
+            f"  next: {next_step(record)}",
+            *holds(record.selection.sweep),
+            *self.ending(folder, notes=self._sources),
         ]
 
     def _parts(self) -> list[tuple[str, str, list[Block]]]:
         """Key, title and blocks of each section; a section without figures is left out."""
         record = self.record
-        found, notes = record.selection, [single_line(note) for note in record.notes]
+        found, used = record.selection, record.decision is not None
         plots, swept = curves(found.sweep), len(found.sweep) > 1
         warnings = Warnings([single_line(line) for line in record.warnings])
         parts: list[tuple[str, str, list[Block]]] = [
             ("judges", "Judges by every measure", [warnings, self._judges(), self._matrix(), self._best()]),
             (
                 "use",
-                "What each measure picks, and how its pick does in use",
+                "What each measure picks" + ", and how its pick does in use" * used,
                 [Box("pair", slopes(found)), self._picks()],
             ),
             (
@@ -166,8 +188,8 @@ class ValidationDocument(Document[Validation]):
             ("violations", "Where the hit rate and the deciding measure contradict each other", self._violations()),
             ("disagreements", f"Where {single_line(found.pick)} and people differ", self._disagreements()),
             ("replacing", "In place of one of the raters", self._replacing()),
-            ("reading", "How to read this", [Terms.glossary(GLOSSARY)]),
-            ("notes", "Notes", [Items(notes)] if notes else []),
+            ("reading", "How to read this", [Terms.glossary((*GLOSSARY, *(IN_USE if used else ())))]),
+            ("notes", "Notes", [Items(list(map(single_line, self._sources)))] if self._sources else []),
         ]
         return [part for part in parts if part[2]]
 
@@ -175,10 +197,22 @@ class ValidationDocument(Document[Validation]):
     def _decider(self) -> MeasureResult:
         return self.record.selection.result(self.record.selection.by)
 
+    @property
+    def _order(self) -> list[str]:
+        """The judges, the best by the measure that decides first."""
+        return [own.judge for own in ranked(self._decider)]
+
+    @property
+    def _sources(self) -> list[str]:
+        """The notes on the tables; those on their ratings stand under the verdict."""
+        return [note for note in self.record.notes if note not in self.record.selection.notes]
+
     def _compared(self) -> str:
         found, decision = self.record.selection, self.record.decision
         groups = f" in {count(found.groups, 'group')}" if found.groups < found.items else ""
         use = f"; an item is positive from {decision.threshold:g} of {', '.join(decision.positive)}" if decision else ""
+        swept = decision and any(cell.beta for cell in found.sweep)
+        use += f"; beta adds {found.settings['added'] or decision.positive[0]}" if decision and swept else ""
         return single_line(
             f"{count(len(found.judges), 'judge')} on {count(found.items, 'item')}{groups}, options "
             f"{', '.join(self.record.response_sets.options)}{use}."
@@ -186,13 +220,16 @@ class ValidationDocument(Document[Validation]):
 
     def _forest(self) -> Figure:
         own, pick = self._decider, self.record.selection.pick
+        every = ranked(own)
         lines = [
             Estimate(one.judge, one.value, one.interval.low, one.interval.high, main=one.judge == pick)
-            for one in ranked(own)[:MOST_DRAWN]
+            for place, one in enumerate(every)
+            if place < MOST_DRAWN or one.judge == pick
         ]
         name = plain_name(own.name)
+        rest = f"; {len(lines)} of {len(every)} judges, all are in the tables" if len(lines) < len(every) else ""
         plot = forest("judges", lines, f"{name} of each judge", measure=name, from_zero=False)
-        return Figure(plot, f"{name[:1].upper()}{name[1:]} with its 95\u00a0% interval.")
+        return Figure(plot, f"{name[:1].upper()}{name[1:]} with its 95\u00a0% interval{rest}.")
 
     def _judges(self) -> TextTable:
         """The judges by the measure that decides, each beside the pick."""
@@ -211,22 +248,29 @@ class ValidationDocument(Document[Validation]):
         return TextTable(head, rows, f"Judges by {plain_name(own.name)}, which decides", own=[0])
 
     def _matrix(self) -> TextTable:
-        """Every measure of every judge with its interval; the pick in bold."""
-        found = self.record.selection
+        """Every measure of every judge with its interval, the best judge first; the pick in bold."""
+        results = self.record.selection.results
         rows = []
-        for one in found.results:
-            cells = [f"{statistic(own.value)} ({ends(own.interval, 2)})" for own in one.figures]
-            kept = [strong(c) if own.judge == one.pick else c for c, own in zip(cells, one.figures, strict=True)]
-            rows.append((f"{plain_name(one.name)} {'↑' if one.higher_is_better else '↓'}", one.sides, *kept))
-        caption = "Every measure with its 95 % interval; ↑ higher is better, ↓ lower is; the pick in bold"
-        return TextTable(("measure", "judge/people", *found.judges), rows, caption)
+        for name in self._order:
+            figures = [(one, next(own for own in one.figures if own.judge == name)) for one in results]
+            spans = [ends(own.interval, 2).replace(" ", "\u00a0") for _, own in figures]  # a line breaks before it
+            cells = [f"{statistic(own.value)} ({span})" for span, (_, own) in zip(spans, figures, strict=True)]
+            kept = [strong(cell) if one.pick == name else cell for cell, (one, _) in zip(cells, figures, strict=True)]
+            rows.append((name, *kept))
+        head = [f"{plain_name(one.name)} {'↑' if one.higher_is_better else '↓'} {one.sides}" for one in results]
+        caption = (
+            "Every measure with its 95 % interval, its pick in bold; ↑ higher is better, ↓ lower is. It compares judge/"
+            "people by mode (h), shares of choices (s), options above the threshold (hrs) or shares of sets (srs)"
+        )
+        return TextTable(("judge", *head), rows, caption, style="wrapped", own=[0])
 
     def _best(self) -> TextTable:
+        """The share of draws in which each judge is the best by each measure."""
         results = self.record.selection.results
-        rows = [(plain_name(one.name), *(percent(own.best) for own in one.figures)) for one in results]
-        return TextTable(
-            ("best in", *self.record.selection.judges), rows, "Share of draws in which each judge is the best"
-        )
+        shares = [{own.judge: percent(own.best) for own in one.figures} for one in results]
+        rows = [(name, *(own[name] for own in shares)) for name in self._order]
+        head = ("best by", *(plain_name(one.name) for one in results))
+        return TextTable(head, rows, "Share of draws in which each judge is the best", own=[0])
 
     def _picks(self) -> TextTable:
         """The pick of each measure, its corrected value, and its value downstream."""
@@ -235,22 +279,25 @@ class ValidationDocument(Document[Validation]):
         rows = []
         for one in self.record.selection.results:
             value = next((own.value for own in one.figures if own.judge == one.pick), math.nan)
+            name, pick = plain_name(one.name), Cell(single_line(one.pick) or "none", "prose")
+            if one.name == DOWNSTREAM[1]:  # the correction is one of its size
+                name, value = f"size of {name}", abs(value)
             figures = (
                 statistic(one.downstream), statistic(one.regret), ends(one.regret_interval),
                 statistic(one.expected_regret), statistic(one.rank_correlation, 2), ends(one.rank_interval, 2),
             )  # fmt: skip
-            own = (plain_name(one.name), single_line(one.pick) or "none", statistic(value), statistic(one.corrected))
-            rows.append((*own, *(figures if used else ())))
+            rows.append((name, pick, statistic(value), statistic(one.corrected), *(figures if used else ())))
         caption = "Choosing by each measure" + (
             ": the pick's decision consistency in use, and its regret" if used else ""
         )
-        return TextTable(("measure", "pick", "value", "corrected", *more), rows, caption, left=2)
+        return TextTable(("measure", Cell("pick", "prose"), "value", "corrected", *more), rows, caption, left=2)
 
     def _violations(self) -> list[Block]:
         by = plain_name(self.record.selection.by)
         lines = [
             f"By hit rate {one.better[0]} judges item {one.better[1]} better ({statistic(one.first[0], 2)}) than "
-            f"{one.worse[0]} judges item {one.worse[1]} ({statistic(one.first[1], 2)}); by {by} it is the other way "
+            f"{f'{one.worse[0]} judges ' * (one.worse[0] != one.better[0])}item {one.worse[1]} "
+            f"({statistic(one.first[1], 2)}); by {by} it is the other way "
             f"round ({statistic(one.second[0], 2)} and {statistic(one.second[1], 2)})."
             for one in self.record.selection.violations
         ]

@@ -23,8 +23,8 @@ __all__ = ["BETAS", "MEASURES_SHOWN", "SCHEMA_VERSION", "Validation", "validate_
 SCHEMA_VERSION = 1
 BETAS = tuple(step / 20 for step in range(11))
 MEASURES_SHOWN = (
-    "hit_rate", "cohen_kappa", "krippendorff_alpha", "js_distance", "kl_human_judge", "squared_error_choices",
-    "coverage", "squared_error_sets",
+    "hit_rate", "cohen_kappa", "krippendorff_alpha", "js_distance", "squared_error_choices", "coverage",
+    "squared_error_sets",
 )  # fmt: skip
 
 

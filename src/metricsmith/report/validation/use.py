@@ -44,7 +44,8 @@ def slopes(found: JudgeSelection) -> list[Block]:
             for place, own in enumerate(use)
         ]
         names, rank = ", ".join(plain_name(other.name) for other in same), statistic(one.rank_correlation, 2)
-        caption = f"{names}: picks {one.pick}, regret {statistic(one.regret)}; rank correlation {rank}."
+        drawn = f" {len(use)} of {len(every)} judges." if len(use) < len(every) else ""
+        caption = f"{names}: picks {one.pick}, regret {statistic(one.regret)}; rank correlation {rank}.{drawn}"
         plot = slope_plot(f"slope-{number}", lines, f"{names} beside use", (plain_name(one.name), "consistency in use"))
         plots.append(Figure(plot, single_line(caption)))
     return plots
@@ -80,7 +81,8 @@ def holds(sweep: Sequence[SweepCell]) -> list[str]:
     for threshold, cells in panels(sweep).items() if len(sweep) > 1 else ():
         ranges = [(best, [raw(cell.beta) for cell in own]) for best, own in groupby(cells, lambda cell: cell.best)]
         said = [
-            f"{best or 'all alike'} for beta {' to '.join(dict.fromkeys((own[0], own[-1])))}" for best, own in ranges
+            f"{best or 'all judges alike'} for beta {' to '.join(dict.fromkeys((own[0], own[-1])))}"
+            for best, own in ranges
         ]
         lines.append(single_line(f"Best in use at threshold {threshold:g}: {', '.join(said)}."))
     return lines
