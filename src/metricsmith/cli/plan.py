@@ -18,6 +18,7 @@ from metricsmith.errors import OptionError
 __all__ = ["plan_command"]
 
 TRIED = (1, 2, 3, 5, 10, 20)  # ratings of each item
+WIDEST = 0.5  # half width that an interval of a share can have
 
 
 def plan_command(
@@ -50,15 +51,20 @@ def plan_command(
 
     lines, ceiling = list[str](), None
     if pilot is not None:
+        if mean is not None or between is not None:
+            raise OptionError("--mean and --between stand in for a table of ratings so far: leave out one or the other")
         found = read_rated_choices(pilot, None, listed(options), named_columns(column))
-        ratings = found.human[0] if isinstance(found.human, tuple) else found.human
+        ratings, decided = found.human if isinstance(found.human, tuple) else (found.human, found.human)
         if not positive:
             raise OptionError(
                 f"name with --positive the options to measure the share of; there are {', '.join(found.options)}"
             )
-        spread = RatingSpread.of_pilot(ratings, listed(positive))
+        spread = RatingSpread.of_pilot(decided, listed(positive))
         ceiling = None if ratings.sets else human_ceiling(ratings)
         lines = [f"note: {note}" for note in found.notes]
+        lines += ["a response set counts as positive where it holds a positive option"] * decided.sets
+    elif positive or options or column:
+        raise OptionError("--positive, --options and --column are about a table of ratings so far: give one, too")
     elif mean is None or between is None or not 0 <= between <= mean * (1 - mean):
         raise OptionError(
             "give a table of ratings so far, or --mean, a share from 0 to 1, and --between, a variance from 0 to "
@@ -71,10 +77,16 @@ def plan_command(
         "rating_cost": rating_cost,
     }  # fmt: skip
     best = plan_ratings(spread, **wish)
+    if best.half_width > WIDEST:
+        raise OptionError(
+            f"{best.items} items leave a share open by ± {best.half_width:.3f}, which says nothing of it: ask for a "
+            f"--half-width of at most {WIDEST:g}, or raise --budget"
+        )
     plans = {best.ratings_per_item: best}
     for times in TRIED:
         with suppress(OptionError):  # not for every number of ratings is there a plan
-            plans[times] = plan_ratings(spread, ratings_per_item=times, **wish)
+            plan = plan_ratings(spread, ratings_per_item=times, **wish)
+            plans |= {times: plan} if plan.half_width <= WIDEST else {}
     varied = 0 < spread.between < spread.mean * (1 - spread.mean)
     flips = {times: flip_probability(times, threshold, spread=spread) if varied else math.nan for times in plans}
     if as_json:
@@ -97,12 +109,19 @@ def plan_command(
     head = ("ratings of an item", "items", "ratings", "cost", "95 %", "decided otherwise")
     shares = f"share {statistic(spread.mean)}, variance of items' shares {statistic(spread.between)}"
     lines += [f"{shares}, of the ratings of an item {statistic(spread.within)}"]
+    if spread.group_size > 1:
+        effect = 1 + spread.likeness / spread.variance(best.ratings_per_item)
+        lines.append(
+            f"items come in groups of {spread.group_size:.3g}, and alike: with ratings as of the best plan, "
+            f"{count(best.items, 'item')} say as much as {best.items / effect:,.0f} that stand alone would"
+        )
     lines += aligned(TextTable(head, rows))
     lines += [f"decided otherwise: items that so few ratings put on the wrong side of {threshold:g}"]
     if ceiling is not None and ceiling.items:
         low, high = ceiling.hit_rate_interval.low, ceiling.hit_rate_interval.high
         lines.append(
             f"one rater chooses as most others do in {percent(ceiling.hit_rate)} of cases (95 % "
-            f"{interval(low, high, 2)}, {count(ceiling.items, 'item')}): as much as a judge as good as a person reaches"
+            f"{interval(low, high, 2)}, {count(ceiling.items, 'item')}); a judge's hit rate is taken against all "
+            "raters: it is not comparable with this, and may be higher"
         )
     say("\n".join(lines))
