@@ -91,7 +91,7 @@ def test_a_judge_with_invalid_answers_only_is_left_out_and_named(run, files):
     assert "warning: dumb is not compared: valid ratings of 0 of people's 60 items" in out
     files[1].write_text("item,judge,rating\nn00,dumb,\n", "utf-8")
     code, _, err = run("validate", *files, *FEW)
-    assert (code, "1 judges: give at least two" in err) == (2, True)
+    assert (code, "number of judges: 1; give at least two" in err) == (2, True)
 
 
 def test_the_answers_of_saved_judges_come_out_of_a_store(run, files, tmp_path):

@@ -168,3 +168,9 @@ def test_the_noise_is_how_much_a_squared_distance_is_too_large_by(kind):
     ):
         error = ((values - expected) ** 2).sum(axis=1)
         assert noise.mean() == pytest.approx(error.mean(), rel=0.1)
+
+
+@pytest.mark.parametrize("threshold", [0, 1.5, math.nan, "half"])
+def test_a_threshold_that_is_no_share_is_named(threshold):
+    with pytest.raises(OptionError, match=rf"threshold {threshold} is not in \(0, 1\]"):
+        Decision(("yes",), threshold)
