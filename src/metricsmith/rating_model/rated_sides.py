@@ -106,8 +106,8 @@ class RatedSides:
         if len(enough) < 2 or kept.sum() < 2:
             why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
             raise DataError(
-                f"judges that can be compared: {len(enough)}, items that they share with people: {int(kept.sum())}; two "
-                "of each are needed" + (f" ({why})" if why else "")
+                f"judges that can be compared: {len(enough)}, items that they share with people: {int(kept.sum())}; "
+                "two of each are needed" + (f" ({why})" if why else "")
             )
         labels = _groups(human, groups, rated.size)
         places = np.flatnonzero(kept).tolist()
