@@ -92,4 +92,4 @@ def test_items_in_groups_count_for_less_and_the_plan_says_so(run, tmp_path):
     assert grouped["best"]["items"] > 10 * alone["best"]["items"]
     pilot.write_text("\n".join(["item,rater,rating,group", *rows]), "utf-8")
     out = run("plan", pilot, *wish[:4])[1]
-    assert re.search(r"items come in groups of 20, and alike: .*, [\d,]+ items say as much as \d+ that stand", out)
+    assert re.search(r"items come in groups of 20 that are alike: .*, [\d,]+ items say as much as \d+ that stand", out)
