@@ -51,6 +51,10 @@ def test_items_that_do_not_differ_have_no_stated_share_of_wrong_decisions(run):
         ((*NUMBERS, "--half-width", ".001", "--most-items", "20"), "no plan of at most 20 items"),
         (("people.csv", "--half-width", ".1"), "there are fine, rude"),
         (("people.csv", "--half-width", ".1", "--positive", "rud"), "did you mean 'rude'"),
+        (("people.csv", "--half-width", ".1", "--positive", "rude,fine"), "all ratings are alike (mean 1)"),
+        (("people.csv", "--half-width", ".1", "--positive", "rude", "--mean", ".3"), "leave out one or the other"),
+        ((*NUMBERS, "--half-width", ".1", "--positive", "rude"), "are about a table of ratings so far"),
+        ((*NUMBERS, "--budget", "2"), "2 items leave a share open by ± "),
     ],
 )
 def test_wrong_options_end_with_2_and_a_hint(run, tmp_path, monkeypatch, options, message):
@@ -59,3 +63,33 @@ def test_wrong_options_end_with_2_and_a_hint(run, tmp_path, monkeypatch, options
     code, out, err = run("plan", *options)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_response_sets_beside_choices_are_what_is_planned_for(run, tmp_path):
+    pilot = tmp_path / "sets.csv"
+    rows = [f"i{i},{who},fine,{'rude|fine' if i % 3 else 'fine'}" for i in range(30) for who in ("ann", "bea", "cem")]
+    pilot.write_text("\n".join(["item,rater,rating,set", *rows, "i0,dov,fine,rude|fine"]), "utf-8")
+    code, out, err = run("plan", pilot, "--positive", "rude", "--options", "rude,fine", "--half-width", ".1")
+    assert code == 0, err
+    assert "share .670" in out  # 61 of 91 sets hold it, and no choice does
+    assert "a response set counts as positive where it holds a positive option" in out
+    assert "one rater chooses as most others do in 100\xa0% of cases" in out
+
+
+def test_items_in_groups_count_for_less_and_the_plan_says_so(run, tmp_path):
+    pilot = tmp_path / "grouped.csv"
+    rows = [
+        f"i{i},{who},{'rude' if (i // 20 + (i % 10 == n)) % 2 else 'fine'},g{i // 20}"
+        for i in range(200)
+        for n, who in enumerate(("ann", "bea", "cem"))
+    ]
+    pilot.write_text("\n".join(["item,rater,rating,group", *rows]), "utf-8")
+    wish = ("--positive", "rude", "--half-width", ".1", "--json")
+    grouped = json.loads(run("plan", pilot, *wish)[1])
+    pilot.write_text("\n".join(["item,rater,rating", *(row.rpartition(",")[0] for row in rows)]), "utf-8")
+    alone = json.loads(run("plan", pilot, *wish)[1])
+    assert grouped["spread"]["group_size"] == 20
+    assert grouped["best"]["items"] > 10 * alone["best"]["items"]
+    pilot.write_text("\n".join(["item,rater,rating,group", *rows]), "utf-8")
+    out = run("plan", pilot, *wish[:4])[1]
+    assert re.search(r"items come in groups of 20 that are alike: .*, [\d,]+ items say as much as \d+ that stand", out)

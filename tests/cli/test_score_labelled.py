@@ -74,6 +74,14 @@ def test_the_corrected_mean_stands_beside_the_classical_and_the_plain_one(run, m
     assert low < truth < high
 
 
+def test_notes_say_which_table_they_are_of(run, metric, tables):
+    changed(tables[1], lambda number, cell: cell if number else "")
+    _, _, err = run("score", metric, tables[0], "--labelled", tables[1])
+    assert [line for line in err.splitlines() if "rows have no rating" in line] == [
+        "note: rated table: 1 of 60 rows have no rating: they are kept for scoring and left out of fitting"
+    ]
+
+
 def test_json_ends_with_the_corrected_mean(run, metric, tables):
     new, rated = tables
     _, out, _ = run("score", metric, new, "--labelled", rated, "--json")
@@ -99,6 +107,10 @@ def test_rated_rows_of_the_same_table_count_as_labelled_alone(run, metric, table
     [
         (lambda number, cell: "", "none of 60 labelled rows has a rating 'rating'"),
         (lambda number, cell: "40" if number == 3 else cell, "the rating '40' is outside the scale 1 to 5"),
+        (
+            lambda number, cell: "good",
+            "'good' is a verdict (good is 1, bad is 0), and the ratings are numbers from 1 to 5",
+        ),
         (lambda number, cell: cell if number < 3 else "", "1 labelled groups and 120 unlabelled rows have numbers"),
     ],
 )
@@ -122,5 +134,6 @@ def test_constant_ratings_give_the_classical_interval_and_the_reason(run, metric
     changed(tables[1], lambda number, cell: "4")
     code, _, err = run("score", metric, tables[0], "--labelled", tables[1])
     assert code == 0
-    assert "mean rating: 4.000 (95 % 3.517 to 4.161; classical, lambda 0)" in err
+    assert "mean rating: 4.000 (95 % 3.517 to 4.161; classical, lambda 0), by 60 ratings in 20 groups; the " in err
+    assert "corrected by" not in err
     assert "0 of 20 labelled groups hold a rating other than 4, and 5 are needed" in err

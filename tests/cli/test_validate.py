@@ -23,7 +23,7 @@ def files(tmp_path):
 def test_the_tables_the_verdict_and_the_notes_are_printed(run, files, tmp_path):
     code, out, err = run("validate", *files, "--positive", "rude", "--threshold", ".5,.3", *FEW)
     assert (code, err) == (0, "")
-    assert "3 judges on 60 items, options fine, rude; an item is positive from 0.5 of rude." in out
+    assert "3 judges on 60 items, options fine, rude; an item is positive from 0.5 of rude; beta adds rude." in out
     assert re.search(r"judge +decision consistency +95 % +best in +lead of the pick +95 % +over all response sets", out)
     assert re.search(r"hit rate +\w+ +[.\d]+ +[.\d]+ +[.\d]+ +[.\d]+ +\.\d+ to \.\d+", out)
     assert re.search(r"Best in use at threshold 0.5: \w+ for beta 0", out)
@@ -91,7 +91,7 @@ def test_a_judge_with_invalid_answers_only_is_left_out_and_named(run, files):
     assert "warning: dumb is not compared: valid ratings of 0 of people's 60 items" in out
     files[1].write_text("item,judge,rating\nn00,dumb,\n", "utf-8")
     code, _, err = run("validate", *files, *FEW)
-    assert (code, "1 judges: give at least two" in err) == (2, True)
+    assert (code, "number of judges: 1; give at least two" in err) == (2, True)
 
 
 def test_the_answers_of_saved_judges_come_out_of_a_store(run, files, tmp_path):
@@ -145,8 +145,14 @@ def expected_hits(people):
         (("--positive", "rude", "--threshold", "2"), "threshold 2"),
         (("--positive", "rude", "--rule", "most"), "choose any, max or sum"),
         (("--positive", "rude", "--beta", ".2", "--sets", "single"), "beta needs the response set"),
+        (("--positive", "rude", "--threshold", ".5,.5"), "--threshold .5,.5 must be numbers with commas, each once"),
+        (("--threshold", ".5"), "--threshold, --rule, --beta"),
+        (("--rule", "max"), "are about a decision"),
         (("--measures", "hit_rat"), "did you mean 'hit_rate'"),
         (("--by", "hit_rat"), "did you mean 'hit_rate'"),
+        (("--by", "f1"), "known are decision_consistency, prevalence_bias, hit_rate"),
+        (("--options", "rude"), "options ['rude']: give at least two"),
+        (("--column", "judge=rater"), "no column 'rater'"),
         (("--sets", "rude|odd"), "'odd' is no option"),
         (("--options", "rude,polite"), "'fine' was not declared"),
         (("--column", "item"), "must be ROLE=NAME"),
@@ -161,3 +167,22 @@ def test_wrong_options_end_with_2_and_a_hint(run, files, tmp_path, monkeypatch, 
     assert (code, out) == (2, "")
     assert message in err
     assert "Traceback" not in err
+
+
+def test_measures_of_ordered_options_need_them_declared(run, tmp_path):
+    people, judges = write_tables(tmp_path)
+    people.write_text(
+        people.read_text("utf-8").replace("n07,ann,fine", "n07,ann,odd").replace("n07,ann,rude", "n07,ann,odd")
+    )
+    for asked in (("--measures", "hit_rate,weighted_kappa"), ("--measures", "all"), ("--by", "linear_kappa")):
+        code, _, err = run("validate", people, judges, *asked)
+        assert (code, "declare the options in their order with --options" in err) == (2, True)
+    assert run("validate", people, judges, "--measures", "weighted_kappa", "--options", "rude,odd,fine", *FEW)[0] == 0
+
+
+def test_an_option_that_holds_a_comma_is_named_in_quotes(run, tmp_path):
+    files = write_tables(tmp_path)
+    for path in files:
+        path.write_text(path.read_text("utf-8").replace("rude", '"rude, or blunt"'), "utf-8")
+    content = printed(run, *files, "--positive", '"rude, or blunt"', "--options", 'fine, "rude, or blunt"')
+    assert content["decision"]["positive"] == ["rude, or blunt"]

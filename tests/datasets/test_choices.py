@@ -83,10 +83,11 @@ def test_columns_are_named_or_guessed_and_options_declared(read):
     [
         ("item,rater,rating\na,ann,rude\na,bea,fine\n", "item,judge,rating\na,x,rud\n",
          r"judges.csv, row 1 \(line 2\), column 'rating': 'rud' was not declared.*did you mean 'rude'"),
-        ("item,rater,rating\na,ann,rude\na,ann,fine\n", JUDGES, r"row 2 .*'ann' rated item 'a' before"),
-        (PEOPLE, "item,judge,sample,rating\na,x,1,rude\na,x,1,fine\n", r"row 2 .*'x' rated item 'a' before, as '1'"),
+        ("item,rater,rating\na,ann,rude\na,ann,fine\n", JUDGES, r"row 2 .*'ann' rated item 'a' before: keep"),
+        (PEOPLE, "item,judge,sample,rating\na,x,1,rude\na,x,1,fine\n",
+         r"row 2 .*'x' rated item 'a' as sample '1' before: keep"),
         ("item,rater,rating\na,,rude\nb,ann,fine\n", JUDGES, "the rater is blank"),
-        ("item,rating\na,rude\nb,fine\n", JUDGES, "no column of the raters.*--column rater=NAME"),
+        ("item,rating\na,rude\nb,fine\n", JUDGES, "no column of the raters.*--column rater=NAME.*Ratings.from_counts"),
         ("item,rater,rating\na,ann,rude\n", JUDGES, r"people gave \['rude'\] alone; declare all options"),
         ("item,rater\na,ann\n", JUDGES, "no column of the ratings"),
         ("item,rater,rating,set\na,ann,rude,fine\nb,ann,fine,fine\n", JUDGES, "'rude' is no choice out of the set"),
@@ -119,3 +120,14 @@ def test_unknown_roles_and_columns_are_refused(read):
         read(columns={"items": "item"})
     with pytest.raises(DataError, match=r"no column 'ratings'.*did you mean 'rating'"):
         read(columns={"rating": "ratings"})
+    with pytest.raises(DataError, match=r"judges.csv.*no column 'who'"):
+        read("item,who,rating\na,ann,rude\nb,bea,fine\n", columns={"rater": "who", "judge": "who"})
+    with pytest.raises(OptionError, match="--column judge=x: no table of judges was given"):
+        read(judges=None, columns={"judge": "x"})
+
+
+def test_a_single_option_and_people_as_their_own_judges_are_refused(read):
+    with pytest.raises(OptionError, match=r"options \['rude'\]: give at least two"):
+        read(options=["rude"])
+    with pytest.raises(DataError, match=r"judges.csv holds the same rows as people's table"):
+        read(judges=PEOPLE, columns={"judge": "rater"})

@@ -194,3 +194,10 @@ def test_a_rating_off_the_given_scale_names_its_place_and_the_scale():
 def test_the_ends_of_the_given_scale_and_means_between_its_steps_belong_to_it():
     ratings = read_ratings(column(1, 5, 3.5, None), "score", Scale(1, 5, 1))
     np.testing.assert_array_equal(ratings, [1, 5, 3.5, math.nan])
+
+
+@pytest.mark.parametrize("cell", ["good", True, "👎"])
+def test_a_word_is_no_number_on_a_scale_of_its_own(cell):
+    with pytest.raises(DataError, match=r"is a verdict .*and the ratings are numbers from 0 to 100"):
+        read_ratings(column(55, cell), "score", Scale(0, 100))
+    assert read_ratings(column(1, cell), "score", Scale(0, 1))[0] == 1

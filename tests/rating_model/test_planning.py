@@ -198,3 +198,30 @@ def test_shares_that_are_none_positive_options_that_are_none_and_sets_are_refuse
         RatingSpread.of_pilot(Ratings.from_counts([[1, 1], [2, 0]], OPTIONS), [])
     with pytest.raises(OptionError, match="response sets have no one option"):
         human_ceiling(Ratings.from_rows([(0, 0, ["no", "yes"]), (0, 1, ["no"])], OPTIONS, sets=True))
+
+
+def test_groups_of_items_widen_the_plan_as_they_widen_the_interval():
+    from metricsmith.stats.resampling import group_mean_interval
+
+    random, spreads, halves = np.random.default_rng(5), [], []
+    groups = dict(enumerate(np.repeat(np.arange(20), 10).tolist()))
+    for _ in range(100):
+        level = np.repeat(random.beta(2, 3, 20), 10)
+        rows = [(item, rater, OPTIONS[int(random.random() < level[item])]) for item in groups for rater in range(2)]
+        ratings = Ratings.from_rows(rows, OPTIONS, groups=groups)
+        spreads.append(RatingSpread.of_pilot(ratings, ["yes"]))
+        interval = group_mean_interval(ratings.counts[:, 1] / 2, ratings.groups)
+        halves.append((interval.high - interval.low) / 2)
+    alone = RatingSpread.of_pilot(Ratings.from_rows(rows, OPTIONS), ["yes"])
+    assert (alone.group_size, alone.likeness, spreads[0].group_size) == (1, 0, 10)
+    expected = np.mean([spread.half_width(200, 2) for spread in spreads])
+    assert expected == pytest.approx(np.mean(halves), rel=0.06)
+    assert alone.half_width(200, 2) < 0.8 * expected
+    plan = plan_ratings(spreads[0], half_width=0.05)
+    assert spreads[0].half_width(plan.items - 1, plan.ratings_per_item) > 0.05 >= plan.half_width
+
+
+def test_ratings_that_are_all_alike_give_no_plan():
+    spread = RatingSpread.of_pilot(Ratings.from_counts([[1, 1], [2, 0]], OPTIONS), OPTIONS)
+    with pytest.raises(OptionError, match=r"all ratings are alike \(mean 1\).*name fewer positive options"):
+        plan_ratings(spread, half_width=0.04)

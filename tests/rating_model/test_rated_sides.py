@@ -112,12 +112,33 @@ def test_groups_come_from_the_ratings_or_the_argument():
 
 def test_too_few_judges_or_items_are_errors_that_say_why():
     human = rated("ynyn")
-    with pytest.raises(OptionError, match="1 judges: give at least two"):
+    with pytest.raises(OptionError, match="number of judges: 1; give at least two"):
         sides_of(human, {"a": rated("ynyn")})
-    with pytest.raises(DataError, match=r"1 judges share 4 items.*b: valid ratings of 0 of people's 4 items"):
+    with pytest.raises(
+        DataError, match=r"compared: 1, items that .* with people: 4.*b: valid ratings of 0 of people's 4"
+    ):
         sides_of(human, {"a": rated("ynyn"), "b": rated("....")})
-    with pytest.raises(DataError, match="2 judges share 1 items"):
+    with pytest.raises(DataError, match="compared: 2, items that they share with people: 1"):
         sides_of(rated("y"), {"a": rated("y"), "b": rated("n")})
+
+
+def test_arguments_of_another_type_are_named():
+    one, rows = rated("ynyn"), [("i0", 0, "yes")]
+    with pytest.raises(OptionError, match="judges are a list: give a mapping"):
+        sides_of(one, [one, one])
+    with pytest.raises(OptionError, match="ratings of judge 'b' are a list: give Ratings"):
+        sides_of(one, {"a": one, "b": rows})
+    with pytest.raises(OptionError, match="ratings of people are a tuple: give Ratings"):
+        sides_of((one, rows), {"a": one, "b": one})
+    with pytest.raises(OptionError, match="beta 'x' is neither a number nor a mapping"):
+        sides_of(one, {"a": one, "b": one}, beta="x")
+
+
+def test_an_option_that_beta_cannot_add_is_told_from_a_positive_one():
+    with pytest.raises(OptionError, match="the added option: 'ye' is no option"):
+        beta_of(DECISION, OPTIONS, 0.1, "ye")
+    with pytest.raises(OptionError, match="positive options: 'ye' is no option"):
+        beta_of(Decision(("ye",)), OPTIONS, 0.1, "yes")
 
 
 def test_judges_of_unnamed_items_have_to_agree_on_their_order():

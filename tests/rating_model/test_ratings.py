@@ -89,6 +89,12 @@ def test_a_bad_rating_is_named(rows, sets, message):
         Ratings.from_rows(rows, OPTIONS, sets=sets)
 
 
+def test_a_text_is_a_set_of_one_option_and_not_its_letters():
+    assert Ratings.from_rows([("x", 1, "yes")], OPTIONS, sets=True).given.sum() == 1
+    with pytest.raises(DataError, match="'ab' was not declared"):
+        Ratings.from_rows([("x", 1, "ab")], ("a", "b"), sets=True)
+
+
 def test_bad_options_groups_and_counts_are_named():
     for options in (("yes",), ("yes", "yes"), "yn"):
         with pytest.raises(OptionError, match="at least two, each once"):

@@ -184,3 +184,9 @@ def test_reverse_and_forward_matrices_that_give_no_distributions_are_refused():
 def test_a_positive_option_counts_once():
     with pytest.raises(OptionError, match="give each once"):
         Decision(("a", "a"), rule="sum")
+
+
+@pytest.mark.parametrize("threshold", [0, 1.5, math.nan, "half"])
+def test_a_threshold_that_is_no_share_is_named(threshold):
+    with pytest.raises(OptionError, match=rf"threshold {threshold} is not in \(0, 1\]"):
+        Decision(("yes",), threshold)

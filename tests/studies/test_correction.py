@@ -100,6 +100,10 @@ def test_rows_without_a_rating_or_with_a_failed_judgement_are_never_numbers():
 def test_ratings_in_words_count_as_a_table_would_read_them():
     said = [row.copy(stars=f"{row.stars:g} stars") for row in LABELLED]
     assert corrected(labelled=said) == corrected()
+    liked = [row.copy(stars="good" if row.stars > 3 else "bad") for row in LABELLED]
+    assert corrected(labelled=liked).classical == np.mean([row.stars > 3 for row in LABELLED])
+    with pytest.raises(DataError, match=r"rated '(good|bad)', a verdict, but the scale runs from 1 to 5"):
+        corrected(labelled=liked, scale=STARS)
 
 
 def test_groups_that_the_metric_has_learned_from_are_left_out():

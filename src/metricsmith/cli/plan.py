@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,9 +16,15 @@ from metricsmith.cli.terminal import say
 from metricsmith.cli.validate import Column, Options, listed, named_columns
 from metricsmith.errors import OptionError
 
+if TYPE_CHECKING:
+    from metricsmith.rating_model.planning import HumanCeiling, RatingPlan, RatingSpread
+
+    Basis = tuple[RatingSpread, HumanCeiling | None, list[str]]
+
 __all__ = ["plan_command"]
 
 TRIED = (1, 2, 3, 5, 10, 20)  # ratings of each item
+WIDEST = 0.5  # half width that an interval of a share can have
 
 
 def plan_command(
@@ -42,67 +49,125 @@ def plan_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
 ) -> None:
     """Say how many items to have rated, and how often each, for an interval or a budget."""
-    from metricsmith.datasets.choices import read_rated_choices
-    from metricsmith.rating_model.planning import RatingSpread, flip_probability, human_ceiling, plan_ratings
-    from metricsmith.report.blocks import TextTable
-    from metricsmith.report.formats import count, interval, jsonable, percent, raw, statistic
-    from metricsmith.report.render import aligned
+    from metricsmith.rating_model.planning import flip_probability, plan_ratings
+    from metricsmith.report.formats import jsonable
 
-    lines, ceiling = list[str](), None
-    if pilot is not None:
-        found = read_rated_choices(pilot, None, listed(options), named_columns(column))
-        ratings = found.human[0] if isinstance(found.human, tuple) else found.human
-        if not positive:
-            raise OptionError(
-                f"name with --positive the options to measure the share of; there are {', '.join(found.options)}"
-            )
-        spread = RatingSpread.of_pilot(ratings, listed(positive))
-        ceiling = None if ratings.sets else human_ceiling(ratings)
-        lines = [f"note: {note}" for note in found.notes]
-    elif mean is None or between is None or not 0 <= between <= mean * (1 - mean):
-        raise OptionError(
-            "give a table of ratings so far, or --mean, a share from 0 to 1, and --between, a variance from 0 to "
-            "mean (1 - mean)"
-        )
-    else:
-        spread = RatingSpread(mean, between, mean * (1 - mean) - between)
+    spread, ceiling, notes = (
+        _of_numbers(mean, between, positive or options or column)
+        if pilot is None
+        else _of_pilot(pilot, listed(positive), listed(options), named_columns(column), mean, between)
+    )
     wish: dict[str, Any] = {
         "half_width": half_width, "budget": budget, "most_items": most_items, "item_cost": item_cost,
         "rating_cost": rating_cost,
     }  # fmt: skip
     best = plan_ratings(spread, **wish)
+    if best.half_width > WIDEST:
+        raise OptionError(
+            f"{best.items} items leave a share open by ± {best.half_width:.3f}, which says nothing of it: ask for a "
+            f"--half-width of at most {WIDEST:g}, or raise --budget"
+        )
     plans = {best.ratings_per_item: best}
     for times in TRIED:
         with suppress(OptionError):  # not for every number of ratings is there a plan
-            plans[times] = plan_ratings(spread, ratings_per_item=times, **wish)
+            plan = plan_ratings(spread, ratings_per_item=times, **wish)
+            plans |= {times: plan} if plan.half_width <= WIDEST else {}
+    plans = dict(sorted(plans.items()))
     varied = 0 < spread.between < spread.mean * (1 - spread.mean)
     flips = {times: flip_probability(times, threshold, spread=spread) if varied else math.nan for times in plans}
-    if as_json:
-        listing = [{**asdict(plan), "flip_probability": flips[times]} for times, plan in sorted(plans.items())]
-        content = {
-            "spread": asdict(spread),
-            "best": asdict(best),
-            "plans": listing,
-            "ceiling": ceiling and asdict(ceiling),
-        }
-        say(json.dumps(jsonable(content), indent=1))
+    if not as_json:
+        decided = f"decided otherwise: items that so few ratings put on the wrong side of {threshold:g}"
+        say("\n".join([*notes, *_table(spread, best, plans, flips), decided, *_of_people(ceiling)]))
         return
+    content = {
+        "spread": asdict(spread),
+        "best": asdict(best),
+        "plans": [{**asdict(plan), "flip_probability": flips[times]} for times, plan in plans.items()],
+        "ceiling": ceiling and asdict(ceiling),
+    }
+    say(json.dumps(jsonable(content), indent=1))
+
+
+def _of_numbers(mean: float | None, between: float | None, of_pilot: object) -> Basis:
+    """The spread that two numbers say.
+
+    Raises
+    ------
+    OptionError
+        If they are missing or out of range, or options of a pilot were given.
+    """
+    from metricsmith.rating_model.planning import RatingSpread
+
+    if of_pilot:
+        raise OptionError("--positive, --options and --column are about a table of ratings so far: give one, too")
+    if mean is None or between is None or not 0 <= between <= mean * (1 - mean):
+        raise OptionError(
+            "give a table of ratings so far, or --mean, a share from 0 to 1, and --between, a variance from 0 to "
+            "mean (1 - mean)"
+        )
+    return RatingSpread(mean, between, mean * (1 - mean) - between), None, []
+
+
+def _of_pilot(
+    pilot: Path, positive: list[str], options: list[str], columns: dict[str, str], *numbers: float | None
+) -> Basis:
+    """The spread of the decision's ratings (response sets where there are any), people's ceiling, and notes.
+
+    Raises
+    ------
+    OptionError
+        If no positive option is named, or the spread is given in numbers, too.
+    """
+    from metricsmith.datasets.choices import read_rated_choices
+    from metricsmith.rating_model.planning import RatingSpread, human_ceiling
+
+    if any(number is not None for number in numbers):
+        raise OptionError("--mean and --between stand in for a table of ratings so far: leave out one or the other")
+    found = read_rated_choices(pilot, None, options, columns)
+    if not positive:
+        names = ", ".join(found.options)
+        raise OptionError(f"name with --positive the options to measure the share of; there are {names}")
+    ratings, decided = found.human if isinstance(found.human, tuple) else (found.human, found.human)
+    notes = [f"note: {note}" for note in found.notes]
+    notes += ["a response set counts as positive where it holds a positive option"] * decided.sets
+    return RatingSpread.of_pilot(decided, positive), None if ratings.sets else human_ceiling(ratings), notes
+
+
+def _table(
+    spread: RatingSpread, best: RatingPlan, plans: Mapping[int, RatingPlan], flips: Mapping[int, float]
+) -> Iterator[str]:
+    """The spread in words, and the plans by ratings of an item."""
+    from metricsmith.report.blocks import TextTable
+    from metricsmith.report.formats import count, percent, raw, statistic
+    from metricsmith.report.render import aligned
+
+    shares = f"share {statistic(spread.mean)}, variance of items' shares {statistic(spread.between)}"
+    yield f"{shares}, of the ratings of an item {statistic(spread.within)}"
+    if spread.group_size > 1:
+        effect = 1 + spread.likeness / spread.variance(best.ratings_per_item)
+        yield (
+            f"items come in groups of {spread.group_size:.3g} that are alike: by the best plan, "
+            f"{count(best.items, 'item')} say as much as {best.items / effect:,.0f} that stand alone"
+        )
     rows = [
         (
             f"{times}{' (best)' * (times == best.ratings_per_item)}", count(plan.items), count(plan.items * times),
             raw(plan.cost), f"± {statistic(plan.half_width)}", percent(flips[times]),
         )
-        for times, plan in sorted(plans.items())
+        for times, plan in plans.items()
     ]  # fmt: skip
     head = ("ratings of an item", "items", "ratings", "cost", "95 %", "decided otherwise")
-    shares = f"share {statistic(spread.mean)}, variance of items' shares {statistic(spread.between)}"
-    lines += [f"{shares}, of the ratings of an item {statistic(spread.within)}"]
-    lines += aligned(TextTable(head, rows))
-    lines += [f"decided otherwise: items that so few ratings put on the wrong side of {threshold:g}"]
+    yield from aligned(TextTable(head, rows))
+
+
+def _of_people(ceiling: HumanCeiling | None) -> Iterator[str]:
+    """People's agreement, where it is known."""
+    from metricsmith.report.formats import count, interval, percent
+
     if ceiling is not None and ceiling.items:
         low, high = ceiling.hit_rate_interval.low, ceiling.hit_rate_interval.high
-        lines.append(
+        yield (
             f"one rater chooses as most others do in {percent(ceiling.hit_rate)} of cases (95 % "
-            f"{interval(low, high, 2)}, {count(ceiling.items, 'item')}): as much as a judge as good as a person reaches"
+            f"{interval(low, high, 2)}, {count(ceiling.items, 'item')}); a judge's hit rate is taken against all "
+            "raters: it is not comparable with this, and may be higher"
         )
-    say("\n".join(lines))

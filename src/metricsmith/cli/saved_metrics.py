@@ -46,8 +46,11 @@ def induced_metric(path: Path) -> InducedMetric:
     return metric
 
 
-def rows_for(metric: Metric, data: str, named: Mapping[str, Any]) -> Table:
-    """The table, read as an induced metric's training rows were, except for the columns that are named now."""
+def rows_for(metric: Metric, data: str, named: Mapping[str, Any], *, of: str = "") -> Table:
+    """The table, read as an induced metric's training rows were, except for the columns that are named now.
+
+    Notes begin with `of`, where there are several tables.
+    """
     from metricsmith.datasets.table import read_table
 
     reading = {**getattr(metric, "reading", {}), **named}
@@ -59,7 +62,7 @@ def rows_for(metric: Metric, data: str, named: Mapping[str, Any]) -> Table:
         demands = " and ".join(getattr(metric, "demands", []))
         raise DataError(f"{demands}, but {problem}") from problem
     for note in table.notes:
-        say(f"note: {note}", err=True)
+        say(f"note: {of}{note}", err=True)
     return table
 
 

@@ -70,7 +70,7 @@ def score_command(
         from metricsmith.studies.correction import CorrectionRows
 
         own = {"target": target or metric.task.target, "scale": metric.task.scale}
-        rated = rows_for(metric, labelled, {**saved.reading(), **own})
+        rated = rows_for(metric, labelled, {**saved.reading(), **own}, of="rated table: ")
         rows, correction = [*rated.rows, *table.rows], CorrectionRows.of(rated, table, metric=metric)
     with model_for(metric, model):
         if dry_run:

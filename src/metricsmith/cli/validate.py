@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Sequence
 from io import StringIO
@@ -13,7 +14,7 @@ import typer
 
 from metricsmith.cli.options import OutputOptions, takes_groups
 from metricsmith.cli.running import check_apart, check_writable, tell, write_into
-from metricsmith.errors import OptionError
+from metricsmith.errors import OptionError, nearest
 
 if TYPE_CHECKING:
     from metricsmith.datasets.choices import GivenRatings
@@ -21,12 +22,16 @@ if TYPE_CHECKING:
 
 __all__ = ["listed", "named_columns", "number_list", "validate_command"]
 
+ORDINAL = ("linear_kappa", "weighted_kappa")  # measures that depend on the order of options
 Column = Annotated[
     list[str] | None,
     typer.Option("--column", metavar="ROLE=NAME", help="A column: item, rater, judge, sample, rating, set or group."),
 ]
 Options = Annotated[
-    str, typer.Option("--options", metavar="A,B,...", help="Options in order; by default as people gave them.")
+    str,
+    typer.Option(
+        "--options", metavar="A,B,...", help='Options in order, such as "a, b",c; by default as people gave them.'
+    ),
 ]
 
 
@@ -45,8 +50,11 @@ def validate_command(
         str, typer.Option(metavar="A,B,...", help="Options that decide for an item; without any no use is measured.")
     ] = "",
     threshold: Annotated[
-        str, typer.Option(metavar="SHARE,...", help="Share of raters that decides; the first is the decision's own.")
-    ] = ".5",
+        str | None,
+        typer.Option(
+            metavar="SHARE,...", help="Share of raters that decides, by default .5; the first is the decision's own."
+        ),
+    ] = None,
     beta: Annotated[
         str | None,
         typer.Option(
@@ -82,6 +90,7 @@ def validate_command(
 ) -> None:
     """Choose among judges where people may rightly disagree, and find out how far the choice holds."""
     from metricsmith.datasets.choices import read_rated_choices
+    from metricsmith.rating_model.measures import MEASURES
     from metricsmith.rating_model.vectors import Decision
     from metricsmith.report.validation.document import VALIDATION_FILES, ValidationDocument, write_validation
     from metricsmith.report.validation.record import MEASURES_SHOWN, validate_judges
@@ -92,18 +101,23 @@ def validate_command(
         check_writable(out, "--out", folder=True)
         read = {"people's table": human, "judges' table": judges, "store": store}
         check_apart([out / name for name in VALIDATION_FILES], "--out", read)
-    thresholds = number_list(threshold, "--threshold")
-    if not positive and (at_beta or beta or added):
-        raise OptionError("--beta, --at-beta and --added are about a decision: name the options for it with --positive")
+    thresholds = number_list(threshold or ".5", "--threshold")
+    if not positive and (at_beta or beta or added or threshold or rule != "any"):
+        raise OptionError(
+            "--threshold, --rule, --beta, --at-beta and --added are about a decision: name the options for it with "
+            "--positive"
+        )
     saved = _option_judges(judge or [])
     named = listed(options) or (saved[0].options if saved else ())
     found = read_rated_choices(human, judges, named, named_columns(column))
+    wanted = None if measures == "all" else listed(measures) or MEASURES_SHOWN
+    _check_measures([*(MEASURES if wanted is None else wanted), *([by] if by else [])], found.options, named)
     asked: dict[str, Any] = {
         "sets": sets if sets in (None, "single", "all") else [one.split("|") for one in listed(sets or "")],
         "decision": Decision(tuple(listed(positive)), thresholds[0], rule) if positive else None,  # type: ignore[arg-type]
         "thresholds": thresholds, "beta": at_beta, "betas": None if beta is None else number_list(beta, "--beta"),
         "added": added, "by": by, "raters": raters, "draws": draws, "seed": seed,
-        "measures": None if measures == "all" else listed(measures) or MEASURES_SHOWN,
+        "measures": wanted,
     }  # fmt: skip
     sources, rated = dict(found.sources), found.judges
     if store is not None:
@@ -115,8 +129,22 @@ def validate_command(
 
 
 def listed(text: str) -> list[str]:
-    """The names between commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """The names between commas; a name that holds one stands in double quotes."""
+    return [name for part in next(csv.reader([text], skipinitialspace=True), []) if (name := part.strip())]
+
+
+def _check_measures(names: Sequence[str], options: Sequence[str], declared: Sequence[str]) -> None:
+    """Raise an `OptionError` for an unknown measure, or one that goes by the order of options which has none."""
+    from metricsmith.rating_model.measures import DOWNSTREAM, MEASURES
+
+    for name in names:
+        if name not in (known := (*DOWNSTREAM, *MEASURES)):
+            raise OptionError(f"unknown measure {name!r}{nearest(name, known)}; known are {', '.join(known)}")
+        if name in ORDINAL and len(options) > 2 and not declared:
+            raise OptionError(
+                f"{name} goes by the order of the options, and {', '.join(options)} is the order in which people gave "
+                "them: declare the options in their order with --options"
+            )
 
 
 def number_list(text: str, option: str) -> list[float]:
@@ -125,7 +153,7 @@ def number_list(text: str, option: str) -> list[float]:
     Raises
     ------
     OptionError
-        If there are none, or a step does not lead upwards.
+        If there are none, one is named twice, or a step does not lead upwards.
     """
     try:
         if ":" not in text:
@@ -135,8 +163,8 @@ def number_list(text: str, option: str) -> list[float]:
             numbers = [round(low + place * step, 10) for place in range(int((high - low) / step + 1 + 1e-9))]
     except (ValueError, ZeroDivisionError, OverflowError):
         numbers = []
-    if not numbers:
-        raise OptionError(f"{option} {text} must be numbers with commas, or LOW:HIGH:STEP such as 0:0.5:0.05")
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise OptionError(f"{option} {text} must be numbers with commas, each once, or LOW:HIGH:STEP as 0:0.5:0.05")
     return numbers
 
 

@@ -16,7 +16,7 @@ from metricsmith.datasets.cells import cell_number, cell_text, mostly
 from metricsmith.datasets.columns import SYNONYMS, normal_name
 from metricsmith.datasets.sources import RawTable, open_source
 from metricsmith.errors import DataError, OptionError, nearest
-from metricsmith.rating_model.ratings import Ratings
+from metricsmith.rating_model.ratings import Ratings, check_options
 
 __all__ = ["CHOICE_COLUMNS", "GivenRatings", "RatedChoices", "read_rated_choices"]
 
@@ -33,6 +33,7 @@ CHOICE_COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 MOST_OPTIONS = 20  # that are taken from a table without being declared
 GivenRatings = Ratings | tuple[Ratings, Ratings]  # choices or response sets; both, choices first
+ONE_TABLE = {"rater": "rater", "group": "rater", "judge": "judge", "sample": "judge"}  # roles of one table alone
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -85,17 +86,27 @@ def read_rated_choices(
     ------
     DataError
         If a column is not there, a label is blank, a rating is no option, someone rated an item twice, a choice is not
-        in its set, an item is in two groups, or ratings are numbers on a scale.
+        in its set, an item is in two groups, ratings are numbers on a scale, or both tables are the same.
     OptionError
-        If a role is unknown, or options are fewer than two.
+        If a role is unknown or of a table that was not given, or options are fewer than two.
     """
+    if options:
+        check_options(options)
     tables = {"rater": open_source(human)} | ({} if judges is None else {"judge": open_source(judges)})
     for role, name in columns.items():
         if role not in CHOICE_COLUMNS:
             known = ", ".join(CHOICE_COLUMNS)
             raise OptionError(f"no role {role!r} of a column{nearest(role, CHOICE_COLUMNS)}; roles are {known}")
-        if not any(name in raw.columns for raw in tables.values()):
-            tables["rater"].require(name, f"columns={{{role!r}: ...}} (--column {role}=NAME)")
+        homes = [raw for who, raw in tables.items() if ONE_TABLE.get(role, who) == who]
+        if not homes:
+            raise OptionError(f"--column {role}={name}: no table of judges was given; leave this column out")
+        if not any(name in raw.columns for raw in homes):
+            homes[0].require(name, f"columns={{{role!r}: ...}} (--column {role}=NAME)")
+    if len({raw.checksum for raw in tables.values()}) < len(tables):
+        raise DataError(
+            f"{tables['judge'].name} holds the same rows as people's table: people would be their own judges; give the "
+            "judges' ratings"
+        )
     found = {who: _roles(raw, who, columns) for who, raw in tables.items()}
     seen = tuple(options) or _options(tables["rater"], found["rater"])
     by = {who: _ratings(raw, found[who], who, seen) for who, raw in tables.items()}
@@ -132,9 +143,11 @@ def _roles(raw: RawTable, who: str, named: Mapping[str, str]) -> dict[str, str]:
             found[role] = own
         elif role in ("item", who) or (role == "set" and "rating" not in found):
             lacking = "rating" if role == "set" else role
+            counts = "; for counts of choices take metricsmith.rating_model.Ratings.from_counts in Python"
             raise DataError(
                 f"{raw.name}: no column of the {lacking}s; the columns are {', '.join(list(raw.columns)[:20])}; "
                 f"recognised are {', '.join(CHOICE_COLUMNS[lacking][:6])}: name it with --column {lacking}=NAME"
+                f"{counts * (role == 'rater')}"
             )
     return found
 
@@ -174,9 +187,8 @@ def _ratings(raw: RawTable, roles: Mapping[str, str], who: str, options: Sequenc
         numbers[item, name] += 1
         place = item, samples[index] if samples else str(numbers[item, name]) if who == "judge" else name
         if place in own:
-            raise DataError(
-                f"{raw.place(index)}: {name!r} rated item {item!r} before, as {place[1]!r}: keep one of the two"
-            )
+            again = f" as sample {place[1]!r}" * (who == "judge")
+            raise DataError(f"{raw.place(index)}: {name!r} rated item {item!r}{again} before: keep one of the two")
         own[place] = _rating(raw, index, roles, sets_alone, options)
     by = dict[str, GivenRatings]()
     for judge, own in rows.items():

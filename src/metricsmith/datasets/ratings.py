@@ -15,7 +15,7 @@ from metricsmith.datasets.sources import RawTable
 from metricsmith.errors import DataError, OptionError
 from metricsmith.records import Scale
 
-__all__ = ["as_scale", "check_rated", "infer_scale", "parse_rating", "read_ratings"]
+__all__ = ["as_scale", "check_rated", "infer_scale", "is_word", "parse_rating", "read_ratings", "takes_words"]
 
 LARGEST = 1e15  # beyond it, floats do not tell whole numbers apart, and squares end in infinity before long
 
@@ -93,8 +93,8 @@ def read_ratings(raw: RawTable, column: str, scale: Scale | None = None) -> NDAr
     Raises
     ------
     DataError
-        If a cell is no rating or more than 1e15 in size, words and other numbers are mixed, or a rating is off the
-        given scale; it names file, row and column.
+        If a cell is no rating or more than 1e15 in size, words and other numbers are mixed, a rating is off the given
+        scale, or one is a word and the scale is not 0 to 1; it names file, row and column.
     """
     cells = raw.columns[column]
     ratings = np.full(len(cells), math.nan)
@@ -112,6 +112,11 @@ def read_ratings(raw: RawTable, column: str, scale: Scale | None = None) -> NDAr
                 f"{raw.place(index, column)}: the rating {ratings[index]:g} is too large to reckon with; allowed are "
                 f"numbers from {-LARGEST:g} to {LARGEST:g}: correct the cell, empty it, or give ratings in other units"
             )
+        if scale is not None and not takes_words(scale) and is_word(cell):
+            raise DataError(
+                f"{raw.place(index, column)}: {cell_text(cell)!r} is a verdict (good is 1, bad is 0), and the ratings "
+                f"are numbers from {scale}: give the number, or empty the cell"
+            )
         if scale is not None and not (math.isnan(ratings[index]) or scale.contains(ratings[index])):
             raise DataError(
                 f"{raw.place(index, column)}: the rating {cell_text(cell)!r} is outside the scale {scale}; ratings "
@@ -120,6 +125,16 @@ def read_ratings(raw: RawTable, column: str, scale: Scale | None = None) -> NDAr
             )
     _check_mixture(raw, column, cells, ratings)
     return ratings
+
+
+def is_word(cell: Any) -> bool:
+    """True for a boolean and a word or emoji for thumbs up or down, which stand for 1 and 0."""
+    return isinstance(cell, bool) or _spaced(_normal(cell)) in _POSITIVE | _NEGATIVE
+
+
+def takes_words(scale: Scale) -> bool:
+    """True for a scale from 0 to 1; on any other one the 1 and 0 of words mean something else."""
+    return (scale.low, scale.high) == (0, 1)
 
 
 def infer_scale(ratings: Sequence[float] | NDArray[np.float64]) -> Scale:
@@ -219,7 +234,7 @@ def _number(text: str) -> float:
 
 
 def _check_mixture(raw: RawTable, column: str, cells: Sequence[Any], ratings: NDArray[np.float64]) -> None:
-    words = [isinstance(cell, bool) or _spaced(_normal(cell)) in _POSITIVE | _NEGATIVE for cell in cells]
+    words = list(map(is_word, cells))
     odd = [index for index, number in enumerate(ratings) if not (math.isnan(number) or number in (0.0, 1.0))]
     if any(words) and odd:
         word = cell_text(cells[words.index(True)])

@@ -77,9 +77,12 @@ class CorrectedMean:
 
     def __str__(self) -> str:
         ends, weight = f"{100 * self.level:g} %", "" if math.isnan(self.lam) else f", lambda {self.lam:.3g}"
+        rated = f"{self.labelled} ratings in {self.groups} groups"
+        used = f"{self.unlabelled} rows corrected by {rated}"
+        if self.method == "classical":
+            used = f"by {rated}; the metric's {self.unlabelled} other numbers are not used"
         lines = [
-            f"{self.estimate:.3f} ({ends} {self.low:.3f} to {self.high:.3f}; {self.method}{weight}), "
-            f"{self.unlabelled} rows corrected by {self.labelled} ratings in {self.groups} groups",
+            f"{self.estimate:.3f} ({ends} {self.low:.3f} to {self.high:.3f}; {self.method}{weight}), {used}",
             f"{self.classical:.3f} ({ends} {self.classical_low:.3f} to {self.classical_high:.3f}) by the ratings alone",
             f"{self.plain:.3f} by the metric alone",
         ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -13,7 +14,8 @@ from numpy.typing import ArrayLike
 from metricsmith.errors import DataError, OptionError
 from metricsmith.rating_model.ratings import Ratings, places_of
 from metricsmith.rating_model.vectors import TIE, hard
-from metricsmith.stats.resampling import Interval, check_level, group_mean_interval
+from metricsmith.stats.resampling import Interval, check_level, complete_rows, group_mean_interval
+from metricsmith.stats.resampling.clusters import design_effect
 
 __all__ = ["HumanCeiling", "RatingPlan", "RatingSpread", "flip_probability", "human_ceiling", "plan_ratings"]
 
@@ -82,11 +84,18 @@ class RatingSpread:
     mean : float
     between, within : float
         Variance of items' true means, and of the ratings of one item around it; at least 0.
+    group_size : float
+        Items of a group, where items come in groups such as the sentences of a document; 1 where each stands alone.
+    likeness : float
+        What groups add to the variance of one item in the mean of all: `group_size` - 1 times the variance between
+        groups.
     """
 
     mean: float
     between: float
     within: float
+    group_size: float = 1.0
+    likeness: float = 0.0
 
     def __post_init__(self) -> None:
         if not (0 <= self.between < math.inf and 0 <= self.within < math.inf and math.isfinite(self.mean)):
@@ -95,6 +104,8 @@ class RatingSpread:
     @classmethod
     def of_pilot(cls, ratings: Ratings, positive: Sequence[str]) -> RatingSpread:
         """The spread of "the rating holds one of these options", 1 or 0, by the analysis of variance.
+
+        Where the ratings have groups of items, these come in by `design_effect` of the items' shares.
 
         Raises
         ------
@@ -105,12 +116,18 @@ class RatingSpread:
         size = ratings.per_item
         rated, total = size[size > 0].astype(float), values.size
         if rated.size < 2 or total == rated.size:
-            raise DataError(f"{rated.size} items with {total} ratings: a pilot needs two of each")
+            raise DataError(
+                f"{rated.size} items with {total} ratings: a pilot needs two items, and two ratings of some item"
+            )
         means = np.bincount(ratings.item, values, minlength=size.size) / np.maximum(size, 1)
         within = float(((values - means[ratings.item]) ** 2).sum() / (total - rated.size))
         among = float((rated * (means[size > 0] - values.mean()) ** 2).sum() / (rated.size - 1))
         typical = (total - (rated**2).sum() / total) / (rated.size - 1)
-        return cls(float(values.mean()), max(0.0, (among - within) / typical), within)
+        found = cls(float(values.mean()), max(0.0, (among - within) / typical), within)
+        (shares,), codes = complete_rows([np.where(size > 0, means, math.nan)], ratings.groups)
+        group_size = float((np.bincount(codes) ** 2).sum()) / rated.size
+        likeness = (design_effect(shares, codes) - 1) * found.variance(total / rated.size)
+        return replace(found, group_size=group_size, likeness=likeness)
 
     @property
     def beta(self) -> tuple[float, float]:
@@ -123,16 +140,20 @@ class RatingSpread:
         size = most / self.between - 1
         return self.mean * size, (1 - self.mean) * size
 
-    def variance(self, ratings_per_item: int) -> float:
+    def variance(self, ratings_per_item: float) -> float:
         """Of the mean of an item's m ratings: ``between + within / m``."""
         return self.between + self.within / ratings_per_item
 
     def half_width(self, items: int, ratings_per_item: int, level: float = 0.95) -> float:
-        """Of the mean's t interval, as expected: ``t sqrt((between + within / m) / n)``; infinite for one item."""
+        """Of the mean's t interval, as expected: ``t sqrt((between + within / m + likeness) / n)``.
+
+        The degrees of freedom are groups - 1; infinite for one group.
+        """
         from scipy.special import stdtrit
 
-        t = float(stdtrit(items - 1, (1 + level) / 2)) if items > 1 else math.inf
-        return t * math.sqrt(self.variance(ratings_per_item) / items)
+        freedom = items / self.group_size - 1
+        t = float(stdtrit(freedom, (1 + level) / 2)) if freedom > 0 else math.inf
+        return t * math.sqrt((self.variance(ratings_per_item) + self.likeness) / items)
 
 
 @dataclass(frozen=True)
@@ -158,7 +179,8 @@ def plan_ratings(
 ) -> RatingPlan:
     """The cheapest plan for a half width, or the narrowest interval for a budget.
 
-    Every item is rated by raters of its own, or by raters who do not differ in level; the interval speaks of new items.
+    Every item is rated by raters of its own, or by raters who do not differ in level; the interval speaks of new items,
+    which come in groups like those of the pilot.
 
     Parameters
     ----------
@@ -177,9 +199,14 @@ def plan_ratings(
     Raises
     ------
     OptionError
-        If a number is out of range, or no plan meets the wish.
+        If a number is out of range, all ratings are alike, or no plan meets the wish.
     """
     check_level(level)
+    if spread.between + spread.within <= 0:
+        raise OptionError(
+            f"all ratings are alike (mean {spread.mean:g}), and no number of items follows from that: name fewer "
+            "positive options, or gather a pilot that has others, too"
+        )
     goal = half_width if budget is None else budget
     if (half_width is None) == (budget is None) or goal is None or not 0 < goal < math.inf:
         raise OptionError("give either a half width or a budget, a number above 0")
@@ -193,9 +220,7 @@ def plan_ratings(
         if budget is not None:
             items = min(most_items, int(goal / price + 1e-9))
         else:
-            items = max(2, int((NormalDist().inv_cdf((1 + level) / 2) / goal) ** 2 * spread.variance(m)))
-            while items <= most_items and spread.half_width(items, m, level) > goal:
-                items += 1  # a few: t is a little larger than the normal quantile
+            items = _first_that_meets(spread, goal, m, most_items, level)
         if 1 < items <= most_items:
             plans.append(RatingPlan(items, m, spread.half_width(items, m, level), items * price))
     if not plans:
@@ -203,9 +228,19 @@ def plan_ratings(
     return min(plans, key=lambda plan: (plan.half_width if half_width is None else plan.cost, plan.ratings_per_item))
 
 
+def _first_that_meets(spread: RatingSpread, wished: float, m: int, most_items: int, level: float) -> int:
+    """The least number of items with this half width; `most_items` + 1 where more are needed."""
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    least = max(2, int((z / wished) ** 2 * (spread.variance(m) + spread.likeness)))  # t is larger than z
+    return bisect_left(range(most_items + 1), -wished, lo=least, key=lambda items: -spread.half_width(items, m, level))
+
+
 @dataclass(frozen=True)
 class HumanCeiling:
-    """Agreement of one rater with the others: a judge as good as a person reaches as much.
+    """Agreement of one rater with the others: a judge as good as one person, compared in the same way, reaches as much.
+
+    It is no limit: a judge that gives the most frequent choice of many people exceeds it. Nor is it comparable with a
+    hit rate, which is against all raters; `alternative_annotator_test` holds judges against all but one.
 
     Parameters
     ----------

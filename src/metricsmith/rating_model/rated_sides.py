@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,9 @@ class RatedSides:
         DataError
             If fewer than two judges rated more than half of people's items, or fewer than two items are left.
         """
+        _check_types(human, judges, beta)
         if len(judges) < 2:
-            raise OptionError(f"{len(judges)} judges: give at least two to choose from")
+            raise OptionError(f"number of judges: {len(judges)}; give at least two to choose from")
         names = _items(human)
         everything = (response_sets, decision, added, target, ties, seed)
         whole = cls(human, judges, *everything, np.zeros(0, dtype=bool), [], [], {})
@@ -104,8 +106,8 @@ class RatedSides:
         if len(enough) < 2 or kept.sum() < 2:
             why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
             raise DataError(
-                f"{len(enough)} judges share {int(kept.sum())} items with people, and two of each are needed"
-                + (f" ({why})" if why else "")
+                f"judges that can be compared: {len(enough)}, items that they share with people: {int(kept.sum())}; "
+                "two of each are needed" + (f" ({why})" if why else "")
             )
         labels = _groups(human, groups, rated.size)
         places = np.flatnonzero(kept).tolist()
@@ -135,7 +137,7 @@ class RatedSides:
         if items is not None:
             choices, sets = (one if one is None else one.of_items(items) for one in (choices, sets))
         additions: Mapping[Any, float]
-        additions = self.additions(beta) if isinstance(beta, int | float) else beta
+        additions = beta if isinstance(beta, Mapping) else self.additions(float(beta))
         return RatingVectors.of_ratings(self.response_sets, choices, sets, beta=additions)
 
     def additions(self, beta: float) -> Mapping[tuple[str, str], float]:
@@ -206,8 +208,24 @@ def beta_of(
         By default the first positive option.
     """
     extra = added or decision.positive[0]
-    places_of([extra, *decision.positive], options, "added and positive options")
+    places_of([extra], options, "the added option")
+    places_of(decision.positive, options, "positive options")
     return {(chosen, extra): float(beta) for chosen in options if chosen not in decision.positive and chosen != extra}
+
+
+def _check_types(human: Any, judges: Any, beta: Any) -> None:
+    """Raise an `OptionError` where something else than ratings, a mapping of judges or a beta was given."""
+    if not isinstance(judges, Mapping):
+        raise OptionError(f"judges are a {type(judges).__name__}: give a mapping of their names to ratings")
+    for who, rated in [("people", human), *((f"judge {name!r}", one) for name, one in judges.items())]:
+        pair = isinstance(rated, tuple) and len(rated) == 2 and all(isinstance(one, Ratings) for one in rated)
+        if not (pair or isinstance(rated, Ratings | RatingVectors)):
+            raise OptionError(
+                f"ratings of {who} are a {type(rated).__name__}: give Ratings (Ratings.from_rows makes them), "
+                "RatingVectors, or a tuple of choices and response sets"
+            )
+    if not isinstance(beta, Real | Mapping):
+        raise OptionError(f"beta {beta!r} is neither a number nor a mapping of options to numbers: give .2, say")
 
 
 def _present(vectors: RatingVectors) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -204,8 +205,8 @@ class Decision:
             raise OptionError(f"positive options {self.positive!r}: give at least one, as a tuple of names")
         if len(set(self.positive)) < len(self.positive):
             raise OptionError(f"positive options {self.positive}: give each once")
-        if not 0 < self.threshold <= 1:
-            raise OptionError(f"threshold {self.threshold:g} is no share above 0: give a number up to 1, such as .5")
+        if not (isinstance(self.threshold, Real) and 0 < self.threshold <= 1):
+            raise OptionError(f"threshold {self.threshold} is not in (0, 1]: give a share such as .5")
         if self.rule not in ("any", "max", "sum"):
             raise OptionError(f"unknown rule {self.rule!r}: choose any, max or sum")
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import default_bank
-from metricsmith.datasets.ratings import infer_scale, parse_rating
+from metricsmith.datasets.ratings import infer_scale, is_word, parse_rating, takes_words
 from metricsmith.datasets.splits import connected_parts, instructions
 from metricsmith.datasets.table import Table
 from metricsmith.errors import DataError, OptionError, nearest
@@ -146,7 +146,14 @@ class CorrectionRows:
         known = np.array([_rating(row, target, place) for place, row in enumerate(sets[0])], dtype=float)
         if np.isnan(known).all():
             raise DataError(f"none of {first} labelled rows has a rating {target!r}: rate some, or name another target")
-        scale = scale or (task.scale if task else infer_scale(known))
+        given = scale or (task.scale if task else None)
+        for number, row in enumerate(sets[0]):
+            if given is not None and not takes_words(given) and is_word(row.get(target)):
+                raise DataError(
+                    f"labelled row {number} is rated {row.get(target)!r}, a verdict, but the scale runs from {given}: "
+                    "give a number"
+                )
+        scale = given or infer_scale(known)
         for place in np.flatnonzero((known < scale.low) | (known > scale.high)):
             raise DataError(
                 f"labelled row {place} is rated {known[place]:g}, but the scale runs from {scale}: correct it"
