@@ -23,7 +23,7 @@ def files(tmp_path):
 def test_the_tables_the_verdict_and_the_notes_are_printed(run, files, tmp_path):
     code, out, err = run("validate", *files, "--positive", "rude", "--threshold", ".5,.3", *FEW)
     assert (code, err) == (0, "")
-    assert "3 judges on 60 items, options fine, rude; an item is positive from 0.5 of rude." in out
+    assert "3 judges on 60 items, options fine, rude; an item is positive from 0.5 of rude; beta adds rude." in out
     assert re.search(r"judge +decision consistency +95 % +best in +lead of the pick +95 % +over all response sets", out)
     assert re.search(r"hit rate +\w+ +[.\d]+ +[.\d]+ +[.\d]+ +[.\d]+ +\.\d+ to \.\d+", out)
     assert re.search(r"Best in use at threshold 0.5: \w+ for beta 0", out)
