@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metricsmith.errors import OptionError
 from metricsmith.rating_model.ratings import Ratings
 from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.selection import optimism, select_judge
@@ -243,3 +244,16 @@ def test_values_lie_inside_their_intervals_and_bounds_on_any_small_data(seed):
         for low, high in ((rival.low, rival.high), (rival.interval.low, rival.interval.high)):
             assert not low > rival.lead + 1e-9
             assert not high < rival.lead - 1e-9
+
+
+def test_without_response_sets_choices_are_whole_opinions_that_nobody_declared_and_vectors_have_theirs():
+    human, judges = counted([8] * 30 + [2] * 30), {"right": counted([8] * 30 + [2] * 30), "wrong": counted([1] * 60)}
+    found = select_judge(human, judges, decision=Decision(("yes",)), draws=50)
+    assert (found.pick, found.verdict, found.declared, found.sets_known) == ("right", "depends", False, False)
+    declared = select_judge(human, judges, decision=Decision(("yes",)), draws=50, response_sets=CLOSED)
+    assert (declared.verdict, declared.declared) == ("chosen", True)
+    known = {name: RatingVectors.of_ratings(CLOSED, one) for name, one in judges.items()}
+    found = select_judge(RatingVectors.of_ratings(CLOSED, human), known, decision=Decision(("yes",)), draws=50)
+    assert (found.verdict, found.declared, found.sets_known) == ("chosen", True, True)
+    with pytest.raises(OptionError, match="ratings of people are a list"):
+        select_judge([("a", "r", "yes")], judges)

@@ -16,7 +16,7 @@ from metricsmith.rating_model.ratings import Ratings, places_of
 from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.vectors import Decision, RatingVectors, Ties
 
-__all__ = ["Beta", "Rated", "RatedSides", "beta_of", "rated_options"]
+__all__ = ["Beta", "Rated", "RatedSides", "beta_of", "check_types"]
 
 Rated = Ratings | RatingVectors | tuple[Ratings, Ratings]
 """Forced choices or response sets, both by the same raters (choices first), or vectors of known distributions."""
@@ -62,7 +62,7 @@ class RatedSides:
         cls,
         human: Rated,
         judges: Mapping[str, Rated],
-        response_sets: ResponseSets,
+        response_sets: ResponseSets | None,
         decision: Decision | None,
         added: str | None,
         target: RatingVectors | None,
@@ -80,7 +80,8 @@ class RatedSides:
         DataError
             If fewer than two judges rated more than half of people's items, or fewer than two items are left.
         """
-        _check_types(human, judges, beta)
+        check_types(human, judges, beta)
+        response_sets = response_sets or sets_of(human)
         if len(judges) < 2:
             raise OptionError(f"number of judges: {len(judges)}; give at least two to choose from")
         names = _items(human)
@@ -213,7 +214,7 @@ def beta_of(
     return {(chosen, extra): float(beta) for chosen in options if chosen not in decision.positive and chosen != extra}
 
 
-def _check_types(human: Any, judges: Any, beta: Any) -> None:
+def check_types(human: Any, judges: Any, beta: Any) -> None:
     """Raise an `OptionError` where something else than ratings, a mapping of judges or a beta was given."""
     if not isinstance(judges, Mapping):
         raise OptionError(f"judges are a {type(judges).__name__}: give a mapping of their names to ratings")
@@ -233,11 +234,11 @@ def _present(vectors: RatingVectors) -> NDArray[np.bool_]:
     return np.asarray(~np.isnan(np.concatenate([vectors.choices, vectors.sets], axis=-1)).any(axis=-1))
 
 
-def rated_options(rated: Rated) -> tuple[str, ...]:
-    """The options of ratings or vectors."""
+def sets_of(rated: Rated) -> ResponseSets:
+    """The response sets of vectors, and a single one for each option of ratings."""
     if isinstance(rated, RatingVectors):
-        return rated.response_sets.options
-    return (rated if isinstance(rated, Ratings) else rated[0]).options
+        return rated.response_sets
+    return ResponseSets.single((rated if isinstance(rated, Ratings) else rated[0]).options)
 
 
 def _pair(rated: Ratings | tuple[Ratings, Ratings]) -> tuple[Ratings | None, Ratings | None]:

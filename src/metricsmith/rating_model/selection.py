@@ -24,7 +24,7 @@ from metricsmith.rating_model.measures import (
     rating_measures,
     weighted_values,
 )
-from metricsmith.rating_model.rated_sides import Beta, Rated, RatedSides, rated_options
+from metricsmith.rating_model.rated_sides import Beta, Rated, RatedSides
 from metricsmith.rating_model.record import JudgeFigure, JudgeSelection, MeasureResult, RivalJudge, SweepCell
 from metricsmith.rating_model.response_sets import ResponseSets
 from metricsmith.rating_model.vectors import Decision, RatingVectors, Ties
@@ -78,7 +78,7 @@ def select_judge(
         At least two. Their items are brought into the order of people's.
     response_sets : ResponseSets, optional
         The admissible sets; `ResponseSets.single` declares that a choice says everything. Without them choices count
-        as whole opinions too, but as nobody declared that, no verdict is better than ``"depends"``.
+        as whole opinions too, but as nobody declared that, no verdict is better than ``"depends"``. Vectors have theirs.
     decision : Decision, optional
         The use downstream. Without it there are no downstream figures, no sweep and no bounds of decisions.
     beta : float or mapping
@@ -120,7 +120,6 @@ def select_judge(
     check_level(level)
     if by in DOWNSTREAM and decision is None:
         raise OptionError(f"{by} needs a decision: give positive options, or another measure as by=")
-    declared, response_sets = response_sets is not None, response_sets or ResponseSets.single(rated_options(human))
     data = RatedSides.of(human, judges, response_sets, decision, added, target, beta, groups, ties, seed)
     chosen = rating_measures(measures) + (downstream_measures(decision) if decision else [])
     deciding = by or ("decision_consistency" if decision else "squared_error_sets")
@@ -156,10 +155,10 @@ def select_judge(
         items=len(data.items),
         groups=len(set(data.labels)),
         left_out=data.left_out,
-        declared=declared,
+        declared=response_sets is not None or isinstance(human, RatingVectors),
         sets_known=all(map(data.knows_sets, [data.human, *data.judges.values()])),
         settings={
-            "response_sets": [sorted(held) for held in response_sets.sets], "beta": beta, "added": added,
+            "response_sets": [sorted(held) for held in data.response_sets.sets], "beta": beta, "added": added,
             "decision": decision, "ties": ties, "raters": raters, "draws": draws, "level": level, "seed": seed,
         },
         notes=tuple(data.notes()),

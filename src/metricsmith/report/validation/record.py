@@ -9,7 +9,7 @@ from typing import Any
 from metricsmith.errors import OptionError
 from metricsmith.rating_model.alternative_annotator import AlternativeAnnotatorTest, alternative_annotator_test
 from metricsmith.rating_model.clinic import Clinic, disagreement_clinic
-from metricsmith.rating_model.rated_sides import Rated, beta_of
+from metricsmith.rating_model.rated_sides import Rated, beta_of, check_types
 from metricsmith.rating_model.ratings import Ratings
 from metricsmith.rating_model.record import JudgeSelection
 from metricsmith.rating_model.response_sets import ResponseSets
@@ -107,6 +107,7 @@ def validate_judges(
     DataError
         As in `select_judge`.
     """
+    check_types(human, judges, beta)
     known = [not isinstance(rated, Ratings) or rated.sets for rated in (human, *judges.values())]
     needed = [frozenset(pair) for pair in beta_of(decision, options, 1.0, added)] if decision else []
     admitted = _admitted(options, sets, needed, any(known))
