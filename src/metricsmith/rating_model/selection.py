@@ -78,7 +78,7 @@ def select_judge(
         At least two. Their items are brought into the order of people's.
     response_sets : ResponseSets, optional
         The admissible sets; `ResponseSets.single` declares that a choice says everything. Without them choices count
-        as whole opinions too, but as nobody declared that, no verdict is better than ``"depends"``. Vectors have theirs.
+        as whole opinions too, but as nobody declared that, no verdict is above ``"depends"``. Vectors have theirs.
     decision : Decision, optional
         The use downstream. Without it there are no downstream figures, no sweep and no bounds of decisions.
     beta : float or mapping
