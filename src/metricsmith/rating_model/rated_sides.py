@@ -208,9 +208,9 @@ def beta_of(
     added : str, optional
         By default the first positive option.
     """
+    places_of(decision.positive, options, "positive options")
     extra = added or decision.positive[0]
     places_of([extra], options, "the added option")
-    places_of(decision.positive, options, "positive options")
     return {(chosen, extra): float(beta) for chosen in options if chosen not in decision.positive and chosen != extra}
 
 
