@@ -293,6 +293,30 @@ def test_a_request_whose_time_is_over_while_it_waits_outside_is_not_admitted():
     assert (around.in_flight, hasty.in_flight, hasty.spent.requests) == (0, 0, 0)
 
 
+def test_everybody_who_waits_for_a_turn_inside_is_told_that_nothing_is_left_outside():
+    """One of them finds it out, and tells the next, who goes without asking: the others would wait for ever."""
+    around = RateLimiter(Concurrency(64, 64), Budget(requests=1))
+    with span(around):
+        narrow = RateLimiter(Concurrency(1, 1))
+    permit, failed = narrow.enter(), []
+
+    def wait_for_a_turn():
+        try:
+            narrow.enter()
+        except JudgementFailed as problem:
+            failed.append(problem.status)
+
+    threads = [threading.Thread(target=wait_for_a_turn, daemon=True) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    while len(narrow._condition._waiters) < 5:
+        threading.Event().wait(0.001)
+    narrow.leave(permit, RequestEnd.ANSWERED, ONE)
+    for thread in threads:
+        thread.join(2)
+    assert failed == [Status.BUDGET] * 5
+
+
 @pytest.mark.parametrize("budget", [Budget(seconds=10), Budget(requests=1)])
 def test_nobody_waits_for_a_turn_inside_once_nothing_is_left_outside(budget):
     """The next request of the inner limiter may start after sixty seconds."""

@@ -289,6 +289,7 @@ class RateLimiter:
             self.refused = self.refused or over.refused
             if over.stopped:
                 self._stop(over.stopped)
+            self._condition.notify_all()  # of those who wait here, only one was told
             raise JudgementFailed(
                 f"not asked: {over.stopped or over.refused}", Status.SKIPPED if over.stopped else Status.BUDGET
             )
