@@ -62,6 +62,7 @@ class RatedSides:
         cls,
         human: Rated,
         judges: Mapping[str, Rated],
+        *,
         response_sets: ResponseSets | None,
         decision: Decision | None,
         added: str | None,

@@ -120,7 +120,10 @@ def select_judge(
     check_level(level)
     if by in DOWNSTREAM and decision is None:
         raise OptionError(f"{by} needs a decision: give positive options, or another measure as by=")
-    data = RatedSides.of(human, judges, response_sets, decision, added, target, beta, groups, ties, seed)
+    data = RatedSides.of(
+        human, judges, response_sets=response_sets, decision=decision, added=added, target=target, beta=beta,
+        groups=groups, ties=ties, seed=seed,
+    )  # fmt: skip
     chosen = rating_measures(measures) + (downstream_measures(decision) if decision else [])
     deciding = by or ("decision_consistency" if decision else "squared_error_sets")
     if deciding not in [measure.name for measure in chosen]:

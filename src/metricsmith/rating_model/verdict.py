@@ -54,7 +54,7 @@ def verdict(found: JudgeSelection) -> tuple[str, tuple[str, ...]]:
         worst_off = max(off, key=lambda one: one.regret)
         reasons.append(
             f"choosing by {_words(worst_off.name)} would have taken {worst_off.pick}, whose decision "
-            f"consistency is {worst_off.regret:.3f} lower"
+            f"consistency is {_number(worst_off.regret)} lower"
         )
     word = "undecided" if behind else "depends" if flips or open_to or assumed else "chosen"
     return word, tuple(reasons)

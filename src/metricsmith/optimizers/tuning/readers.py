@@ -105,7 +105,7 @@ class OptionReader:
         OptionError
             If the objective compares other answers than the judge gives.
         """
-        parts = judge.parts if isinstance(judge, OptionsJudge) else {"number": ""}
+        parts = judge.fields if isinstance(judge, OptionsJudge) else {"number": ""}
         if goal.answers not in parts:
             known = ", ".join(name for name, one in OBJECTIVES.items() if one.answers in parts)
             raise OptionError(

@@ -87,8 +87,8 @@ class OptionsJudge(ModelMetric):
         raise NotImplementedError
 
     @property
-    def parts(self) -> Mapping[str, str]:
-        """The parts of an answer, ``set`` or ``choice`` or both, each with its name in a prediction."""
+    def fields(self) -> Mapping[str, str]:
+        """The fields of an answer, ``set`` or ``choice`` or both, each with its name in a prediction."""
         raise NotImplementedError
 
     @classmethod
@@ -111,7 +111,7 @@ class OptionsJudge(ModelMetric):
     @property
     def columns(self) -> Mapping[str, tuple[str, str]]:
         """The names of the members, each with the name of its part in a prediction, and its option."""
-        marked = zip(MARKS, self.parts.values(), strict=False)
+        marked = zip(MARKS, self.fields.values(), strict=False)
         return {f"{self.name}{mark}{one}": (part, one) for mark, part in marked for one in self.options}
 
     def members(self) -> list[OptionMember]:
@@ -177,7 +177,7 @@ class OptionsJudge(ModelMetric):
         values = scores.select(self.columns).values if isinstance(scores, ScoreTable) else np.asarray(scores, float)
         if values.ndim != 3 or values.shape[1] != len(self.columns):
             raise OptionError(f"numbers of shape {values.shape}: {self.name} has (rows, {len(self.columns)}, runs)")
-        held = dict(zip(self.parts, np.split(np.moveaxis(values, 1, 2), len(self.parts), axis=2), strict=True))
+        held = dict(zip(self.fields, np.split(np.moveaxis(values, 1, 2), len(self.fields), axis=2), strict=True))
         choice, sets = held.get("choice"), held.get("set")
         valid = np.isfinite(values).all(axis=1)
         if choice is not None:
@@ -236,7 +236,7 @@ class OptionMember(Member):
     def output(self) -> Output:
         """0 or 1, neither of which is better."""
         part, option = self.asker.columns[self.name]
-        does = "holds possible" if self.asker.parts.get("set") == part else "chooses"
+        does = "holds possible" if self.asker.fields.get("set") == part else "chooses"
         return Output(self.name, higher_is_better=None, description=f"1 where the judge {does} {option!r}, else 0")
 
     @property
@@ -292,7 +292,7 @@ class ChoiceJudge(OptionsJudge):
 
     kind = "choice_judge"
     summary = "A language model answers a question about the output with one of the options."
-    parts: ClassVar[Mapping[str, str]] = {"choice": "choice"}
+    fields: ClassVar[Mapping[str, str]] = {"choice": "choice"}
 
     def __init__(
         self, options: Sequence[str], question: str, task: str, positive: str | Sequence[str] | None = None, *,
@@ -350,7 +350,7 @@ class ResponseSetJudge(OptionsJudge):
         return with_options(ListAndChoose if settings["forced"] else ListOptions, tuple(settings["options"]))
 
     @property
-    def parts(self) -> Mapping[str, str]:
+    def fields(self) -> Mapping[str, str]:
         """The set, and the choice if it is asked for."""
         return {"set": "choice", **({"choice": "forced_choice"} if self.settings.forced else {})}
 
