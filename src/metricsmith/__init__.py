@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from metricsmith.programs.judges.repeated import Repeated as Repeated
     from metricsmith.programs.loading import load as load
     from metricsmith.rating_model.selection import select_judge as select_judge
-    from metricsmith.records import Agreement as Agreement
     from metricsmith.records import Judgement as Judgement
     from metricsmith.records import MetricCard as MetricCard
     from metricsmith.records import Output as Output
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from metricsmith.scoring import ascore as ascore
     from metricsmith.scoring import estimate as estimate
     from metricsmith.scoring import score as score
+    from metricsmith.stats.agreement import Agreement as Agreement
     from metricsmith.store import Store as Store
     from metricsmith.studies.comparison.run import compare as compare
     from metricsmith.studies.correction import corrected_mean as corrected_mean

@@ -13,8 +13,7 @@ from typing import Any
 from metricsmith.errors import OptionError
 
 __all__ = [
-    "FAILURES", "Agreement", "Difference", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task",
-    "Usage",
+    "FAILURES", "Checkpoint", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage",
 ]  # fmt: skip
 
 
@@ -257,6 +256,39 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The published weights that a metric rests on, as its card names them.
+
+    Parameters
+    ----------
+    model, revision : str
+        Id and revision at the hub, or the file's address.
+    disk, memory : float
+        GB (10^9 bytes) of the published files, and that scoring needs at least.
+    max_tokens : int
+        The longest text that the model reads; 0 without a limit.
+    beyond : str
+        What happens to longer texts.
+    languages : str
+    licence : str
+    """
+
+    model: str
+    disk: float
+    memory: float
+    max_tokens: int
+    beyond: str
+    revision: str = "main"
+    languages: str = "English"
+    licence: str = "see the model's card"
+
+    def __str__(self) -> str:
+        size = f"{self.disk:.2g} GB on disk, {self.memory:.2g} GB in memory"
+        limit = f"; longest text {self.max_tokens:,} tokens, {self.beyond}" if self.max_tokens else ""
+        return f"{self.model}, revision {self.revision}; {size}; {self.languages}; licence: {self.licence}{limit}"
+
+
+@dataclass(frozen=True, slots=True)
 class MetricCard:
     """The document on a metric that retrieval reads: what it measures, for whom, and where it fails.
 
@@ -277,7 +309,8 @@ class MetricCard:
     needs : tuple of str
         Out of ``input``, ``references``, ``model``, ``gpu``, ``weights`` and extras (``extra:colbert``).
     cost : str
-        ``free`` (microseconds on a CPU), ``cheap`` (milliseconds), ``model`` (one model call per row).
+        ``free`` (microseconds on a CPU), ``cheap`` (milliseconds), ``local`` (weights on this machine: a pass of a
+        network per text), ``model`` (one model call per row).
     multi_reference : str
         The rule for several references, in the order given; empty if references are not used.
     domains, tasks, best_for, not_for, limits, failure_cases, related, papers : tuple of str
@@ -290,6 +323,8 @@ class MetricCard:
         The scale that a judge in the raters' place is asked on, in words; empty where it is the raters' own.
     rating_map : tuple of (float, float)
         Pairs of such a judge's number and the rating that it stood for; straight between pairs, level beyond them.
+    checkpoint : Checkpoint, optional
+        The weights of a metric of cost ``local``.
     """
 
     name: str
@@ -314,6 +349,7 @@ class MetricCard:
     instruction: str = ""
     asked: str = ""
     rating_map: tuple[tuple[float, float], ...] = ()
+    checkpoint: Checkpoint | None = None
 
     @property
     def rating_map_words(self) -> str:
@@ -340,6 +376,7 @@ class MetricCard:
             ("Formula", self.formula),
             ("Needs", ", ".join(self.needs) or "the output only"),
             ("Cost", self.cost),
+            ("Weights", str(self.checkpoint or "")),
             ("Several references", self.multi_reference),
             ("Backend", f"{self.backend} ({self.backend_license})"),
             ("Asked on", self.asked),
@@ -355,46 +392,3 @@ class MetricCard:
         ]  # fmt: skip
         lines += [f"- **{label}**: {'; '.join(items)}" for label, items in sections if items]
         return "\n".join(lines) + "\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """The agreement of predictions with ratings, with its interval and its test.
-
-    All statistics are NaN where undefined (fewer than two rows, a constant side).
-
-    Parameters
-    ----------
-    n, groups : int
-        Rows with both values, and how many groups they form.
-    kendall_tau_b, pearson, spearman : float
-        In [-1, 1].
-    ci_low, ci_high : float
-        95 % interval of `kendall_tau_b` (group jackknife; over folds for cross-validation).
-    p_value : float
-        Two-sided permutation p-value that respects groups.
-    """
-
-    n: int
-    groups: int
-    kendall_tau_b: float = math.nan
-    ci_low: float = math.nan
-    ci_high: float = math.nan
-    p_value: float = math.nan
-    pearson: float = math.nan
-    spearman: float = math.nan
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """The lead of one prediction over another in agreement with the raters, on the same rows.
-
-    `n` rows of so many `groups` have a rating and both predictions. `kendall_tau_b` is tau-b of the first less that of
-    the second, in [-2, 2], with its 95 % interval; NaN where undefined.
-    """
-
-    n: int
-    groups: int
-    kendall_tau_b: float = math.nan
-    ci_low: float = math.nan
-    ci_high: float = math.nan

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from metricsmith.records import Agreement
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.render import render_terminal
+from metricsmith.stats.agreement import Agreement
 
 BLOCK = Agreement(72, 14, 0.41, 0.28, 0.52, 0.0004, 0.5, 0.5)
 

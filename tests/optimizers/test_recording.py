@@ -17,8 +17,9 @@ from metricsmith.optimizers.options import Options
 from metricsmith.optimizers.passes import METRIC
 from metricsmith.optimizers.recording import record_run
 from metricsmith.optimizers.splits import RatedRows, Splits
-from metricsmith.records import Agreement, Difference, Judgement, Scale, Status, Task, Usage
+from metricsmith.records import Judgement, Scale, Status, Task, Usage
 from metricsmith.scoring import score
+from metricsmith.stats.agreement import Agreement, Difference
 from metricsmith.stats.correlation import kendall_tau_b
 
 TASK = Task("Rewrite.", "rating", Scale(1, 5))

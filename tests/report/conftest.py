@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from metricsmith.records import Agreement, MetricCard, Output, Scale, Task, Usage
+from metricsmith.records import MetricCard, Output, Scale, Task, Usage
 from metricsmith.report.induction.record import Component, LearningPoint, RowRecord, RunRecord
+from metricsmith.stats.agreement import Agreement
 
 SCALE = Scale(1, 5, 1)
 NAMES = ("keeps_every_fact", "rouge1_recall", "plain_wording", "output_words", "fkgl", "tone_rubric")

@@ -13,12 +13,13 @@ from xml.etree import ElementTree
 import pytest
 
 from metricsmith.errors import DataError
-from metricsmith.records import Agreement, Scale, Task
+from metricsmith.records import Scale, Task
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.induction.record import RowRecord
 from metricsmith.report.induction.rows import FULL_TEXT
 from metricsmith.report.plots.reliability import bins, reliability_plot
 from metricsmith.report.render import render_html, standalone
+from metricsmith.stats.agreement import Agreement
 
 PLOTS = {"verdict", "weights", "forest", "scatter", "reliability", "outlook", "learning"}
 TAGS = {

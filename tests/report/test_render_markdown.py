@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from metricsmith.records import Agreement
 from metricsmith.report.induction.document import RunDocument
 from metricsmith.report.induction.rows import reliability_bins, reliability_sentence
 from metricsmith.report.render import escape, render_markdown
+from metricsmith.stats.agreement import Agreement
 
 
 def test_the_sections_follow_the_page(make_record):

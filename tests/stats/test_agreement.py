@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from metricsmith.errors import DataError
-from metricsmith.records import Difference
-from metricsmith.stats.agreement import agreement, paired_agreement
+from metricsmith.stats.agreement import Difference, agreement, paired_agreement
 from metricsmith.stats.correlation import kendall_tau_b, pearson, spearman
 from metricsmith.stats.resampling import correlation_interval, repeated_interval
 

@@ -25,10 +25,10 @@ from metricsmith.optimizers.passes import (
 )
 from metricsmith.optimizers.splits import RatedRows, Splits
 from metricsmith.programs.judges.panel import PanelMember
-from metricsmith.records import Agreement, Difference, Judgement, Usage
+from metricsmith.records import Judgement, Usage
 from metricsmith.report.induction.record import MINIMUM_SYSTEMS, LearningPoint, NewSystems
 from metricsmith.scoring import ScoreTable
-from metricsmith.stats.agreement import agreement, paired_agreement
+from metricsmith.stats.agreement import Agreement, Difference, agreement, paired_agreement
 from metricsmith.stats.correlation import FloatArray
 from metricsmith.stats.fold_agreement import agreement_over_folds, difference_over_folds
 from metricsmith.stats.resampling import jackknife_interval

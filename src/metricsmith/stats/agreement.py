@@ -7,11 +7,11 @@ statistics of the whole set; a row with a NaN on either side is left out.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from metricsmith.records import Agreement, Difference
 from metricsmith.stats.chance_corrected import Weights, table_kappa
 from metricsmith.stats.correlation import (
     FloatArray,
@@ -31,6 +31,8 @@ from metricsmith.stats.resampling import (
 )
 
 __all__ = [
+    "Agreement",
+    "Difference",
     "agreement",
     "balanced_accuracy",
     "cohen_kappa",
@@ -39,6 +41,49 @@ __all__ = [
     "concordance_index",
     "quadratic_kappa",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement of predictions with ratings, with its interval and its test.
+
+    All statistics are NaN where undefined (fewer than two rows, a constant side).
+
+    Parameters
+    ----------
+    n, groups : int
+        Rows with both values, and how many groups they form.
+    kendall_tau_b, pearson, spearman : float
+        In [-1, 1].
+    ci_low, ci_high : float
+        95 % interval of `kendall_tau_b` (group jackknife; over folds for cross-validation).
+    p_value : float
+        Two-sided permutation p-value that respects groups.
+    """
+
+    n: int
+    groups: int
+    kendall_tau_b: float = math.nan
+    ci_low: float = math.nan
+    ci_high: float = math.nan
+    p_value: float = math.nan
+    pearson: float = math.nan
+    spearman: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The lead of one prediction over another in agreement with the raters, on the same rows.
+
+    `n` rows of so many `groups` have a rating and both predictions. `kendall_tau_b` is tau-b of the first less that of
+    the second, in [-2, 2], with its 95 % interval; NaN where undefined.
+    """
+
+    n: int
+    groups: int
+    kendall_tau_b: float = math.nan
+    ci_low: float = math.nan
+    ci_high: float = math.nan
 
 
 def agreement(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from metricsmith.errors import DataError, OptionError
-from metricsmith.records import Agreement, Difference
+from metricsmith.stats.agreement import Agreement, Difference
 from metricsmith.stats.correlation import (
     FloatArray,
     IntArray,

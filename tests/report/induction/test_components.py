@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from metricsmith.records import Difference
 from metricsmith.report.induction.components import choice_stability, direction, loss, small_model, suppressors
+from metricsmith.stats.agreement import Difference
 
 
 def component(name, weight, tau):

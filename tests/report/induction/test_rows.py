@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from metricsmith.records import Agreement, Scale, Usage
+from metricsmith.records import Scale, Usage
 from metricsmith.report.induction.components import cards, weight_width
 from metricsmith.report.induction.costs import run_costs
 from metricsmith.report.induction.record import RowRecord
 from metricsmith.report.induction.rows import disagreements, rated_rows, reliability_bins, reliability_sentence
 from metricsmith.report.induction.verdict import interval_outlook
 from metricsmith.report.plots.reliability import Bin
+from metricsmith.stats.agreement import Agreement
 
 
 def row(name, rating, prediction, split="test", **more):

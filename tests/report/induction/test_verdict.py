@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from metricsmith.records import Agreement, Difference, Scale, Status, Task
+from metricsmith.records import Scale, Status, Task
 from metricsmith.report.induction import verdict
 from metricsmith.report.induction.costs import STATUSES, usage_example
 from metricsmith.report.induction.document import RunDocument
@@ -25,6 +25,7 @@ from metricsmith.report.induction.verdict import (
     undefined_reasons,
 )
 from metricsmith.report.render import render_markdown
+from metricsmith.stats.agreement import Agreement, Difference
 from metricsmith.stats.resampling import measured_coverage
 from metricsmith.stats.resampling.intervals import MEASURED
 

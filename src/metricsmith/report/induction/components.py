@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from metricsmith.records import Difference, MetricCard
+from metricsmith.records import MetricCard
 from metricsmith.report.blocks import Block, Cell, Details, Paragraph, Section, Terms, TextTable, element, joined, named
 from metricsmith.report.formats import count, interval, percent, raw, single_line, statistic
 from metricsmith.report.induction.record import Component, RunRecord
 from metricsmith.report.plots.induction import MOST_BARS
+from metricsmith.stats.agreement import Difference
 
 __all__ = [
     "KINDS", "card_section", "cards", "choice_stability", "cross_validated_components", "direction", "loss",

@@ -6,7 +6,6 @@ import math
 from os import PathLike
 from pathlib import Path
 
-from metricsmith.records import Agreement
 from metricsmith.report.blocks import (
     Block,
     Box,
@@ -78,6 +77,7 @@ from metricsmith.report.induction.verdict import (
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.probe.document import ProbeDocument, probe_cost, probe_verdict
 from metricsmith.report.render import escape, write_document
+from metricsmith.stats.agreement import Agreement
 
 __all__ = ["RunDocument", "write_reports"]
 

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from metricsmith.records import Agreement, Difference, MetricCard, Task, Usage
+from metricsmith.records import MetricCard, Task, Usage
 from metricsmith.report.formats import jsonable
 from metricsmith.report.probe.record import ProbeRecord
+from metricsmith.stats.agreement import Agreement, Difference
 from metricsmith.stats.ceiling import RaterCeiling
 
 __all__ = [

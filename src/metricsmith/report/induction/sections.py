@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metricsmith.records import Agreement
 from metricsmith.report.blocks import (
     Block,
     Box,
@@ -60,6 +59,7 @@ from metricsmith.report.induction.verdict import (
 from metricsmith.report.plots.forest import Estimate, forest
 from metricsmith.report.plots.induction import MOST_BARS, learning_plot, weights
 from metricsmith.report.plots.reliability import MOST_POINTS, Point, beyond, reliability_plot, scatter, thin
+from metricsmith.stats.agreement import Agreement
 
 __all__ = [
     "GLOSSARY", "agreement_cells", "agreement_section", "component_section", "figure", "outlook_section",

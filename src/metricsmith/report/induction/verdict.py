@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from metricsmith.records import Agreement, Difference
 from metricsmith.report.blocks import Verdict
 from metricsmith.report.formats import count, interval, p_value, percent, single_line, statistic
 from metricsmith.report.induction.record import MINIMUM_SYSTEMS, NewSystems, RunRecord
 from metricsmith.report.raters import ceiling_lines
+from metricsmith.stats.agreement import Agreement, Difference
 from metricsmith.stats.resampling import measured_coverage
 
 __all__ = [
