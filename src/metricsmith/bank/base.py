@@ -2,7 +2,8 @@
 
 A family (one file, one card) may yield several named outputs; each output is a metric of its own.
 Families that need statistics of a corpus (CIDEr) compute them with `Family.statistics` and carry them
-along, so that one row scored alone gets the number that it gets in a batch.
+along, so that one row scored alone gets the number that it gets in a batch. Families that need weights hold a
+`ModelSpec`, which names them; the weights themselves stay in the process's loader.
 """
 
 from __future__ import annotations
@@ -12,53 +13,86 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import dspy
 import numpy as np
 
+from metricsmith.bank.models.spec import ModelSpec
+from metricsmith.errors import MetricsmithError, OptionError
 from metricsmith.metric import RowText, content_hash, row_text
 from metricsmith.records import Judgement, MetricCard, Output, Status
 from metricsmith.reward import DSPyCallable
 from metricsmith.stats.correlation import FloatArray, IntArray
 
 __all__ = [
-    "BankMetric", "Compute", "Family", "FloatArray", "Names", "Pairs", "Scores", "TextBatch", "computed",
-    "numbers_kept", "pair_up",
+    "BankMetric", "Compute", "Family", "FloatArray", "IntArray", "Names", "Pairs", "Reasoned", "Scores",
+    "TextBatch", "computed", "numbers_kept", "pair_up",
 ]  # fmt: skip
 
 Names = Sequence[str]  # of outputs
 Scores = Mapping[str, FloatArray]  # by output, shape (n,) each
 Statistics = Mapping[str, Any]
+UNDEFINED = "undefined for this text"
+# What a network or its tokenizer raises over one text or one batch; errors of ours end more than that.
+FAULTS = (RuntimeError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError, OSError)
+
+
+class Reasoned(NamedTuple):
+    """Numbers, and for each of the n rows the reason why a number of it is NaN; empty where none is."""
+
+    scores: Scores
+    reasons: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class TextBatch:
     """n rows of text. `references[i]` holds the references of row i, in the order given.
 
-    `statistics` is the result of `Family.statistics` for the corpus in force, None if none was given.
+    `statistics` is the result of `Family.statistics` for the corpus in force, None if none was given. `model` names
+    the weights in force, None for a family that needs none.
     """
 
     outputs: Sequence[str]
     inputs: Sequence[str]
     references: Sequence[Sequence[str]]
     statistics: Statistics | None = None
+    model: ModelSpec | None = None
 
     def __len__(self) -> int:
         return len(self.outputs)
 
     @classmethod
-    def of(cls, texts: Sequence[RowText], statistics: Statistics | None = None) -> TextBatch:
+    def of(
+        cls, texts: Sequence[RowText], statistics: Statistics | None = None, model: ModelSpec | None = None
+    ) -> TextBatch:
         """Gather row texts into columns."""
         return cls(
             [text.output for text in texts],
             [text.input for text in texts],
             [text.references for text in texts],
             statistics,
+            model,
         )
 
+    def part(self, start: int, end: int) -> TextBatch:
+        """The rows from `start` up to `end`."""
+        return replace(
+            self,
+            outputs=self.outputs[start:end],
+            inputs=self.inputs[start:end],
+            references=self.references[start:end],
+        )
 
-Compute = Callable[[TextBatch, Names], Scores]
+    @property
+    def spec(self) -> ModelSpec:
+        """The weights in force, in a family that needs some."""
+        if self.model is None:
+            raise OptionError("a family that needs weights was given no ModelSpec")
+        return self.model
+
+
+Compute = Callable[[TextBatch, Names], Scores | Reasoned]
 
 
 @dataclass(frozen=True)
@@ -71,14 +105,17 @@ class Family:
         The document; its outputs and needs are the contract.
     compute : callable
         ``compute(batch, outputs) -> {output name: float array (n,)}`` for at least the outputs asked for.
-        Sees only rows that meet the card's needs. NaN where the number is undefined.
+        Sees only rows that meet the card's needs. NaN where the number is undefined; `Reasoned` says why.
     statistics : callable, optional
         ``statistics(batch) -> JSON-ready mapping`` for families that need a corpus.
+    model : ModelSpec, optional
+        The weights, for families that need some.
     """
 
     card: MetricCard
     compute: Compute
     statistics: Callable[[TextBatch], Statistics] | None = None
+    model: ModelSpec | None = None
 
     def metrics(self) -> list[BankMetric]:
         """One metric per output, in the card's order."""
@@ -104,15 +141,17 @@ class BankMetric(DSPyCallable):
         return self.card.output(self.name)
 
     def fingerprint(self) -> str:
-        """A hash of name, formula, backend and corpus statistics."""
-        return content_hash(self.name, self.card.formula, self.card.backend, self.statistics)
+        """A hash of name, formula, backend, corpus statistics and weights, wherever these lie."""
+        model = self.family.model
+        weights = [] if model is None else [{**model.to_state(), "id": ""}]
+        return content_hash(self.name, self.card.formula, self.card.backend, self.statistics, *weights)
 
     def fit(self, rows: Sequence[dspy.Example]) -> BankMetric:
         """Bind the corpus statistics of `rows`; a family without statistics returns itself."""
         if self.family.statistics is None:
             return self
         complete = [text for text in map(row_text, rows) if not missing_needs(self.card, text)]
-        return replace(self, statistics=self.family.statistics(TextBatch.of(complete)))
+        return replace(self, statistics=self.family.statistics(TextBatch.of(complete, model=self.family.model)))
 
     def score(self, output: str, *, input: str = "", references: Sequence[str] | str = ()) -> float:
         """The raw number for one text; NaN if it is undefined or something it needs is missing."""
@@ -125,8 +164,9 @@ class BankMetric(DSPyCallable):
         return judge_family([self], rows, run=run)[0]
 
     def to_state(self) -> dict[str, Any]:
-        """Name and corpus statistics."""
-        return {"kind": "bank", "name": self.name, "statistics": self.statistics}
+        """Name and corpus statistics, and of the weights everything but where they lie."""
+        model = {} if self.family.model is None else {"model": self.family.model.to_state()}
+        return {"kind": "bank", "name": self.name, "statistics": self.statistics, **model}
 
 
 def missing_needs(card: MetricCard, text: RowText) -> list[str]:
@@ -138,33 +178,62 @@ def missing_needs(card: MetricCard, text: RowText) -> list[str]:
 def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *, run: int = 0) -> list[list[Judgement]]:
     """Judge rows by several outputs of one family and one set of statistics, computing shared work once.
 
+    A row over which a network fails has status ``transport`` with its words; the other rows have their numbers.
+
     Returns
     -------
     list of list of Judgement
         ``result[j][i]`` is metric j on row i.
+
+    Raises
+    ------
+    NeedsError
+        If the family needs weights that are not here or cannot be used.
     """
     family, statistics = metrics[0].family, metrics[0].statistics
     texts = [row_text(row) for row in rows]
     missing = [missing_needs(family.card, text) for text in texts]
     complete = [text for text, gaps in zip(texts, missing, strict=True) if not gaps]
-    names = [metric.name for metric in metrics]
-    values = (
-        computed(family, TextBatch.of(complete, statistics), names) if complete else dict.fromkeys(names, np.empty(0))
-    )
-    results = []
-    for metric in metrics:
-        numbers = iter(np.asarray(values[metric.name], dtype=float).tolist())
-        judgements = []
-        for gaps in missing:
-            raw = math.nan if gaps else next(numbers)
-            error = f"row has no {' and no '.join(gaps)}" if gaps else "undefined for this text"
-            judgements.append(
-                Judgement(metric.name, raw=raw, score=metric.output.score(raw), run=run)
-                if math.isfinite(raw)
-                else Judgement(metric.name, status=Status.SKIPPED, error=error, run=run)
-            )
-        results.append(judgements)
-    return results
+    found = _judge_texts(metrics, TextBatch.of(complete, statistics, family.model), run) if complete else []
+    judged = iter(found)
+    table = [
+        _without_number(metrics, f"row has no {' and no '.join(gaps)}", run) if gaps else next(judged)
+        for gaps in missing
+    ]
+    return [[row[place] for row in table] for place in range(len(metrics))]
+
+
+def _judge_texts(metrics: Sequence[BankMetric], batch: TextBatch, run: int) -> list[list[Judgement]]:
+    """The judgements of each row; where a network fails on the batch, halves tell which row it is."""
+    family, names = metrics[0].family, [metric.name for metric in metrics]
+    try:
+        scores, reasons = computed(family, batch, names)
+    except FAULTS as problem:
+        if family.model is None or isinstance(problem, MetricsmithError):
+            raise
+        if len(batch) == 1:
+            error = f"{type(problem).__name__}: {problem}"
+            return [_without_number(metrics, error, run, Status.TRANSPORT)]
+        middle = len(batch) // 2
+        return _judge_texts(metrics, batch.part(0, middle), run) + _judge_texts(
+            metrics, batch.part(middle, len(batch)), run
+        )
+    columns = [np.asarray(scores[name], dtype=float).tolist() for name in names]
+    return [
+        [
+            Judgement(metric.name, raw=raw, score=metric.output.score(raw), run=run)
+            if math.isfinite(raw)
+            else Judgement(metric.name, status=Status.SKIPPED, error=reason or UNDEFINED, run=run)
+            for metric, raw in zip(metrics, row, strict=True)
+        ]
+        for *row, reason in zip(*columns, reasons, strict=True)
+    ]
+
+
+def _without_number(
+    metrics: Sequence[BankMetric], error: str, run: int, status: Status = Status.SKIPPED
+) -> list[Judgement]:
+    return [Judgement(metric.name, status=status, error=error, run=run) for metric in metrics]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +287,8 @@ def pair_up(batch: TextBatch) -> Pairs:
 
 
 Row = tuple[str, str, tuple[str, ...]]
-_KEPT: ContextVar[dict[tuple[int, str], tuple[Any, dict[str, dict[Row, float]]]] | None] = ContextVar(
+Cell = tuple[float, str]  # a number, and the reason where it is NaN
+_KEPT: ContextVar[dict[tuple[Compute, ModelSpec | None, str], dict[str, dict[Row, Cell]]] | None] = ContextVar(
     "metricsmith_bank_numbers", default=None
 )
 
@@ -237,22 +307,29 @@ def numbers_kept() -> Iterator[None]:
         _KEPT.reset(token)
 
 
-def computed(family: Family, batch: TextBatch, names: Names) -> Scores:
+def computed(family: Family, batch: TextBatch, names: Names) -> Reasoned:
     """The outputs of a `Family` for a `TextBatch`, ``{name: float array (n,)}``; `numbers_kept` keeps them.
 
     A family that would make its statistics out of the batch itself is always computed.
     """
     kept = _KEPT.get()
     if kept is None or (family.statistics is not None and batch.statistics is None):
-        return family.compute(batch, names)
+        return _reasoned(family.compute(batch, names), len(batch))
     statistics = "" if batch.statistics is None else content_hash(batch.statistics)
-    known = kept.setdefault((id(family), statistics), (family, {}))[1]  # with the family: its number stays its own
+    known = kept.setdefault((family.compute, family.model, statistics), {})
     rows = list(zip(batch.outputs, batch.inputs, map(tuple, batch.references), strict=True))
     columns = [known.setdefault(name, {}) for name in names]
     new = list(dict.fromkeys(row for row in rows if any(row not in column for column in columns)))
     if new:
         outputs, inputs, references = zip(*new, strict=True)
-        values = family.compute(replace(batch, outputs=outputs, inputs=inputs, references=references), names)
+        some = replace(batch, outputs=outputs, inputs=inputs, references=references)
+        scores, reasons = _reasoned(family.compute(some, names), len(new))
         for name, column in zip(names, columns, strict=True):
-            column.update(zip(new, np.asarray(values[name], dtype=float).tolist(), strict=True))
-    return {name: np.array([column[row] for row in rows]) for name, column in zip(names, columns, strict=True)}
+            cells = zip(np.asarray(scores[name], dtype=float).tolist(), reasons, strict=True)
+            column.update(zip(new, cells, strict=True))
+    found = {name: np.array([column[row][0] for row in rows]) for name, column in zip(names, columns, strict=True)}
+    return Reasoned(found, [columns[0][row][1] for row in rows])
+
+
+def _reasoned(found: Scores | Reasoned, rows: int) -> Reasoned:
+    return found if isinstance(found, Reasoned) else Reasoned(found, [""] * rows)

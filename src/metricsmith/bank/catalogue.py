@@ -6,20 +6,23 @@ module, or any family, loads no backend; those load when something is scored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
-from typing import NamedTuple
+from os import PathLike
+from typing import Any, NamedTuple
 
 import dspy
 
 from metricsmith.bank.base import BankMetric, Family, missing_needs
+from metricsmith.bank.models.engine.loader import device_for
+from metricsmith.bank.models.engine.memory import free_memory
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import row_text
 from metricsmith.records import MetricCard
 
-__all__ = ["MODULES", "MetricBank", "Unusable", "default_bank", "family"]
+__all__ = ["MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank", "model_family"]
 
 MODULES: tuple[str, ...] = (
     # strings
@@ -31,6 +34,14 @@ MODULES: tuple[str, ...] = (
     # the output alone
     "self_bleu", "distinct", "fkgl", "length", "length_ratio",
 )  # fmt: skip
+
+# Names of metrics with weights, as files of the folder `models`, by the engine that runs them.
+MODELS: tuple[str, ...] = (
+    # encoder
+    "bertscore",
+)
+DEVICES = ("auto", "cpu", "cuda", "mps")
+SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
 
 
 class Unusable(NamedTuple):
@@ -137,6 +148,9 @@ class MetricBank:
         usable: list[BankMetric] = []
         unusable: list[Unusable] = []
         for family in self.families:
+            if lack := lacking(family):
+                unusable += [Unusable(output.name, lack) for output in family.card.outputs]
+                continue
             gaps = [missing for text in texts if (missing := missing_needs(family.card, text))]
             fed = len(texts) - len(gaps)
             if gaps and fed < max(coverage * len(texts), 1):
@@ -170,6 +184,16 @@ class MetricBank:
         return index
 
 
+def lacking(family: Family) -> str:
+    """The reason, as a clause, why this machine cannot compute a family; empty where it can."""
+    if family.model is None or family.card.checkpoint is None:
+        return ""
+    if reason := family.model.lacking():
+        return reason
+    needed, free = family.card.checkpoint.memory, free_memory(device_for(family.model))
+    return f"it needs {needed:.1f} GB, {free / 1e9:.1f} free" if free is not None and free < needed * 1e9 else ""
+
+
 def _plain(name: str) -> str:
     return "".join(character for character in name.casefold().replace("+", "p") if character.isalnum())
 
@@ -180,7 +204,86 @@ def family(module: str) -> Family:
     return Family(file.CARD, file.compute, getattr(file, "statistics", None))
 
 
+def model_family(name: str, **changes: Any) -> Family:
+    """The family of a file of the folder `models`, its `ModelSpec` with other fields and settings.
+
+    ``settings`` among the changes is a mapping of settings; all others are fields of the spec.
+    """
+    file = import_module(f"metricsmith.bank.models.{name}")
+    settings = changes.pop("settings", {})
+    spec = replace(file.MODEL, **changes).using(**settings)
+    return Family(file.CARD, file.compute, getattr(file, "statistics", None) if spec.reads_corpus else None, spec)
+
+
 @lru_cache(maxsize=1)
 def default_bank() -> MetricBank:
     """The families that need neither model nor download, always the same object."""
     return MetricBank(tuple(map(family, MODULES)))
+
+
+def full_bank(
+    models: str | Sequence[str] = "small",
+    *,
+    device: str = "auto",
+    cache_dir: str | PathLike[str] | None = None,
+    local: Mapping[str, str | PathLike[str]] | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+) -> MetricBank:
+    """The default bank and metrics with weights; loads nothing, asks no hub, and needs no weights to be there.
+
+    Parameters
+    ----------
+    models : "small", "all" or names
+        Metrics of at most 1 GB on disk each, all 26 (less MAUVE, which compares sets), or those that are named.
+    device : str
+        ``auto`` (the best there is), ``cpu``, ``cuda`` or ``mps``.
+    cache_dir : path, optional
+        The hub's cache; None stands for its usual place.
+    local : mapping of str to path, optional
+        Where the weights of a metric lie, by its name: a folder, or fastText's file.
+    settings : mapping of str to mapping, optional
+        Settings of metrics, by name: `metricsmith.bank.models.spec.ModelSpec.using`.
+
+    Raises
+    ------
+    OptionError
+        If a name, device or setting is not known.
+    """
+    if device not in DEVICES:
+        raise OptionError(f"device={device!r} must be one of {', '.join(DEVICES)}")
+    places = {model_name(name): str(path) for name, path in (local or {}).items()}
+    changed = {model_name(name): dict(values) for name, values in (settings or {}).items()}
+    if models in ("small", "all"):
+        chosen = [name for name in MODELS if models == "all" or _disk(name) <= SMALL]
+    elif isinstance(models, str):
+        raise OptionError(f"models={models!r} must be 'small', 'all' or a list of names: write [{models!r}]")
+    else:
+        chosen = list(dict.fromkeys(map(model_name, models)))
+    cache = "" if cache_dir is None else str(cache_dir)
+    families = [
+        model_family(name, device=device, cache_dir=cache, path=places.get(name, ""), settings=changed.get(name, {}))
+        for name in chosen
+    ]
+    return MetricBank((*default_bank().families, *families))
+
+
+def model_name(name: str) -> str:
+    """The name in our table of a metric with weights, found by that of its card or of one of its outputs as well.
+
+    Raises
+    ------
+    OptionError
+        If there is none, with the nearest.
+    """
+    known = {name: name for name in MODELS}
+    for one in MODELS:
+        card = model_family(one).card
+        known |= {_plain(text): one for text in (one, card.name, *(output.name for output in card.outputs))}
+    if _plain(name) not in known:
+        raise OptionError(f"no metric {name!r} with weights{nearest(name, MODELS)}; they are {', '.join(MODELS)}")
+    return known[_plain(name)]
+
+
+def _disk(name: str) -> float:
+    checkpoint = model_family(name).card.checkpoint
+    return checkpoint.disk if checkpoint else 0.0

@@ -1,0 +1,99 @@
+"""One batcher for all networks: distinct items once, sorted by length, in batches of so many tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import numpy as np
+
+from metricsmith.bank.base import IntArray
+
+__all__ = ["batched", "padded", "token_budget"]
+
+TOKENS = 4096  # in a batch, padding included: about what keeps one core's caches and a small GPU busy
+Item = TypeVar("Item", bound=Hashable)
+Result = TypeVar("Result")
+_budget: ContextVar[int] = ContextVar("metricsmith_token_budget", default=TOKENS)
+
+
+@contextmanager
+def token_budget(tokens: int) -> Iterator[None]:
+    """Let a batch have at most so many tokens inside, padding included; one item is always allowed."""
+    token = _budget.set(tokens)
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
+def batched(
+    items: Sequence[Item], length: Callable[[Item], int], forward: Callable[[list[Item]], Sequence[Result]]
+) -> list[Result]:
+    """Put items through a network, each distinct one once.
+
+    Parameters
+    ----------
+    items : sequence of hashable
+        n items, in any order, with repetitions.
+    length : callable
+        The count of tokens of an item.
+    forward : callable
+        From b items to b results; every result must depend on its own item alone.
+
+    Returns
+    -------
+    list
+        n results, in the order of `items`.
+
+    Raises
+    ------
+    RuntimeError
+        If one item alone is too much for the memory; batches are halved before that.
+    """
+    order = sorted(dict.fromkeys(items), key=length, reverse=True)  # the longest first: what is too much shows at once
+    found: dict[Item, Result] = {}
+    for batch in _cut(order, [length(item) for item in order], _budget.get()):
+        found.update(zip(batch, _halving(batch, forward), strict=True))
+    return [found[item] for item in items]
+
+
+def _cut(items: Sequence[Item], lengths: Sequence[int], budget: int) -> Iterator[list[Item]]:
+    """Batches of items in falling order of length; padded to its first item each has at most `budget` tokens."""
+    start = 0
+    while start < len(items):
+        size = max(1, budget // max(lengths[start], 1))
+        yield list(items[start : start + size])
+        start += size
+
+
+def _halving(batch: list[Item], forward: Callable[[list[Item]], Sequence[Result]]) -> list[Result]:
+    from torch import OutOfMemoryError, cuda
+
+    try:
+        return list(forward(batch))
+    except (OutOfMemoryError, MemoryError):
+        if len(batch) == 1:
+            raise
+        cuda.empty_cache()
+    middle = len(batch) // 2
+    return _halving(batch[:middle], forward) + _halving(batch[middle:], forward)
+
+
+def padded(sequences: Sequence[Sequence[int]], pad: int, device: Any) -> tuple[Any, Any]:
+    """Token ids and attention mask of b sequences, two tensors of shape (b, longest), padded on the right.
+
+    Whatever side the tokenizer pads on: with a mask a causal network never sees padding that comes after, and the
+    place of the last token is known from the mask and not looked for by the padding's id.
+    """
+    import torch
+
+    longest = max(map(len, sequences))
+    ids: IntArray = np.full((len(sequences), longest), pad, dtype=np.int64)
+    mask = np.zeros((len(sequences), longest), dtype=np.int64)
+    for row, sequence in enumerate(sequences):
+        ids[row, : len(sequence)] = sequence
+        mask[row, : len(sequence)] = 1
+    return torch.from_numpy(ids).to(device), torch.from_numpy(mask).to(device)

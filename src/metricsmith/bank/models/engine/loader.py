@@ -1,0 +1,162 @@
+"""The process's loaded networks: each checkpoint once, the least recently used unloaded when memory runs short.
+
+Reads safetensors alone, from this machine alone, and executes nothing that comes with a checkpoint. A checkpoint that
+lacks a weight of the part that is used, or has one that no part uses, is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from metricsmith.bank.models.engine.heads import Head, head_named
+from metricsmith.bank.models.engine.memory import free_memory
+from metricsmith.bank.models.spec import ModelSpec
+from metricsmith.errors import NeedsError
+
+__all__ = ["Network", "computing", "device_for", "network", "unload"]
+
+logger = logging.getLogger("metricsmith.bank")
+_Key = tuple[str, str, str, str, int | None, str]
+_lock = threading.RLock()
+_networks: OrderedDict[_Key, Network] = OrderedDict()
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A checkpoint in memory: the module, its tokenizer, where it runs, and the bytes of its weights."""
+
+    module: Any
+    tokenizer: Any
+    device: Any
+    size: int
+    key: _Key
+
+    @property
+    def max_tokens(self) -> int:
+        """The longest sequence that the network has places for, marks included."""
+        config = self.module.config
+        limit = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 1 << 20
+        return int(limit) - (2 if config.model_type in ("roberta", "xlm-roberta") else 0)  # its first place is 2
+
+
+def network(spec: ModelSpec) -> Network:
+    """The network of a spec, loaded if it is not.
+
+    Raises
+    ------
+    NeedsError
+        If the weights are not on this machine or are others than those asked for, if the checkpoint is broken, of
+        another architecture, or lacks weights, or if it does not fit the memory.
+    """
+    spec.check()
+    place = spec.location()
+    device = device_for(spec)
+    key = (str(place), spec.revision, spec.head, f"{spec.dtype} on {device}", spec.layer, spec.tokenizer)
+    with _lock:
+        if key not in _networks:
+            _make_room(spec, device)
+            _networks[key] = _load(spec, place, device, key)
+            logger.info("%s runs on %s in %s", spec.name, device, spec.dtype)
+        _networks.move_to_end(key)
+        return _networks[key]
+
+
+def unload() -> None:
+    """Forget every loaded network."""
+    with _lock:
+        _networks.clear()
+
+
+def device_for(spec: ModelSpec) -> str:
+    """The device that a spec asks for: of ``auto`` the best that this machine has."""
+    import torch
+
+    if spec.device != "auto":
+        return spec.device
+    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+@contextmanager
+def computing() -> Iterator[None]:
+    """Compute without gradients, and on one thread unless OMP_NUM_THREADS says otherwise.
+
+    With more threads than idle cores the threads of a small network wait for each other most of the time.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    if "OMP_NUM_THREADS" not in os.environ:
+        torch.set_num_threads(1)
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _make_room(spec: ModelSpec, device: str) -> None:
+    needed = sum(path.stat().st_size for path in spec.files())
+    while (free := free_memory(device)) is not None and free < needed:
+        if not _networks:
+            raise NeedsError(f"{spec.name} needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} free on {device}")
+        _networks.popitem(last=False)
+
+
+def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoTokenizer
+
+    head = head_named(spec.head)
+    _check_architecture(spec, place, head)
+    try:
+        module, report = head.load(place, getattr(torch, spec.dtype))
+    except (SafetensorError, OSError, ValueError, RuntimeError, KeyError, EOFError) as problem:
+        raise NeedsError(f"{spec.name}: the checkpoint {place} cannot be read: {problem}") from problem
+    lacking = [name for name in report["missing_keys"] if not head.may_miss(name)]
+    strange = [name for name in report["unexpected_keys"] if not head.may_ignore(name)]
+    other = [str(found[0]) for found in report.get("mismatched_keys", ())]
+    for problem_found, names in (("lacks", lacking), ("has other shapes for", other), ("has beyond its head", strange)):
+        if names:
+            raise NeedsError(
+                f"{spec.name}: the checkpoint {place} {problem_found} {len(names)} weights, such as {min(names)}; "
+                f"it is no {head.words}, and nothing is filled in"
+            )
+    if spec.layer is not None:
+        _cut_layers(module, spec)
+    tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
+    module.to(device).eval()
+    size = sum(tensor.numel() * tensor.element_size() for tensor in module.parameters())
+    return Network(module, tokenizer, torch.device(device), size, key)
+
+
+def _check_architecture(spec: ModelSpec, place: Path, head: Head) -> None:
+    try:
+        config = json.loads((place / "config.json").read_text("utf-8"))
+    except (OSError, ValueError) as problem:
+        raise NeedsError(f"{spec.name}: {place} has no config.json that can be read: {problem}") from problem
+    found = config.get("model_type", "")
+    if head.architectures and found not in head.architectures:
+        raise NeedsError(
+            f"{spec.name}: the checkpoint {place} is a {found or 'network of no stated kind'}, and {spec.head} "
+            f"takes {' or '.join(head.architectures)}"
+        )
+
+
+def _cut_layers(module: Any, spec: ModelSpec) -> None:
+    """Take away the layers above the one that is used: the last of those that stay is the one asked for."""
+    from torch.nn import ModuleList
+
+    stack = getattr(module, "encoder", None) or module.transformer
+    if not 0 < (spec.layer or 0) <= len(stack.layer):
+        raise NeedsError(f"{spec.name}: layer {spec.layer} of a network of {len(stack.layer)} layers")
+    stack.layer = ModuleList(stack.layer[: spec.layer])
