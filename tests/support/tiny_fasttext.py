@@ -9,6 +9,7 @@ import struct
 from pathlib import Path
 
 import numpy as np
+
 import tiny_texts
 
 MAGIC, VERSION = 793712314, 12

@@ -20,7 +20,7 @@ def layers(prefix: str, shapes: list[tuple[int, int, int]]) -> dict[str, Any]:
 
 
 def save(path: Path, backbone: Any, architecture: str, head: dict[str, Any]) -> None:
-    """Save the backbone under `model.` and the head in one safetensors file; the config names remote code, as hubs do."""
+    """Save the backbone under `model.` and the head in one file; the config names remote code, as the hub's do."""
     from safetensors.torch import save_file
 
     backbone.config.architectures = [architecture]

@@ -35,7 +35,6 @@ POSITIONS = {
     "gemma2_ldl": 512,
     "qwen2_prm": 512,
     "bleurt": 128,
-    "lens": 128,
 }
 """The tokens a text may have, the special ones counted: `model_max_length` of the tokenizer. T5 has no position
 limit, its tokenizer has one; RoBERTa's table of positions has two rows more, which no text reaches."""
@@ -223,7 +222,8 @@ def _llama_inform(path: Path) -> None:
 
     tokenizer = _llama_tokenizer(path, POSITIONS["llama_inform"])
     model = LlamaModel(LlamaConfig(**_decoder_options(tokenizer, POSITIONS["llama_inform"]), num_labels=1))
-    tiny_heads.save(path, model, "INFORMForSequenceClassification", tiny_heads.layers("score", [(0, WIDTH, WIDTH), (2, WIDTH, 1)]))  # fmt: skip
+    head = tiny_heads.layers("score", [(0, WIDTH, WIDTH), (2, WIDTH, 1)])
+    tiny_heads.save(path, model, "INFORMForSequenceClassification", head)
 
 
 def _gemma2_ldl(path: Path) -> None:
@@ -236,13 +236,11 @@ def _gemma2_ldl(path: Path) -> None:
     )  # fmt: skip
     tokenizer.chat_template = GEMMA_TEMPLATE
     tokenizer.save_pretrained(path)
-    model = Gemma2Model(
-        Gemma2Config(
-            **_decoder_options(tokenizer, limit), head_dim=8, query_pre_attn_scalar=8, sliding_window=16,
-            num_objectives=40, temperature=1.0, softmax=True,
-        )  # fmt: skip
-    )
-    tiny_heads.save_ldl(path, model, width=WIDTH, objectives=40)
+    config = Gemma2Config(
+        **_decoder_options(tokenizer, limit), head_dim=8, query_pre_attn_scalar=8, sliding_window=16,
+        num_objectives=40, temperature=1.0, softmax=True,
+    )  # fmt: skip
+    tiny_heads.save_ldl(path, Gemma2Model(config), width=WIDTH, objectives=40)
 
 
 def _qwen2_prm(path: Path) -> None:
@@ -257,7 +255,8 @@ def _qwen2_prm(path: Path) -> None:
     tokenizer.chat_template = QWEN_TEMPLATE
     tokenizer.save_pretrained(path)
     model = Qwen2Model(Qwen2Config(**_decoder_options(tokenizer, limit), num_labels=2))
-    tiny_heads.save(path, model, "Qwen2ForProcessRewardModel", tiny_heads.layers("score", [(0, WIDTH, WIDTH), (2, WIDTH, 2)]))  # fmt: skip
+    head = tiny_heads.layers("score", [(0, WIDTH, WIDTH), (2, WIDTH, 2)])
+    tiny_heads.save(path, model, "Qwen2ForProcessRewardModel", head)
 
 
 BUILDERS: dict[str, Callable[[Path], None]] = {

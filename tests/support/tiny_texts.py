@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import json
+import math
+from collections import Counter
 from typing import Any
 
 LINES = """\
@@ -90,18 +91,34 @@ def sentences(count: int) -> list[str]:
     return texts
 
 
-def word_pieces(size: int = 900, *, lower: bool = True) -> Any:
+def _frequent_pieces(tokenizer: Any, size: int, continuing: str) -> dict[str, int]:
+    """Return all characters of the corpus and its most frequent pieces of words, with their counts.
+
+    The trainers of WordPiece and Unigram in tokenizers 0.22.2 break ties by the order of a hash table: two processes
+    would get two vocabularies, and no number could be repeated.
+    """
+    counts: Counter[str] = Counter()
+    for line in corpus():
+        for word, _ in tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(line)):
+            spans = itertools.combinations(range(len(word) + 1), 2)
+            counts.update((continuing if start else "") + word[start:end] for start, end in spans if end - start <= 8)
+    characters = [piece for piece in counts if len(piece.removeprefix(continuing)) == 1]
+    longer = sorted(counts.keys() - set(characters), key=lambda piece: (-counts[piece] * len(piece), piece))
+    return {piece: counts[piece] for piece in [*sorted(characters), *longer[: size - len(characters)]]}
+
+
+def word_pieces(size: int = 1200, *, lower: bool = True) -> Any:
     """Return a WordPiece tokenizer as BERT's: `[CLS] a [SEP] b [SEP]`, the pad token is number 0."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
     marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer = Tokenizer(models.WordPiece({"[UNK]": 1}, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
-    tokenizer.train_from_iterator(
-        corpus(), trainers.WordPieceTrainer(vocab_size=size, special_tokens=marks, show_progress=False)
-    )
+    pieces = [*marks, *_frequent_pieces(tokenizer, size - len(marks), "##")]
+    tokenizer.model = models.WordPiece({piece: number for number, piece in enumerate(pieces)}, unk_token="[UNK]")
+    tokenizer.add_special_tokens(marks)
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     return tokenizer
 
@@ -133,22 +150,20 @@ def roberta_pairs(size: int = 700) -> Any:
     return tokenizer
 
 
-def unigram(marks: list[str], pieces: list[str], size: int = 700) -> Any:
-    """Return a Unigram tokenizer as T5's, with `pieces` as likely single tokens; marks[:3] are pad, end and unknown."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+def unigram(marks: list[str], answers: list[str], size: int = 1000) -> Any:
+    """Return a Unigram tokenizer as T5's, with `answers` as single tokens; marks[:3] are pad, end and unknown."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.NFKC()
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
-    tokenizer.train_from_iterator(
-        corpus(),
-        trainers.UnigramTrainer(vocab_size=size, special_tokens=marks, unk_token=marks[2], show_progress=False),
-    )
-    known = json.loads(tokenizer.to_str())["model"]
-    vocabulary = [(piece, score) for piece, score in known["vocab"] if piece not in pieces]
-    likely = max(score for piece, score in vocabulary if piece not in marks)
-    tokenizer.model = models.Unigram([*vocabulary, *((piece, likely) for piece in pieces)], known["unk_id"])
+    counts = _frequent_pieces(tokenizer, size, "")
+    total = sum(counts.values())
+    scores = {piece: math.log(count / total) for piece, count in counts.items()}
+    scores.update(dict.fromkeys(answers, max(scores.values())))
+    tokenizer.model = models.Unigram([*((mark, 0.0) for mark in marks), *scores.items()], 2)
+    tokenizer.add_special_tokens(marks)
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"$A {marks[1]}", pair=f"$A {marks[1]} $B {marks[1]}", special_tokens=[(marks[1], 1)]
     )
@@ -174,5 +189,7 @@ def spaced_pairs(marks: list[str], size: int = 700) -> Any:
 def pairs_of_texts(count: int) -> list[tuple[str, str]]:
     """Return `count` pairs of unequal texts; the order of lengths is reversed between outputs and references."""
     outputs = sorted(sentences(count), key=len)
-    references = [f"{text} {end}" for text, end in zip(outputs, itertools.cycle(["Yes.", "No, 3.", "Ja!"]), strict=False)]
+    references = [
+        f"{text} {end}" for text, end in zip(outputs, itertools.cycle(["Yes.", "No, 3.", "Ja!"]), strict=False)
+    ]
     return list(zip(outputs, reversed(references), strict=True))
