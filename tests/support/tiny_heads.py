@@ -14,7 +14,7 @@ def layers(prefix: str, shapes: list[tuple[int, int, int]]) -> dict[str, Any]:
 
     weights = {}
     for number, inputs, outputs in shapes:
-        weights[f"{prefix}.{number}.weight"] = torch.randn(outputs, inputs) * 0.5
+        weights[f"{prefix}.{number}.weight"] = torch.randn(outputs, inputs) * inputs**-0.5
         weights[f"{prefix}.{number}.bias"] = torch.randn(outputs) * 0.1
     return weights
 
