@@ -248,13 +248,20 @@ class Pairs:
     counts: IntArray
 
     def best(self, values: FloatArray, *, highest: bool = True) -> FloatArray:
-        """Returns the best of each row's values: (m,) to (n,); NaN for a row without pairs."""
+        """Returns the best of each row's values that are not NaN: (m,) to (n,); NaN for a row without any."""
         result = np.full(len(self.counts), np.nan)
         filled = self.counts > 0
         if filled.any():
-            choose = np.maximum if highest else np.minimum
+            choose = np.fmax if highest else np.fmin
             result[filled] = choose.reduceat(values, self._starts[filled])
         return result
+
+    def mean(self, values: FloatArray) -> FloatArray:
+        """Returns the mean of each row's values that are not NaN: (m,) to (n,); NaN for a row without any."""
+        rows, known = np.repeat(np.arange(len(self.counts)), self.counts), ~np.isnan(values)
+        sums = np.bincount(rows[known], values[known], minlength=len(self.counts))
+        counts = np.bincount(rows[known], minlength=len(self.counts))
+        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
     def best_index(self, values: FloatArray) -> IntArray:
         """Returns the place of each row's best pair: (m,) to (n,); the first of ties, -1 for a row without pairs."""
