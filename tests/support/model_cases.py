@@ -23,6 +23,8 @@ class Case:
 
 CASES: dict[str, Case] = {
     "bertscore": Case("roberta", {"layer": 2}),
+    "parascore": Case("bert_masked", {"layer": 1}),
+    "parascore_free": Case("bert_masked", {"layer": 1}),
 }
 
 
