@@ -25,6 +25,7 @@ CASES: dict[str, Case] = {
     "bertscore": Case("roberta", {"layer": 2}),
     "parascore": Case("bert_masked", {"layer": 1}),
     "parascore_free": Case("bert_masked", {"layer": 1}),
+    "yisi2": Case("mbert"),
 }
 
 
