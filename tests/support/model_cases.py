@@ -23,6 +23,7 @@ class Case:
 
 CASES: dict[str, Case] = {
     "bertscore": Case("roberta", {"layer": 2}),
+    "infolm": Case("bert_masked"),
     "moverscore": Case("distilbert"),
     "parascore": Case("bert_masked", {"layer": 1}),
     "parascore_free": Case("bert_masked", {"layer": 1}),

@@ -38,7 +38,7 @@ MODULES: tuple[str, ...] = (
 # Names of metrics with weights, as files of the folder `models`, by the engine that runs them.
 MODELS: tuple[str, ...] = (
     # encoder
-    "bertscore", "moverscore", "parascore", "parascore_free", "yisi2",
+    "bertscore", "infolm", "moverscore", "parascore", "parascore_free", "yisi2",
 )  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on

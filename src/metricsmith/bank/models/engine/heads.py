@@ -66,7 +66,7 @@ def auto(name: str) -> Load:
 
 HEADS: dict[str, Head] = {
     "encoder": Head("encoder", auto("AutoModel"), unused=_UNUSED + _OTHER_HEADS),
-    "masked": Head("masked language model", auto("AutoModelForMaskedLM")),
+    "masked": Head("masked language model", auto("AutoModelForMaskedLM"), ("bert",)),
     "classifier": Head("classifier", auto("AutoModelForSequenceClassification"), missing="^$"),
     "qa": Head("question answerer", auto("AutoModelForQuestionAnswering")),
     "seq2seq": Head("encoder with decoder", auto("AutoModelForSeq2SeqLM"), missing="^$"),
