@@ -26,3 +26,11 @@ def test_the_first_of_tied_references_wins() -> None:
 def test_an_empty_batch_gives_empty_results() -> None:
     pairs = pair_up(TextBatch([], [], []))
     assert pairs.best(np.empty(0)).shape == (0,)
+
+
+def test_a_pair_without_a_number_leaves_best_and_mean_to_the_others():
+    pairs = pair_up(TextBatch(["a", "b", "c"], ["", "", ""], [["x", "y", "z"], ["w"], [" "]]))
+    values = np.array([np.nan, 1.0, 4.0, np.nan])
+    np.testing.assert_array_equal(pairs.best(values), [4.0, np.nan, np.nan])
+    np.testing.assert_array_equal(pairs.best(values, highest=False), [1.0, np.nan, np.nan])
+    np.testing.assert_array_equal(pairs.mean(values), [2.5, np.nan, np.nan])
