@@ -20,6 +20,7 @@ from metricsmith.records import Checkpoint, MetricCard, Output
 __all__ = ["CARD", "MEASURES", "MODEL", "compute", "guesses"]
 
 TEMPERATURE = 0.25
+LEAST = 16  # tokens that a masked copy counts for in a batch, since its guess is as long as the vocabulary
 Masked = tuple[tuple[int, ...], int]  # the ids of a text, one of them masked, and its place
 
 
@@ -126,12 +127,14 @@ def guesses(spec: ModelSpec, texts: Sequence[str]) -> list[FloatArray | None]:
 
     def forward(some: list[tuple[int, ...]]) -> list[FloatArray]:
         copies = [((*ids[:place], mask, *ids[place + 1 :]), place) for ids in some for place in places[ids]]
-        rows = iter(batched(copies, lambda copy: len(copy[0]), partial(_distributions, loaded)))
+        rows = iter(batched(copies, lambda copy: max(LEAST, len(copy[0])), partial(_distributions, loaded)))
         return [np.asarray(sum(islice(rows, len(places[ids])))) / len(places[ids]) for ids in some]
 
     worth = [ids for ids in places if places[ids]]
     with computing():
-        found = dict(zip(worth, batched(worth, lambda ids: len(ids) * len(places[ids]), forward), strict=True))
+        found = dict(
+            zip(worth, batched(worth, lambda ids: max(LEAST, len(ids)) * len(places[ids]), forward), strict=True)
+        )
     return [found.get(ids) for ids in tokens]
 
 
