@@ -23,6 +23,10 @@ class Case:
 
 CASES: dict[str, Case] = {
     "bertscore": Case("roberta", {"layer": 2}),
+    "bleurt": Case("bleurt"),
+    "factcc": Case("bert_factcc"),
+    "toxicity": Case("roberta_toxicity"),
+    "sentiment": Case("roberta_sentiment"),
 }
 
 

@@ -133,7 +133,11 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
             )
     if spec.layer is not None:
         _cut_layers(module, spec)
-    tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
+    tokenizer = (
+        head.tokenizer(place)
+        if head.tokenizer
+        else AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
+    )
     module.to(device).eval()
     size = sum(tensor.numel() * tensor.element_size() for tensor in module.parameters())
     return Network(module, tokenizer, torch.device(device), size, key)
