@@ -77,7 +77,9 @@ def unload() -> None:
 
 
 def device_for(spec: ModelSpec) -> str:
-    """The device that a spec asks for: of ``auto`` the best that this machine has."""
+    """The device that a spec asks for: of ``auto`` the best that this machine has; fastText knows the CPU alone."""
+    if spec.head == "fasttext":
+        return "cpu"
     import torch
 
     if spec.device != "auto":
