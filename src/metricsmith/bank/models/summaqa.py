@@ -64,7 +64,7 @@ CARD = MetricCard(
         "autometrics-ai takes shares within the output alone, which are larger",
     ),
     failure_cases=("a list of all names of the input, without a sentence, scores high",),
-    related=("factcc", "unieval_consistency", "rouge_1_r"),
+    related=("factcc", "unieval_consistency", "rouge1_r"),
     papers=("Scialom et al. 2019, Answers unite! Unsupervised metrics for reinforced summarization models",),
     checkpoint=Checkpoint(MODEL.id, 1.34, 1.6, 512, "the end of the longer text, question or output, is cut off"),
 )

@@ -14,13 +14,13 @@ from metricsmith.bank.models.engine.loader import Network, computing, network
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
 
-__all__ = ["Answer", "answers", "label_shares", "logits"]
+__all__ = ["AnswerSpan", "answers", "label_shares", "logits"]
 
 Tokens = tuple[tuple[int, ...], tuple[int, ...]]  # ids, and for each 0 in the first text and 1 in the second
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerSpan:
     """The likeliest span of a context: its characters, and the probability of its start times that of its end.
 
     NaN and empty for a context without tokens.
@@ -81,7 +81,7 @@ def label_shares(
     return _softmax(logits(spec, texts, seconds))[:, places]
 
 
-def answers(spec: ModelSpec, questions: Sequence[str], contexts: Sequence[str]) -> list[Answer]:
+def answers(spec: ModelSpec, questions: Sequence[str], contexts: Sequence[str]) -> list[AnswerSpan]:
     """The likeliest answers to n questions, each in its context.
 
     Start and end are chosen together, the start not after the end, both in the context. Their probabilities are shares
@@ -104,11 +104,11 @@ def answers(spec: ModelSpec, questions: Sequence[str], contexts: Sequence[str]) 
     for row, (both, context) in enumerate(zip(scores, contexts, strict=True)):
         places = [place for place, part in enumerate(encoded.sequence_ids(row)) if part == 1]
         if not places:
-            result.append(Answer("", np.nan))
+            result.append(AnswerSpan("", np.nan))
             continue
         start, end, probability = _best_span(_softmax(both)[:, places])
         offsets = encoded["offset_mapping"][row]
-        result.append(Answer(context[offsets[places[start]][0] : offsets[places[end]][1]], probability))
+        result.append(AnswerSpan(context[offsets[places[start]][0] : offsets[places[end]][1]], probability))
     return result
 
 
