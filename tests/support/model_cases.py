@@ -23,6 +23,7 @@ class Case:
 
 CASES: dict[str, Case] = {
     "bertscore": Case("roberta", {"layer": 2}),
+    "bartscore": Case("bart"),
 }
 
 

@@ -256,6 +256,12 @@ class Pairs:
             result[filled] = choose.reduceat(values, self._starts[filled])
         return result
 
+    def mean(self, values: FloatArray) -> FloatArray:
+        """Returns the mean of each row's values: (m,) to (n,); NaN for a row without pairs."""
+        rows = np.repeat(np.arange(len(self.counts)), self.counts)
+        sums = np.bincount(rows, values, minlength=len(self.counts))
+        return np.where(self.counts > 0, sums / np.maximum(self.counts, 1), np.nan)
+
     def best_index(self, values: FloatArray) -> IntArray:
         """Returns the place of each row's best pair: (m,) to (n,); the first of ties, -1 for a row without pairs."""
         starts = self._starts

@@ -22,7 +22,10 @@ from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import row_text
 from metricsmith.records import MetricCard
 
-__all__ = ["MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank", "model_family"]
+__all__ = [
+    "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
+    "model_family",
+]  # fmt: skip
 
 MODULES: tuple[str, ...] = (
     # strings
@@ -39,7 +42,9 @@ MODULES: tuple[str, ...] = (
 MODELS: tuple[str, ...] = (
     # encoder
     "bertscore",
-)
+    # encoder with decoder
+    "bartscore",
+)  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
 
@@ -212,7 +217,8 @@ def model_family(name: str, **changes: Any) -> Family:
     file = import_module(f"metricsmith.bank.models.{name}")
     settings = changes.pop("settings", {})
     spec = replace(file.MODEL, **changes).using(**settings)
-    return Family(file.CARD, file.compute, getattr(file, "statistics", None) if spec.reads_corpus else None, spec)
+    card = file.card_for(spec) if hasattr(file, "card_for") else file.CARD
+    return Family(card, file.compute, getattr(file, "statistics", None) if spec.reads_corpus else None, spec)
 
 
 @lru_cache(maxsize=1)
