@@ -24,6 +24,9 @@ class Case:
 CASES: dict[str, Case] = {
     "bertscore": Case("roberta", {"layer": 2}),
     "bartscore": Case("bart"),
+    "unieval_sum": Case("t5_unieval"),
+    "unieval_dialogue": Case("t5_unieval"),
+    "unieval_fact": Case("t5_unieval"),
 }
 
 

@@ -43,7 +43,7 @@ MODELS: tuple[str, ...] = (
     # encoder
     "bertscore",
     # encoder with decoder
-    "bartscore",
+    "bartscore", "unieval_sum", "unieval_dialogue", "unieval_fact",
 )  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
