@@ -27,6 +27,7 @@ CASES: dict[str, Case] = {
     "unieval_sum": Case("t5_unieval"),
     "unieval_dialogue": Case("t5_unieval"),
     "unieval_fact": Case("t5_unieval"),
+    "perplexity": Case("gpt2"),
 }
 
 

@@ -44,6 +44,8 @@ MODELS: tuple[str, ...] = (
     "bertscore",
     # encoder with decoder
     "bartscore", "unieval_sum", "unieval_dialogue", "unieval_fact",
+    # causal language model
+    "perplexity",
 )  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
