@@ -23,7 +23,7 @@ from metricsmith.metric import row_text
 from metricsmith.records import MetricCard
 
 __all__ = [
-    "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
+    "CORPUS_MODELS", "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
     "model_family",
 ]  # fmt: skip
 
@@ -47,6 +47,8 @@ MODELS: tuple[str, ...] = (
     # causal language model
     "perplexity",
 )  # fmt: skip
+# Those that compare two sets of texts and have no number for a row: `metricsmith.bank.corpus`.
+CORPUS_MODELS: tuple[str, ...] = ("mauve",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
 
