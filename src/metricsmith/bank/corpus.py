@@ -61,7 +61,7 @@ def mauve(
     clusters: int | None = None,
     seed: int = 25,
 ) -> MauveResult:
-    """How close the outputs of a system are, as a set, to texts that people wrote.
+    """Compares the outputs of a system, as a set, with texts that people wrote.
 
     Parameters
     ----------

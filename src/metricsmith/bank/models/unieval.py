@@ -12,7 +12,7 @@ from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch
 from metricsmith.bank.models.engine.seq2seq import first_token_share
 from metricsmith.bank.text import sentences
 
-__all__ = ["FACT_CONSISTENCY", "Question", "answered"]
+__all__ = ["FACT_CONSISTENCY", "Question", "yes_shares"]
 
 LONGEST = 1024  # tokens; maszhongming/UniEval, metric/evaluator.py: the published numbers are cut there
 
@@ -54,7 +54,7 @@ FACT_CONSISTENCY = Question(
 )
 
 
-def answered(batch: TextBatch, questions: Mapping[str, Question], outputs: Names) -> Reasoned:
+def yes_shares(batch: TextBatch, questions: Mapping[str, Question], outputs: Names) -> Reasoned:
     """The probability of Yes against No for each question asked, by output.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metricsmith.bank.base import Names, Reasoned, TextBatch
 from metricsmith.bank.models.spec import ModelSpec
-from metricsmith.bank.models.unieval import FACT_CONSISTENCY, answered
+from metricsmith.bank.models.unieval import FACT_CONSISTENCY, yes_shares
 from metricsmith.records import Checkpoint, MetricCard, Output
 
 __all__ = ["CARD", "MODEL", "compute"]
@@ -45,4 +45,4 @@ CARD = MetricCard(
 
 def compute(batch: TextBatch, outputs: Names) -> Reasoned:
     """Ask for the consistency of each sentence."""
-    return answered(batch, {"unieval_fact": FACT_CONSISTENCY}, outputs)
+    return yes_shares(batch, {"unieval_fact": FACT_CONSISTENCY}, outputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metricsmith.bank.base import Names, Reasoned, TextBatch
 from metricsmith.bank.models.spec import ModelSpec
-from metricsmith.bank.models.unieval import FACT_CONSISTENCY, Question, answered
+from metricsmith.bank.models.unieval import FACT_CONSISTENCY, Question, yes_shares
 from metricsmith.records import Checkpoint, MetricCard, Output
 
 __all__ = ["CARD", "MODEL", "compute"]
@@ -69,4 +69,4 @@ CARD = MetricCard(
 
 def compute(batch: TextBatch, outputs: Names) -> Reasoned:
     """Ask the questions of the outputs wanted."""
-    return answered(batch, QUESTIONS, outputs)
+    return yes_shares(batch, QUESTIONS, outputs)
