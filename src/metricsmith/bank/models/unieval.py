@@ -37,7 +37,7 @@ class Question:
     summed: bool = False
 
     def prompts(self, texts: Mapping[str, list[str]]) -> list[str]:
-        """What the network reads, one text for each combination; none where a field has no text.
+        """The texts that the network reads, one for each combination; none where a field has no text.
 
         The wording and the marks between fields are those that the weights were trained on: maszhongming/UniEval,
         utils.py, add_question.

@@ -50,7 +50,7 @@ def windowed_log_likelihoods(
     places = loaded.max_tokens
     step = min(stride, max(places // 2, 1))
     mark = [loaded.tokenizer.bos_token_id] if begin else []
-    encoded = loaded.tokenizer(list(texts), add_special_tokens=False)["input_ids"] if texts else []
+    encoded = loaded.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
     windows: list[tuple[tuple[int, ...], int]] = []  # token ids, and how many at the end are scored
     owners: list[int] = []
     for owner, ids in enumerate([*mark, *one] for one in encoded):

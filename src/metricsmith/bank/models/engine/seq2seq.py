@@ -102,12 +102,12 @@ def _decoded(loaded: Network, sources: list[_Ids], follows: Any) -> Any:
 
     distinct = {source: place for place, source in enumerate(dict.fromkeys(sources))}
     ids, mask = padded(list(distinct), loaded.tokenizer.pad_token_id, loaded.device)
-    hidden = loaded.module.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-    if len(distinct) < len(sources):
-        places = torch.tensor([distinct[source] for source in sources], device=loaded.device)
-        hidden, mask = hidden[places], mask[places]
     start = torch.full((len(sources), 1), loaded.module.config.decoder_start_token_id, device=loaded.device)
-    decoder_ids = start if follows is None else torch.cat([start, follows], dim=1)
-    return loaded.module(
-        encoder_outputs=(hidden,), attention_mask=mask, decoder_input_ids=decoder_ids, use_cache=False
-    ).logits
+    given: dict[str, Any] = {
+        "decoder_input_ids": start if follows is None else torch.cat([start, follows], dim=1), "use_cache": False,
+    }  # fmt: skip
+    if len(distinct) == len(sources):
+        return loaded.module(input_ids=ids, attention_mask=mask, **given).logits
+    places = torch.tensor([distinct[source] for source in sources], device=loaded.device)
+    hidden = loaded.module.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+    return loaded.module(encoder_outputs=(hidden[places],), attention_mask=mask[places], **given).logits
