@@ -50,6 +50,11 @@ CASES: dict[str, Case] = {
     "fasttext_educational": Case(fasttext("Low", "Mid", "High")),
     "fasttext_nsfw": Case(fasttext("nsfw", "non-nsfw")),
     "fasttext_toxicity": Case(fasttext("non-toxic", "toxic")),
+    "bartscore": Case("bart"),
+    "unieval_sum": Case("t5_unieval"),
+    "unieval_dialogue": Case("t5_unieval"),
+    "unieval_fact": Case("t5_unieval"),
+    "perplexity": Case("gpt2"),
 }
 
 

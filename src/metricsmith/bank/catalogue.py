@@ -22,7 +22,10 @@ from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import row_text
 from metricsmith.records import MetricCard
 
-__all__ = ["MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank", "model_family"]
+__all__ = [
+    "CORPUS_MODELS", "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
+    "model_family",
+]  # fmt: skip
 
 MODULES: tuple[str, ...] = (
     # strings
@@ -41,9 +44,15 @@ MODELS: tuple[str, ...] = (
     "bertscore", "infolm", "moverscore", "parascore", "parascore_free", "yisi2",
     # classifier
     "bleurt", "factcc", "toxicity", "sentiment", "summaqa",
+    # encoder with decoder
+    "bartscore", "unieval_sum", "unieval_dialogue", "unieval_fact",
+    # causal language model
+    "perplexity",
     # fasttext
     "fasttext_educational", "fasttext_nsfw", "fasttext_toxicity",
 )  # fmt: skip
+# Those that compare two sets of texts and have no number for a row: `metricsmith.bank.corpus`.
+CORPUS_MODELS: tuple[str, ...] = ("mauve",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
 
@@ -222,7 +231,8 @@ def model_family(name: str, **changes: Any) -> Family:
     else:
         compute, spec = file.compute, file.MODEL
     spec = replace(spec, **changes).using(**settings)
-    return Family(file.CARD, compute, getattr(file, "statistics", None) if spec.reads_corpus else None, spec)
+    card = file.card_for(spec) if hasattr(file, "card_for") else file.CARD
+    return Family(card, compute, getattr(file, "statistics", None) if spec.reads_corpus else None, spec)
 
 
 @lru_cache(maxsize=1)
