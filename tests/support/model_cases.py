@@ -23,6 +23,10 @@ class Case:
 
 CASES: dict[str, Case] = {
     "bertscore": Case("roberta", {"layer": 2}),
+    "grm_reward": Case("llama_reward"),
+    "inform_reward": Case("llama_inform", {"dtype": "float32"}),
+    "ldl_reward": Case("gemma2_ldl", {"dtype": "float32"}),
+    "math_prm": Case("qwen2_prm"),
 }
 
 

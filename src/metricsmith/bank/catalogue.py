@@ -39,7 +39,9 @@ MODULES: tuple[str, ...] = (
 MODELS: tuple[str, ...] = (
     # encoder
     "bertscore",
-)
+    # reward
+    "grm_reward", "inform_reward", "ldl_reward", "math_prm",
+)  # fmt: skip
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
 

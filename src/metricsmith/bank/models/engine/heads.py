@@ -8,6 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from metricsmith.bank.models.engine.own import (
+    distribution_head,
+    distribution_scores,
+    own_network,
+    plain_head,
+    scores,
+    two_layers,
+)
+
 __all__ = ["Head", "head_named"]
 
 Report = Mapping[str, Any]  # missing_keys, unexpected_keys, mismatched_keys
@@ -71,6 +80,18 @@ HEADS: dict[str, Head] = {
     "qa": Head("question answerer", auto("AutoModelForQuestionAnswering")),
     "seq2seq": Head("encoder with decoder", auto("AutoModelForSeq2SeqLM"), missing="^$"),
     "causal": Head("causal language model", auto("AutoModelForCausalLM"), missing="^$"),
+    "reward": Head("reward model with one layer", own_network(plain_head, scores), ("llama",), "^$"),
+    "reward_relu": Head("reward model with two layers", own_network(two_layers(1), scores), ("llama",), "^$"),
+    "reward_steps": Head(
+        "reward model of steps", own_network(two_layers(2), scores), ("qwen2",), "^$", _UNUSED + r"|^lm_head\."
+    ),
+    "reward_levels": Head(
+        "reward model of distributions",
+        # the other ways of transformers 4.57.6 to compute attention leave out Gemma 2's soft cap of its logits
+        own_network(distribution_head, distribution_scores, attn_implementation="eager"),
+        ("gemma2",),
+        "^$",
+    ),
 }
 
 
