@@ -23,6 +23,8 @@ class Case:
 
 CASES: dict[str, Case] = {
     "bertscore": Case("roberta", {"layer": 2}),
+    "lens": Case("lens"),
+    "lens_salsa": Case("lens_salsa"),
     "grm_reward": Case("llama_reward"),
     "inform_reward": Case("llama_inform", {"dtype": "float32"}),
     "ldl_reward": Case("gemma2_ldl", {"dtype": "float32"}),

@@ -39,6 +39,8 @@ MODULES: tuple[str, ...] = (
 MODELS: tuple[str, ...] = (
     # encoder
     "bertscore",
+    # classifier
+    "lens", "lens_salsa",
     # reward
     "grm_reward", "inform_reward", "ldl_reward", "math_prm",
 )  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from metricsmith.bank.models.engine.lens import mixed_layers, regression_head
 from metricsmith.bank.models.engine.own import (
     distribution_head,
     distribution_scores,
@@ -24,6 +25,7 @@ Load = Callable[[Path, Any], tuple[Any, Report]]
 
 # Weights of published checkpoints that the part does not compute with, whatever the part.
 _UNUSED = r"(^|\.)pooler\.|position_ids$|seq_relationship\.|attn\.(masked_)?bias$|rotary_emb\.inv_freq$"
+_LENS_TRAINING = r"|^layerwise_attention\.dropout_|^hidden2tag\.|^wordloss\."
 _OTHER_HEADS = r"|^(lm_head|cls|vocab_\w+|qa_outputs|classifier|pre_classifier|predictions)\."
 
 
@@ -80,6 +82,10 @@ HEADS: dict[str, Head] = {
     "qa": Head("question answerer", auto("AutoModelForQuestionAnswering")),
     "seq2seq": Head("encoder with decoder", auto("AutoModelForSeq2SeqLM"), missing="^$"),
     "causal": Head("causal language model", auto("AutoModelForCausalLM"), missing="^$"),
+    "lens": Head("LENS", own_network(regression_head(7), mixed_layers), ("roberta",), "^$", _UNUSED + _LENS_TRAINING),
+    "lens_salsa": Head(
+        "LENS-SALSA", own_network(regression_head(1), mixed_layers), ("roberta",), "^$", _UNUSED + _LENS_TRAINING
+    ),
     "reward": Head("reward model with one layer", own_network(plain_head, scores), ("llama",), "^$"),
     "reward_relu": Head("reward model with two layers", own_network(two_layers(1), scores), ("llama",), "^$"),
     "reward_steps": Head(
