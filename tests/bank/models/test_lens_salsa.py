@@ -32,14 +32,15 @@ def written_out(path, output: str, source: str) -> float:
     prefix = "encoder.model."
     module.load_state_dict({k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)})
     tokenizer = AutoTokenizer.from_pretrained(path)
-    ids = tokenizer(output.lower(), source.lower())["input_ids"][:64]
+    first, second = (tokenizer.encode(text.lower(), add_special_tokens=False)[:60] for text in (output, source))
+    ids = [0, *first, 2, 2, *second, 2][:64]
     with torch.inference_mode():
         layers = module(torch.tensor([ids]), output_hidden_states=True).hidden_states
     shares = torch.cat([tensors[f"layerwise_attention.scalar_parameters.{n}"] for n in range(3)]).softmax(0)
-    first = 0
+    mixed = 0
     for share, layer in zip(shares, layers, strict=True):
-        first = first + share * (layer[0] - layer[0].mean())[0] / layer[0].var(correction=0).sqrt()
-    hidden = reward_loop.linear(tensors, "estimator.ff.0", tensors["layerwise_attention.gamma"] * first).tanh()
+        mixed = mixed + share * (layer[0] - layer[0].mean())[0] / layer[0].var(correction=0).sqrt()
+    hidden = reward_loop.linear(tensors, "estimator.ff.0", tensors["layerwise_attention.gamma"] * mixed).tanh()
     return 100 * reward_loop.linear(tensors, "estimator.ff.3", hidden).item()
 
 
