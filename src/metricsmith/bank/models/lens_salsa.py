@@ -45,8 +45,8 @@ CARD = MetricCard(
     not_for=("other tasks than simplification", "other languages than English", "case: all is lower-cased"),
     limits=(
         "both texts together are cut at 512 tokens, the end of the input first; then the last mark is lost too",
-        "lens-metric 0.2.0 stops with an error at one that long; autometrics-ai 0.1.0 cuts by words, and gives 0 for an "
-        "empty text",
+        "lens-metric 0.2.0 stops with an error at a single pair that long",
+        "autometrics-ai 0.1.0 cuts each text by words, and gives 0 for an empty one",
         "the published settings name sparsemax for the mix; the published code never passes that on",
         "checked against the published weights: no",
     ),
