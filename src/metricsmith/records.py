@@ -13,7 +13,8 @@ from typing import Any
 from metricsmith.errors import OptionError
 
 __all__ = [
-    "COSTS", "FAILURES", "Checkpoint", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage",
+    "COSTS", "FAILURES", "Checkpoint", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task",
+    "Usage",
 ]  # fmt: skip
 
 

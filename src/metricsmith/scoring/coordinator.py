@@ -29,7 +29,7 @@ from metricsmith.model_calls.limits import PerJudge
 from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring.jobs import Job, Workers, jobs
-from metricsmith.scoring.local import chunks
+from metricsmith.scoring.local import local_chunks
 from metricsmith.scoring.plan import ScoringPlan
 from metricsmith.scoring.results import ANSWERED_BADLY, FAILED, PENDING, Results, Rounds
 from metricsmith.scoring.table import ScoreTable
@@ -149,7 +149,7 @@ class Coordinator:
     def _compute(self, bar: Any) -> None:
         """Judge what this machine computes; each chunk is stored and shown before the next."""
         with encodings_kept():
-            for chunk in chunks(self.results):
+            for chunk in local_chunks(self.results):
                 self._book(chunk.judgements, told=bool(chunk.ended))
                 for place in chunk.places if chunk.ended and self.per_judge else ():
                     name = self.plan.metric_runs[place].metric.name

@@ -22,7 +22,7 @@ from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring.plan import ScoringPlan
 from metricsmith.scoring.results import PENDING, Results
 
-__all__ = ["Chunk", "chunks"]
+__all__ = ["Chunk", "local_chunks"]
 
 ROWS_AT_A_TIME = 1_000
 FIRST_ROWS = 8  # of metrics with weights, whose speed is not known yet
@@ -54,7 +54,7 @@ class Chunk:
     ended: str
 
 
-def chunks(results: Results) -> Iterator[Chunk]:
+def local_chunks(results: Results) -> Iterator[Chunk]:
     """Compute unknown judgements in row order; metrics with weights come last.
 
     An error of a family, as from loading its weights, ends this family and no other: what is left of it has that error
