@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
+import sqlite3
 import time
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -121,6 +123,18 @@ def test_an_interrupt_loses_its_chunk_and_the_store_has_all_before_it(tmp_path):
     again = score(fake("a"), given[:45], store=tmp_path / "s.db", progress=False)
     assert sum(map(len, SEEN)) == 5
     assert statuses(again) == [Status.OK] * 45
+
+
+def test_the_store_has_each_chunk_before_the_next_is_begun(tmp_path):
+    stored = []
+
+    def looking(batch, outputs):
+        with closing(sqlite3.connect(tmp_path / "s.db")) as file:
+            stored.append(file.execute("SELECT count(*) FROM judgements").fetchone()[0])
+        return lengths(batch, outputs)
+
+    score(fake("a", compute=looking), rows(*["text"] * 50), store=tmp_path / "s.db", progress=False)
+    assert stored == [0, 8, 40]
 
 
 def test_a_run_that_is_cut_short_ends_between_two_chunks(monkeypatch):
