@@ -32,7 +32,7 @@ class ModelSpec:
     name : str
         The metric's name in our table.
     id, revision : str
-        Of the published weights, at the hub.
+        Of the published weights, at the hub; the id may be the address of a file instead.
     head : str
         The part of the network that is used: one of `metricsmith.bank.models.engine.heads`.
     layer : int, optional
@@ -47,6 +47,14 @@ class ModelSpec:
         The hub's cache; empty stands for its usual place.
     weights : str
         The hash that the weights must have; empty takes what lies there.
+    file : str
+        The one file of the weights at the hub; empty stands for a network's files.
+    base : str
+        The id whose config and tokenizer are taken, where the weights were published without.
+    pickles : tuple of (str, str)
+        Files that are published as pickles and make up the weights or a part of them, each with the prefix that its
+        weights' names get: `metricsmith.bank.models.fetch` converts them. Empty: ``pytorch_model.bin``, where the
+        weights have no other form.
     choices : tuple of (str, tuple)
         The metric's own options, where papers and implementations disagree: names, and values with ours first.
     options : tuple of (str, value)
@@ -64,6 +72,9 @@ class ModelSpec:
     path: str = ""
     cache_dir: str = ""
     weights: str = ""
+    file: str = ""
+    base: str = ""
+    pickles: tuple[tuple[str, str], ...] = ()
     choices: tuple[tuple[str, tuple[Value, ...]], ...] = ()
     options: tuple[tuple[str, Value], ...] = ()
 
@@ -190,11 +201,20 @@ class ModelSpec:
             return str(problem)
         return ""
 
+    def cache(self) -> Path:
+        """The hub's cache."""
+        from huggingface_hub.constants import HF_HUB_CACHE
+
+        return Path(self.cache_dir or HF_HUB_CACHE)
+
     def _cached(self) -> Path | None:
         from huggingface_hub import try_to_load_from_cache
 
-        found = try_to_load_from_cache(self.id, "config.json", revision=self.revision, cache_dir=self.cache_dir or None)
-        return Path(found).parent if isinstance(found, str) else None
+        if "://" in self.id:
+            return self.cache() / "metricsmith" / self.id.rpartition("/")[2]
+        name = self.file or "config.json"
+        found = try_to_load_from_cache(self.id, name, revision=self.revision, cache_dir=self.cache_dir or None)
+        return (Path(found) if self.file else Path(found).parent) if isinstance(found, str) else None
 
 
 def _file_hash(path: Path) -> str:
