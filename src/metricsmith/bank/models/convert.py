@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import pickle
+import struct
 from pathlib import Path
 from typing import Any
 
 from metricsmith.errors import NeedsError
 
 __all__ = ["convert"]
+
+# What torch's reader raises over a file that is no pickle, or one that it does not trust.
+FAULTS = (
+    pickle.UnpicklingError, struct.error, RuntimeError, EOFError, ValueError, LookupError, TypeError, AttributeError,
+    AssertionError, OSError,
+)  # fmt: skip
 
 
 def convert(source: Path, target: Path, prefix: str = "") -> None:
@@ -33,7 +40,7 @@ def convert(source: Path, target: Path, prefix: str = "") -> None:
 
     try:
         found = torch.load(source, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, LookupError, TypeError, OSError) as problem:
+    except FAULTS as problem:
         raise _refused(source, _reason(problem)) from problem
     if isinstance(found, dict) and isinstance(found.get("state_dict"), dict):
         found = found["state_dict"]
@@ -63,7 +70,6 @@ def _refused(source: Path, reason: str) -> NeedsError:
 
 
 def _reason(problem: Exception) -> str:
-    """The reader's own reason; the advice around it is to read the file without protection."""
-    text = str(problem)
-    reason = text.partition("WeightsUnpickler error: ")[2] or ("" if "weights_only" in text else text)
-    return reason.partition("\n")[0].strip() or f"it cannot be read ({type(problem).__name__})"
+    """The reader's own reason, without its advice, which is to read the file unprotected."""
+    said = str(problem.__context__ or problem).strip().partition("\n")[0].partition(" Please ")[0]
+    return said or f"it cannot be read ({type(problem).__name__})"

@@ -104,7 +104,7 @@ def fetch(download: Download) -> Path:
     Returns
     -------
     Path
-        The folder of the weights, or their one file.
+        The folder of the weights.
 
     Raises
     ------
@@ -120,16 +120,18 @@ def fetch(download: Download) -> Path:
         for file in download.files:
             found_before = _place(spec, file).exists()
             path = _fetched(spec, file)
-            if not spec.file and file.name.endswith((".bin", ".pt", ".ckpt")) and "://" not in spec.id:
+            if not spec.file and file.name.endswith((".bin", ".pt", ".ckpt")):
                 try:
                     convert(path, folder / _converted_name(file.name), prefixes.get(file.name, ""))
                 finally:
                     if not found_before:
                         _delete(path)
-            elif file.id != spec.id:
+            elif file.id == spec.base:
                 shutil.copyfile(path, folder / file.name)
         if "://" not in spec.id and spec.revision != download.revision:
-            _write(folder.parents[1] / "refs" / spec.revision, download.revision)
+            reference = folder.parents[1] / "refs" / spec.revision
+            reference.parent.mkdir(parents=True, exist_ok=True)
+            reference.write_text(download.revision, "utf-8")
     return spec.location()
 
 
@@ -172,10 +174,11 @@ def _listed(name: str, revision: str) -> tuple[str, dict[str, RemoteFile]]:
 def _at_address(spec: ModelSpec) -> Download:
     import httpx
 
-    answer = httpx.head(spec.id, follow_redirects=True, timeout=SECONDS).raise_for_status()
+    address = f"{spec.id}/{spec.file}"
+    answer = httpx.head(address, follow_redirects=True, timeout=SECONDS).raise_for_status()
     size = int(answer.headers.get("Content-Length", 0))
     version = content_hash(size, answer.headers.get("ETag"), answer.headers.get("Last-Modified"))[:12]
-    return Download(spec, version, (RemoteFile(spec.id, version, spec.id.rpartition("/")[2], size, spec.weights),))
+    return Download(spec, version, (RemoteFile(address, version, spec.file, size, spec.weights),))
 
 
 def _fetched(spec: ModelSpec, file: RemoteFile) -> Path:
@@ -187,10 +190,8 @@ def _fetched(spec: ModelSpec, file: RemoteFile) -> Path:
 
         # The library compares sizes alone, and takes a blob that it finds for what its name says.
         path = Path(
-            hf_hub_download(
-                file.id, file.name, revision=file.revision, cache_dir=spec.cache(), endpoint=_endpoint()
-            )
-        )  # fmt: skip
+            hf_hub_download(file.id, file.name, revision=file.revision, cache_dir=spec.cache(), endpoint=_endpoint())
+        )
     if file.digest and (found := _digest(path, len(file.digest))) != file.digest:
         _delete(path)
         raise ModelFailure(
@@ -242,13 +243,6 @@ def _delete(path: Path) -> None:
     with suppress(OSError):
         path.parent.rmdir()
         path.parents[1].rmdir()
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.incomplete")
-    part.write_text(text, "utf-8")
-    part.replace(path)
 
 
 @contextmanager

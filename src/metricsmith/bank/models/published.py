@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -14,12 +14,12 @@ import dspy
 
 from metricsmith.bank.catalogue import model_family
 
-__all__ = ["Comparison", "PublishedNumbers", "compared_with_published", "published_numbers"]
+__all__ = ["ComparedNumber", "PublishedNumbers", "compared_with_published", "published_numbers"]
 
 
 @dataclass(frozen=True)
 class PublishedNumbers:
-    """What one source says of some texts.
+    """The numbers that one source gives for some texts.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class PublishedNumbers:
     tolerance: float
     source: str
     rows: list[Mapping[str, Any]]
-    settings: Mapping[str, Any]
-    id: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    id: str = ""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparedNumber:
     """One published number beside ours; `found` is NaN where we have none, and `reason` says why."""
 
     output: str
@@ -57,7 +57,6 @@ class Comparison:
     expected: float
     found: float
     tolerance: float
-    source: str
     reason: str
 
     @property
@@ -70,15 +69,10 @@ class Comparison:
 def published_numbers() -> tuple[PublishedNumbers, ...]:
     """All that we know of, from the file beside this one."""
     data = json.loads((files(__package__) / "published.json").read_text("utf-8"))
-    return tuple(
-        PublishedNumbers(
-            **{"settings": {}, "id": "", **one, "rows": data["texts"][one["rows"]]},
-        )
-        for one in data["numbers"]
-    )  # fmt: skip
+    return tuple(PublishedNumbers(**{**one, "rows": data["texts"][one["rows"]]}) for one in data["numbers"])
 
 
-def compared_with_published(numbers: PublishedNumbers, **place: str) -> Iterator[Comparison]:
+def compared_with_published(numbers: PublishedNumbers, **place: str) -> Iterator[ComparedNumber]:
     """Compute what `numbers` states, row by row.
 
     Parameters
@@ -100,4 +94,4 @@ def compared_with_published(numbers: PublishedNumbers, **place: str) -> Iterator
         expected = numbers.expected.get(metric.name, ())
         for number, (wanted, judged) in enumerate(zip(expected, metric.fit(rows).judge_batch(rows), strict=False), 1):
             found = math.nan if judged.raw is None else judged.raw
-            yield Comparison(metric.name, number, wanted, found, numbers.tolerance, numbers.source, judged.error or "")
+            yield ComparedNumber(metric.name, number, wanted, found, numbers.tolerance, judged.error)

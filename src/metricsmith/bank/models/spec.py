@@ -32,7 +32,7 @@ class ModelSpec:
     name : str
         The metric's name in our table.
     id, revision : str
-        Of the published weights, at the hub; the id may be the address of a file instead.
+        Of the published weights, at the hub; the id may be an address of the web.
     head : str
         The part of the network that is used: one of `metricsmith.bank.models.engine.heads`.
     layer : int, optional
@@ -48,7 +48,7 @@ class ModelSpec:
     weights : str
         The hash that the weights must have; empty takes what lies there.
     file : str
-        The one file of the weights at the hub; empty stands for a network's files.
+        The one file of the weights, where they are no safetensors.
     base : str
         The id whose config and tokenizer are taken, where the weights were published without.
     pickles : tuple of (str, str)
@@ -146,8 +146,12 @@ class ModelSpec:
             If there is none, or only such as could execute code when read.
         """
         place = self.location()
+        if self.file and place.is_dir():
+            place /= self.file
         if place.is_file():
             return [place]
+        if self.file:
+            raise NeedsError(f"{place} is not there: `metricsmith bank fetch {self.name}` gets it")
         found = sorted(place.glob("*.safetensors"))
         if found:
             return found
@@ -211,10 +215,10 @@ class ModelSpec:
         from huggingface_hub import try_to_load_from_cache
 
         if "://" in self.id:
-            return self.cache() / "metricsmith" / self.id.rpartition("/")[2]
-        name = self.file or "config.json"
-        found = try_to_load_from_cache(self.id, name, revision=self.revision, cache_dir=self.cache_dir or None)
-        return (Path(found) if self.file else Path(found).parent) if isinstance(found, str) else None
+            return self.cache() / "metricsmith"
+        file, cache = self.file or "config.json", self.cache_dir or None
+        found = try_to_load_from_cache(self.id, file, revision=self.revision, cache_dir=cache)
+        return Path(found).parent if isinstance(found, str) else None
 
 
 def _file_hash(path: Path) -> str:
