@@ -286,7 +286,8 @@ class Checkpoint:
     def __str__(self) -> str:
         size = f"{self.disk:.2g} GB on disk, {self.memory:.2g} GB in memory"
         limit = f"; longest text {self.max_tokens:,} tokens, {self.beyond}" if self.max_tokens else ""
-        return f"{self.model}, revision {self.revision}; {size}; {self.languages}; licence: {self.licence}{limit}"
+        text = f"{self.model}, revision {self.revision}; {size}; {self.languages}; licence: {self.licence}{limit}"
+        return f"{text}; checked against the published weights: no"
 
 
 COSTS = ("free", "cheap", "local", "model")  # of a metric, as its card has it, in rising order

@@ -8,10 +8,13 @@ from typing import Annotated
 import typer
 
 from metricsmith.cli.terminal import say
+from metricsmith.cli.weights import check_weights, fetch_weights
 
 __all__ = ["bank_app"]
 
 bank_app = typer.Typer(help="Look at the bank of metrics.", no_args_is_help=True)
+bank_app.command("fetch")(fetch_weights)
+bank_app.command("check")(check_weights)
 
 
 @bank_app.command("list")
