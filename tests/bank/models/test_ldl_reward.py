@@ -54,6 +54,27 @@ def test_without_word_from_the_config_the_gate_is_taken_as_it_is(tiny, tmp_path)
     assert [one.raw for one in reward_loop.judged(family, reward_loop.PAIRS)[0]] == pytest.approx(expected, abs=1e-5)
 
 
+def test_heads_beside_a_backbone_without_its_prefix_are_read_as_published(tiny, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    path = shutil.copytree(tiny("gemma2_ldl"), tmp_path / "in_parts")
+    whole = load_file(path / "model.safetensors")
+    for head in ("regression_layer", "gating_layer"):
+        part = {name: whole.pop(name) for name in list(whole) if name.startswith(f"{head}.")}
+        save_file(part, path / f"{head}.safetensors", metadata={"format": "pt"})
+    bare = {name.removeprefix("model."): weights for name, weights in whole.items()}
+    save_file(bare, path / "model.safetensors", metadata={"format": "pt"})
+    families = [
+        model_family("ldl_reward", path=str(place), device="cpu", settings={"dtype": "float32"})
+        for place in (path, tiny("gemma2_ldl"))
+    ]
+    in_parts, together = ([one.raw for one in reward_loop.judged(one, reward_loop.PAIRS)[0]] for one in families)
+    assert in_parts == pytest.approx(together, abs=1e-7)
+    (path / "gating_layer.safetensors").unlink()
+    with pytest.raises(NeedsError, match=r"gating_layer"):
+        reward_loop.judged(families[0], reward_loop.PAIRS)
+
+
 def test_levels_that_the_gate_cannot_share_are_refused(tiny, tmp_path):
     from safetensors.torch import save_file
 

@@ -10,7 +10,11 @@ from metricsmith.records import Checkpoint, MetricCard, Output
 __all__ = ["CARD", "MODEL", "compute"]
 
 MODEL = ModelSpec(
-    name="ldl_reward", id="ShikaiChen/LDL-Reward-Gemma-2-27B-v0.1", head="reward_levels", dtype="bfloat16"
+    name="ldl_reward",
+    id="ShikaiChen/LDL-Reward-Gemma-2-27B-v0.1",
+    head="reward_levels",
+    dtype="bfloat16",
+    pickles=(("regression_layer.pt", "regression_layer."), ("gating_layer.pt", "gating_layer.")),
 )
 
 CARD = MetricCard(

@@ -19,6 +19,8 @@ MODEL = ModelSpec(
     name="lens",
     id="davidheineman/lens",
     head="lens",
+    base="roberta-large",
+    pickles=(("checkpoints/model.ckpt", ""),),
     # The model's card rescales. Layers were normed in training; lens-metric 0.2.0 does so or not by another setting.
     choices=(("rescale", (True, False)), ("layer_norm", (True, False))),
 )

@@ -14,7 +14,13 @@ from metricsmith.records import Checkpoint, MetricCard, Output
 
 __all__ = ["CARD", "MODEL", "compute"]
 
-MODEL = ModelSpec(name="lens_salsa", id="davidheineman/lens-salsa", head="lens_salsa")
+MODEL = ModelSpec(
+    name="lens_salsa",
+    id="davidheineman/lens-salsa",
+    head="lens_salsa",
+    base="roberta-large",
+    pickles=(("checkpoints/model.ckpt", ""),),
+)
 
 CARD = MetricCard(
     name="LENS-SALSA",

@@ -6,6 +6,7 @@ reads shards and never holds a checkpoint twice. Heads compute in float32, whate
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def own_network(
             place, config=config, dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True,
             **options,
         )  # fmt: skip
-        return network, report
+        return network, _with_separate_files(network, place, report)
 
     return load
 
@@ -168,6 +169,20 @@ def _backbone(config: Any) -> Any:
 def _states(network: Any, ids: Any, mask: Any, rows: Sequence[int], columns: Sequence[int]) -> Any:
     states = network.model(input_ids=ids, attention_mask=mask, use_cache=False).last_hidden_state
     return states[rows, columns].float()
+
+
+def _with_separate_files(network: Any, place: Path, report: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the parts that were published beside the network's own files, which alone transformers reads."""
+    from safetensors.torch import load_file
+
+    index = place / "model.safetensors.index.json"
+    whole = json.loads(index.read_text("utf-8"))["weight_map"].values() if index.exists() else ["model.safetensors"]
+    found: dict[str, Any] = {}
+    for path in sorted(place.glob("*.safetensors")):
+        found |= {} if path.name in whole else load_file(path)
+    unknown = network.load_state_dict(found, strict=False).unexpected_keys
+    missing = [name for name in report["missing_keys"] if name not in found]
+    return {**report, "missing_keys": missing, "unexpected_keys": [*report["unexpected_keys"], *unknown]}
 
 
 def _shapes(place: Path) -> dict[str, tuple[int, ...]]:
