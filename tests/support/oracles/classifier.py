@@ -1,0 +1,192 @@
+"""Oracles of the metrics on a classifier, a regression or a question answering head.
+
+Sources: bleurt-pytorch 0.0.1; transformers, one row at a time, for FactCC, toxicity and sentiment; lens-metric 0.2.0
+(models and data preparation, written down as a formula here, since the package cannot be installed beside ours);
+autometrics-ai 0.1.0 and ThomasScialom/summa-qa for SummaQA.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+import warnings
+from collections import Counter
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from metricsmith.metric import RowText
+from oracles.common import Settings, limit, network, safe_tensors, tokenizer
+
+__all__ = ["bleurt", "factcc", "lens", "lens_salsa", "sentiment", "summaqa", "toxicity"]
+
+
+@lru_cache(maxsize=2)
+def _bleurt(path: Path) -> tuple[Any, Any]:
+    from bleurt_pytorch import BleurtForSequenceClassification
+    from bleurt_pytorch.bleurt.tokenization_bleurt_sp import BleurtSPTokenizer
+
+    return (
+        BleurtForSequenceClassification.from_pretrained(path).eval(),
+        BleurtSPTokenizer.from_pretrained(path, model_max_length=limit_of(path)),
+    )
+
+
+def limit_of(path: Path) -> int:
+    """Return the positions that the config names."""
+    import json
+
+    return int(json.loads((path / "config.json").read_text("utf-8"))["max_position_embeddings"])
+
+
+def bleurt(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
+    """The package's network on reference and output, in this order; the best reference counts."""
+    import torch
+
+    with warnings.catch_warnings(), torch.inference_mode():
+        warnings.simplefilter("ignore")
+        model, tokens = _bleurt(path)
+        encoded = [
+            tokens(text, row.output, truncation="longest_first", max_length=limit_of(path), return_tensors="pt")
+            for text in row.references
+        ]
+        return {"bleurt": max(float(model(**one).logits[0, 0]) for one in encoded)}
+
+
+def _probabilities(path: Path, truncation: str | bool, *texts: str) -> dict[str, float]:
+    import torch
+
+    model = network(path, "AutoModelForSequenceClassification")
+    encoded = tokenizer(path)(*texts, truncation=truncation, max_length=limit(path), return_tensors="pt")
+    with torch.inference_mode():
+        shares = torch.softmax(model(**encoded).logits[0].double(), -1).tolist()
+    return {model.config.id2label[number]: share for number, share in enumerate(shares)}
+
+
+def factcc(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
+    """Probability of CORRECT for (document, claim); the document is cut."""
+    return {"factcc": _probabilities(path, "only_first", row.input, row.output)["CORRECT"]}
+
+
+def toxicity(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
+    """Probability of hate."""
+    return {"toxicity": _probabilities(path, True, row.output)["hate"]}
+
+
+def sentiment(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
+    """Half of positive less negative; names of users and links are masked, as in the model's card."""
+    words = [
+        "@user" if word.startswith("@") and len(word) > 1 else "http" if word.startswith("http") else word
+        for word in row.output.split(" ")
+    ]
+    shares = _probabilities(path, True, " ".join(words))
+    return {"sentiment": (shares["positive"] - shares["negative"]) / 2}
+
+
+def _mixed(path: Path, ids: list[int]) -> Any:
+    """All layers of one text, each normed over the text as a whole, mixed by softmax weights: (tokens, width)."""
+    import torch
+
+    weights = safe_tensors(path)
+    with torch.inference_mode():
+        layers = _lens_encoder(path)(torch.tensor([ids]), output_hidden_states=True).hidden_states
+        normed = [(layer[0] - layer.mean()) / (layer.var(correction=0) + 1e-12).sqrt() for layer in layers]
+        scalars = [weights[f"layerwise_attention.scalar_parameters.{place}"] for place in range(len(layers))]
+        shares = torch.softmax(torch.cat(scalars), 0)
+        return weights["layerwise_attention.gamma"] * sum(
+            share * layer for share, layer in zip(shares, normed, strict=True)
+        )
+
+
+@lru_cache(maxsize=2)
+def _lens_encoder(path: Path) -> Any:
+    from transformers import AutoConfig, RobertaModel
+
+    model = RobertaModel(AutoConfig.from_pretrained(path, local_files_only=True), add_pooling_layer=False).eval()
+    start = "encoder.model."
+    own = {name.removeprefix(start): part for name, part in safe_tensors(path).items() if name.startswith(start)}
+    missing, _ = model.load_state_dict(own, strict=False)
+    assert set(missing) <= {"embeddings.position_ids", "embeddings.token_type_ids"}
+    return model
+
+
+def _estimate(path: Path, features: Any) -> float:
+    import torch
+
+    weights = safe_tensors(path)
+    hidden = torch.tanh(weights["estimator.ff.0.weight"] @ features + weights["estimator.ff.0.bias"])
+    return float(weights["estimator.ff.3.weight"] @ hidden + weights["estimator.ff.3.bias"])
+
+
+def lens(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
+    """Source, output and reference, pooled by the mean, joined with products and differences; the best reference."""
+    import torch
+
+    def pooled(text: str) -> Any:
+        ids = tokenizer(path)(text.lower(), truncation=True, max_length=limit(path) - 2)["input_ids"]
+        return _mixed(path, ids).mean(0)
+
+    source, output = pooled(row.input), pooled(row.output)
+    scores = []
+    for text in row.references:
+        other = pooled(text)
+        joined = [source, output, other]
+        joined += [output * other, (output - other).abs(), output * source, (output - source).abs()]
+        estimate = _estimate(path, torch.cat(joined))
+        scores.append(50 * (math.erf(estimate / math.sqrt(2)) + 1))
+    return {"lens": max(scores)}
+
+
+def lens_salsa(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
+    """Output and source in one text, output first; the state of the first token."""
+    tokens = tokenizer(path)
+    ids: list[int] = []
+    for text in (row.output, row.input):
+        own = tokens(text.lower(), add_special_tokens=False, truncation=True, max_length=limit(path) - 4)["input_ids"]
+        ids += [tokens.eos_token_id, *own, tokens.eos_token_id]
+    ids[0] = tokens.bos_token_id
+    return {"lens_salsa": 100 * _estimate(path, _mixed(path, ids[: limit(path)])[0])}
+
+
+def summaqa(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
+    """Means over questions: a sentence of the input with one entity masked, asked of the output.
+
+    `entities` in the settings maps a text to its entities, (start, end) each, and `sentences` to its sentences.
+    """
+    found = []
+    for start, end in settings["entities"](row.input):
+        first, last = next(span for span in settings["sentences"](row.input) if span[0] <= start < span[1])
+        question = row.input[first:start] + "MASKED" + row.input[end:last]
+        answer, probability = _answered(path, question, row.output)
+        found.append((probability, _overlap(answer, row.input[start:end])))
+    names = ("summaqa_prob", "summaqa_f1")
+    return {name: sum(values) / len(found) for name, values in zip(names, zip(*found, strict=True), strict=True)}
+
+
+def _answered(path: Path, question: str, text: str) -> tuple[str, float]:
+    import torch
+
+    tokens = tokenizer(path)
+    encoded = tokens(question, text, truncation="only_second", max_length=limit(path), return_tensors="pt")
+    second = torch.tensor([place == 1 for place in encoded.sequence_ids(0)])
+    with torch.inference_mode():
+        found = network(path, "AutoModelForQuestionAnswering")(**encoded)
+    starts, ends = (
+        torch.softmax(logits[0].double().masked_fill(~second, -torch.inf), -1)
+        for logits in (found.start_logits, found.end_logits)
+    )
+    pairs = [(starts[i] * ends[j], i, j) for i in range(len(starts)) for j in range(i, len(ends))]
+    probability, start, end = max(pairs, key=lambda pair: float(pair[0]))
+    span = encoded["input_ids"][0, start : end + 1].tolist()
+    return tokens.decode(span, skip_special_tokens=True), float(probability)
+
+
+def _overlap(answer: str, truth: str) -> float:
+    def words(text: str) -> Counter[str]:
+        kept = "".join(character for character in text.lower() if character not in string.punctuation)
+        return Counter(re.sub(r"\b(a|an|the)\b", " ", kept).split())
+
+    ours, theirs = words(answer), words(truth)
+    same = (ours & theirs).total()
+    return 2 * same / (ours.total() + theirs.total()) if same else 0.0
