@@ -48,7 +48,7 @@ def _yes(path: Path, question: str, *fields: tuple[str, str]) -> float:
 
     tokens = tokenizer(path)
     text = "question: " + question + "".join(f" </s> {name}: {value}" for name, value in fields)
-    ids = tokens(text, truncation=True, max_length=limit(path), return_tensors="pt")["input_ids"]
+    ids = tokens(text, truncation=True, max_length=1024, return_tensors="pt")["input_ids"]  # metric/evaluator.py
     yes, no = (tokens(word)["input_ids"][0] for word in ("Yes", "No"))
     with torch.inference_mode():
         model = network(path, "AutoModelForSeq2SeqLM")

@@ -1,0 +1,85 @@
+"""What a metric with weights must keep to on its tiny checkpoint: the rows, and the figures stated for each."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import dspy
+import numpy as np
+
+from metricsmith.bank.base import BankMetric, Family, judge_family
+from metricsmith.bank.catalogue import model_family
+from model_cases import CASES
+from parity import example, parity_rows
+
+__all__ = ["BFLOAT16", "HARD_TEXTS", "bound", "numbers", "on", "other_side", "rows_of"]
+
+BFLOAT16: dict[str, float | str] = {}
+"""The largest distance of bfloat16 from float32 on a tiny checkpoint, in units of the range of the float32 numbers, or
+the reason why there is none."""
+
+HARD_TEXTS = {
+    "empty": "",
+    "blank": " \n\t ",
+    "one token": "a",
+    "one mark": ".",
+    "beyond the limit": "The harbour was quiet, and only two boats came back before dawn. " * 120,
+    "one word beyond the limit": "x" * 3000,
+    "Chinese": "今天下午北京有小雨。我昨天买了三本书。",
+    "emoji": "🙂🙂 👩‍👩‍👧 🇩🇪",
+    "lone surrogate": "broken \ud83d end",
+    "null character": "a\x00b",
+    "right to left": "مرحبا بالعالم",
+    "special tokens": "[CLS] [SEP] [PAD] <s> </s> <pad> <|endoftext|> <|eot_id|> <extra_0> <bos> <eos>",
+}
+
+
+def rows_of(name: str, count: int = 12) -> list[dspy.Example]:
+    """Return rows of unequal lengths, some with two references."""
+    rows = parity_rows(name)
+    return rows[:: max(1, len(rows) // count)][:count]
+
+
+def bound(family: Family, rows: Sequence[dspy.Example]) -> list[BankMetric]:
+    """Return the family's metrics with the statistics of `rows`: the same numbers alone and in a batch."""
+    return [metric.fit(rows) for metric in family.metrics()]
+
+
+def numbers(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example]) -> Any:
+    """Return the raw numbers, (outputs, rows); NaN where a row has none."""
+    found = judge_family(metrics, rows)
+    return np.array([[np.nan if one.raw is None else one.raw for one in column] for column in found])
+
+
+def on(name: str, path: Path, **settings: Any) -> Family:
+    """Return the family on the checkpoint at `path`."""
+    return model_family(name, path=str(path), device="cpu", settings={**CASES[name].settings, **settings})
+
+
+def other_side(path: Path, folder: Path) -> Path:
+    """Return a copy of a checkpoint whose tokenizer pads on the other side."""
+    copy = folder / "other_side" / path.name
+    if not copy.exists():
+        shutil.copytree(path, copy)
+        file = copy / "tokenizer_config.json"
+        config = json.loads(file.read_text("utf-8"))
+        config["padding_side"] = "right" if config.get("padding_side") == "left" else "left"
+        file.write_text(json.dumps(config), "utf-8")
+    return copy
+
+
+def hard_rows(text: str, plain: str = "The dog slept under the table.") -> dict[str, dspy.Example]:
+    """Return rows in which the output, the input, the reference or all of them are a hard text."""
+    return {
+        "output": example(text, plain, [plain]),
+        "input": example(plain, text, [plain]),
+        "reference": example(plain, plain, [text]),
+        "all": example(text, text, [text]),
+    }
+
+
+Tiny = Callable[[str], Path]
