@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from metricsmith.bank.catalogue import model_family
 from model_cases import CASES
 from parity import example, parity_rows
 
-__all__ = ["BFLOAT16", "HARD_TEXTS", "bound", "numbers", "on", "other_side", "rows_of"]
+__all__ = ["BFLOAT16", "HARD_TEXTS", "bound", "example", "hard_rows", "numbers", "on", "other_side", "rows_of"]
 
 BFLOAT16: dict[str, float | str] = {}
 """The largest distance of bfloat16 from float32 on a tiny checkpoint, in units of the range of the float32 numbers, or
@@ -81,5 +81,3 @@ def hard_rows(text: str, plain: str = "The dog slept under the table.") -> dict[
         "all": example(text, text, [text]),
     }
 
-
-Tiny = Callable[[str], Path]
