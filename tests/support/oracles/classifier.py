@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from metricsmith.bank.text import sentences
 from metricsmith.metric import RowText
 from oracles.common import Settings, limit, network, safe_tensors, tokenizer
 
@@ -65,8 +66,8 @@ def _probabilities(path: Path, truncation: str | bool, *texts: str) -> dict[str,
 
 
 def factcc(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
-    """Probability of CORRECT for (document, claim); the document is cut."""
-    return {"factcc": _probabilities(path, "only_first", row.input, row.output)["CORRECT"]}
+    """Probability of CORRECT for (document, claim); the longer is cut, as in salesforce/factCC."""
+    return {"factcc": _probabilities(path, "longest_first", row.input, row.output)["CORRECT"]}
 
 
 def toxicity(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
@@ -75,23 +76,26 @@ def toxicity(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
 
 
 def sentiment(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
-    """Half of positive less negative; names of users and links are masked, as in the model's card."""
+    """Positive less negative (autometrics-ai halves it); names of users and links are masked, as the card asks."""
     words = [
         "@user" if word.startswith("@") and len(word) > 1 else "http" if word.startswith("http") else word
         for word in row.output.split(" ")
     ]
     shares = _probabilities(path, True, " ".join(words))
-    return {"sentiment": (shares["positive"] - shares["negative"]) / 2}
+    return {"sentiment": shares["positive"] - shares["negative"]}
 
 
-def _mixed(path: Path, ids: list[int]) -> Any:
+def _mixed(path: Path, ids: list[int], norm: bool = True) -> Any:
     """All layers of one text, each normed over the text as a whole, mixed by softmax weights: (tokens, width)."""
     import torch
 
     weights = safe_tensors(path)
     with torch.inference_mode():
         layers = _lens_encoder(path)(torch.tensor([ids]), output_hidden_states=True).hidden_states
-        normed = [(layer[0] - layer.mean()) / (layer.var(correction=0) + 1e-12).sqrt() for layer in layers]
+        normed = [
+            (layer[0] - layer.mean()) / (layer.var(correction=0) + 1e-12).sqrt() if norm else layer[0]
+            for layer in layers
+        ]
         scalars = [weights[f"layerwise_attention.scalar_parameters.{place}"] for place in range(len(layers))]
         shares = torch.softmax(torch.cat(scalars), 0)
         return weights["layerwise_attention.gamma"] * sum(
@@ -125,7 +129,7 @@ def lens(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
 
     def pooled(text: str) -> Any:
         ids = tokenizer(path)(text.lower(), truncation=True, max_length=limit(path) - 2)["input_ids"]
-        return _mixed(path, ids).mean(0)
+        return _mixed(path, ids, settings["layer_norm"]).mean(0)
 
     source, output = pooled(row.input), pooled(row.output)
     scores = []
@@ -134,7 +138,7 @@ def lens(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
         joined = [source, output, other]
         joined += [output * other, (output - other).abs(), output * source, (output - source).abs()]
         estimate = _estimate(path, torch.cat(joined))
-        scores.append(50 * (math.erf(estimate / math.sqrt(2)) + 1))
+        scores.append(50 * (math.erf(estimate / math.sqrt(2)) + 1) if settings["rescale"] else 100 * estimate)
     return {"lens": max(scores)}
 
 
@@ -152,34 +156,34 @@ def lens_salsa(path: Path, row: RowText, settings: Settings) -> dict[str, float]
 def summaqa(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
     """Means over questions: a sentence of the input with one entity masked, asked of the output.
 
-    `entities` in the settings maps a text to its entities, (start, end) each, and `sentences` to its sentences.
+    `find` in the settings maps a sentence to the places of its entities, (start, end) each.
     """
     found = []
-    for start, end in settings["entities"](row.input):
-        first, last = next(span for span in settings["sentences"](row.input) if span[0] <= start < span[1])
-        question = row.input[first:start] + "MASKED" + row.input[end:last]
-        answer, probability = _answered(path, question, row.output)
-        found.append((probability, _overlap(answer, row.input[start:end])))
-    names = ("summaqa_prob", "summaqa_f1")
+    for sentence in sentences(row.input):
+        for start, end in settings["find"](sentence):
+            answer, probability = _answered(path, f"{sentence[:start]}MASKED{sentence[end:]}", row.output)
+            found.append((probability, _overlap(answer, sentence[start:end])))
+    names = ("summaqa_prob", "summaqa_f")
     return {name: sum(values) / len(found) for name, values in zip(names, zip(*found, strict=True), strict=True)}
 
 
 def _answered(path: Path, question: str, text: str) -> tuple[str, float]:
+    """The likeliest span of the text, and its probability out of all tokens, as in ThomasScialom/summa-qa."""
     import torch
 
     tokens = tokenizer(path)
-    encoded = tokens(question, text, truncation="only_second", max_length=limit(path), return_tensors="pt")
-    second = torch.tensor([place == 1 for place in encoded.sequence_ids(0)])
+    encoded = tokens(question, text, truncation="longest_first", max_length=limit(path), return_tensors="pt")
+    second = [place for place, side in enumerate(encoded.sequence_ids(0)) if side == 1]
     with torch.inference_mode():
         found = network(path, "AutoModelForQuestionAnswering")(**encoded)
     starts, ends = (
-        torch.softmax(logits[0].double().masked_fill(~second, -torch.inf), -1)
-        for logits in (found.start_logits, found.end_logits)
+        torch.softmax(logits[0].double(), -1).tolist() for logits in (found.start_logits, found.end_logits)
     )
-    pairs = [(starts[i] * ends[j], i, j) for i in range(len(starts)) for j in range(i, len(ends))]
-    probability, start, end = max(pairs, key=lambda pair: float(pair[0]))
-    span = encoded["input_ids"][0, start : end + 1].tolist()
-    return tokens.decode(span, skip_special_tokens=True), float(probability)
+    start, end = max(
+        ((i, j) for i in second for j in second if i <= j), key=lambda pair: starts[pair[0]] * ends[pair[1]]
+    )
+    places = [encoded.token_to_chars(0, place) for place in (start, end)]
+    return text[places[0].start : places[1].end], starts[start] * ends[end]
 
 
 def _overlap(answer: str, truth: str) -> float:

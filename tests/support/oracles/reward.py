@@ -43,7 +43,9 @@ def _states(path: Path, ids: list[int]) -> Any:
 def _backbone(path: Path) -> Any:
     from transformers import AutoConfig, AutoModel
 
-    model = AutoModel.from_config(AutoConfig.from_pretrained(path, local_files_only=True)).eval()
+    # In transformers 4.57.6 the soft cap of Gemma 2 is computed in eager attention alone.
+    config = AutoConfig.from_pretrained(path, local_files_only=True)
+    model = AutoModel.from_config(config, attn_implementation="eager").eval()
     own = {
         name.removeprefix("model."): part for name, part in safe_tensors(path).items() if name.startswith("model.")
     }
@@ -57,10 +59,10 @@ def _linear(path: Path, name: str, states: Any) -> Any:
 
 
 def grm_reward(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
-    """The stock head; the template brings one mark for the beginning, the tokenizer a second one."""
+    """The stock head; the template brings the one mark for the beginning. The card's recipe puts a second before it."""
     import torch
 
-    ids = _ids(path, _dialogue(path, row), special=True)
+    ids = _ids(path, _dialogue(path, row), special=False)
     with torch.inference_mode():
         # Without padding the last token counts. transformers looks for the pad token, which ends each turn here.
         model = network(path, "LlamaForSequenceClassification")
@@ -130,7 +132,7 @@ def _shares(path: Path, text: str) -> dict[str, float]:
 def fasttext_educational(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
     """The expected class: Low 0, Mid 1, High 2."""
     shares = _shares(path, re.sub("\n+", " ", row.output))
-    return {"fasttext_educational": shares["__label__Mid"] + 2 * shares["__label__High"]}
+    return {"fasttext_educational_value": shares["__label__Mid"] + 2 * shares["__label__High"]}
 
 
 def fasttext_nsfw(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
