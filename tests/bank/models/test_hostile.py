@@ -62,10 +62,10 @@ def test_a_broken_file_is_refused_with_its_reason(name, fault, tiny, tiny_folder
     broken = tmp_path / "model.bin"
     if fault != "missing":
         whole = sound.read_bytes()
-        broken.write_bytes(whole[: len(whole) // 2] if fault == "truncated" else b"no model at all" * 40)
+        broken.write_bytes(whole[: len(whole) * 9 // 10] if fault == "truncated" else b"no model at all" * 40)
     rows = conformance.rows_of(name, 3)
     family = conformance.on(name, broken)
-    with pytest.raises(NeedsError, match="not on this machine" if fault == "missing" else "cannot be read"):
+    with pytest.raises(NeedsError, match="not on this machine" if fault == "missing" else "cannot be read|tells the"):
         conformance.numbers(conformance.bound(family, rows), rows)
 
 

@@ -161,6 +161,8 @@ def summaqa(path: Path, row: RowText, settings: Settings) -> dict[str, float]:
     found = []
     for sentence in sentences(row.input):
         for start, end in settings["find"](sentence):
+            if not _words(sentence[start:end]):
+                continue  # "The" has no word that an answer could share
             answer, probability = _answered(path, f"{sentence[:start]}MASKED{sentence[end:]}", row.output)
             found.append((probability, _overlap(answer, sentence[start:end])))
     names = ("summaqa_prob", "summaqa_f")
@@ -187,10 +189,11 @@ def _answered(path: Path, question: str, text: str) -> tuple[str, float]:
 
 
 def _overlap(answer: str, truth: str) -> float:
-    def words(text: str) -> Counter[str]:
-        kept = "".join(character for character in text.lower() if character not in string.punctuation)
-        return Counter(re.sub(r"\b(a|an|the)\b", " ", kept).split())
-
-    ours, theirs = words(answer), words(truth)
+    ours, theirs = _words(answer), _words(truth)
     same = (ours & theirs).total()
     return 2 * same / (ours.total() + theirs.total()) if same else 0.0
+
+
+def _words(text: str) -> Counter[str]:
+    kept = "".join(character for character in text.lower() if character not in string.punctuation)
+    return Counter(re.sub(r"\b(a|an|the)\b", " ", kept).split())
