@@ -90,4 +90,3 @@ def hard_rows(text: str, plain: str = "The dog slept under the table.") -> dict[
         "reference": example(plain, plain, [text]),
         "all": example(text, text, [text]),
     }
-

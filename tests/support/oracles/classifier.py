@@ -178,9 +178,7 @@ def _answered(path: Path, question: str, text: str) -> tuple[str, float]:
     second = [place for place, side in enumerate(encoded.sequence_ids(0)) if side == 1]
     with torch.inference_mode():
         found = network(path, "AutoModelForQuestionAnswering")(**encoded)
-    starts, ends = (
-        torch.softmax(logits[0].double(), -1).tolist() for logits in (found.start_logits, found.end_logits)
-    )
+    starts, ends = (torch.softmax(logits[0].double(), -1).tolist() for logits in (found.start_logits, found.end_logits))
     start, end = max(
         ((i, j) for i in second for j in second if i <= j), key=lambda pair: starts[pair[0]] * ends[pair[1]]
     )

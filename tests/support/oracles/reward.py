@@ -46,9 +46,7 @@ def _backbone(path: Path) -> Any:
     # In transformers 4.57.6 the soft cap of Gemma 2 is computed in eager attention alone.
     config = AutoConfig.from_pretrained(path, local_files_only=True)
     model = AutoModel.from_config(config, attn_implementation="eager").eval()
-    own = {
-        name.removeprefix("model."): part for name, part in safe_tensors(path).items() if name.startswith("model.")
-    }
+    own = {name.removeprefix("model."): part for name, part in safe_tensors(path).items() if name.startswith("model.")}
     model.load_state_dict(own, strict=True)
     return model
 
