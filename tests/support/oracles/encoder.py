@@ -1,8 +1,8 @@
 """Oracles of the metrics on an encoder: packages one pair at a time, else the formula for one row.
 
-Sources: bert-score 0.3.13; parascore 1.0.5 (its `score` and `diverse`; its `free_score` mixes rows); POT 0.9.7.post1 for
-the transport of MoverScore version 2 (AIPHES/emnlp19-moverscore, moverscore_v2.py); chikiulo/yisi, lexweight.cpp and
-phrasesim.h, for YiSi; torchmetrics 1.9.0 for InfoLM, which scores wrong pairs in a batch and right ones alone.
+Sources: bert-score 0.3.13; parascore 1.0.5 (its `score` and `diverse`; its `free_score` mixes rows); POT 0.9.7.post1
+for the transport of MoverScore version 2 (AIPHES/emnlp19-moverscore, moverscore_v2.py); chikiulo/yisi, lexweight.cpp
+and phrasesim.h, for YiSi; torchmetrics 1.9.0 for InfoLM, which scores wrong pairs in a batch and right ones alone.
 """
 
 from __future__ import annotations
