@@ -1,4 +1,4 @@
-"""What a metric with weights must keep to on its tiny checkpoint: the rows, and the figures stated for each."""
+"""Rows, hard texts and stated figures to which every metric with weights is held on its tiny checkpoint."""
 
 from __future__ import annotations
 

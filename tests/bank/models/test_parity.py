@@ -39,3 +39,16 @@ def test_the_rows_differ_in_length_and_run_against_each_other():
     assert outputs == sorted(outputs)
     assert np.corrcoef(outputs, references)[0, 1] < -0.9
     assert sum(len(row.references) > 1 for row in rows) > 5
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_mauve_is_that_of_mauve_text_from_cluster_labels_on(seed):
+    from metricsmith.bank.corpus import mauve_of_labels
+    from oracles import decoder
+
+    random = np.random.default_rng(seed)
+    clusters = 3 + seed % 7
+    ours = random.integers(0, clusters, size=40 + seed).tolist()
+    theirs = (random.random(size=90 - seed) ** 2 * clusters).astype(int).tolist()
+    expected = decoder.mauve_of_labels(ours, theirs, clusters)
+    assert mauve_of_labels(ours, theirs, clusters) == pytest.approx(expected, abs=TOLERANCE)
