@@ -114,6 +114,8 @@ def matched(
     precision = weighted_mean(similar.max(axis=1), _weights(output, special, statistics))
     recall = weighted_mean(similar.max(axis=0), _weights(reference, special, statistics))
     total = precision + recall
+    if np.isnan(total):  # a mark at the end of the empty text would be matched: a number for one of the two
+        return math.nan, math.nan, math.nan
     return precision, recall, 2 * precision * recall / total if total else 0.0
 
 

@@ -30,6 +30,9 @@ _UNUSED = r"(^|\.)pooler\.|position_ids$|seq_relationship\.|attn\.(masked_)?bias
 _LENS_TRAINING = r"|^layerwise_attention\.dropout_|^hidden2tag\.|^wordloss\."
 _OTHER_HEADS = r"|^(lm_head|cls|vocab_\w+|qa_outputs|classifier|pre_classifier|predictions)\."
 
+# transformers builds an "encoder" of a decoder as well, and a "causal" network of BERT, whose numbers mean nothing.
+_ENCODERS = ("bert", "roberta", "xlm-roberta", "distilbert", "electra", "deberta", "deberta-v2")
+
 
 @dataclass(frozen=True)
 class Head:
@@ -81,12 +84,12 @@ def auto(name: str) -> Load:
 
 
 HEADS: dict[str, Head] = {
-    "encoder": Head("encoder", auto("AutoModel"), unused=_UNUSED + _OTHER_HEADS),
+    "encoder": Head("encoder", auto("AutoModel"), _ENCODERS, unused=_UNUSED + _OTHER_HEADS),
     "masked": Head("masked language model", auto("AutoModelForMaskedLM"), ("bert",)),
-    "classifier": Head("classifier", auto("AutoModelForSequenceClassification"), missing="^$"),
-    "qa": Head("question answerer", auto("AutoModelForQuestionAnswering")),
-    "seq2seq": Head("encoder with decoder", auto("AutoModelForSeq2SeqLM"), missing="^$"),
-    "causal": Head("causal language model", auto("AutoModelForCausalLM"), missing="^$"),
+    "classifier": Head("classifier", auto("AutoModelForSequenceClassification"), _ENCODERS, "^$"),
+    "qa": Head("question answerer", auto("AutoModelForQuestionAnswering"), _ENCODERS),
+    "seq2seq": Head("encoder with decoder", auto("AutoModelForSeq2SeqLM"), ("bart", "t5"), "^$"),
+    "causal": Head("causal language model", auto("AutoModelForCausalLM"), ("gpt2",), "^$"),
     "bleurt": Head("BLEURT", bleurt_network, architectures=("bleurt",), missing="^$", tokenizer=bleurt_tokenizer),
     "lens": Head("LENS", own_network(regression_head(7), mixed_layers), ("roberta",), "^$", _UNUSED + _LENS_TRAINING),
     "lens_salsa": Head(
