@@ -364,8 +364,14 @@ class MetricCard:
         """Plain JSON-ready data."""
         return asdict(self)
 
+    def brief(self) -> MetricCard:
+        """The card's name and summary alone."""
+        return MetricCard(self.name, self.kind, self.summary, "", ())
+
     def to_markdown(self) -> str:
-        """The card as a Markdown section."""
+        """The card as a Markdown section; of a brief one a heading and the summary."""
+        if not self.outputs:
+            return f"## {self.name}\n\n{self.summary}\n"
         lines = [f"## {self.name}", "", self.summary, "", "| output | range | better | meaning |", f"|{4 * ' --- |'}"]
         for output in self.outputs:
             low = "-inf" if output.low is None else f"{output.low:g}"

@@ -22,7 +22,10 @@ from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import row_text
 from metricsmith.records import MetricCard
 
-__all__ = ["MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank", "model_family"]
+__all__ = [
+    "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
+    "lacking", "model_family", "model_name", "saved_family",
+]  # fmt: skip
 
 MODULES: tuple[str, ...] = (
     # strings
@@ -298,7 +301,7 @@ def model_name(name: str) -> str:
 @lru_cache(maxsize=1)
 def _weighted() -> Mapping[str, str]:
     """Plain names of metrics with weights, of their cards and outputs, to names in our table."""
-    known = {}
+    known: dict[str, str] = {}
     for one in MODELS:
         card = model_family(one).card
         known |= {_plain(text): one for text in (one, card.name, *(output.name for output in card.outputs))}

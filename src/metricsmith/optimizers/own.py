@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.bank.base import BankMetric
-from metricsmith.bank.catalogue import MetricBank, default_bank
+from metricsmith.bank.catalogue import MetricBank, default_bank, lacking
 from metricsmith.datasets.target_copies import check_copies, combinations_of
 from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import EVERY_LABEL, Asker, Metric, read_labels
@@ -36,7 +36,7 @@ _NUMBERS = ("callable", "column")  # kinds of candidates that could be the ratin
 SAME = 0.95  # absolute tau-b with the rating from which a field is hidden from functions
 
 
-def own_metrics(given: Any) -> tuple[MetricBank | None, tuple[Metric, ...]]:
+def own_metrics(given: Any, bank: MetricBank | None = None) -> tuple[MetricBank | None, tuple[Metric, ...]]:
     """The bank to choose from, None for the default one, and the metrics that are always candidates.
 
     Parameters
@@ -44,6 +44,8 @@ def own_metrics(given: Any) -> tuple[MetricBank | None, tuple[Metric, ...]]:
     given : None, MetricBank or iterable
         A bank alone takes the default one's place. In a list, everything stands for itself: metrics, `Reward`,
         panels (their members), banks (all their metrics), functions, and names of bank metrics.
+    bank : MetricBank, optional
+        Where names are looked for; by default the default one.
 
     Raises
     ------
@@ -56,14 +58,19 @@ def own_metrics(given: Any) -> tuple[MetricBank | None, tuple[Metric, ...]]:
         raise OptionError(f"metrics={given!r:.60} must be a MetricBank, or a list of {ALLOWED}: write [metric]")
     own: dict[str, Metric] = {}
     for place, one in enumerate(given):
-        for metric in _metrics_of(one, f"metrics[{place}]"):
-            own.setdefault(metric.fingerprint(), metric)
+        for metric in _metrics_of(one, f"metrics[{place}]", bank or default_bank()):
+            own.setdefault(metric.name if _absent(metric) else metric.fingerprint(), metric)
     return None, tuple(own.values())
 
 
-def _metrics_of(one: Any, place: str) -> Sequence[Metric]:
+def _absent(metric: Metric) -> bool:
+    """True of a metric that will be left out: its weights are not here, and have no hash."""
+    return isinstance(metric, BankMetric) and bool(lacking(metric.family))
+
+
+def _metrics_of(one: Any, place: str, bank: MetricBank) -> Sequence[Metric]:
     if isinstance(one, str):
-        return [default_bank().get(one)]
+        return [bank.get(one)]
     if isinstance(one, MetricBank):
         return one.metrics()
     members = getattr(one, "members", None)
@@ -72,6 +79,8 @@ def _metrics_of(one: Any, place: str) -> Sequence[Metric]:
     if isinstance(one, type) or not (isinstance(one, Metric) or callable(one)):
         raise OptionError(f"{place}={one!r:.60} cannot be a candidate; allowed are {ALLOWED}")
     metric = as_metric(one)
+    if _absent(metric):
+        return [metric]
     if read_labels(metric) not in ((), EVERY_LABEL):
         raise OptionError(
             f"{place}={metric.name!r} is a specialist, which judges outputs on the sources of its history; an "

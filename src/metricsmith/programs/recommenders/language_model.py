@@ -114,7 +114,7 @@ def fit_cards(cards: Sequence[MetricCard], max_tokens: int) -> FittedCards:
         If even names and summaries do not fit.
     """
     whole = [card.to_markdown() for card in cards]
-    short = [f"## {card.name}\n\n{card.summary}\n" for card in cards]
+    short = [card.brief().to_markdown() for card in cards]
     # A separator and the rounding cost less than one token each; the fence takes a fixed few.
     savings = [_size(long) - _size(brief) for long, brief in zip(whole, short, strict=True)]
     used = sum(map(_size, short)) + estimate_tokens(fence("x"))
