@@ -13,10 +13,12 @@ from metricsmith.bank.base import IntArray
 
 __all__ = ["batched", "padded", "token_budget"]
 
-TOKENS = 4096  # in a batch, padding included: about what keeps one core's caches and a small GPU busy
+# Tokens in a batch, padding included. On one core a network of base size takes 1.6 times as long with 4,096 as with
+# 512, whose intermediate results fit its caches; an accelerator wants many.
+TOKENS_CPU, TOKENS_ACCELERATOR = 512, 16_384
 Item = TypeVar("Item", bound=Hashable)
 Result = TypeVar("Result")
-_budget: ContextVar[int] = ContextVar("metricsmith_token_budget", default=TOKENS)
+_budget: ContextVar[int | None] = ContextVar("metricsmith_token_budget", default=None)
 
 
 @contextmanager
@@ -53,9 +55,12 @@ def batched(
     RuntimeError
         If one item alone is too much for the memory; batches are halved before that.
     """
+    from torch import accelerator
+
+    budget = _budget.get() or (TOKENS_ACCELERATOR if accelerator.is_available() else TOKENS_CPU)
     order = sorted(dict.fromkeys(items), key=length, reverse=True)  # the longest first: what is too much shows at once
     found: dict[Item, Result] = {}
-    for batch in _cut(order, [length(item) for item in order], _budget.get()):
+    for batch in _cut(order, [length(item) for item in order], budget):
         found.update(zip(batch, _halving(batch, forward), strict=True))
     return [found[item] for item in items]
 

@@ -28,6 +28,7 @@ logger = logging.getLogger("metricsmith.bank")
 _Key = tuple[str, str, str, str, int | None, str]
 _lock = threading.RLock()
 _networks: OrderedDict[_Key, Network] = OrderedDict()
+_computing: list[int] = []  # torch's threads, as each thread that computes now found them
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,26 +96,36 @@ def device_for(spec: ModelSpec) -> str:
 def computing() -> Iterator[None]:
     """Compute without gradients, and on one thread unless OMP_NUM_THREADS says otherwise.
 
-    With more threads than idle cores the threads of a small network wait for each other most of the time.
+    With more threads than idle cores the threads of a small network wait for each other most of the time. The caller's
+    own number is put back when the last of several threads that compute at once is done.
     """
     import torch
 
-    threads = torch.get_num_threads()
-    if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(1)
+    with _lock:
+        _computing.append(torch.get_num_threads())
+        if "OMP_NUM_THREADS" not in os.environ:
+            torch.set_num_threads(1)
     try:
         with torch.inference_mode():
             yield
     finally:
-        torch.set_num_threads(threads)
+        with _lock:
+            first = _computing[0]
+            _computing.pop()
+            if not _computing:
+                torch.set_num_threads(first)
 
 
 def _make_room(spec: ModelSpec, device: str) -> None:
+    from torch import cuda
+
     needed = sum(path.stat().st_size for path in spec.files())
     while (free := free_memory(device)) is not None and free < needed:
         if not _networks:
             raise NeedsError(f"{spec.name} needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} free on {device}")
         _networks.popitem(last=False)
+        if device == "cuda":
+            cuda.empty_cache()
 
 
 def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
