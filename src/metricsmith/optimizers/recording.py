@@ -244,6 +244,8 @@ def _components(trained: Pass, evaluation: Evaluation) -> tuple[Component, ...]:
             missing=int(np.isnan(values[:, j]).sum()),
             card=metric.card,
             selected_share=evaluation.shares.get(metric.name, math.nan),
+            weights=getattr(metric, "weights", ""),
+            seconds=sum(one.usage.seconds for one in table.column(j)) / len(table.rows) or math.nan,
         )
         for j, (metric, weight) in enumerate(zip(table.metrics, small.weights, strict=True))
     ]

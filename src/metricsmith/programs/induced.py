@@ -146,7 +146,7 @@ class InducedMetric(MetricProgram):
             formula=f"{combination.intercept:.4g} {' '.join(terms)}, each column transformed to mean 0 and variance 1",
             outputs=(self.output,),
             needs=tuple(sorted({need for card in cards for need in card.needs})),
-            cost="model" if any(card.cost == "model" for card in cards) else "cheap",
+            cost=next((cost for cost in ("model", "local") if any(card.cost == cost for card in cards)), "cheap"),
             tasks=(self.task.description,) if self.task.description else (),
         )
 
