@@ -229,8 +229,7 @@ def saved_family(known: Family, state: Mapping[str, Any], path: str = "") -> Fam
     if known.model is None:
         return known
     spec = replace(known.model.with_state(state["model"]), path=path)
-    statistics = model_family(spec.name).statistics if spec.reads_corpus else None
-    return replace(known, model=spec, statistics=statistics)
+    return replace(known, model=spec, statistics=model_family(spec.name, settings=dict(spec.options)).statistics)
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ from metricsmith.errors import MetricsmithError, ModelFailure, OptionError
 from metricsmith.metric import Metric
 from metricsmith.optimizers.generation import Generated, Lack, attempt, check_complete, ends_all, generate_judges
 from metricsmith.optimizers.learning_judges import LEARNED, learn, learned_counts
-from metricsmith.optimizers.options import ChosenSources, Options, left_out, sparse_note
+from metricsmith.optimizers.options import ChosenSources, Options, sparse_note, unusable_notes
 from metricsmith.optimizers.own import free_name, hidden_fields, named_apart
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
@@ -186,7 +186,7 @@ def _existing(
     if sources.existing:
         usable, unusable = whole.usable(rows, coverage=options.coverage)
         bank = [metric.fit(rows) for metric in usable if metric.name not in {*given, *options.columns}]
-        notes += left_out(unusable)
+        notes += unusable_notes(unusable)
         notes += [
             f"the column {metric.name!r} stands in for the bank metric of that name"
             for metric in usable

@@ -25,7 +25,7 @@ from metricsmith.optimizers.candidates import generate_candidates, retrieve_cand
 from metricsmith.optimizers.evaluation import FoldTrial, cross_validated, held_out, needed_places
 from metricsmith.optimizers.fitting import check_learnable, fit
 from metricsmith.optimizers.generation import GENERATORS
-from metricsmith.optimizers.options import ChosenSources, Options, left_out
+from metricsmith.optimizers.options import ChosenSources, Options, unusable_notes
 from metricsmith.optimizers.own import check_functions, from_learning
 from metricsmith.optimizers.passes import Pass, stage
 from metricsmith.optimizers.recording import RunResult, SignatureLine, record_run
@@ -310,7 +310,7 @@ class Prepared:
                 "metrics",
                 *chosen.notes,
                 *options.remarks,
-                *(left_out(unusable) if chosen.existing else []),
+                *(unusable_notes(unusable) if chosen.existing else []),
                 *splits.warnings,
                 f"requests: {usage.requests}, prompt tokens: {usage.prompt_tokens}, completion tokens: "
                 f"{usage.completion_tokens} ({cost}; what is likely, retries not counted; at most {most} requests"

@@ -21,7 +21,7 @@ from metricsmith.model_calls.models import using
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS
 from metricsmith.optimizers.learning_judges import LEARNED
-from metricsmith.optimizers.own import own_metrics
+from metricsmith.optimizers.own import not_here, own_metrics
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.records import Status, Task
@@ -30,7 +30,7 @@ from metricsmith.scoring.results import CODES
 from metricsmith.store import Store
 
 __all__ = [
-    "BANKS", "DEFAULT_POOL", "FAMILIES", "MOST_MISSING", "ChosenSources", "Options", "check_budget", "left_out",
+    "BANKS", "DEFAULT_POOL", "FAMILIES", "MOST_MISSING", "ChosenSources", "Options", "check_budget", "unusable_notes",
     "sparse_note",
 ]  # fmt: skip
 
@@ -98,10 +98,11 @@ class Options:
         if isinstance(self.metrics, MetricBank) and (self.bank_models is not None or self.local):
             raise OptionError("metrics is a bank of its own: name its models and their places in full_bank(...)")
         bank, own = own_metrics(self.metrics, self.whole_bank)
-        settled: dict[str, Any] = {"metrics": own or bank, "generators": dict(self.judge_counts)}
-        settled |= {
-            name: tuple(getattr(self, name)) for name in ("columns", "prior_columns", "allow_columns", "remarks")
-        }
+        absent = [Unusable(metric.name, why) for metric in own if (why := not_here(metric))]
+        here = tuple(metric for metric in own if not not_here(metric))
+        settled: dict[str, Any] = {"metrics": here or bank, "generators": dict(self.judge_counts)}
+        settled |= {name: tuple(getattr(self, name)) for name in ("columns", "prior_columns", "allow_columns")}
+        settled["remarks"] = (*self.remarks, *unusable_notes(absent))
         for name, value in settled.items():
             object.__setattr__(self, name, value)
         if self.bank not in BANKS:
@@ -274,7 +275,7 @@ def check_budget(budget: object) -> None:
         raise OptionError(f"budget={budget!r} must be a Budget, say Budget(requests=1000), or None for no limit")
 
 
-def left_out(unusable: Sequence[Unusable]) -> list[str]:
+def unusable_notes(unusable: Sequence[Unusable]) -> list[str]:
     """One line for each reason why metrics of the bank are no candidates, with their names."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in unusable:

@@ -26,7 +26,7 @@ from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.plan import as_metric
 from metricsmith.stats.correlation import kendall_tau_b
 
-__all__ = ["check_functions", "free_name", "from_learning", "hidden_fields", "named_apart", "own_metrics"]
+__all__ = ["check_functions", "free_name", "from_learning", "hidden_fields", "named_apart", "not_here", "own_metrics"]
 
 BoolArray = NDArray[np.bool_]
 ALLOWED = "judges and other metrics, functions of (example, pred), names such as 'rouge1_f', or banks"
@@ -59,13 +59,13 @@ def own_metrics(given: Any, bank: MetricBank | None = None) -> tuple[MetricBank 
     own: dict[str, Metric] = {}
     for place, one in enumerate(given):
         for metric in _metrics_of(one, f"metrics[{place}]", bank or default_bank()):
-            own.setdefault(metric.name if _absent(metric) else metric.fingerprint(), metric)
+            own.setdefault(metric.name if not_here(metric) else metric.fingerprint(), metric)
     return None, tuple(own.values())
 
 
-def _absent(metric: Metric) -> bool:
-    """True of a metric that will be left out: its weights are not here, and have no hash."""
-    return isinstance(metric, BankMetric) and bool(lacking(metric.family))
+def not_here(metric: Metric) -> str:
+    """The reason why this machine cannot compute a metric with weights; empty where it can, and for others."""
+    return lacking(metric.family) if isinstance(metric, BankMetric) else ""
 
 
 def _metrics_of(one: Any, place: str, bank: MetricBank) -> Sequence[Metric]:
@@ -79,7 +79,7 @@ def _metrics_of(one: Any, place: str, bank: MetricBank) -> Sequence[Metric]:
     if isinstance(one, type) or not (isinstance(one, Metric) or callable(one)):
         raise OptionError(f"{place}={one!r:.60} cannot be a candidate; allowed are {ALLOWED}")
     metric = as_metric(one)
-    if _absent(metric):
+    if not_here(metric):
         return [metric]
     if read_labels(metric) not in ((), EVERY_LABEL):
         raise OptionError(
