@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import tiny_fasttext
 from metricsmith.bank.base import Family
 from metricsmith.bank.catalogue import model_family
 
@@ -19,10 +21,40 @@ class Case:
 
     checkpoint: str | Callable[[Path], Path]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    entities: Callable[[str], list[tuple[int, int]]] | None = None
+
+
+def fasttext(*labels: str) -> Callable[[Path], Path]:
+    """A builder of a fastText file that tells `labels`."""
+    prefixed = [f"__label__{label}" for label in labels]
+    return lambda folder: tiny_fasttext.fasttext_bin(folder / "-".join(labels), prefixed)
+
+
+def capitals_and_numbers(text: str) -> list[tuple[int, int]]:
+    """The places of capitalised words and of numbers: entities to a rule that needs no model."""
+    return [found.span() for found in re.finditer(r"[A-Z]\w+|\d[\d.,:]*\d|\d", text)]
 
 
 CASES: dict[str, Case] = {
     "bertscore": Case("roberta", {"layer": 2}),
+    "infolm": Case("bert_masked"),
+    "moverscore": Case("distilbert"),
+    "parascore": Case("bert_masked", {"layer": 1}),
+    "parascore_free": Case("bert_masked", {"layer": 1}),
+    "yisi2": Case("mbert"),
+    "bleurt": Case("bleurt"),
+    "factcc": Case("bert_factcc"),
+    "toxicity": Case("roberta_toxicity"),
+    "sentiment": Case("roberta_sentiment"),
+    "summaqa": Case("bert_qa", entities=capitals_and_numbers),
+    "fasttext_educational": Case(fasttext("Low", "Mid", "High")),
+    "fasttext_nsfw": Case(fasttext("nsfw", "non-nsfw")),
+    "fasttext_toxicity": Case(fasttext("non-toxic", "toxic")),
+    "bartscore": Case("bart"),
+    "unieval_sum": Case("t5_unieval"),
+    "unieval_dialogue": Case("t5_unieval"),
+    "unieval_fact": Case("t5_unieval"),
+    "perplexity": Case("gpt2"),
 }
 
 
@@ -30,4 +62,5 @@ def tiny_family(name: str, tiny: Callable[[str], Path], folder: Path, **settings
     """The family on its tiny checkpoint, on the CPU; `tiny` and `folder` are the fixtures of tests/bank/models."""
     case = CASES[name]
     path = tiny(case.checkpoint) if isinstance(case.checkpoint, str) else case.checkpoint(folder)
-    return model_family(name, path=str(path), device="cpu", settings={**case.settings, **settings})
+    chosen = {**case.settings, **settings}
+    return model_family(name, path=str(path), device="cpu", settings=chosen, entities=case.entities)

@@ -27,7 +27,7 @@ from metricsmith.stats.correlation import FloatArray, IntArray
 
 __all__ = [
     "BankMetric", "Compute", "Family", "FloatArray", "IntArray", "Names", "Pairs", "Reasoned", "Scores",
-    "TextBatch", "computed", "numbers_kept", "pair_up",
+    "TextBatch", "blank_texts", "computed", "numbers_kept", "pair_up", "where_filled",
 ]  # fmt: skip
 
 Names = Sequence[str]  # of outputs
@@ -75,13 +75,13 @@ class TextBatch:
             model,
         )
 
-    def part(self, start: int, end: int) -> TextBatch:
-        """The rows from `start` up to `end`."""
+    def part(self, rows: Sequence[int]) -> TextBatch:
+        """The rows at these places, in their order."""
         return replace(
             self,
-            outputs=self.outputs[start:end],
-            inputs=self.inputs[start:end],
-            references=self.references[start:end],
+            outputs=[self.outputs[row] for row in rows],
+            inputs=[self.inputs[row] for row in rows],
+            references=[self.references[row] for row in rows],
         )
 
     @property
@@ -221,9 +221,8 @@ def _judge_texts(metrics: Sequence[BankMetric], batch: TextBatch, run: int) -> l
             error = f"{type(problem).__name__}: {problem}"
             return [_without_number(metrics, error, run, Status.TRANSPORT)]
         middle = len(batch) // 2
-        return _judge_texts(metrics, batch.part(0, middle), run) + _judge_texts(
-            metrics, batch.part(middle, len(batch)), run
-        )
+        halves = batch.part(range(middle)), batch.part(range(middle, len(batch)))
+        return [judged for half in halves for judged in _judge_texts(metrics, half, run)]
     columns = [np.asarray(scores[name], dtype=float).tolist() for name in names]
     return [
         [
@@ -254,13 +253,20 @@ class Pairs:
     counts: IntArray
 
     def best(self, values: FloatArray, *, highest: bool = True) -> FloatArray:
-        """Returns the best of each row's values: (m,) to (n,); NaN for a row without pairs."""
+        """Returns the best of each row's values that are not NaN: (m,) to (n,); NaN for a row without any."""
         result = np.full(len(self.counts), np.nan)
         filled = self.counts > 0
         if filled.any():
-            choose = np.maximum if highest else np.minimum
+            choose = np.fmax if highest else np.fmin
             result[filled] = choose.reduceat(values, self._starts[filled])
         return result
+
+    def mean(self, values: FloatArray) -> FloatArray:
+        """Returns the mean of each row's values that are not NaN: (m,) to (n,); NaN for a row without any."""
+        rows, known = np.repeat(np.arange(len(self.counts)), self.counts), ~np.isnan(values)
+        sums = np.bincount(rows[known], values[known], minlength=len(self.counts))
+        counts = np.bincount(rows[known], minlength=len(self.counts))
+        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
     def best_index(self, values: FloatArray) -> IntArray:
         """Returns the place of each row's best pair: (m,) to (n,); the first of ties, -1 for a row without pairs."""
@@ -335,6 +341,26 @@ def computed(family: Family, batch: TextBatch, names: Names) -> Reasoned:
             column.update(zip(new, cells, strict=True))
     found = {name: np.array([column[row][0] for row in rows]) for name, column in zip(names, columns, strict=True)}
     return Reasoned(found, [columns[0][row][1] for row in rows])
+
+
+_BLANK = {"output": "the output is empty", "input": "the input is empty", "references": "every reference is empty"}
+
+
+def blank_texts(batch: TextBatch, *needs: str) -> list[str]:
+    """The reason for each of n rows why a network has nothing to read: a blank text among `needs`; else empty."""
+    columns = {"output": batch.outputs, "input": batch.inputs, "references": map("".join, batch.references)}
+    rows = zip(*(columns[name] for name in needs), strict=True)
+    return [next((_BLANK[name] for name, text in zip(needs, row, strict=True) if not text.strip()), "") for row in rows]
+
+
+def where_filled(batch: TextBatch, outputs: Names, score: Callable[[TextBatch], FloatArray], *others: str) -> Reasoned:
+    """One number a row: `score` of the rows whose output and `others` are not blank, else NaN with the reason."""
+    reasons = blank_texts(batch, "output", *others)
+    rows = [row for row, reason in enumerate(reasons) if not reason]
+    numbers = np.full(len(batch), np.nan)
+    if rows:
+        numbers[rows] = score(batch.part(rows))
+    return Reasoned(dict.fromkeys(outputs, numbers), reasons)
 
 
 def _reasoned(found: Scores | Reasoned, rows: int) -> Reasoned:

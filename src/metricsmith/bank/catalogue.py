@@ -6,7 +6,7 @@ module, or any family, loads no backend; those load when something is scored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
@@ -23,7 +23,7 @@ from metricsmith.metric import row_text
 from metricsmith.records import MetricCard
 
 __all__ = [
-    "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
+    "CORPUS_MODELS", "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
     "lacking", "model_family", "model_name", "saved_family",
 ]  # fmt: skip
 
@@ -41,8 +41,18 @@ MODULES: tuple[str, ...] = (
 # Names of metrics with weights, as files of the folder `models`, by the engine that runs them.
 MODELS: tuple[str, ...] = (
     # encoder
-    "bertscore",
-)
+    "bertscore", "infolm", "moverscore", "parascore", "parascore_free", "yisi2",
+    # classifier
+    "bleurt", "factcc", "toxicity", "sentiment", "summaqa",
+    # encoder with decoder
+    "bartscore", "unieval_sum", "unieval_dialogue", "unieval_fact",
+    # causal language model
+    "perplexity",
+    # fasttext
+    "fasttext_educational", "fasttext_nsfw", "fasttext_toxicity",
+)  # fmt: skip
+# Those that compare two sets of texts and have no number for a row: `metricsmith.bank.corpus`.
+CORPUS_MODELS: tuple[str, ...] = ("mauve",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
 SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
 
@@ -216,20 +226,27 @@ def family(module: str) -> Family:
 def model_family(name: str, **changes: Any) -> Family:
     """The family of a file of the folder `models`, its `ModelSpec` with other fields and settings.
 
-    ``settings`` among the changes is a mapping of settings; all others are fields of the spec.
+    ``settings`` among the changes is a mapping of settings, ``entities`` SummaQA's function; all others are fields of
+    the spec.
     """
     file = import_module(f"metricsmith.bank.models.{name}")
     settings = changes.pop("settings", {})
-    spec = replace(file.MODEL, **changes).using(**settings)
-    return Family(file.CARD, file.compute, getattr(file, "statistics", None) if spec.reads_corpus else None, spec)
+    entities = changes.pop("entities", None)
+    if entities is not None and name == "summaqa":
+        compute, spec = file.with_entities(entities)
+    else:
+        compute, spec = file.compute, file.MODEL
+    spec = replace(spec, **changes).using(**settings)
+    card = file.card_for(spec) if hasattr(file, "card_for") else file.CARD
+    return Family(card, compute, getattr(file, "statistics", None) if spec.reads_corpus else None, spec)
 
 
 def saved_family(known: Family, state: Mapping[str, Any], path: str = "") -> Family:
     """A family as the state of one of its metrics says that it was used; `path` is where the weights lie."""
     if known.model is None:
         return known
-    spec = replace(known.model.with_state(state["model"]), path=path)
-    return replace(known, model=spec, statistics=model_family(spec.name, settings=dict(spec.options)).statistics)
+    spec = known.model.with_state(state["model"])
+    return replace(model_family(spec.name, settings=dict(spec.options)), model=replace(spec, path=path))
 
 
 @lru_cache(maxsize=1)
@@ -245,6 +262,7 @@ def full_bank(
     cache_dir: str | PathLike[str] | None = None,
     local: Mapping[str, str | PathLike[str]] | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
+    entities: Callable[[str], Iterable[tuple[int, int]]] | None = None,
 ) -> MetricBank:
     """The default bank and metrics with weights; loads nothing, asks no hub, and needs no weights to be there.
 
@@ -260,6 +278,8 @@ def full_bank(
         Where the weights of a metric lie, by its name: a folder, or fastText's file.
     settings : mapping of str to mapping, optional
         Settings of metrics, by name: `metricsmith.bank.models.spec.ModelSpec.using`.
+    entities : callable, optional
+        SummaQA's finder of entities, from a sentence to (start, end) of each; None stands for spaCy's en_core_web_sm.
 
     Raises
     ------
@@ -278,7 +298,14 @@ def full_bank(
         chosen = list(dict.fromkeys(map(model_name, models)))
     cache = "" if cache_dir is None else str(cache_dir)
     families = [
-        model_family(name, device=device, cache_dir=cache, path=places.get(name, ""), settings=changed.get(name, {}))
+        model_family(
+            name,
+            device=device,
+            cache_dir=cache,
+            path=places.get(name, ""),
+            settings=changed.get(name, {}),
+            entities=entities,
+        )
         for name in chosen
     ]
     return MetricBank((*default_bank().families, *families))

@@ -116,7 +116,7 @@ def compute(batch: TextBatch, outputs: Names) -> Scores:
         for output, reference in zip(left.tolist(), right.tolist(), strict=True)
     ]
     values = 10.0 * np.minimum(cosines / np.maximum(lengths, 1.0), 1.0) * penalties
-    return dict.fromkeys(outputs, _mean(values, pairs.counts))
+    return dict.fromkeys(outputs, pairs.mean(values))
 
 
 def _vectors(tokens: Sequence[Sequence[str]], statistics: Mapping[str, Any]) -> Iterator[Entries]:
@@ -142,12 +142,6 @@ def _entries(owners: IntArray, numbers: IntArray, idf: FloatArray, texts: int) -
     sizes = np.bincount(owners, minlength=texts)
     norms = np.sqrt(np.bincount(owners, weights * weights, minlength=texts))
     return Entries(keys, weights, np.cumsum(sizes) - sizes, sizes, norms, len(idf))
-
-
-def _mean(values: FloatArray, counts: IntArray) -> FloatArray:
-    """The mean of each row's values: (m,) to (n,); NaN for a row without pairs."""
-    sums = np.bincount(np.repeat(np.arange(len(counts)), counts), values, minlength=len(counts))
-    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def document_frequencies(batch: TextBatch) -> dict[str, Any]:

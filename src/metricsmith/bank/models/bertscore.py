@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch, pair_up
+from metricsmith.bank.base import FloatArray, IntArray, Names, Pairs, Reasoned, TextBatch, pair_up
 from metricsmith.bank.models.engine.encoder import Encoded, embedded, special_ids, token_ids
+from metricsmith.bank.models.engine.loader import network
 from metricsmith.bank.models.spec import ModelSpec
+from metricsmith.errors import OptionError
 from metricsmith.records import Checkpoint, MetricCard, Output
 
-__all__ = ["CARD", "MODEL", "compute", "token_frequencies", "matched"]
+__all__ = [
+    "CARD", "MODEL", "compared", "compute", "cosines", "document_counts", "matched", "rarity", "statistics",
+    "weighted_mean", "why_undefined",
+]  # fmt: skip
 
 MODEL = ModelSpec(
     name="bertscore",
@@ -24,8 +29,9 @@ MODEL = ModelSpec(
     tokenizer="slow",  # the published numbers; the fast one has no space before the first word, and other numbers
     choices=(("idf", (False, True)), ("rescale", (False, True))),  # both off, as bert-score calls it without options
 )
-# Mean P, R and F of random English sentence pairs with roberta-large, layer 17: bert-score 0.3.13, rescale_baseline.
-BASELINE = (0.83150584, 0.8314941, 0.83122575)
+# Mean P, R and F of random English sentence pairs, by the kind, width and layer of the network (roberta-large):
+# bert-score 0.3.13, rescale_baseline.
+BASELINES = {("roberta", 1024, 17): (0.83150584, 0.8314941, 0.83122575)}
 
 CARD = MetricCard(
     name="BERTScore",
@@ -56,6 +62,7 @@ CARD = MetricCard(
         "numbers lie in a narrow band near the top unless they are rescaled",
         "texts beyond the network's length are cut off",
         "other layers, tokenizers or networks give numbers that cannot be compared",
+        "rescaled numbers have no lower end; the mean of random pairs is known for roberta-large at layer 17 alone",
         "bert-score compares with padding in a batch, where all true cosines are below 0",
     ),
     failure_cases=("a fluent output about the wrong person scores above .9",),
@@ -68,18 +75,26 @@ CARD = MetricCard(
 def compute(batch: TextBatch, outputs: Names) -> Reasoned:
     """Encode each distinct text once and match every output with each of its references."""
     pairs = pair_up(batch)
-    left, right = embedded(batch.spec, pairs.outputs), embedded(batch.spec, pairs.references)
-    special = special_ids(batch.spec)
-    weights = batch.statistics if batch.spec.option("idf") else None
-    if weights is None and batch.spec.option("idf"):
-        weights = token_frequencies(batch)
-    found = np.array([matched(one, other, special, weights) for one, other in zip(left, right, strict=True)])
-    found = found.reshape(-1, 3)
+    known = (batch.statistics or statistics(batch)) if batch.spec.option("idf") else None
+    found = compared(batch.spec, pairs, known)
     if batch.spec.option("rescale"):
-        found = (found - BASELINE) / (1 - np.array(BASELINE))
+        baseline = np.array(_baseline(batch.spec))
+        found = (found - baseline) / (1 - baseline)
     columns = dict(zip(("bertscore_p", "bertscore_r", "bertscore_f"), found.T, strict=True))
-    reasons = ["" if text.strip() else "the output is empty" for text in batch.outputs]
-    return Reasoned({name: pairs.best(columns[name]) for name in outputs}, reasons)
+    return Reasoned({name: pairs.best(columns[name]) for name in outputs}, why_undefined(batch))
+
+
+def statistics(batch: TextBatch) -> dict[str, Any]:
+    """The `document_counts` of the references, each of a row's a document of its own."""
+    return document_counts(batch.spec, [text for references in batch.references for text in references])
+
+
+def compared(spec: ModelSpec, pairs: Pairs, statistics: Mapping[str, Any] | None = None) -> FloatArray:
+    """Precision, recall and F of m pairs, as `matched` gives them: shape (m, 3)."""
+    left, right = embedded(spec, pairs.outputs), embedded(spec, pairs.references)
+    special = special_ids(spec)
+    found = [matched(one, other, special, statistics) for one, other in zip(left, right, strict=True)]
+    return np.array(found, dtype=float).reshape(-1, 3)
 
 
 def matched(
@@ -93,23 +108,59 @@ def matched(
     special : frozenset of int
         Ids that can be matched but are not counted.
     statistics : mapping, optional
-        As `token_frequencies` gives it; None weighs all tokens alike.
+        As `document_counts` gives it; None weighs all tokens alike.
     """
-    cosines = _unit(output.vectors) @ _unit(reference.vectors).T
-    precision = _mean(cosines.max(axis=1), _weights(output, special, statistics))
-    recall = _mean(cosines.max(axis=0), _weights(reference, special, statistics))
+    similar = cosines(output, reference)
+    precision = weighted_mean(similar.max(axis=1), _weights(output, special, statistics))
+    recall = weighted_mean(similar.max(axis=0), _weights(reference, special, statistics))
     total = precision + recall
     return precision, recall, 2 * precision * recall / total if total else 0.0
 
 
-def token_frequencies(batch: TextBatch) -> dict[str, Any]:
-    """The count of references (``documents``), and for each token id, as a text, how many have it (``frequencies``)."""
-    texts = [text for references in batch.references for text in references if text.strip()]
-    counts = Counter(token for ids in token_ids(batch.spec, texts) for token in set(ids))
+def cosines(one: Encoded, other: Encoded) -> FloatArray:
+    """The cosine of each token of one text with each of the other: shape (tokens, tokens)."""
+    return np.asarray(_unit(one.vectors) @ _unit(other.vectors).T)
+
+
+def document_counts(spec: ModelSpec, texts: Sequence[str]) -> dict[str, Any]:
+    """The count of texts that are not blank (``documents``), and of those that have a token (``frequencies``).
+
+    Tokens are named by their ids, as texts.
+    """
+    texts = [text for text in texts if text.strip()]
+    counts = Counter(token for ids in token_ids(spec, texts) for token in set(ids))
     return {"documents": len(texts), "frequencies": {str(token): counts[token] for token in sorted(counts)}}
 
 
-statistics = token_frequencies
+def rarity(ids: IntArray, counts: Mapping[str, Any] | None) -> FloatArray:
+    """(N + 1) / (n + 1) of each token, for n of N documents that have it; 1 without counts."""
+    if counts is None:
+        return np.ones(len(ids))
+    whole, known = counts["documents"] + 1, counts["frequencies"]
+    return np.array([whole / (known.get(str(token), 0) + 1) for token in ids.tolist()])
+
+
+def weighted_mean(values: FloatArray, weights: FloatArray) -> float:
+    """The mean of `values`; NaN where nothing weighs anything."""
+    total = weights.sum()
+    return float(values @ weights / total) if total else math.nan
+
+
+def why_undefined(batch: TextBatch) -> list[str]:
+    """The reason of each row whose number is NaN, in metrics that compare the tokens of two texts."""
+    others = "no token of the output, or of the texts that it is compared with, has any weight"
+    return [others if text.strip() else "the output is empty" for text in batch.outputs]
+
+
+def _baseline(spec: ModelSpec) -> tuple[float, float, float]:
+    config = network(spec).module.config
+    found = BASELINES.get((config.model_type, config.hidden_size, spec.layer or 0))
+    if found is None:
+        raise OptionError(
+            f"{spec.name}: rescale=True for layer {spec.layer} of a {config.model_type} of width {config.hidden_size}; "
+            "the mean of random pairs is known for layer 17 of roberta-large alone: leave rescale off"
+        )
+    return found
 
 
 def _unit(vectors: Any) -> FloatArray:
@@ -118,13 +169,5 @@ def _unit(vectors: Any) -> FloatArray:
 
 
 def _weights(text: Encoded, special: frozenset[int], statistics: Mapping[str, Any] | None) -> FloatArray:
-    ids = text.ids.tolist()
-    if statistics is None:
-        return np.array([float(token not in special) for token in ids])
-    whole, known = statistics["documents"] + 1, statistics["frequencies"]
-    return np.array([0.0 if token in special else math.log(whole / (known.get(str(token), 0) + 1)) for token in ids])
-
-
-def _mean(values: FloatArray, weights: FloatArray) -> float:
-    total = weights.sum()
-    return float(values @ weights / total) if total else math.nan
+    weights = np.ones(len(text.ids)) if statistics is None else np.log(rarity(text.ids, statistics))
+    return np.where(np.isin(text.ids, list(special)), 0.0, weights)

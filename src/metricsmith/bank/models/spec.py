@@ -33,7 +33,11 @@ class ModelSpec:
     name : str
         The metric's name in our table.
     id, revision : str
-        Of the published weights, at the hub.
+        Of the published weights, at the hub; the id may be an address of the web.
+    file : str
+        The one file of the weights, where they are no safetensors.
+    needs : tuple of str
+        Python modules that are needed beside those of the head.
     head : str
         The part of the network that is used: one of `metricsmith.bank.models.engine.heads`.
     layer : int, optional
@@ -65,6 +69,8 @@ class ModelSpec:
     path: str = ""
     cache_dir: str = ""
     weights: str = ""
+    file: str = ""
+    needs: tuple[str, ...] = ()
     choices: tuple[tuple[str, tuple[Value, ...]], ...] = ()
     options: tuple[tuple[str, Value], ...] = ()
 
@@ -149,8 +155,12 @@ class ModelSpec:
             If there is none, or only such as could execute code when read.
         """
         place = self.location()
+        if self.file and place.is_dir():
+            place /= self.file
         if place.is_file():
             return [place]
+        if self.file:
+            raise NeedsError(f"{place} is not there: `metricsmith bank fetch {self.name}` gets it")
         found = sorted(place.glob("*.safetensors"))
         if found:
             return found
@@ -195,9 +205,9 @@ class ModelSpec:
 
     def lacking(self) -> str:
         """The reason, as a clause, why this machine cannot compute it; empty where it can. Hashes nothing."""
-        modules = ("fasttext",) if self.head == "fasttext" else ("torch", "transformers")
+        modules = (*(("fasttext",) if self.head == "fasttext" else ("torch", "transformers")), *self.needs)
         if absent := [module for module in modules if find_spec(module) is None]:
-            return f"{absent[0]} is not installed: {INSTALL}"
+            return f"{absent[0]} is not installed" + ("" if absent[0] in self.needs else f": {INSTALL}")
         try:
             self.files()
         except NeedsError as problem:
@@ -207,7 +217,10 @@ class ModelSpec:
     def _cached(self) -> Path | None:
         from huggingface_hub import try_to_load_from_cache
 
-        found = try_to_load_from_cache(self.id, "config.json", revision=self.revision, cache_dir=self.cache_dir or None)
+        if "://" in self.id:
+            return None
+        file, cache = self.file or "config.json", self.cache_dir or None
+        found = try_to_load_from_cache(self.id, file, revision=self.revision, cache_dir=cache)
         return Path(found).parent if isinstance(found, str) else None
 
 

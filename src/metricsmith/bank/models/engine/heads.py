@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from metricsmith.bank.models.engine.bleurt import bleurt_network, bleurt_tokenizer
+
 __all__ = ["Head", "head_named"]
 
 Report = Mapping[str, Any]  # missing_keys, unexpected_keys, mismatched_keys
 Load = Callable[[Path, Any], tuple[Any, Report]]
+Tokenizer = Callable[[Path], Any]
 
 # Weights of published checkpoints that the part does not compute with, whatever the part.
 _UNUSED = r"(^|\.)pooler\.|position_ids$|seq_relationship\.|attn\.(masked_)?bias$|rotary_emb\.inv_freq$"
@@ -32,6 +35,8 @@ class Head:
         The ``model_type`` that a checkpoint must have; empty takes any.
     missing, unused : str
         Patterns for weights that may be missing, and that may be there, since nothing is computed with them.
+    tokenizer : callable, optional
+        From the folder to its tokenizer, where transformers' auto class cannot tell.
     """
 
     words: str
@@ -39,6 +44,7 @@ class Head:
     architectures: tuple[str, ...] = ()
     missing: str = r"(^|\.)pooler\."
     unused: str = _UNUSED
+    tokenizer: Tokenizer | None = None
 
     def may_miss(self, name: str) -> bool:
         """True of a weight that the part does not compute with."""
@@ -66,11 +72,12 @@ def auto(name: str) -> Load:
 
 HEADS: dict[str, Head] = {
     "encoder": Head("encoder", auto("AutoModel"), unused=_UNUSED + _OTHER_HEADS),
-    "masked": Head("masked language model", auto("AutoModelForMaskedLM")),
+    "masked": Head("masked language model", auto("AutoModelForMaskedLM"), ("bert",)),
     "classifier": Head("classifier", auto("AutoModelForSequenceClassification"), missing="^$"),
     "qa": Head("question answerer", auto("AutoModelForQuestionAnswering")),
     "seq2seq": Head("encoder with decoder", auto("AutoModelForSeq2SeqLM"), missing="^$"),
     "causal": Head("causal language model", auto("AutoModelForCausalLM"), missing="^$"),
+    "bleurt": Head("BLEURT", bleurt_network, architectures=("bleurt",), missing="^$", tokenizer=bleurt_tokenizer),
 }
 
 

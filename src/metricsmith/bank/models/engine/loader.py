@@ -84,7 +84,9 @@ def loaded_bytes(device: str) -> int:
 
 
 def device_for(spec: ModelSpec) -> str:
-    """The device that a spec asks for: of ``auto`` the best that this machine has."""
+    """The device that a spec asks for: of ``auto`` the best that this machine has; fastText knows the CPU alone."""
+    if spec.head == "fasttext":
+        return "cpu"
     import torch
 
     if spec.device != "auto":
@@ -150,7 +152,11 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
             )
     if spec.layer is not None:
         _cut_layers(module, spec)
-    tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
+    tokenizer = (
+        head.tokenizer(place)
+        if head.tokenizer
+        else AutoTokenizer.from_pretrained(place, local_files_only=True, trust_remote_code=False)
+    )
     module.to(device).eval()
     size = sum(tensor.numel() * tensor.element_size() for tensor in module.parameters())
     return Network(module, tokenizer, torch.device(device), size, key)
