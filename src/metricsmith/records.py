@@ -13,7 +13,8 @@ from typing import Any
 from metricsmith.errors import OptionError
 
 __all__ = [
-    "FAILURES", "Checkpoint", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task", "Usage",
+    "COSTS", "FAILURES", "Checkpoint", "ErrorSpan", "Judgement", "MetricCard", "Output", "Scale", "Status", "Task",
+    "Usage",
 ]  # fmt: skip
 
 
@@ -285,7 +286,11 @@ class Checkpoint:
     def __str__(self) -> str:
         size = f"{self.disk:.2g} GB on disk, {self.memory:.2g} GB in memory"
         limit = f"; longest text {self.max_tokens:,} tokens, {self.beyond}" if self.max_tokens else ""
-        return f"{self.model}, revision {self.revision}; {size}; {self.languages}; licence: {self.licence}{limit}"
+        text = f"{self.model}, revision {self.revision}; {size}; {self.languages}; licence: {self.licence}{limit}"
+        return f"{text}; checked against the published weights: no"
+
+
+COSTS = ("free", "cheap", "local", "model")  # of a metric, as its card has it, in rising order
 
 
 @dataclass(frozen=True, slots=True)

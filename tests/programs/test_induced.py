@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from dataclasses import replace
 
 import dspy
 import numpy as np
@@ -49,6 +50,17 @@ def induced(components, weights, rows=ROWS, task=TASK):
 def bank_metric():
     bank = default_bank()
     return induced([bank.get("rouge1_r"), bank.get("levenshtein_distance"), bank.get("bleu")], [0.6, -0.3, 0.2])
+
+
+def test_a_metric_costs_what_its_dearest_component_costs():
+    metric = bank_metric()
+    for costs, dearest in ((("free", "cheap", "free"), "cheap"), (("cheap", "local", "free"), "local"),
+                           (("local", "model", "cheap"), "model"), (("free", "free", "free"), "free")):  # fmt: skip
+        for place, cost in enumerate(costs):
+            part = metric.components[place]
+            family = replace(part.family, card=replace(part.card, cost=cost))
+            metric.components[place] = replace(part, family=family)
+        assert metric.card.cost == dearest
 
 
 def judged_metric(weight=0.5):

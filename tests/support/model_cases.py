@@ -55,6 +55,12 @@ CASES: dict[str, Case] = {
     "unieval_dialogue": Case("t5_unieval"),
     "unieval_fact": Case("t5_unieval"),
     "perplexity": Case("gpt2"),
+    "lens": Case("lens"),
+    "lens_salsa": Case("lens_salsa"),
+    "grm_reward": Case("llama_reward"),
+    "inform_reward": Case("llama_inform", {"dtype": "float32"}),
+    "ldl_reward": Case("gemma2_ldl", {"dtype": "float32"}),
+    "math_prm": Case("qwen2_prm"),
 }
 
 

@@ -37,6 +37,23 @@ def save_ldl(path: Path, backbone: Any, *, width: int, objectives: int) -> None:
     save(path, backbone, "LDLRewardModel27B", {**regression, **gate})
 
 
+def save_lens(path: Path, backbone: Any, width: int, features: int) -> None:
+    """Save RoBERTa, the mix of its layers and the regression by the names of LENS's training state.
+
+    One text alone makes LENS-SALSA's checkpoint, with the weights that only its training used.
+    """
+    import torch
+    from safetensors.torch import save_file
+
+    backbone.config.save_pretrained(path)
+    weights = {f"encoder.model.{name}": weight for name, weight in backbone.state_dict().items()}
+    mix = {f"layerwise_attention.scalar_parameters.{layer}": torch.randn(1) for layer in range(3)}
+    mix |= {"layerwise_attention.gamma": torch.tensor([1.3]), "layerwise_attention.dropout_mask": torch.zeros(3)}
+    head = layers("estimator.ff", [(0, features * width, width), (3, width, 1)])
+    tags = {"hidden2tag.weight": torch.randn(2, width), "hidden2tag.bias": torch.randn(2)} if features == 1 else {}
+    save_file({**weights, **mix, **head, **tags}, path / "model.safetensors", metadata={"format": "pt"})
+
+
 def save_bleurt(path: Path, width: int, limit: int) -> None:
     """Save BLEURT-20's architecture and SentencePiece tokenizer by the classes of bleurt-pytorch 0.0.1."""
     import io

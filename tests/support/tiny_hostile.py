@@ -19,6 +19,8 @@ HEADS = {
     "roberta": "encoder.layer.1.",
     "roberta_sentiment": "classifier.",
     "roberta_toxicity": "classifier.",
+    "lens": "estimator.",
+    "lens_salsa": "layerwise_attention.",
     "bart": "model.decoder.layers.1.",
     "t5_unieval": "decoder.block.1.",
     "gpt2": "transformer.h.1.",

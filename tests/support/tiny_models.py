@@ -27,6 +27,8 @@ POSITIONS = {
     "roberta": 64,
     "roberta_sentiment": 64,
     "roberta_toxicity": 128,
+    "lens": 64,
+    "lens_salsa": 64,
     "bart": 64,
     "t5_unieval": 96,
     "gpt2": 64,
@@ -128,6 +130,16 @@ def _roberta(name: str, labels: list[str] | None = None) -> Callable[[Path], Non
         else:
             config = RobertaConfig(**options, **_labels(labels))
             RobertaForSequenceClassification(config).save_pretrained(path)
+
+    return builder
+
+
+def _lens(name: str, features: int) -> Callable[[Path], None]:
+    def builder(path: Path) -> None:
+        from transformers import RobertaConfig, RobertaModel
+
+        config = RobertaConfig(**_roberta_options(path, POSITIONS[name]))
+        tiny_heads.save_lens(path, RobertaModel(config, add_pooling_layer=False), WIDTH, features)
 
     return builder
 
@@ -268,6 +280,8 @@ BUILDERS: dict[str, Callable[[Path], None]] = {
     "roberta": _roberta("roberta"),
     "roberta_sentiment": _roberta("roberta_sentiment", ["negative", "neutral", "positive"]),
     "roberta_toxicity": _roberta("roberta_toxicity", ["nothate", "hate"]),
+    "lens": _lens("lens", 7),
+    "lens_salsa": _lens("lens_salsa", 1),
     "bart": _bart,
     "t5_unieval": _t5_unieval,
     "gpt2": _gpt2,

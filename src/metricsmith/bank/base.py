@@ -184,7 +184,7 @@ def missing_needs(card: MetricCard, text: RowText) -> list[str]:
 def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *, run: int = 0) -> list[list[Judgement]]:
     """Judge rows by several outputs of one family and one set of statistics, computing shared work once.
 
-    A row over which a network fails has status ``transport`` with its words; the other rows have their numbers.
+    A row over which `compute` fails has status ``transport`` with its words; the other rows have their numbers.
 
     Returns
     -------
@@ -210,12 +210,13 @@ def judge_family(metrics: Sequence[BankMetric], rows: Sequence[dspy.Example], *,
 
 
 def _judge_texts(metrics: Sequence[BankMetric], batch: TextBatch, run: int) -> list[list[Judgement]]:
-    """The judgements of each row; where a network fails on the batch, halves tell which row it is."""
+    """The judgements of each row; where `compute` fails on the batch, halves tell which row it is."""
     family, names = metrics[0].family, [metric.name for metric in metrics]
     try:
         scores, reasons = computed(family, batch, names)
     except FAULTS as problem:
-        if family.model is None or isinstance(problem, MetricsmithError):
+        own = family.statistics is not None and batch.statistics is None  # a half would have others
+        if own or isinstance(problem, MetricsmithError):
             raise
         if len(batch) == 1:
             error = f"{type(problem).__name__}: {problem}"

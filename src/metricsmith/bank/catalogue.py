@@ -43,7 +43,9 @@ MODELS: tuple[str, ...] = (
     # encoder
     "bertscore", "infolm", "moverscore", "parascore", "parascore_free", "yisi2",
     # classifier
-    "bleurt", "factcc", "toxicity", "sentiment", "summaqa",
+    "bleurt", "factcc", "toxicity", "sentiment", "summaqa", "lens", "lens_salsa",
+    # decoder with a head
+    "grm_reward", "inform_reward", "ldl_reward", "math_prm",
     # encoder with decoder
     "bartscore", "unieval_sum", "unieval_dialogue", "unieval_fact",
     # causal language model

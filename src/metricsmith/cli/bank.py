@@ -11,6 +11,7 @@ import typer
 from metricsmith.cli.options import Local
 from metricsmith.cli.saved_metrics import places
 from metricsmith.cli.terminal import say
+from metricsmith.cli.weights import check_weights, fetch_weights
 from metricsmith.errors import OptionError
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["bank_app"]
 
 bank_app = typer.Typer(help="Look at the bank of metrics.", no_args_is_help=True)
+bank_app.command("fetch")(fetch_weights)
+bank_app.command("check")(check_weights)
 
 
 @bank_app.command("list")

@@ -94,8 +94,8 @@ class Candidates:
 
     @property
     def costly(self) -> bool:
-        """True if any candidate costs a model call per row."""
-        return any(metric.card.cost == "model" for metric in self.metrics)
+        """True if any candidate costs a model call, or the pass of a network, per row."""
+        return any(metric.card.cost in ("local", "model") for metric in self.metrics)
 
 
 @dataclass(frozen=True)

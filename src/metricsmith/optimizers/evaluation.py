@@ -128,7 +128,7 @@ class FoldTrial(Trial):
 
 
 def needed_places(trained: Pass) -> list[int]:
-    """The places of the candidates to ask on held-out rows: those that cost nothing, and those that a model rests on.
+    """The places of the candidates to score on held-out rows: those that cost little, and those that a model rests on.
 
     A panel is asked whole, so that all its members come with one of them.
     """
@@ -138,7 +138,7 @@ def needed_places(trained: Pass) -> list[int]:
         if label != FULL and len(rival.combination.indices) <= max(5, len(trained.fitted.positions)):
             wanted |= set(rival.combination.indices)
     seated = {place for place, metric in enumerate(metrics) if isinstance(metric, PanelMember)}
-    free = {place for place, metric in enumerate(metrics) if metric.card.cost != "model"}
+    free = {place for place, metric in enumerate(metrics) if metric.card.cost in ("free", "cheap")}
     return sorted(wanted | free | (seated if wanted & seated else set()))
 
 

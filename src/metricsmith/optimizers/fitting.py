@@ -67,7 +67,7 @@ class FitOptions:
             )
 
     def settled(self, costly: bool) -> FitOptions:
-        """The same with the default size: by fidelity where a candidate costs model calls, else `FREE_N` components."""
+        """The same with the default size: by fidelity where a candidate is costly, else `FREE_N` components."""
         if self.regression == "pls" or self.full or self.n or self.fidelity:
             return self
         return replace(self, fidelity=COSTLY_FIDELITY) if costly else replace(self, n=FREE_N)

@@ -19,7 +19,7 @@ from metricsmith.metric import Explanation, Metric, Part, content_hash
 from metricsmith.model_calls.adapters import adapter_name
 from metricsmith.programs.judges.base import MetricProgram
 from metricsmith.programs.state import Settings, other_model, state_parts
-from metricsmith.records import Judgement, MetricCard, Output, Scale, Status, Task, Usage
+from metricsmith.records import COSTS, Judgement, MetricCard, Output, Scale, Status, Task, Usage
 from metricsmith.report.induction.record import RunRecord
 from metricsmith.scoring import ScoreTable, score
 from metricsmith.stats.regression import LinearCombination
@@ -146,7 +146,7 @@ class InducedMetric(MetricProgram):
             formula=f"{combination.intercept:.4g} {' '.join(terms)}, each column transformed to mean 0 and variance 1",
             outputs=(self.output,),
             needs=tuple(sorted({need for card in cards for need in card.needs})),
-            cost=next((cost for cost in ("model", "local") if any(card.cost == cost for card in cards)), "cheap"),
+            cost=next((cost for cost in reversed(COSTS) if cost in [card.cost for card in cards]), "cheap"),
             tasks=(self.task.description,) if self.task.description else (),
         )
 

@@ -22,14 +22,16 @@ import dspy
 import numpy as np
 from tqdm import tqdm
 
+from metricsmith.bank.models.engine.encoder import encodings_kept
 from metricsmith.errors import Interrupted, ModelFailure, StoreError
 from metricsmith.model_calls import rate_limiter
 from metricsmith.model_calls.limits import PerJudge
 from metricsmith.model_calls.rate_limiter import RateLimiter
 from metricsmith.records import Judgement, Status, Usage
-from metricsmith.scoring.jobs import Done, Job, Workers, batches, jobs
+from metricsmith.scoring.jobs import Job, Workers, jobs
+from metricsmith.scoring.local import local_chunks
 from metricsmith.scoring.plan import ScoringPlan
-from metricsmith.scoring.results import ANSWERED_BADLY, PENDING, Results, Rounds
+from metricsmith.scoring.results import ANSWERED_BADLY, FAILED, PENDING, Results, Rounds
 from metricsmith.scoring.table import ScoreTable
 from metricsmith.store import Entry, Key, Store
 
@@ -83,6 +85,7 @@ class Coordinator:
         if isinstance(max_failure_rate, PerJudge):
             self.per_judge, max_failure_rate = max_failure_rate, max_failure_rate.rate
         self.max_failure_rate = max_failure_rate
+        self.counted = plan.asked or list(range(len(plan.metric_runs)))  # in messages on how far the run came
         self.requested = len(plan.asked) * len(rows)  # at most
         self.failures: list[Judgement] = []  # that count for all metrics together
         self.workers = Workers(window)
@@ -108,7 +111,7 @@ class Coordinator:
             self._run()
         except KeyboardInterrupt as interrupt:
             self._wind_up("the run was interrupted", HASTE)
-            stop = Interrupted(f"interrupted with {self._progress()} model judgements finished")
+            stop = Interrupted(f"interrupted with {self._progress()} finished")
             stop.table = self._closed()
             raise stop from interrupt
         except Exception as problem:
@@ -130,20 +133,33 @@ class Coordinator:
     def _run(self) -> None:
         self.results.read_columns()
         self.results.recall()
-        left = bool((self.results.codes[self.plan.asked] == PENDING).any())
+        pending = self.results.codes == PENDING
+        left, asked = int(pending.sum()), int(pending[self.plan.asked].sum())
         silent = None if self.progress and left else True
         in_force = nullcontext() if self.shared else rate_limiter.use(self.limiter)
-        with in_force, tqdm(total=0, desc="scoring", unit="judgement", disable=silent, leave=False) as bar:
-            for batch in batches(self.results):
-                self._book(batch)
-                self._write([])
-                if self._cut:
-                    break
+        with in_force, tqdm(total=left, desc="scoring", unit="judgement", disable=silent, leave=False) as bar:
+            self.rounds.total = left - asked
+            self._compute(bar)
             self.rounds.start()
             self._ask(bar)
             self._follow()
             self._check_whole()
             self._check_failures(int(self.rounds.wanted[self.plan.asked].sum()))
+
+    def _compute(self, bar: Any) -> None:
+        """Judge what this machine computes; each chunk is stored and shown before the next."""
+        with encodings_kept():
+            for chunk in local_chunks(self.results):
+                self._book(chunk.judgements, told=bool(chunk.ended))
+                for place in chunk.places if chunk.ended and self.per_judge else ():
+                    name = self.plan.metric_runs[place].metric.name
+                    self._touched.update(self.rounds.drop(place, f"{name} is dropped: {chunk.ended}"))
+                self._write([])
+                bar.update(self._unreported)
+                self._unreported = 0
+                self._check_failures(self.requested)
+                if self._cut:
+                    break
 
     def _ask(self, bar: Any) -> None:
         """Hand out jobs as long as there are any, and book what comes back."""
@@ -220,7 +236,7 @@ class Coordinator:
         """End the larger run that is cut short here: it makes nothing of half of its judgements."""
         outer = None if self.shared else self.limiter.outer
         if self._cut and outer is not None and outer.refused:
-            raise ModelFailure(f"{self._progress()} model judgements of this step were known", self._cut_status)
+            raise ModelFailure(f"{self._progress()} of this step were known", self._cut_status)
 
     def _book_ready(self) -> BaseException | None:
         """Book finished jobs; returns the first error among them."""
@@ -228,15 +244,17 @@ class Coordinator:
         while ready:
             problem = problem or ready[0].problem
             if ready[0].problem is None:
-                self._book(_placed(ready[0]))
+                self._book(ready[0].placed())
             ready.popleft()  # not before: an interrupt while it is booked leaves it in its place
             self.workers.out -= 1
         return problem
 
-    def _book(self, placed: list[tuple[int, int, Judgement]]) -> None:
-        """Enter judgements, log failures, and set aside what the store is to keep."""
+    def _book(self, placed: list[tuple[int, int, Judgement]], *, told: bool = False) -> None:
+        """Enter judgements, log failures unless they are `told`, and set aside what the store is to keep."""
         for place, row, judgement in placed:
-            if judgement.status is Status.BUDGET or (judgement.status is Status.SKIPPED and self.limiter.stopped):
+            asked = place in self.rounds.first
+            stopped = asked and judgement.status is Status.SKIPPED and self.limiter.stopped
+            if stopped or judgement.status is Status.BUDGET:
                 self._cut = self._cut or judgement.error
                 self._cut_status = judgement.status
                 self.results.spent[place] += judgement.usage  # what was tried before the run was cut short
@@ -250,32 +268,30 @@ class Coordinator:
             self._touched.add(row)
             self._unreported += 1
             if not judgement.ok and judgement.status is not Status.SKIPPED:
-                if place in self.rounds.first and (not self.per_judge or judgement.status is Status.TRANSPORT):
+                if asked and (not self.per_judge or judgement.status is Status.TRANSPORT):
                     self.failures.append(judgement)
-                logger.warning(
-                    "row %s, metric %s, run %d: %s: %s",
-                    self.results.rows[row].get("id", row), judgement.metric, judgement.run, judgement.status.value,
-                    judgement.error,
-                )  # fmt: skip
+                if not told:
+                    row_id, ended = self.results.rows[row].get("id", row), judgement.status.value
+                    line = "row %s, metric %s, run %d: %s: %s"
+                    logger.warning(line, row_id, judgement.metric, judgement.run, ended, judgement.error)
                 self._drop_if_certain(place, judgement.error)
 
     def _drop_if_certain(self, place: int, error: str) -> None:
-        """Drop a judge that fails too often even if all its other answers are of use."""
-        if self.per_judge is None or place not in self.rounds.first:
+        """Drop a metric that fails too often even if all its other answers are of use."""
+        if self.per_judge is None:
             return
-        codes = self.results.codes[place]
-        pending = codes == PENDING
-        known = np.where(pending, codes[self.rounds.first[place]], codes)  # equal rows get the same answer
-        failed = int(np.isin(known, ANSWERED_BADLY).sum())
+        codes, first = self.results.codes[place], self.rounds.first.get(place)
+        if first is None:  # computed here: every failure is the metric's own
+            failed = int(np.isin(codes, FAILED).sum())
+        else:  # equal rows get the same answer, and what fails on the way is no judge's fault
+            failed = int(np.isin(np.where(codes == PENDING, codes[first], codes), ANSWERED_BADLY).sum())
         if failed <= self.max_failure_rate * len(codes) + 1e-9:
             return
         reason = (
             f"{self.plan.metric_runs[place].metric.name} is dropped: at least {failed} of its {len(codes)} judgements "
             f"failed, more than the {self.max_failure_rate:.0%} that are allowed, such as: {error}"
         )
-        self.results.drop(place, reason)
-        self.rounds.total -= int(pending.sum())
-        self._touched.update(np.flatnonzero(pending).tolist())
+        self._touched.update(self.rounds.drop(place, reason))
         logger.warning("%s", reason)
 
     def _write(self, wanted: list[Job]) -> list[bool]:
@@ -349,9 +365,10 @@ class Coordinator:
     def _progress(self) -> str:
         """The count of known judgements among those that are or may be wanted, as a text."""
         self._due_again()
-        known = self.results.codes[self.plan.asked] != PENDING
-        wanted = (known | self.rounds.possible()[self.plan.asked]).sum()
-        return f"{known.sum()} of {'at most ' if self.rounds.adaptive else ''}{wanted}"
+        known = self.results.codes[self.counted] != PENDING
+        wanted = (known | self.rounds.possible()[self.counted]).sum()
+        kind = "model judgements" if self.plan.asked else "judgements"
+        return f"{known.sum()} of {'at most ' if self.rounds.adaptive else ''}{wanted} {kind}"
 
     def _closed(self) -> ScoreTable:
         """The table, with a status for everything."""
@@ -371,25 +388,10 @@ class Coordinator:
 
     def _kept(self) -> str:
         """A clause on how much was answered, and where it is kept."""
-        answered = int((self.results.codes[self.plan.asked] == 0).sum())
+        answered = int((self.results.codes[self.counted] == 0).sum())
         if self.store is not None:
             return f"{answered} were answered and stand in the store: the same run goes on from there"
         return (
             f"{answered} were answered and stand in this error's table; with store=... the same run would go on from "
             "there"
         )
-
-
-def _placed(done: Done) -> list[tuple[int, int, Judgement]]:
-    """Place, row and judgement of all that was wanted; the cost of what was not goes to the first of them."""
-    placed, stray = [], Usage()
-    for judgements, places in zip(done.judgements, done.job.places, strict=True):
-        for judgement, place in zip(judgements, places, strict=True):
-            if place is None:
-                stray += judgement.usage
-            else:
-                placed.append((place, done.job.number, judgement))
-    if stray != Usage():
-        place, row, judgement = placed[0]
-        placed[0] = (place, row, replace(judgement, usage=judgement.usage + stray))
-    return placed

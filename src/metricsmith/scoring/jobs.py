@@ -1,4 +1,4 @@
-"""The work of a scoring: batches that this machine computes, and jobs for threads that ask.
+"""The jobs of a scoring, and the threads that ask.
 
 The threads take jobs from one queue and put their results into another. They are daemon threads, because a request
 that hangs must not keep the interpreter from ending.
@@ -12,48 +12,19 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import dspy
-import numpy as np
 
-from metricsmith.bank.base import BankMetric, judge_family
 from metricsmith.metric import Asker, Metric
-from metricsmith.records import Judgement
+from metricsmith.records import Judgement, Usage
 from metricsmith.scoring.plan import AskerRuns
-from metricsmith.scoring.results import PENDING, Results, Rounds
+from metricsmith.scoring.results import PENDING, Rounds
 
-__all__ = ["Done", "Job", "Workers", "batches", "jobs"]
+__all__ = ["Done", "Job", "Workers", "jobs"]
 
 MANY = 16  # jobs that are out, from which on it pays to wait a moment for a second answer
 MOMENT = 0.005  # seconds
-ROWS_AT_A_TIME = 1_000
-
-
-def batches(results: Results) -> Iterator[list[tuple[int, int, Judgement]]]:
-    """Compute unknown judgements on this machine; a bank family with one set of statistics is computed once.
-
-    Yields
-    ------
-    list of (int, int, Judgement)
-        Place of the metric run, row and judgement.
-    """
-    for places in results.plan.families:
-        left = np.flatnonzero((results.codes[list(places)] == PENDING).any(axis=0)).tolist()
-        for start in range(0, len(left), ROWS_AT_A_TIME):
-            numbers = left[start : start + ROWS_AT_A_TIME]
-            rows = [results.rows[number] for number in numbers]
-            metrics = [results.plan.metric_runs[place].metric for place in places]
-            if isinstance(metrics[0], BankMetric):
-                columns = judge_family([metric for metric in metrics if isinstance(metric, BankMetric)], rows)
-            else:
-                columns = [metric.judge_batch(rows) for metric in metrics]
-            yield [
-                (place, number, judgement)
-                for place, column in zip(places, columns, strict=True)
-                for number, judgement in zip(numbers, column, strict=True)
-                if results.codes[place, number] == PENDING
-            ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +117,20 @@ class Done:
     job: Job
     judgements: list[list[Judgement]]
     problem: BaseException | None = None
+
+    def placed(self) -> list[tuple[int, int, Judgement]]:
+        """Place, row and judgement of all that was wanted; the cost of what was not goes to the first of them."""
+        placed, stray = [], Usage()
+        for judgements, places in zip(self.judgements, self.job.places, strict=True):
+            for judgement, place in zip(judgements, places, strict=True):
+                if place is None:
+                    stray += judgement.usage
+                else:
+                    placed.append((place, self.job.number, judgement))
+        if stray != Usage():
+            place, row, judgement = placed[0]
+            placed[0] = (place, row, replace(judgement, usage=judgement.usage + stray))
+        return placed
 
 
 @dataclass(eq=False)

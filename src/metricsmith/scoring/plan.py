@@ -156,7 +156,7 @@ def scoring_plan(metrics: Sequence[Any], runs: int = 1, first_run: int = 0) -> S
         If something cannot judge, `runs` is below 1, repetitions would come out of one frozen sample, or the adapter
         in force asks a model of its own.
     NeedsError
-        If a language model is needed and none is in force.
+        If a language model is needed and none is in force, or weights that are not on this machine or are others.
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or runs < 1:
         raise OptionError(f"runs={runs!r} must be a whole number from 1")
@@ -234,6 +234,8 @@ class _Builder:
         return self._places[first.fingerprint, run]
 
     def _metric_run(self, metric: Metric) -> MetricRun:
+        if isinstance(metric, BankMetric) and metric.family.model is not None:
+            metric.family.model.check()
         own, name, asker, card = self._fingerprint(metric), metric.name, getattr(metric, "asker", None), metric.card
         model = None
         if card.cost == "model":
@@ -277,13 +279,18 @@ class _Builder:
         return tuple(found.values())
 
     def families(self) -> tuple[tuple[int, ...], ...]:
-        """The metric runs that are computed on this machine, those of one bank family together."""
-        found: dict[tuple[int, int], list[int]] = {}
+        """The metric runs that are computed on this machine, those of one bank family and its copies together."""
+        found: dict[Any, list[int]] = {}
+        hashes: dict[int, str] = {}  # of the statistics, which the metrics of a family share and which may be large
         for place, one in enumerate(self.metric_runs):
             if isinstance(one.metric, BankMetric):
-                found.setdefault((id(one.metric.family), id(one.metric.statistics)), []).append(place)
+                family, statistics = one.metric.family, one.metric.statistics
+                if id(statistics) not in hashes:
+                    hashes[id(statistics)] = content_hash(statistics)
+                key = family.compute, family.model, family.card.needs, hashes[id(statistics)]
+                found.setdefault(key, []).append(place)
             elif one.model is None:
-                found[-1, place] = [place]
+                found[place] = [place]
         return tuple(map(tuple, found.values()))
 
 

@@ -27,12 +27,13 @@ from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring.plan import Expression, ScoringPlan, Term, earlier_fingerprint
 from metricsmith.store import Key, Store
 
-__all__ = ["ANSWERED_BADLY", "CODES", "PENDING", "Keys", "Results", "Rounds", "store_key"]
+__all__ = ["ANSWERED_BADLY", "CODES", "FAILED", "PENDING", "Keys", "Results", "Rounds", "store_key"]
 
 STATUSES = tuple(Status)
 CODES = {status: code for code, status in enumerate(STATUSES)}
 PENDING = -1
 ANSWERED_BADLY = tuple(CODES[status] for status in (Status.UNPARSABLE, Status.OUT_OF_RANGE, Status.REFUSED))
+FAILED = (*ANSWERED_BADLY, CODES[Status.TRANSPORT])
 NEEDLESS = "not asked: nothing that was wanted rests on it"
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
@@ -186,7 +187,7 @@ class Results:
     def drop(self, place: int, reason: str) -> None:
         """Take a metric run's numbers away: failures stay as they are, all else is skipped for this reason."""
         self.dropped[place] = reason
-        self.codes[place, ~np.isin(self.codes[place], _FAILED)] = CODES[Status.SKIPPED]
+        self.codes[place, ~np.isin(self.codes[place], FAILED)] = CODES[Status.SKIPPED]
         self.values[place] = np.nan
 
     def keep(self, judgements: Iterable[tuple[int, int, Judgement]]) -> None:
@@ -237,7 +238,6 @@ class Results:
         )
 
 
-_FAILED = (*ANSWERED_BADLY, CODES[Status.TRANSPORT])
 _SETTLED = frozenset({Status.OK, Status.SKIPPED})
 _NOT_ASKED = frozenset({Status.BUDGET, Status.SKIPPED})
 
@@ -260,7 +260,7 @@ class Rounds:
     due : bool array, shape (S, n)
         Judgements that are wanted, not known and not yet handed out; handing one out takes its mark away.
     total : int
-        How many asked judgements have become wanted that were not known then.
+        How many judgements are computed here, or asked and have become wanted, that were not known then.
     """
 
     def __init__(self, results: Results) -> None:
@@ -284,6 +284,13 @@ class Rounds:
         """Look at every row for the first time."""
         self._look(np.arange(len(self.results.rows)))
         self._started = True
+
+    def drop(self, place: int, reason: str) -> list[int]:
+        """`Results.drop`; returns the rows that were not known yet."""
+        left: list[int] = np.flatnonzero(self.results.codes[place] == PENDING).tolist()
+        self.results.drop(place, reason)
+        self.total -= len(left)
+        return left
 
     def after(self, rows: Iterable[int]) -> list[int]:
         """Look again where a round of `rows` has ended; returns the rows in which more is due now."""

@@ -34,8 +34,6 @@ class ModelSpec:
         The metric's name in our table.
     id, revision : str
         Of the published weights, at the hub; the id may be an address of the web.
-    file : str
-        The one file of the weights, where they are no safetensors.
     needs : tuple of str
         Python modules that are needed beside those of the head.
     head : str
@@ -52,6 +50,14 @@ class ModelSpec:
         The hub's cache; empty stands for its usual place.
     weights : str
         The hash that the weights must have; empty takes what lies there.
+    file : str
+        The one file of the weights, where they are no safetensors.
+    base : str
+        The id whose config and tokenizer are taken, where the weights were published without.
+    pickles : tuple of (str, str)
+        Files that are published as pickles and make up the weights or a part of them, each with the prefix that its
+        weights' names get: `metricsmith.bank.models.fetch` converts them. Empty: ``pytorch_model.bin``, where the
+        weights have no other form.
     choices : tuple of (str, tuple)
         The metric's own options, where papers and implementations disagree: names, and values with ours first.
     options : tuple of (str, value)
@@ -71,6 +77,8 @@ class ModelSpec:
     weights: str = ""
     file: str = ""
     needs: tuple[str, ...] = ()
+    base: str = ""
+    pickles: tuple[tuple[str, str], ...] = ()
     choices: tuple[tuple[str, tuple[Value, ...]], ...] = ()
     options: tuple[tuple[str, Value], ...] = ()
 
@@ -214,11 +222,17 @@ class ModelSpec:
             return str(problem)
         return ""
 
+    def cache(self) -> Path:
+        """The hub's cache."""
+        from huggingface_hub.constants import HF_HUB_CACHE
+
+        return Path(self.cache_dir or HF_HUB_CACHE)
+
     def _cached(self) -> Path | None:
         from huggingface_hub import try_to_load_from_cache
 
         if "://" in self.id:
-            return None
+            return self.cache() / "metricsmith"
         file, cache = self.file or "config.json", self.cache_dir or None
         found = try_to_load_from_cache(self.id, file, revision=self.revision, cache_dir=cache)
         return Path(found).parent if isinstance(found, str) else None

@@ -42,7 +42,7 @@ KINDS = {
 }
 
 
-COSTS = {"local": "local: weights on this machine, a pass of a network for each text"}
+COST_WORDS = {"local": "local: weights on this machine, a pass of a network for each text"}
 
 
 def kind_words(component: Component) -> str:
@@ -192,7 +192,7 @@ def _card(card: MetricCard, components: Sequence[Component]) -> Details:
     about = {
         "Formula": card.formula,
         "Needs": ", ".join(card.needs) or "the output only",
-        "Cost": COSTS.get(card.cost, card.cost),
+        "Cost": COST_WORDS.get(card.cost, card.cost),
         "Weights": str(card.checkpoint or ""),
         "Several references": card.multi_reference,
         "Backend": f"{card.backend} ({card.backend_license})",

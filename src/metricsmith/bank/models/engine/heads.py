@@ -9,6 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from metricsmith.bank.models.engine.bleurt import bleurt_network, bleurt_tokenizer
+from metricsmith.bank.models.engine.lens import mixed_layers, regression_head
+from metricsmith.bank.models.engine.own import (
+    distribution_head,
+    distribution_scores,
+    own_network,
+    plain_head,
+    scores,
+    two_layers,
+)
 
 __all__ = ["Head", "head_named"]
 
@@ -18,6 +27,7 @@ Tokenizer = Callable[[Path], Any]
 
 # Weights of published checkpoints that the part does not compute with, whatever the part.
 _UNUSED = r"(^|\.)pooler\.|position_ids$|seq_relationship\.|attn\.(masked_)?bias$|rotary_emb\.inv_freq$"
+_LENS_TRAINING = r"|^layerwise_attention\.dropout_|^hidden2tag\.|^wordloss\."
 _OTHER_HEADS = r"|^(lm_head|cls|vocab_\w+|qa_outputs|classifier|pre_classifier|predictions)\."
 
 
@@ -78,6 +88,22 @@ HEADS: dict[str, Head] = {
     "seq2seq": Head("encoder with decoder", auto("AutoModelForSeq2SeqLM"), missing="^$"),
     "causal": Head("causal language model", auto("AutoModelForCausalLM"), missing="^$"),
     "bleurt": Head("BLEURT", bleurt_network, architectures=("bleurt",), missing="^$", tokenizer=bleurt_tokenizer),
+    "lens": Head("LENS", own_network(regression_head(7), mixed_layers), ("roberta",), "^$", _UNUSED + _LENS_TRAINING),
+    "lens_salsa": Head(
+        "LENS-SALSA", own_network(regression_head(1), mixed_layers), ("roberta",), "^$", _UNUSED + _LENS_TRAINING
+    ),
+    "reward": Head("reward model with one layer", own_network(plain_head, scores), ("llama",), "^$"),
+    "reward_relu": Head("reward model with two layers", own_network(two_layers(1), scores), ("llama",), "^$"),
+    "reward_steps": Head(
+        "reward model of steps", own_network(two_layers(2), scores), ("qwen2",), "^$", _UNUSED + r"|^lm_head\."
+    ),
+    "reward_levels": Head(
+        "reward model of distributions",
+        # the other ways of transformers 4.57.6 to compute attention leave out Gemma 2's soft cap of its logits
+        own_network(distribution_head, distribution_scores, attn_implementation="eager"),
+        ("gemma2",),
+        "^$",
+    ),
 }
 
 

@@ -143,7 +143,7 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
         raise NeedsError(f"{spec.name}: the checkpoint {place} cannot be read: {problem}") from problem
     lacking = [name for name in report["missing_keys"] if not head.may_miss(name)]
     strange = [name for name in report["unexpected_keys"] if not head.may_ignore(name)]
-    other = [str(found[0]) for found in report.get("mismatched_keys", ())]
+    other = [str(found) for found in report.get("mismatched_keys", ())]
     for problem_found, names in (("lacks", lacking), ("has other shapes for", other), ("has beyond its head", strange)):
         if names:
             raise NeedsError(

@@ -1,0 +1,43 @@
+"""The table of published numbers: each is about a metric, an output and settings that exist, and names its source."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from metricsmith.bank.base import missing_needs
+from metricsmith.bank.catalogue import MODELS, model_family
+from metricsmith.bank.models.published import published_numbers
+from metricsmith.metric import RowText
+
+NUMBERS = published_numbers()
+
+
+@pytest.mark.parametrize("numbers", NUMBERS, ids=lambda one: f"{one.metric}-{one.settings}")
+def test_what_is_published_can_be_computed(numbers):
+    if numbers.metric not in MODELS:
+        pytest.skip(f"{numbers.metric} is not in the table yet")
+    family = model_family(numbers.metric, settings=numbers.settings)
+    assert set(numbers.expected) <= {metric.name for metric in family.metrics()}
+    for row in numbers.rows:
+        text = RowText(row["output"], row.get("input", ""), tuple(row.get("references", ())))
+        assert missing_needs(family.card, text) == []
+
+
+@pytest.mark.parametrize("numbers", NUMBERS, ids=lambda one: f"{one.metric}-{one.settings}")
+def test_each_number_is_one_of_its_output_s_range_with_a_source(numbers):
+    assert any(numbers.source.startswith(start) for start in ("card of ", "README of ", "run of "))
+    assert 0 < numbers.tolerance <= 0.25
+    assert numbers.expected
+    for expected in numbers.expected.values():
+        assert len(expected) == len(numbers.rows)
+        assert all(map(math.isfinite, expected))
+
+
+def test_a_metric_has_numbers_of_our_weights_or_of_others():
+    """With `--local` all are compared, and weights are of one kind."""
+    by_metric = {numbers.metric: set() for numbers in NUMBERS}
+    for numbers in NUMBERS:
+        by_metric[numbers.metric].add(numbers.id)
+    assert {metric: ids for metric, ids in by_metric.items() if len(ids) > 1} == {}
