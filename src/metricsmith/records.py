@@ -369,12 +369,8 @@ class MetricCard:
         """Plain JSON-ready data."""
         return asdict(self)
 
-    def brief(self) -> MetricCard:
-        """The card's name and summary alone."""
-        return MetricCard(self.name, self.kind, self.summary, "", ())
-
     def to_markdown(self) -> str:
-        """The card as a Markdown section; of a brief one a heading and the summary."""
+        """The card as a Markdown section; of one without outputs a heading and the summary."""
         if not self.outputs:
             return f"## {self.name}\n\n{self.summary}\n"
         lines = [f"## {self.name}", "", self.summary, "", "| output | range | better | meaning |", f"|{4 * ' --- |'}"]
@@ -397,9 +393,8 @@ class MetricCard:
         ]
         lines += ["", *(f"- **{label}**: {text}" for label, text in facts if text)]
         sections = [
-            ("Domains", self.domains), ("Tasks", self.tasks), ("Best for", self.best_for),
-            ("Not for", self.not_for), ("Known limits", self.limits), ("Failure cases", self.failure_cases),
-            ("Related", self.related), ("Papers", self.papers),
+            ("Domains", self.domains), ("Tasks", self.tasks), ("Best for", self.best_for), ("Not for", self.not_for),
+            ("Known limits", self.limits), ("Failure cases", self.failure_cases), ("Related", self.related),
+            ("Papers", self.papers),
         ]  # fmt: skip
-        lines += [f"- **{label}**: {'; '.join(items)}" for label, items in sections if items]
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, *(f"- **{label}**: {'; '.join(items)}" for label, items in sections if items), ""])

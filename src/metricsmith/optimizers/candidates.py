@@ -22,7 +22,7 @@ from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.recommenders.base import Recommender
+from metricsmith.programs.recommenders.base import Recommender, brief
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.records import MetricCard, Status, Task, Usage
@@ -233,7 +233,7 @@ def _recommended(
 
     A card counts once, however many predictors it offers; only those that the fit selects are computed later.
     """
-    cards = [card if whole else card.brief() for card in pool_cards(pool)]
+    cards = [card if whole else brief(card) for card in pool_cards(pool)]
     if len(cards) <= k:
         return list(pool), (), Usage()
     notes, usage = [], Usage()
