@@ -31,10 +31,10 @@ ROOT_NAMES = {
     "InducedMetric", "InputError", "Interrupted", "JudgeTuner", "Judgement", "JudgementFailed", "Metric", "MetricBank",
     "MetricCard", "MetricsmithError", "ModelFailure", "NeedsError", "OptionError", "Output", "Panel", "Repeated",
     "Reward", "RewardCheck", "RubricJudge", "RunResult", "Scale", "ScoreTable", "StateError", "Status", "Store",
-    "StoreError", "Table", "Task", "Usage", "ascore", "compare", "corrected_mean", "default_bank", "estimate", "induce",
-    "load", "make_row", "read_table", "score", "select_judge",
+    "StoreError", "Table", "Task", "Usage", "ascore", "compare", "corrected_mean", "default_bank", "estimate",
+    "full_bank", "induce", "load", "make_row", "read_table", "score", "select_judge",
 }  # fmt: skip
-FACADES = ("data", "judges", "probing", "reports", "stats", "students", "translation", "tuning")
+FACADES = ("bank", "data", "judges", "probing", "reports", "stats", "students", "translation", "tuning")
 MODULES = ("metricsmith", *(f"metricsmith.{facade}" for facade in FACADES))
 
 

@@ -1,8 +1,8 @@
 """Forge automatic metrics out of human feedback.
 
-The names that a user needs first stand here, the others in the modules `data`, `judges`, `probing`, `reports`, `stats`,
-`students`, `testing`, `translation` and `tuning`. Each name loads its module at first use, so that importing the
-package stays as cheap as importing DSPy.
+The names that a user needs first stand here, the others in the modules `bank`, `data`, `judges`, `probing`, `reports`,
+`stats`, `students`, `testing`, `translation` and `tuning`. Each name loads its module at first use, so that importing
+the package stays as cheap as importing DSPy.
 """
 
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from metricsmith.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from metricsmith import bank as bank
     from metricsmith import data as data
     from metricsmith import judges as judges
     from metricsmith import probing as probing
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from metricsmith import tuning as tuning
     from metricsmith.bank.catalogue import MetricBank as MetricBank
     from metricsmith.bank.catalogue import default_bank as default_bank
+    from metricsmith.bank.catalogue import full_bank as full_bank
     from metricsmith.datasets.table import Table as Table
     from metricsmith.datasets.table import read_table as read_table
     from metricsmith.errors import DataError as DataError

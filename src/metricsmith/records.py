@@ -370,7 +370,9 @@ class MetricCard:
         return asdict(self)
 
     def to_markdown(self) -> str:
-        """The card as a Markdown section."""
+        """The card as a Markdown section; of one without outputs a heading and the summary."""
+        if not self.outputs:
+            return f"## {self.name}\n\n{self.summary}\n"
         lines = [f"## {self.name}", "", self.summary, "", "| output | range | better | meaning |", f"|{4 * ' --- |'}"]
         for output in self.outputs:
             low = "-inf" if output.low is None else f"{output.low:g}"
@@ -391,9 +393,8 @@ class MetricCard:
         ]
         lines += ["", *(f"- **{label}**: {text}" for label, text in facts if text)]
         sections = [
-            ("Domains", self.domains), ("Tasks", self.tasks), ("Best for", self.best_for),
-            ("Not for", self.not_for), ("Known limits", self.limits), ("Failure cases", self.failure_cases),
-            ("Related", self.related), ("Papers", self.papers),
+            ("Domains", self.domains), ("Tasks", self.tasks), ("Best for", self.best_for), ("Not for", self.not_for),
+            ("Known limits", self.limits), ("Failure cases", self.failure_cases), ("Related", self.related),
+            ("Papers", self.papers),
         ]  # fmt: skip
-        lines += [f"- **{label}**: {'; '.join(items)}" for label, items in sections if items]
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, *(f"- **{label}**: {'; '.join(items)}" for label, items in sections if items), ""])

@@ -1,1 +1,15 @@
-"""MetricBank: one metric family per file, its card as data. The table of contents is `catalogue`."""
+"""MetricBank: one metric family per file, its card as data. The table of contents is `catalogue`.
+
+`MetricBank`, `default_bank` and `full_bank` stand at the root.
+
+`ModelSpec`  the weights of a metric that needs some: which, how used, and where they lie
+"""
+
+from typing import TYPE_CHECKING
+
+from metricsmith.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from metricsmith.bank.models.spec import ModelSpec as ModelSpec
+else:
+    __all__, __getattr__, __dir__ = lazy_names(__name__)

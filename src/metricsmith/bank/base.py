@@ -140,6 +140,12 @@ class BankMetric(DSPyCallable):
         """Range and direction of this output."""
         return self.card.output(self.name)
 
+    @property
+    def weights(self) -> str:
+        """The id, revision and beginning of the hash of the weights in force; empty for a metric that needs none."""
+        model = self.family.model
+        return "" if model is None else f"{model.id}, revision {model.revision}, sha256 {model.digest()[:12]}"
+
     def fingerprint(self) -> str:
         """A hash of name, formula, backend, corpus statistics and weights, wherever these lie."""
         model = self.family.model

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import dspy
 
 from metricsmith.bank.base import BankMetric, Family, missing_needs
-from metricsmith.bank.models.engine.loader import device_for
+from metricsmith.bank.models.engine.loader import device_for, loaded_bytes
 from metricsmith.bank.models.engine.memory import free_memory
 from metricsmith.errors import OptionError, nearest
 from metricsmith.metric import row_text
@@ -24,7 +24,7 @@ from metricsmith.records import MetricCard
 
 __all__ = [
     "CORPUS_MODELS", "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
-    "model_family",
+    "lacking", "model_family", "model_name", "saved_family",
 ]  # fmt: skip
 
 MODULES: tuple[str, ...] = (
@@ -102,7 +102,8 @@ class MetricBank:
         Raises
         ------
         OptionError
-            If there is none, with the nearest name, or if the family has several outputs, with their names.
+            If there is none, with the nearest name, or with the bank that has it where it needs weights; or if the
+            family has several outputs, with their names.
         """
         found = self._find(name)
         if isinstance(found, BankMetric):
@@ -178,6 +179,8 @@ class MetricBank:
 
     def _find(self, name: str) -> BankMetric | Family:
         found = self._index().get(_plain(name))
+        if found is None and (weighted := _weighted().get(_plain(name))):
+            raise OptionError(f"{name!r} needs weights: full_bank([{weighted!r}]) has it")
         if found is None:
             known = [metric.name for metric in self.metrics()] + self.names()
             raise OptionError(
@@ -205,7 +208,10 @@ def lacking(family: Family) -> str:
         return ""
     if reason := family.model.lacking():
         return reason
-    needed, free = family.card.checkpoint.memory, free_memory(device_for(family.model))
+    needed, device = family.card.checkpoint.memory, device_for(family.model)
+    free = free_memory(device)
+    if free is not None:
+        free += loaded_bytes(device)  # the loader unloads what is not in use: a pool is the same in every fold
     return f"it needs {needed:.1f} GB, {free / 1e9:.1f} free" if free is not None and free < needed * 1e9 else ""
 
 
@@ -237,9 +243,17 @@ def model_family(name: str, **changes: Any) -> Family:
     return Family(card, compute, getattr(file, "statistics", None) if spec.reads_corpus else None, spec)
 
 
+def saved_family(known: Family, state: Mapping[str, Any], path: str = "") -> Family:
+    """A family as the state of one of its metrics says that it was used; `path` is where the weights lie."""
+    if known.model is None:
+        return known
+    spec = known.model.with_state(state["model"])
+    return replace(model_family(spec.name, settings=dict(spec.options)), model=replace(spec, path=path))
+
+
 @lru_cache(maxsize=1)
 def default_bank() -> MetricBank:
-    """The families that need neither model nor download, always the same object."""
+    """The families that need neither model nor download, always the same object; `full_bank` has all."""
     return MetricBank(tuple(map(family, MODULES)))
 
 
@@ -307,13 +321,19 @@ def model_name(name: str) -> str:
     OptionError
         If there is none, with the nearest.
     """
-    known = {name: name for name in MODELS}
+    if found := _weighted().get(_plain(name)):
+        return found
+    raise OptionError(f"no metric {name!r:.60} with weights{nearest(name, MODELS)}; they are {', '.join(MODELS)}")
+
+
+@lru_cache(maxsize=1)
+def _weighted() -> Mapping[str, str]:
+    """Plain names of metrics with weights, of their cards and outputs, to names in our table."""
+    known: dict[str, str] = {}
     for one in MODELS:
         card = model_family(one).card
         known |= {_plain(text): one for text in (one, card.name, *(output.name for output in card.outputs))}
-    if _plain(name) not in known:
-        raise OptionError(f"no metric {name!r} with weights{nearest(name, MODELS)}; they are {', '.join(MODELS)}")
-    return known[_plain(name)]
+    return known
 
 
 def _disk(name: str) -> float:

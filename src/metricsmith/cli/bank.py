@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from metricsmith.cli.options import Local
+from metricsmith.cli.saved_metrics import places
 from metricsmith.cli.terminal import say
 from metricsmith.cli.weights import check_weights, fetch_weights
+from metricsmith.errors import OptionError
+
+if TYPE_CHECKING:
+    from metricsmith.bank.base import Family
 
 __all__ = ["bank_app"]
 
@@ -19,14 +26,26 @@ bank_app.command("check")(check_weights)
 
 @bank_app.command("list")
 def list_bank(
+    models: Annotated[
+        bool, typer.Option("--models", help="Those with weights: their size, and whether they are on this machine.")
+    ] = False,
+    local: Local = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON.")] = False,
 ) -> None:
     """List every metric with its outputs and needs."""
-    from metricsmith.bank.catalogue import default_bank
+    from metricsmith.bank.catalogue import default_bank, full_bank
 
-    cards = [family.card for family in default_bank().families]
+    if local and not models:
+        raise OptionError("--local says where weights lie: give --models, too")
+    bank = full_bank("all", local=places(local)) if models else default_bank()
+    families = [family for family in bank.families if family.model is not None or not models]
+    cards = [family.card for family in families]
     if as_json:
-        say(json.dumps([card.as_dict() for card in cards], ensure_ascii=False, indent=1))
+        listed = [{**family.card.as_dict(), **_on_this_machine(family)} for family in families]
+        say(json.dumps(listed, ensure_ascii=False, indent=1))
+        return
+    if models:
+        say(_weights_table(families))
         return
     width = max(len(card.name) for card in cards)
     for card in cards:
@@ -38,6 +57,42 @@ def list_bank(
 @bank_app.command("show")
 def show(name: Annotated[str, typer.Argument(help="A metric or one of its outputs.")]) -> None:
     """Print a metric's card."""
-    from metricsmith.bank.catalogue import default_bank
+    from metricsmith.bank.catalogue import full_bank
 
-    say(default_bank().card(name).to_markdown())
+    say(full_bank("all").card(name).to_markdown())
+
+
+def _on_this_machine(family: Family) -> dict[str, Any]:
+    """The weights' name, device and presence; nothing for a family without weights. Hashes nothing."""
+    from metricsmith.bank.catalogue import lacking
+    from metricsmith.bank.models.engine.loader import device_for
+
+    if family.model is None:
+        return {}
+    alone = family.model.head == "fasttext"  # which knows no device
+    device = "cpu" if alone else device_for(family.model) if find_spec("torch") else ""
+    reason = lacking(family)
+    return {"weights": family.model.name, "device": device, "here": not reason, "lacking": reason}
+
+
+def _weights_table(families: list[Family]) -> str:
+    """A line for each family, and below them the reasons why some cannot be computed here."""
+    from metricsmith.report.blocks import TextTable
+    from metricsmith.report.render import aligned
+
+    rows, reasons = [], dict[str, list[str]]()
+    for family in families:
+        found, checkpoint = _on_this_machine(family), family.card.checkpoint
+        if checkpoint is None:
+            continue
+        size = (f"{checkpoint.disk:.2f}", f"{checkpoint.memory:.2f}")
+        outputs = ", ".join(output.name for output in family.card.outputs)
+        here = "yes" if found["here"] else "no"
+        rows.append(
+            (found["weights"], *size, here, found["device"] or "–", checkpoint.languages, checkpoint.licence, outputs)
+        )
+        if found["lacking"]:
+            reasons.setdefault(found["lacking"], []).append(found["weights"])
+    head = ("name", "GB on disk", "GB in memory", "usable here", "device", "languages", "licence", "outputs")
+    lines = [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
+    return "\n".join([*aligned(TextTable(head, rows)), *lines])

@@ -39,6 +39,10 @@ Context = Annotated[
 System = Annotated[str | None, typer.Option(metavar="COL", help="Column that says which system wrote the output.")]
 Rater = Annotated[str | None, typer.Option(metavar="COL", help="Column that says who gave the rating.")]
 Id = Annotated[str | None, typer.Option(metavar="COL", help="Column with unique row ids.")]
+Local = Annotated[
+    list[str] | None,
+    typer.Option("--local", metavar="NAME=PATH", help="Where the weights of a bank metric lie; else the hub's cache."),
+]
 RawCsv = Annotated[
     bool, typer.Option("--raw-csv", help="No apostrophes in CSV before texts that a spreadsheet would run.")
 ]
@@ -196,6 +200,7 @@ class SavedMetricOptions:
     where: Annotated[
         list[str] | None, typer.Option(metavar="COL=VALUE", help="Keep rows with (COL!=VALUE: without).")
     ] = None
+    local: Local = None
 
     def reading(self) -> dict[str, Any]:
         """The arguments of `read_table` that are named now."""
@@ -268,6 +273,11 @@ class CandidateOptions:
         list[Path] | None,
         typer.Option("--judge", metavar="FILE.json", help="A saved judge or metric as a candidate of your own."),
     ] = None
+    models: Annotated[
+        str | None,
+        typer.Option(metavar="small|all|NAME,...", help="Metrics with weights to take; by default those of --local."),
+    ] = None
+    local: Local = None
     panel: Annotated[
         bool, typer.Option("--panel", help="Ask all generated judges in one request a row, which is cheaper.")
     ] = False

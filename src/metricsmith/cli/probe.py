@@ -49,7 +49,7 @@ def probe_command(
     from metricsmith.studies.probing.run import Prober
 
     check_places(output, PROBE_FILES, {"metric": saved.metric, "table": saved.data, "store": limits.store})
-    metric = any_metric(saved.metric)
+    metric = any_metric(saved.metric, saved.local)
     named = saved.reading()
     if isinstance(metric, InducedMetric):
         named["target"] = metric.task.target  # who rated tells outputs apart

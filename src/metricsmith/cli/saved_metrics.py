@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.programs.induced import InducedMetric
 
-__all__ = ["any_metric", "auto_metrics", "induced_metric", "model_for", "rows_for"]
+__all__ = ["any_metric", "auto_metrics", "induced_metric", "model_for", "places", "rows_for"]
 
 
-def any_metric(path: Path) -> Metric:
-    """The metric in a file: an induced one, a judge, or one of the bank.
+def any_metric(path: Path, local: Sequence[str] | None = None) -> Metric:
+    """The metric in a file: an induced one, a judge, or one of the bank; `local` is ``--local``.
 
     Raises
     ------
@@ -30,20 +30,34 @@ def any_metric(path: Path) -> Metric:
     """
     from metricsmith.programs.loading import load
 
-    loaded = load(path)
+    loaded = load(path, local=places(local))
     if not hasattr(loaded, "judge_batch"):
         raise OptionError(f"{path} holds a {type(loaded).__name__}, which is no metric; name a file with one")
     return loaded  # type: ignore[no-any-return]
 
 
-def induced_metric(path: Path) -> InducedMetric:
-    """The induced metric in a file; `OptionError` for any other metric."""
+def induced_metric(path: Path, local: Sequence[str] | None = None) -> InducedMetric:
+    """The induced metric in a file; `OptionError` for any other metric; `local` is ``--local``."""
     from metricsmith.programs.induced import InducedMetric
 
-    metric = any_metric(path)
+    metric = any_metric(path, local)
     if not isinstance(metric, InducedMetric):
         raise OptionError(f"{path} holds a {metric.card.kind}, not an induced metric; induce one first")
     return metric
+
+
+def places(local: Sequence[str] | None) -> dict[str, str]:
+    """The paths of ``--local NAME=PATH`` by name.
+
+    Raises
+    ------
+    OptionError
+        If one is not of that form.
+    """
+    pairs = [one.partition("=")[::2] for one in local or ()]
+    if stray := [one for one, (name, path) in zip(local or (), pairs, strict=True) if not (name.strip() and path)]:
+        raise OptionError(f"--local {stray[0]} must be NAME=PATH, such as bertscore=models/roberta-large")
+    return dict(pairs)
 
 
 def rows_for(metric: Metric, data: str, named: Mapping[str, Any], *, of: str = "") -> Table:
@@ -92,16 +106,20 @@ def auto_metrics(
     from metricsmith.optimizers.auto_metrics import AutoMetrics
     from metricsmith.programs.loading import load
 
-    paths = candidates.judge or ()
-    own = [load(path) for path in paths]
+    paths, local = candidates.judge or (), places(candidates.local)
+    own = [load(path, local=local) for path in paths]
+    models: Any = candidates.models
+    if models not in (None, "small", "all"):
+        models = [name.strip() for name in models.split(",")]
     for path, metric in zip(paths, own, strict=True):
         if lm is None and "model" in getattr(getattr(metric, "card", None), "needs", ()):
             raise OptionError(f"--judge {path} asks a language model: name one with --lm MODEL")
         _compare_models(metric, lm)
     return AutoMetrics(
-        metrics=own or None, lm=lm, bank=candidates.bank, k=candidates.k, n=candidates.n, full=candidates.full,
-        regression=candidates.regression, panel=candidates.panel, allow_missing=candidates.allow_missing,
-        strict=candidates.strict, allow_columns=tuple(table.allow_column or ()), **limits.scoring(), **options,
+        metrics=own or None, bank_models=models, local=local, lm=lm, bank=candidates.bank, k=candidates.k,
+        n=candidates.n, full=candidates.full, regression=candidates.regression, panel=candidates.panel,
+        allow_missing=candidates.allow_missing, strict=candidates.strict,
+        allow_columns=tuple(table.allow_column or ()), **limits.scoring(), **options,
     )  # fmt: skip
 
 

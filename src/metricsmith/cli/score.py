@@ -63,7 +63,7 @@ def score_command(
     if limits.store is not None:
         check_writable(limits.store, "--store", folder=False)
     options = limits.scoring()
-    metric = induced_metric(saved.metric)
+    metric = induced_metric(saved.metric, saved.local)
     table = rows_for(metric, saved.data, saved.reading())
     rows, correction = table.rows, None
     if labelled is not None:
@@ -112,7 +112,7 @@ def explain_command(
     model: ModelOptions = ModelOptions(),
 ) -> None:
     """Take one row's prediction apart."""
-    metric = induced_metric(saved.metric)
+    metric = induced_metric(saved.metric, saved.local)
     table = rows_for(metric, saved.data, saved.reading())
     found = [candidate for candidate in table.rows if candidate["id"] == row]
     if not found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, Self
 
 import dspy
@@ -66,8 +67,19 @@ class AutoMetrics(Options):
         always candidates, whatever the number of rows and whatever retrieval keeps (`k` counts the others). Judges
         count as declared to measure the target, like generated ones. A judge that has learned from rated rows is
         neither weighed by these nor tested on them. Functions see neither the rating nor what it follows from.
+    bank_models : "small", "all" or names, optional
+        Metrics with weights that join the default bank, as for `full_bank`; none by default. One that this machine
+        cannot compute is left out, and a note has the reason.
+    local : mapping of str to path, optional
+        Where the weights of metrics lie, by the metric's name; without `bank_models` these are the metrics that join.
     recommender : Recommender, optional
-        By default BM25, then the language model's ranking where there is one.
+        By default the first stage, then the language model's ranking where there is one.
+    first_stage : Recommender, optional
+        By default BM25.
+    whole_cards : bool
+        False: retrieval sees the name and the summary of each metric alone (the paper's ablation "No Metric Cards").
+    remarks : sequence of str
+        Notes of your own for the report.
     lm : dspy.LM, optional
         By default the one in force; without any, nothing is generated.
     budget : Budget, optional
@@ -99,12 +111,18 @@ class AutoMetrics(Options):
     """
 
     @classmethod
-    def paper(cls, task: Task | None = None, **options: Any) -> Self:
+    def paper(cls, task: Task | None = None, *, colbert: str | PathLike[str] | None = None, **options: Any) -> Self:
         """The paper's sizes and regression: k = 30, two-stage PLS to n = 5, negative judges dropped.
 
-        Of the paper's pool these are not there yet: the 26 metrics of MetricBank that need model weights.
-        Retrieval starts with BM25; pass ``recommender=`` for its ColBERT.
+        Pass ``bank_models="all"`` for the metrics of the paper's pool that need weights; those whose weights are not
+        on this machine are left out with a note. Retrieval starts with ColBERT where the extra ``colbert`` is installed
+        and a checkpoint is here, in the folder `colbert` or in the hub's cache, else with BM25, and a note says so.
         """
+        if not {"recommender", "first_stage"} & options.keys():
+            from metricsmith.programs.recommenders.colbert import colbert_here
+
+            stage, remark = colbert_here(colbert)
+            options |= {"first_stage": stage, "remarks": (*options.get("remarks", ()), *([remark] if remark else []))}
         return cls(task, **{"k": 30, "n": 5, "regression": "pls", **options})
 
     def compile(

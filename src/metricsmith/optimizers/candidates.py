@@ -10,20 +10,19 @@ from textwrap import shorten
 import dspy
 
 from metricsmith.bank.base import BankMetric
-from metricsmith.bank.catalogue import default_bank
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import MetricsmithError, ModelFailure, OptionError
 from metricsmith.metric import Metric
 from metricsmith.optimizers.generation import Generated, Lack, attempt, check_complete, ends_all, generate_judges
 from metricsmith.optimizers.learning_judges import LEARNED, learn, learned_counts
-from metricsmith.optimizers.options import ChosenSources, Options, sparse_note
+from metricsmith.optimizers.options import ChosenSources, Options, sparse_note, unusable_notes
 from metricsmith.optimizers.own import free_name, hidden_fields, named_apart
 from metricsmith.programs.judges.base import Judge
 from metricsmith.programs.judges.criterion import CriterionJudge, RubricJudge
 from metricsmith.programs.judges.dna import DnAEval
 from metricsmith.programs.judges.panel import Panel, PanelMember
 from metricsmith.programs.judges.repeated import Repeated
-from metricsmith.programs.recommenders.base import Recommender
+from metricsmith.programs.recommenders.base import Recommender, brief
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.recommenders.language_model import LMRecommender, PipelineRecommender
 from metricsmith.records import MetricCard, Status, Task, Usage
@@ -137,7 +136,7 @@ def generate_candidates(rows: Sequence[dspy.Example], task: Task, options: Optio
     made = _generated(rows, task, options) if sources.generated else Generated()
     for judge in made.judges:  # a name that others or an earlier judge have is numbered
         judge.settings.values["name"] = free_name(judge.name, taken)
-    notes = (*sources.notes, *dict.fromkeys(made.notes), *said)
+    notes = (*sources.notes, *options.remarks, *dict.fromkeys(made.notes), *said)
     return Pool((*made.judges, *bank), tuple(map(ColumnMetric, options.columns)), tuple(own), made, notes)
 
 
@@ -151,8 +150,10 @@ def retrieve_candidates(pool: Pool, task: Task, options: Options) -> Candidates:
     OptionError
         If there is no candidate at all.
     """
-    recommender = options.recommender or PipelineRecommender(second=LMRecommender() if options.model else None)
-    chosen, notes, usage = _recommended(pool.listed, task, options.k, recommender)
+    recommender = options.recommender or PipelineRecommender(
+        options.first_stage, LMRecommender() if options.model else None
+    )
+    chosen, notes, usage = _recommended(pool.listed, task, options.k, recommender, whole=options.whole_cards)
     if options.panel:
         chosen = _seated(chosen, task)
     metrics = (*pool.columns, *pool.own, *chosen)
@@ -179,16 +180,13 @@ def _existing(
 
     A column goes before a bank metric of its name: two of one name could not be told apart in the saved metric.
     """
-    whole = options.bank_of_metrics or default_bank()
+    whole = options.whole_bank
     given = {one.name for one in options.own if isinstance(one, BankMetric)}
     bank, own, notes = list[BankMetric](), list[Metric](), list[str]()
     if sources.existing:
         usable, unusable = whole.usable(rows, coverage=options.coverage)
         bank = [metric.fit(rows) for metric in usable if metric.name not in {*given, *options.columns}]
-        by_reason: dict[str, list[str]] = {}
-        for name, reason in unusable:
-            by_reason.setdefault(reason, []).append(name)
-        notes += [f"left out because {why}: {', '.join(dict.fromkeys(names))}" for why, names in by_reason.items()]
+        notes += unusable_notes(unusable)
         notes += [
             f"the column {metric.name!r} stands in for the bank metric of that name"
             for metric in usable
@@ -229,13 +227,13 @@ def _seated(chosen: Sequence[Metric], task: Task) -> list[Metric]:
 
 
 def _recommended(
-    pool: Sequence[Metric], task: Task, k: int, recommender: Recommender
+    pool: Sequence[Metric], task: Task, k: int, recommender: Recommender, *, whole: bool
 ) -> tuple[list[Metric], tuple[str, ...], Usage]:
     """Keep the metrics of the k best cards; a pool that is small enough is kept as it is.
 
     A card counts once, however many predictors it offers; only those that the fit selects are computed later.
     """
-    cards = pool_cards(pool)
+    cards = [card if whole else brief(card) for card in pool_cards(pool)]
     if len(cards) <= k:
         return list(pool), (), Usage()
     notes, usage = [], Usage()

@@ -25,7 +25,7 @@ from metricsmith.optimizers.candidates import generate_candidates, retrieve_cand
 from metricsmith.optimizers.evaluation import FoldTrial, cross_validated, held_out, needed_places
 from metricsmith.optimizers.fitting import check_learnable, fit
 from metricsmith.optimizers.generation import GENERATORS
-from metricsmith.optimizers.options import ChosenSources, Options
+from metricsmith.optimizers.options import ChosenSources, Options, unusable_notes
 from metricsmith.optimizers.own import check_functions, from_learning
 from metricsmith.optimizers.passes import Pass, stage
 from metricsmith.optimizers.recording import RunResult, SignatureLine, record_run
@@ -295,6 +295,7 @@ class Prepared:
         cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
         judges = sum(counts.values()) if chosen.generated else 0
         seated = sum(count for name, count in counts.items() if name in GENERATORS and GENERATORS[name].on_panels)
+        unusable = options.whole_bank.usable(splits.train.rows, coverage=options.coverage)[1]
         own = f", {len(options.own)} of your own" if options.own else ""
         known = judges and options.store is not None
         stored = "; the store may hold a part of that: it shows only with the judges" if known else ""
@@ -308,6 +309,8 @@ class Prepared:
                 f"{len(options.columns)} columns{own}; retrieval keeps at most {options.k} judges and "
                 "metrics",
                 *chosen.notes,
+                *options.remarks,
+                *(unusable_notes(unusable) if chosen.existing else []),
                 *splits.warnings,
                 f"requests: {usage.requests}, prompt tokens: {usage.prompt_tokens}, completion tokens: "
                 f"{usage.completion_tokens} ({cost}; what is likely, retries not counted; at most {most} requests"

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 import dspy
 
-from metricsmith.bank.catalogue import MetricBank
+from metricsmith.bank.catalogue import MetricBank, Unusable, default_bank, full_bank
 from metricsmith.bank.column import column_numbers
 from metricsmith.datasets.target_copies import check_copies
 from metricsmith.errors import DataError, NeedsError, OptionError, nearest
@@ -21,7 +21,7 @@ from metricsmith.model_calls.models import using
 from metricsmith.optimizers.fitting import FitOptions
 from metricsmith.optimizers.generation import DEFAULT_COUNTS, GENERATORS
 from metricsmith.optimizers.learning_judges import LEARNED
-from metricsmith.optimizers.own import own_metrics
+from metricsmith.optimizers.own import not_here, own_metrics
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.recommenders.base import Recommender
 from metricsmith.records import Status, Task
@@ -30,7 +30,7 @@ from metricsmith.scoring.results import CODES
 from metricsmith.store import Store
 
 __all__ = [
-    "BANKS", "DEFAULT_POOL", "FAMILIES", "MOST_MISSING", "ChosenSources", "Options", "check_budget",
+    "BANKS", "DEFAULT_POOL", "FAMILIES", "MOST_MISSING", "ChosenSources", "Options", "check_budget", "unusable_notes",
     "sparse_note",
 ]  # fmt: skip
 
@@ -74,7 +74,12 @@ class Options:
     prior_columns: Sequence[str] = ()
     allow_columns: Sequence[str] = ()
     metrics: MetricBank | Sequence[Any] | None = None
+    bank_models: str | Sequence[str] | None = None
+    local: Mapping[str, str | PathLike[str]] | None = None
     recommender: Recommender | None = None
+    first_stage: Recommender | None = None
+    whole_cards: bool = True
+    remarks: Sequence[str] = ()
     lm: Any = field(default=None, repr=False)
     concurrency: Literal["auto"] | int | Concurrency = "auto"
     store: str | PathLike[str] | Store | None = None
@@ -90,9 +95,14 @@ class Options:
     repetition: int = 0
 
     def __post_init__(self) -> None:
-        bank, own = own_metrics(self.metrics)
-        settled: dict[str, Any] = {"metrics": own or bank, "generators": dict(self.judge_counts)}
+        if isinstance(self.metrics, MetricBank) and (self.bank_models is not None or self.local):
+            raise OptionError("metrics is a bank of its own: name its models and their places in full_bank(...)")
+        bank, own = own_metrics(self.metrics, self.whole_bank)
+        absent = [Unusable(metric.name, why) for metric in own if (why := not_here(metric))]
+        here = tuple(metric for metric in own if not not_here(metric))
+        settled: dict[str, Any] = {"metrics": here or bank, "generators": dict(self.judge_counts)}
         settled |= {name: tuple(getattr(self, name)) for name in ("columns", "prior_columns", "allow_columns")}
+        settled["remarks"] = (*self.remarks, *unusable_notes(absent))
         for name, value in settled.items():
             object.__setattr__(self, name, value)
         if self.bank not in BANKS:
@@ -122,9 +132,15 @@ class Options:
         return self.metrics if isinstance(self.metrics, tuple) else ()
 
     @property
-    def bank_of_metrics(self) -> MetricBank | None:
-        """The bank that takes the default one's place; None for the default one."""
-        return self.metrics if isinstance(self.metrics, MetricBank) else None
+    def whole_bank(self) -> MetricBank:
+        """The bank to choose from: the caller's, else the default one and the metrics with weights that are asked for.
+
+        Without `bank_models` these are the metrics that `local` names.
+        """
+        if isinstance(self.metrics, MetricBank):
+            return self.metrics
+        models = tuple(self.local) if self.bank_models is None and self.local else self.bank_models
+        return default_bank() if models is None else full_bank(models, local=self.local)
 
     def with_own(self, own: Sequence[Metric]) -> Self:
         """The same with those of the caller's own metrics that are left."""
@@ -257,6 +273,14 @@ def check_budget(budget: object) -> None:
     """Refuse anything but a `Budget` or None, with an `OptionError`."""
     if budget is not None and not isinstance(budget, Budget):
         raise OptionError(f"budget={budget!r} must be a Budget, say Budget(requests=1000), or None for no limit")
+
+
+def unusable_notes(unusable: Sequence[Unusable]) -> list[str]:
+    """One line for each reason why metrics of the bank are no candidates, with their names."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in unusable:
+        by_reason.setdefault(reason, []).append(name)
+    return [f"left out because {why}: {', '.join(dict.fromkeys(names))}" for why, names in by_reason.items()]
 
 
 def sparse_note(sparse: Mapping[str, str]) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metricsmith.bank.base import BankMetric
-from metricsmith.bank.catalogue import MetricBank, default_bank
+from metricsmith.bank.catalogue import MetricBank, default_bank, lacking
 from metricsmith.datasets.target_copies import check_copies, combinations_of
 from metricsmith.errors import OptionError, StateError
 from metricsmith.metric import EVERY_LABEL, Asker, Metric, read_labels
@@ -26,7 +26,7 @@ from metricsmith.scoring.callables import CallableMetric
 from metricsmith.scoring.plan import as_metric
 from metricsmith.stats.correlation import kendall_tau_b
 
-__all__ = ["check_functions", "free_name", "from_learning", "hidden_fields", "named_apart", "own_metrics"]
+__all__ = ["check_functions", "free_name", "from_learning", "hidden_fields", "named_apart", "not_here", "own_metrics"]
 
 BoolArray = NDArray[np.bool_]
 ALLOWED = "judges and other metrics, functions of (example, pred), names such as 'rouge1_f', or banks"
@@ -36,7 +36,7 @@ _NUMBERS = ("callable", "column")  # kinds of candidates that could be the ratin
 SAME = 0.95  # absolute tau-b with the rating from which a field is hidden from functions
 
 
-def own_metrics(given: Any) -> tuple[MetricBank | None, tuple[Metric, ...]]:
+def own_metrics(given: Any, bank: MetricBank | None = None) -> tuple[MetricBank | None, tuple[Metric, ...]]:
     """The bank to choose from, None for the default one, and the metrics that are always candidates.
 
     Parameters
@@ -44,6 +44,8 @@ def own_metrics(given: Any) -> tuple[MetricBank | None, tuple[Metric, ...]]:
     given : None, MetricBank or iterable
         A bank alone takes the default one's place. In a list, everything stands for itself: metrics, `Reward`,
         panels (their members), banks (all their metrics), functions, and names of bank metrics.
+    bank : MetricBank, optional
+        Where names are looked for; by default the default one.
 
     Raises
     ------
@@ -56,14 +58,19 @@ def own_metrics(given: Any) -> tuple[MetricBank | None, tuple[Metric, ...]]:
         raise OptionError(f"metrics={given!r:.60} must be a MetricBank, or a list of {ALLOWED}: write [metric]")
     own: dict[str, Metric] = {}
     for place, one in enumerate(given):
-        for metric in _metrics_of(one, f"metrics[{place}]"):
-            own.setdefault(metric.fingerprint(), metric)
+        for metric in _metrics_of(one, f"metrics[{place}]", bank or default_bank()):
+            own.setdefault(metric.name if not_here(metric) else metric.fingerprint(), metric)
     return None, tuple(own.values())
 
 
-def _metrics_of(one: Any, place: str) -> Sequence[Metric]:
+def not_here(metric: Metric) -> str:
+    """The reason why this machine cannot compute a metric with weights; empty where it can, and for others."""
+    return lacking(metric.family) if isinstance(metric, BankMetric) else ""
+
+
+def _metrics_of(one: Any, place: str, bank: MetricBank) -> Sequence[Metric]:
     if isinstance(one, str):
-        return [default_bank().get(one)]
+        return [bank.get(one)]
     if isinstance(one, MetricBank):
         return one.metrics()
     members = getattr(one, "members", None)
@@ -72,6 +79,8 @@ def _metrics_of(one: Any, place: str) -> Sequence[Metric]:
     if isinstance(one, type) or not (isinstance(one, Metric) or callable(one)):
         raise OptionError(f"{place}={one!r:.60} cannot be a candidate; allowed are {ALLOWED}")
     metric = as_metric(one)
+    if not_here(metric):
+        return [metric]
     if read_labels(metric) not in ((), EVERY_LABEL):
         raise OptionError(
             f"{place}={metric.name!r} is a specialist, which judges outputs on the sources of its history; an "

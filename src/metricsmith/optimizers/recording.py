@@ -12,6 +12,7 @@ from typing import Any
 import dspy
 import numpy as np
 
+from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import DataError
 from metricsmith.metric import content_hash
 from metricsmith.model_calls.models import identity
@@ -101,21 +102,21 @@ class SignatureLine:
     @classmethod
     def of(cls, splits: Splits, task: Task, options: Options) -> SignatureLine:
         """The known parts of a run's line."""
-        model, bank = options.model, options.bank_of_metrics
+        model, default = options.model, options.whole_bank is default_bank()
         sources = {
             **{
                 name: getattr(options, name) for name in ("bank", "k", "generated_only_below", "panel", "allow_missing")
             },
             **{name: sorted(getattr(options, name)) for name in ("columns", "prior_columns", "allow_columns")},
             "generators": options.judge_counts,
-            "metrics": None if bank is None else [metric.name for metric in bank.metrics()],
+            "metrics": None if default else [metric.name for metric in options.whole_bank.metrics()],
             "own": [one.name if one.card.kind == "callable" else one.fingerprint() for one in options.own],
         }
         decided = {
             "task": asdict(task),
             "sources": sources,
             "fit": asdict(options.fit),
-            "recommender": "" if options.recommender is None else type(options.recommender).__name__,
+            "retrieval": [type(options.recommender).__name__, type(options.first_stage).__name__, options.whole_cards],
             "failures": [options.max_failure_rate, options.per_judge],
             "model": None if model is None else identity(model),
         }
@@ -243,6 +244,8 @@ def _components(trained: Pass, evaluation: Evaluation) -> tuple[Component, ...]:
             missing=int(np.isnan(values[:, j]).sum()),
             card=metric.card,
             selected_share=evaluation.shares.get(metric.name, math.nan),
+            weights=getattr(metric, "weights", ""),
+            seconds=sum(one.usage.seconds for one in table.column(j)) / len(table.rows) or math.nan,
         )
         for j, (metric, weight) in enumerate(zip(table.metrics, small.weights, strict=True))
     ]

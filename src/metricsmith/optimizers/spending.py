@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import dspy
 
-from metricsmith.bank.catalogue import default_bank
 from metricsmith.errors import Interrupted, MetricsmithError, ModelFailure, OptionError
 from metricsmith.metric import Metric, content_key
 from metricsmith.model_calls.limits import Budget, Concurrency, estimate_tokens, price, total_usage
@@ -120,7 +119,7 @@ def _made(one: PassRows, task: Task, options: Options, counts: Mapping[str, int]
     starts = startable(rows, task, learned_counts(counts), seed=options.seed)
     families = {name: count for name, count in counts.items() if name in GENERATORS and count}
     judges = sum(families.values()) + len(starts)
-    bank = (options.bank_of_metrics or default_bank()).usable(rows, coverage=options.coverage)[0] if existing else []
+    bank = options.whole_bank.usable(rows, coverage=options.coverage)[0] if existing else []
     cards = judges + len({metric.card.name for metric in bank})
     ranked = options.model is not None and options.recommender is None and cards > options.k
     shown = min(cards, max(MOST_CARDS, options.k)) if ranked else 0

@@ -14,7 +14,9 @@ from typing import Any
 
 import dspy
 
-from metricsmith.bank.catalogue import default_bank
+from metricsmith.bank.base import Family
+from metricsmith.bank.catalogue import full_bank, saved_family
+from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import OptionError, StateError
 from metricsmith.model_calls.adapters import ADAPTER_NAMES
 from metricsmith.programs.judges.catalogue import JUDGES, judge_class
@@ -49,7 +51,7 @@ from metricsmith.stats.regression import LinearCombination
 
 __all__ = [
     "DEEPEST", "KINDS", "LARGEST_FILE", "LARGEST_PLAIN", "METRICS", "OWN_KEYS", "asker_state", "check_file",
-    "check_state", "nested",
+    "check_state", "families", "nested",
 ]  # fmt: skip
 
 OWN_KEYS = ("schema_version", "versions", "hash")  # of a file, besides those of its state
@@ -75,15 +77,36 @@ def _spread(value: Any, path: str) -> None:
         refuse(path, f"{value!r} is not allowed; 0 or a number from {1 / LARGEST:g} is")
 
 
+@lru_cache(maxsize=1)
+def families() -> Mapping[str, Family]:
+    """The families of all bank metrics that a file can name, by the names of their outputs."""
+    return {metric.name: metric.family for metric in full_bank("all").metrics()}
+
+
 def _bank(value: Any, path: str) -> None:
-    """A metric's name from our table, and the corpus statistics of those that have any."""
-    known = {metric.name: metric for metric in default_bank().metrics()}
+    """A metric's name from our table, the corpus statistics of those that have any, and the weights of those with."""
     corpus = keys(
         documents=number(0, NUMBERS, whole=True), frequencies=entries(number(1, NUMBERS, whole=True), ENTRIES, text())
     )
-    keys({"statistics": maybe(corpus)}, name=one_of(*known))(value, path)
-    if value.get("statistics") is not None and known[value["name"]].family.statistics is None:
+    known = families()
+    one_of(*known)(inside(value, "name"), at(path, "name"))
+    family = known[value["name"]]
+    weights = {} if family.model is None else {"model": _weights(family.model)}
+    keys({"statistics": maybe(corpus)}, name=text(), **weights)(value, path)
+    if value.get("statistics") is not None and saved_family(family, value).statistics is None:
         refuse(at(path, "statistics"), f"not allowed; {value['name']} has none")
+
+
+def _weights(model: ModelSpec) -> Check:
+    """All that a file says of weights: texts to compare and settings of a fixed table, nothing of which is followed."""
+    settings = {name: one_of(*values) for name, values in model.choices}
+    return made(
+        keys(
+            id=text(NAME), revision=text(NAME), layer=maybe(number(1, ITEMS, whole=True)), tokenizer=text(NAME),
+            dtype=text(NAME), options=keys(settings), weights=text(64, 64),
+        ),
+        model.with_state,
+    )  # fmt: skip
 
 
 def _output(value: Mapping[str, Any]) -> None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from os import PathLike
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from metricsmith.bank.catalogue import default_bank
+from metricsmith.bank.base import BankMetric
+from metricsmith.bank.catalogue import model_name, saved_family
 from metricsmith.bank.column import ColumnMetric
 from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import Metric
 from metricsmith.programs.induced import InducedMetric
 from metricsmith.programs.judges.catalogue import judge_class
 from metricsmith.programs.judges.members import join_askers
-from metricsmith.programs.kinds import METRICS, check_state
+from metricsmith.programs.kinds import METRICS, check_state, families
 from metricsmith.programs.state import read_state, state_parts
 from metricsmith.records import Scale, Task
 from metricsmith.scoring.callables import CallableMetric
@@ -26,10 +26,17 @@ from metricsmith.stats.regression import LinearCombination
 __all__ = ["from_state", "load"]
 
 Functions = Mapping[str, Callable[..., Any]]
-NONE: Functions = MappingProxyType({})
+Places = Mapping[str, str | PathLike[str]]
 
 
-def load(path: str | PathLike[str], *, functions: Functions | None = None) -> Any:
+class Given(NamedTuple):
+    """The parts of metrics that no file holds: functions by name, and by metric the place of its weights."""
+
+    functions: Functions = MappingProxyType({})
+    local: Mapping[str, str] = MappingProxyType({})
+
+
+def load(path: str | PathLike[str], *, functions: Functions | None = None, local: Places | None = None) -> Any:
     """Build the metric that a ``save`` of ours or ``metricsmith induce`` wrote; its scores are identical.
 
     The file is checked as a whole before anything is built, and can do nothing but score: it names no model, address,
@@ -42,6 +49,9 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None) -> An
     functions : mapping of str to callable, optional
         The functions among the metric's components, by the names that the file has for them: a file holds no code,
         and nothing is imported for it. Others than these are not used.
+    local : mapping of str to path, optional
+        Where the weights of bank metrics lie, by the metric's name; others are looked for in the hub's cache. They are
+        not needed to load: scoring refuses weights that are not here, or others than those the metric was made with.
 
     Returns
     -------
@@ -56,9 +66,10 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None) -> An
     NeedsError
         If the metric rests on a function that `functions` lacks; the message has the line of Python to write.
     OptionError
-        If `functions` is no mapping, or has something that is no function of (example, pred).
+        If `functions` is no mapping, or has something that is no function of (example, pred), or `local` names a metric
+        without weights.
     """
-    content, given = read_state(path), NONE if functions is None else functions
+    content, given = read_state(path), {} if functions is None else functions
     named = list(dict.fromkeys(part["name"] for _, part in state_parts(content) if part["kind"] == "callable"))
     if not isinstance(given, Mapping):
         raise OptionError(f"functions={given!r:.60} must be a mapping, such as functions={{'name': function}}")
@@ -71,36 +82,37 @@ def load(path: str | PathLike[str], *, functions: Functions | None = None) -> An
         )
     for function in given.values():
         CallableMetric.of(function)
+    places = {model_name(name): str(place) for name, place in (local or {}).items()}
     try:
-        return _built(content, "", given)
+        return _built(content, "", Given(given, places))
     except StateError as problem:
         raise StateError(f"{path}: {problem}") from problem
 
 
-def from_state(state: Mapping[str, Any], functions: Functions = NONE) -> Metric:
+def from_state(state: Mapping[str, Any], functions: Functions | None = None) -> Metric:
     """Build a metric from its `to_state`, which is checked as a file is; `functions` as for `load`."""
     check_state(state)
-    metric: Metric = _built(state, "", functions)
+    metric: Metric = _built(state, "", Given(functions or {}))
     return metric
 
 
-def _built(state: Mapping[str, Any], path: str, functions: Functions) -> Any:
+def _built(state: Mapping[str, Any], path: str, given: Given) -> Any:
     """Build a checked state; a fault that only a constructor finds is an error of the same kind."""
     kind = state["kind"]
     if kind not in (*METRICS, "panel"):  # a panel is no metric itself, but what asks for several
         raise StateError(f"a {kind!r} is no metric; known are {', '.join(dict.fromkeys([*_READERS, *METRICS]))}")
     try:
         if kind in _READERS:
-            return _READERS[kind](state, path, functions)
+            return _READERS[kind](state, path, given)
         return judge_class(kind).from_state(state)
     except OptionError as problem:
         raise StateError(f"{path or kind}: {problem}") from problem
 
 
-def _induced(state: Mapping[str, Any], path: str, functions: Functions) -> Metric:
+def _induced(state: Mapping[str, Any], path: str, given: Given) -> Metric:
     task = state["task"]
     components = [
-        _built(component, f"{path}.components[{place}]".lstrip("."), functions)
+        _built(component, f"{path}.components[{place}]".lstrip("."), given)
         for place, component in enumerate(state["components"])
     ]
     join_askers(components)
@@ -118,23 +130,29 @@ def _induced(state: Mapping[str, Any], path: str, functions: Functions) -> Metri
     return metric
 
 
-def _repeated(state: Mapping[str, Any], path: str, functions: Functions) -> Any:
-    judge = _built(state["judge"], f"{path}.judge".lstrip("."), functions)
+def _repeated(state: Mapping[str, Any], path: str, given: Given) -> Any:
+    judge = _built(state["judge"], f"{path}.judge".lstrip("."), given)
     return judge_class(state["kind"]).from_state(state, judge)
 
 
-def _function(state: Mapping[str, Any], _: str, functions: Functions) -> Metric:
+def _function(state: Mapping[str, Any], _: str, given: Given) -> Metric:
     name = state["name"]
-    if name not in functions:
+    if name not in given.functions:
         raise NeedsError(
             f"a state holds the name of the function {name!r} alone: pass functions={{{name!r}: function}}"
         )
-    return CallableMetric.from_state(state, functions[name])
+    return CallableMetric.from_state(state, given.functions[name])
 
 
-_READERS: dict[str, Callable[[Mapping[str, Any], str, Functions], Any]] = {
+def _bank(state: Mapping[str, Any], _: str, given: Given) -> Metric:
+    known = families()[state["name"]]
+    place = given.local.get(known.model.name, "") if known.model else ""
+    return BankMetric(saved_family(known, state, place), state["name"], state.get("statistics"))
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any], str, Given], Any]] = {
     "induced": _induced,
-    "bank": lambda state, *_: replace(default_bank().get(state["name"]), statistics=state.get("statistics")),
+    "bank": _bank,
     "callable": _function,
     "column": lambda state, *_: ColumnMetric(state["name"]),
     "mqm_judge": _repeated,

@@ -17,6 +17,7 @@ __all__ = ["ModelSpec"]
 
 Value = str | bool
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_REVISION = re.compile(r"[0-9A-Za-z][\w.-]*", re.ASCII)  # a name inside the hub's cache, and no way out of it
 _SETTINGS: dict[str, tuple[Value, ...]] = {
     "layer": (), "revision": (), "tokenizer": ("fast", "slow"), "dtype": ("float32", "bfloat16", "float16"),
 }  # fmt: skip
@@ -106,6 +107,8 @@ class ModelSpec:
                 raise OptionError(f"{self.name}: {name}={value!r} must be one of {', '.join(map(repr, allowed))}")
             if name == "layer" and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise OptionError(f"{self.name}: layer={value!r} must be a whole number from 1")
+            if name == "revision" and not (isinstance(value, str) and _REVISION.fullmatch(value)):
+                raise OptionError(f"{self.name}: revision={value!r:.60} must be letters, digits, dots, hyphens and _")
         own = {name: value for name, value in settings.items() if name in dict(self.choices)}
         merged = {**dict(self.options), **own}
         kept = tuple(
@@ -121,7 +124,18 @@ class ModelSpec:
         }  # fmt: skip
 
     def with_state(self, state: Mapping[str, Any]) -> ModelSpec:
-        """These weights as a saved metric used them; the id of a state is text alone and leads nowhere."""
+        """These weights as a saved metric used them; the id of a state is text alone and leads nowhere.
+
+        Raises
+        ------
+        OptionError
+            If a setting or its value is not known, or there is a layer where the metric takes none, or none where it
+            takes one.
+        """
+        if (state["layer"] is None) != (self.layer is None):
+            raise OptionError(f"{self.name}: layer={state['layer']!r} where the metric has {self.layer!r}")
+        if not _SHA256.fullmatch(state["weights"]):
+            raise OptionError(f"{self.name}: weights={state['weights']!r:.80} must be 64 hexadecimal digits")
         settings = {name: state[name] for name in ("revision", "tokenizer", "dtype")}
         settings |= {} if state["layer"] is None else {"layer": state["layer"]}
         return replace(self.using(**settings, **state["options"]), weights=state["weights"])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from metricsmith.errors import OptionError
 from metricsmith.records import MetricCard, Task, Usage
 
-__all__ = ["FirstStage", "Recommendation", "Recommender", "by_score", "check_pool", "query_text", "unscored"]
+__all__ = ["FirstStage", "Recommendation", "Recommender", "brief", "by_score", "check_pool", "query_text", "unscored"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,11 @@ def by_score(
         scores=tuple(float(scores[index]) for index in best),
         notes=notes,
     )
+
+
+def brief(card: MetricCard) -> MetricCard:
+    """A card with name and summary alone."""
+    return MetricCard(card.name, card.kind, card.summary, "", ())
 
 
 def unscored(names: Sequence[str]) -> tuple[float, ...]:

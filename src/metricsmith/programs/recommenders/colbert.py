@@ -13,14 +13,16 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from metricsmith.errors import OptionError
+from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import content_hash
 from metricsmith.programs.recommenders.base import FirstStage, Recommendation, by_score, check_pool, query_text
 from metricsmith.programs.recommenders.colbert_checkpoint import ColBERTEncoder, Matrix, check_extra, inspect_checkpoint
 from metricsmith.programs.state import Settings
 from metricsmith.records import MetricCard, Task
 
-__all__ = ["ColBERTRecommender", "EmbeddingCache", "max_similarity"]
+__all__ = ["ColBERTRecommender", "EmbeddingCache", "colbert_here", "max_similarity"]
+
+PUBLISHED = "colbert-ir/colbertv2.0"  # the checkpoint of AutoMetrics, by its id at the hub
 
 
 class ColBERTRecommender(FirstStage):
@@ -120,6 +122,34 @@ class ColBERTRecommender(FirstStage):
             self._hash, self._encoded = self.checkpoint.content_hash(), limits
             self._encoder = ColBERTEncoder(self.checkpoint, *limits)
         return self._encoder
+
+
+def colbert_here(checkpoint: str | os.PathLike[str] | None = None) -> tuple[ColBERTRecommender | None, str]:
+    """ColBERT on a checkpoint of this machine, else None and a remark that says why.
+
+    Parameters
+    ----------
+    checkpoint : path, optional
+        A folder; None looks for the published checkpoint in the hub's cache, and never downloads it.
+
+    Raises
+    ------
+    NeedsError, StateError
+        If a folder is named and cannot be used.
+    """
+    if checkpoint is not None:
+        return ColBERTRecommender(Path(checkpoint)), ""
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(PUBLISHED, "config.json")
+    try:
+        check_extra()
+        if isinstance(found, str):
+            return ColBERTRecommender(Path(found).parent), ""
+        problem = f"no checkpoint {PUBLISHED} on this machine: name its folder with colbert="
+    except (NeedsError, StateError) as refusal:
+        problem = str(refusal)
+    return None, f"BM25 is the first stage in place of the paper's ColBERT: {problem}"
 
 
 def max_similarity(query: Matrix, document: Matrix) -> float:

@@ -16,7 +16,7 @@ from metricsmith.metric import fence
 from metricsmith.model_calls.adapters import messages_of
 from metricsmith.model_calls.calls import model_call
 from metricsmith.model_calls.limits import estimate_tokens
-from metricsmith.programs.recommenders.base import Recommendation, Recommender, check_pool, unscored
+from metricsmith.programs.recommenders.base import Recommendation, Recommender, brief, check_pool, unscored
 from metricsmith.programs.recommenders.bm25 import BM25Recommender
 from metricsmith.programs.state import Settings
 from metricsmith.records import MetricCard, Task
@@ -114,7 +114,7 @@ def fit_cards(cards: Sequence[MetricCard], max_tokens: int) -> FittedCards:
         If even names and summaries do not fit.
     """
     whole = [card.to_markdown() for card in cards]
-    short = [f"## {card.name}\n\n{card.summary}\n" for card in cards]
+    short = [brief(card).to_markdown() for card in cards]
     # A separator and the rounding cost less than one token each; the fence takes a fixed few.
     savings = [_size(long) - _size(brief) for long, brief in zip(whole, short, strict=True)]
     used = sum(map(_size, short)) + estimate_tokens(fence("x"))

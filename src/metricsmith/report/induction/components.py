@@ -14,8 +14,8 @@ from metricsmith.report.plots.induction import MOST_BARS
 from metricsmith.stats.agreement import Difference
 
 __all__ = [
-    "KINDS", "card_section", "cards", "choice_stability", "cross_validated_components", "direction", "loss",
-    "small_model", "suppressors", "weight_width",
+    "KINDS", "card_section", "cards", "choice_stability", "cross_validated_components", "direction", "kind_words",
+    "loss", "small_model", "suppressors", "weight_width",
 ]  # fmt: skip
 
 KINDS = {
@@ -40,6 +40,15 @@ KINDS = {
     "column": "column of the data",
     "induced": "induced metric",
 }
+
+
+COST_WORDS = {"local": "local: weights on this machine, a pass of a network for each text"}
+
+
+def kind_words(component: Component) -> str:
+    """The kind of a component, and its weights where it has some."""
+    words = single_line(KINDS.get(component.kind, component.kind))
+    return f"{words} with weights: {single_line(component.weights)}" if component.weights else words
 
 
 def loss(found: Difference | None) -> str:
@@ -183,7 +192,8 @@ def _card(card: MetricCard, components: Sequence[Component]) -> Details:
     about = {
         "Formula": card.formula,
         "Needs": ", ".join(card.needs) or "the output only",
-        "Cost": card.cost,
+        "Cost": COST_WORDS.get(card.cost, card.cost),
+        "Weights": str(card.checkpoint or ""),
         "Several references": card.multi_reference,
         "Backend": f"{card.backend} ({card.backend_license})",
         "Asked on": card.asked,

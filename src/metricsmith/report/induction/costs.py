@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -29,12 +29,12 @@ from metricsmith.report.formats import (
     percent,
     single_line,
 )
-from metricsmith.report.induction.record import RunRecord
+from metricsmith.report.induction.record import Component, RunRecord
 from metricsmith.report.render import cost_line
 
 __all__ = [
-    "STATUSES", "CostLine", "cost_section", "note_section", "panel_savings", "run_cost_lines", "run_costs",
-    "usage_example",
+    "STATUSES", "CostLine", "cost_section", "local_cost_lines", "note_section", "panel_savings", "run_cost_lines",
+    "run_costs", "usage_example",
 ]  # fmt: skip
 
 STATUSES = {
@@ -114,10 +114,11 @@ def cost_section(record: RunRecord) -> Section:
         kinds.append(TextTable(("Ended as", "Count", "Share"), ended, caption, bold=1))
     else:
         kinds.append(Paragraph("No judgements were recorded."))
-    failures = [excerpt(line, 600) for line in record.failures]
+    failures, local = [excerpt(line, 600) for line in record.failures], local_cost_lines(record.components)
     blocks = [
         Box("pair", kinds),
         *([Paragraph(panel_savings(record))] if record.panel is not None else ()),
+        *([Heading("Weights on this machine"), Items(local)] if local else ()),
         *([Heading("Failures by kind"), Items(failures, "failures")] if failures else ()),
     ]
     return Section("costs", "Cost and failures", blocks)
@@ -149,11 +150,23 @@ def usage_example(record: RunRecord) -> str:
     if any(component.kind == "column" for component in record.components):
         return "\n".join([*lines, "judgements = metric.judge_batch(rows)  # rows that bring the same columns along"])
     needs = {need for component in record.components for need in component.card.needs}
+    if "weights" in needs:
+        lines[1] = 'metric = metricsmith.load("metric.json")  # local={name: path} where weights lie elsewhere'
     judged = any(component.kind.endswith("_judge") for component in record.components)
     texts = ["output=text"]
     texts += ["input=source"] if judged or "input" in needs else []
     texts += ["references=[gold]"] if "references" in needs else []
     return "\n".join([*lines, f"print(metric({', '.join(texts)}).score)  # 0 to 1, higher is better"])
+
+
+def local_cost_lines(components: Sequence[Component]) -> list[str]:
+    """A line for each component with weights: the time of a row on this machine."""
+    return [
+        f"{single_line(item.name)} ({single_line(item.weights)}): "
+        + (f"{1000 * item.seconds:,.0f} ms a row on this machine" if item.seconds > 0 else "its time was not measured")
+        for item in components
+        if item.weights
+    ]
 
 
 def run_cost_lines(usage: Mapping[str, Any]) -> list[str]:

@@ -27,17 +27,18 @@ from metricsmith.report.blocks import (
 )
 from metricsmith.report.formats import count, excerpt, interval, percent, points, rating, single_line, statistic
 from metricsmith.report.induction.components import (
-    KINDS,
     card_section,
     choice_stability,
     cross_validated_components,
     direction,
+    kind_words,
     small_model,
     weight_width,
 )
 from metricsmith.report.induction.costs import (
     STATUSES,
     cost_section,
+    local_cost_lines,
     note_section,
     panel_savings,
     run_cost_lines,
@@ -234,7 +235,7 @@ class RunDocument(Document[RunRecord]):
         rows = [
             (
                 item.name,
-                Markdown(KINDS.get(item.kind, escape(item.kind))),
+                kind_words(item),
                 Markdown(points(item.weight, width, signed=True)),
                 direction(item),
                 statistic(item.tau_train),
@@ -339,6 +340,7 @@ class RunDocument(Document[RunRecord]):
             *systems_lines(record.new_systems, record.headline),
             systems_caution(record.new_systems, record.headline),
             *run_cost_lines(record.usage),
+            *local_cost_lines(record.components),
             "" if probe is None else f"probe: {probe_verdict(probe).sentence} {probe_cost(probe)}",
             *(f"warning: {warning}" for warning in record.warnings),
             record.synthetic,

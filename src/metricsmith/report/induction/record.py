@@ -47,6 +47,10 @@ class Component:
     selected_share : float
         Share of bootstrap refits that select it, in [0, 1]; NaN if not computed.
     card : MetricCard
+    weights : str
+        The id, revision and beginning of the hash of a network's weights; empty without any.
+    seconds : float
+        Taken by a row, on average; NaN where nobody measured it.
     """
 
     name: str
@@ -58,6 +62,8 @@ class Component:
     missing: int
     card: MetricCard
     selected_share: float = math.nan
+    weights: str = ""
+    seconds: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,10 @@ from metricsmith.report.formats import (
     statistic,
 )
 from metricsmith.report.induction.components import (
-    KINDS,
     choice_stability,
     cross_validated_components,
     direction,
+    kind_words,
     small_model,
     weight_width,
 )
@@ -140,7 +140,7 @@ def component_section(record: RunRecord) -> Section:
 def _component_table(components: Sequence[Component], width: float, label: str) -> TextTable:
     rows = [
         (
-            joined(named(one.name), remark(f"{single_line(KINDS.get(one.kind, one.kind))}; {direction(one)}")),
+            joined(named(one.name), remark(f"{kind_words(one)}; {direction(one)}")),
             points(one.weight, width, signed=True),
             statistic(one.tau_train),
             statistic(one.tau_test),

@@ -22,7 +22,9 @@ class MetaMetrics(ScoreRegressor):
     """Gradient-boosted trees from raw metric scores to ratings (the "MetaMetrics" baseline of AutoMetrics).
 
     Trees need no scaling; a missing score is sent to whichever side of a split fits the training ratings better.
-    The paper names neither library settings nor a seed; these here are stated below. The estimator is fitted and
+    The paper names neither library settings nor a seed; these here are stated below. Nor does it say which metrics the
+    baseline saw: `metricsmith.compare` gives it every bank metric that this machine can compute, those with weights
+    where they are asked for (``AutoMetrics(bank_models="all")``), so that the list is ours. The estimator is fitted and
     applied, never saved: an induced metric is what is made to be kept.
 
     Parameters

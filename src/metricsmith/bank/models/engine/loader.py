@@ -22,7 +22,7 @@ from metricsmith.bank.models.engine.memory import free_memory
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
 
-__all__ = ["Network", "computing", "device_for", "network", "unload"]
+__all__ = ["Network", "computing", "device_for", "loaded_bytes", "network", "unload"]
 
 logger = logging.getLogger("metricsmith.bank")
 _Key = tuple[str, str, str, str, int | None, str]
@@ -75,6 +75,12 @@ def unload() -> None:
     """Forget every loaded network."""
     with _lock:
         _networks.clear()
+
+
+def loaded_bytes(device: str) -> int:
+    """The bytes of the weights that are loaded on a device, and would make room for others."""
+    with _lock:
+        return sum(loaded.size for loaded in _networks.values() if str(loaded.device) == device)
 
 
 def device_for(spec: ModelSpec) -> str:
