@@ -25,7 +25,7 @@ from metricsmith.errors import NeedsError
 __all__ = ["Network", "computing", "device_for", "loaded_bytes", "network", "unload"]
 
 logger = logging.getLogger("metricsmith.bank")
-_Key = tuple[str, str, str, str, int | None, str]
+_Key = tuple[str, str, str, str, int | None, str, tuple[tuple[str, int, int], ...]]  # files with size and time
 _lock = threading.RLock()
 _networks: OrderedDict[_Key, Network] = OrderedDict()
 _computing: list[int] = []  # torch's threads, as each thread that computes now found them
@@ -61,7 +61,8 @@ def network(spec: ModelSpec) -> Network:
     spec.check()
     place = spec.location()
     device = device_for(spec)
-    key = (str(place), spec.revision, spec.head, f"{spec.dtype} on {device}", spec.layer, spec.tokenizer)
+    state = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in spec.files())
+    key = (str(place), spec.revision, spec.head, f"{spec.dtype} on {device}", spec.layer, spec.tokenizer, state)
     with _lock:
         if key not in _networks:
             _make_room(spec, device)
