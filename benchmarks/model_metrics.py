@@ -82,10 +82,10 @@ def texts(path: Path, count: int, seed: int) -> list[str]:
 
 
 @contextmanager
-def calls_recorded(module: Any) -> Iterator[list[dict[str, Any]]]:
-    """The keyword arguments of the module's calls inside."""
-    calls: list[dict[str, Any]] = []
-    hook = module.register_forward_pre_hook(lambda _, __, given: calls.append(dict(given)), with_kwargs=True)
+def calls_recorded(module: Any) -> Iterator[list[tuple[tuple[Any, ...], dict[str, Any]]]]:
+    """The arguments of the module's calls inside."""
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    hook = module.register_forward_pre_hook(lambda _, *given: calls.append(given), with_kwargs=True)
     try:
         yield calls
     finally:
@@ -110,8 +110,8 @@ def engine_share(family: Any, batch: Any, rounds: int) -> tuple[float, float]:
 
     def plain() -> None:
         with computing():
-            for given in calls:
-                module(**given)
+            for places, names_given in calls:
+                module(*places, **names_given)
 
     pairs = []
     for _ in range(rounds):
