@@ -234,7 +234,7 @@ def measure(options: argparse.Namespace, folder: Path, local: dict[str, str]) ->
     print("metric            ours    package   times    autometrics-ai   times")
     for name in PACKAGES:
         family, batch = at(name, ARITHMETIC[name])
-        part = batch.part(0, options.package_pairs)
+        part = batch.part(range(options.package_pairs))
         names = [output.name for output in family.card.outputs]
         family.compute(part, names)
         ours = timed(lambda family=family, part=part, names=names: family.compute(part, names))
