@@ -9,7 +9,13 @@ from metricsmith.records import Checkpoint, MetricCard, Output
 
 __all__ = ["CARD", "MODEL", "compute"]
 
-MODEL = ModelSpec(name="grm_reward", id="Ray2333/GRM-Llama3.2-3B-rewardmodel-ft", head="reward")
+MODEL = ModelSpec(
+    name="grm_reward",
+    id="Ray2333/GRM-Llama3.2-3B-rewardmodel-ft",
+    head="reward",
+    # One is what the template writes, and what Llama was trained with. No published number tells which is right.
+    choices=(("start_marks", ("one", "two")),),
+)
 
 CARD = MetricCard(
     name="GRM Reward",
@@ -41,7 +47,9 @@ CARD = MetricCard(
     limits=(
         "numbers of different inputs are not on one scale: training only compared answers to the same input",
         "a chat longer than the network reads has no number",
-        "the model's card tokenises the written chat once more and so begins it with two start marks; here it has one",
+        "the model's card tokenises the written chat once more and so begins it with two start marks; here it has the "
+        "one of the template, as in autometrics-ai 0.1.0, since a second occurs in no chat; start_marks='two' follows "
+        "the card, and no published number tells them apart",
         "Llama 3.2's template writes in the day of the run; here the date is always 26 Jul 2024",
         "implementations that look for the padding's id to find the end go wrong where that id also ends a turn",
         "checked against the published weights: no",

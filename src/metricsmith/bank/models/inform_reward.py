@@ -50,7 +50,9 @@ CARD = MetricCard(
     failure_cases=("a fluent answer to another question may still get a high reward",),
     related=("grm_reward", "ldl_reward"),
     papers=("Yang 2024, INF-ORM-Llama3.1-70B (model card)",),
-    checkpoint=Checkpoint("infly/INF-ORM-Llama3.1-70B", 141.2, 141.2, 131072, "the number is undefined"),
+    checkpoint=Checkpoint(
+        "infly/INF-ORM-Llama3.1-70B", 141.2, 141.2, 131072, "the number is undefined", dtype="bfloat16"
+    ),
 )
 
 

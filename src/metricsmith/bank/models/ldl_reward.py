@@ -58,7 +58,9 @@ CARD = MetricCard(
     failure_cases=("a fluent answer to another question may still get a high reward",),
     related=("grm_reward", "inform_reward"),
     papers=("Chen et al. 2025, LDL-Reward-Gemma-2-27B-v0.1 (model card)",),
-    checkpoint=Checkpoint("ShikaiChen/LDL-Reward-Gemma-2-27B-v0.1", 54.8, 54.8, 8192, "the number is undefined"),
+    checkpoint=Checkpoint(
+        "ShikaiChen/LDL-Reward-Gemma-2-27B-v0.1", 54.8, 54.8, 8192, "the number is undefined", dtype="bfloat16"
+    ),
 )
 
 

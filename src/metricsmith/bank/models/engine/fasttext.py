@@ -12,7 +12,7 @@ from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch, where_
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
 
-__all__ = ["expected_values"]
+__all__ = ["expected_values", "forget_files"]
 
 
 def expected_values(batch: TextBatch, outputs: Names, values: Mapping[str, float]) -> Reasoned:
@@ -53,6 +53,11 @@ def expected_values(batch: TextBatch, outputs: Names, values: Mapping[str, float
     return where_filled(batch, outputs, score)
 
 
+def forget_files() -> None:
+    """Drop the files that were read."""
+    _read.cache_clear()
+
+
 def _loaded(spec: ModelSpec) -> Any:
     spec.check()
     (file,) = spec.files()
@@ -60,7 +65,9 @@ def _loaded(spec: ModelSpec) -> Any:
     try:
         return _read(str(file), stat.st_size, stat.st_mtime_ns)
     except (ValueError, RuntimeError, MemoryError) as problem:
-        raise NeedsError(f"{spec.name}: {file} cannot be read as fastText's: {problem}") from problem
+        raise NeedsError(
+            f"{spec.name}: {file} cannot be read as fastText's; is it cut short or damaged? {problem}"
+        ) from problem
 
 
 @lru_cache(maxsize=3)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from metricsmith.bank.models.engine.fasttext import forget_files
 from metricsmith.bank.models.engine.heads import Head, head_named
 from metricsmith.bank.models.engine.memory import free_memory
 from metricsmith.bank.models.spec import ModelSpec
@@ -73,9 +74,10 @@ def network(spec: ModelSpec) -> Network:
 
 
 def unload() -> None:
-    """Forget every loaded network."""
+    """Forget every loaded network and every file of fastText's."""
     with _lock:
         _networks.clear()
+    forget_files()
 
 
 def loaded_bytes(device: str) -> int:

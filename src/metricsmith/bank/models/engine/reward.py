@@ -83,7 +83,7 @@ def _turns(question: str, answer: str) -> Chat | str:
 
 
 def _token_ids(spec: ModelSpec, loaded: Network, chat: Chat) -> tuple[int, ...]:
-    """The chat's token ids; the marks are those of the template, so that no text begins with two."""
+    """The chat's token ids; the marks are those of the template, so that no text begins with two unless asked to."""
     if loaded.tokenizer.chat_template is None:
         raise NeedsError(
             f"{spec.name}: the checkpoint {spec.location()} has no chat template, so nothing says how the network was "
@@ -92,7 +92,8 @@ def _token_ids(spec: ModelSpec, loaded: Network, chat: Chat) -> tuple[int, ...]:
     text = loaded.tokenizer.apply_chat_template(
         chat, tokenize=False, date_string=DATE, strftime_now=lambda _: DATE
     )  # fmt: skip
-    return tuple(loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
+    twice = ("start_marks", "two") in spec.options
+    return tuple(loaded.tokenizer(text, add_special_tokens=twice)["input_ids"])
 
 
 def _mark_id(spec: ModelSpec, loaded: Network, mark: str) -> int:
