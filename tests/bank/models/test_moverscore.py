@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from metricsmith.bank.models import moverscore
 from metricsmith.bank.models.moverscore import transport_cost
 from metricsmith.errors import NeedsError
 from metricsmith.metric import make_row
@@ -15,6 +16,7 @@ from metricsmith.records import Status
 from model_cases import tiny_family
 
 pytestmark = pytest.mark.extras
+FORMULAS = ("1/(1+cost)", "1-cost")
 ROW = make_row("The soup was fine, but unforgettable.", references=["Heavy rain is expected tomorrow.", "No soup."])
 
 
@@ -65,6 +67,16 @@ def test_it_is_the_mean_over_the_references_of_either_formula(scored, tiny):
     assert scored("moverscore", [ROW])[0].raw == pytest.approx(np.mean([1 / (1 + cost) for cost in costs]), abs=1e-6)
     difference = scored("moverscore", [ROW], similarity="1-cost")[0].raw
     assert difference == pytest.approx(np.mean([1 - cost for cost in costs]), abs=1e-6)
+
+
+def test_the_card_has_the_ends_of_the_formula_in_force(scored):
+    # Vectors of length 1 are at most 2 apart: 1 / (1 + 2) and 1 - 2.
+    assert [moverscore.card_for(moverscore.MODEL.using(similarity=one)).outputs[0].low for one in FORMULAS] == [
+        1 / 3,
+        -1,
+    ]
+    (half,) = scored("moverscore", [ROW])
+    assert half.score == pytest.approx((half.raw - 1 / 3) / (2 / 3))
 
 
 def test_the_reference_itself_scores_1_and_blank_references_are_ignored(scored):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from metricsmith.bank.models.spec import INSTALL, ModelSpec
 from metricsmith.errors import NeedsError
 from metricsmith.records import Checkpoint, MetricCard, Output
 
-__all__ = ["CARD", "MODEL", "compute", "statistics", "transport_cost"]
+__all__ = ["CARD", "MODEL", "card_for", "compute", "statistics", "transport_cost"]
 
 MODEL = ModelSpec(
     name="moverscore",
@@ -42,7 +43,7 @@ CARD = MetricCard(
         "log((N + 1) / (n + 1)) for n of N texts of its side that have the piece); later pieces of split words and "
         "single punctuation marks are left out, the marks at the ends are not. With similarity='1-cost': 1 - c"
     ),
-    outputs=(Output("moverscore", -1.0, 1.0, description="from 1/3 to 1; with similarity='1-cost' from -1 to 1"),),
+    outputs=(Output("moverscore", 1 / 3, 1.0, description="1 for equal texts; with similarity='1-cost' from -1 to 1"),),
     needs=("references", "weights", "extra:models"),
     cost="local",
     multi_reference="the mean over the references, as in the authors' code; blank references are ignored",
@@ -68,8 +69,15 @@ CARD = MetricCard(
     ),
     backend="POT (optimal transport)",
     backend_license="MIT",
-    checkpoint=Checkpoint("distilbert-base-uncased", 0.27, 0.4, 510, "the end is cut off"),
+    checkpoint=Checkpoint("distilbert-base-uncased", 0.27, 0.4, 512, "the end is cut off"),
 )
+
+
+def card_for(spec: ModelSpec) -> MetricCard:
+    """The card under the formula in force: 1 - c reaches down to -1."""
+    if spec.option("similarity") != "1-cost":
+        return CARD
+    return replace(CARD, outputs=(replace(CARD.outputs[0], low=-1.0),))
 
 
 def compute(batch: TextBatch, outputs: Names) -> Reasoned:
@@ -84,7 +92,7 @@ def compute(batch: TextBatch, outputs: Names) -> Reasoned:
         _cost(output, reference, dropped, special, known) for output, reference in zip(left, right, strict=True)
     ])  # fmt: skip
     values = 1 - costs if spec.option("similarity") == "1-cost" else 1 / (1 + costs)
-    return Reasoned(dict.fromkeys(outputs, pairs.mean(values)), why_undefined(batch))
+    return Reasoned(dict.fromkeys(outputs, pairs.mean(values)), why_undefined(batch, "references"))
 
 
 def statistics(batch: TextBatch) -> dict[str, Any]:

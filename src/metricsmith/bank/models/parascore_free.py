@@ -26,7 +26,7 @@ CARD = MetricCard(
         "-1 + (1.35 / .35) d; d = character edits from the input to the output, divided by the length of the longer "
         "one; case kept"
     ),
-    outputs=(Output("parascore_free", -1.05, 1.0175, description="with the published weights about .4 to 1.02"),),
+    outputs=(Output("parascore_free", -0.05, 1.0175, description="with the published weights about .4 to 1.02"),),
     needs=("input", "weights", "extra:models"),
     cost="local",
     multi_reference="references are not used",
@@ -50,4 +50,4 @@ CARD = MetricCard(
 def compute(batch: TextBatch, outputs: Names) -> Reasoned:
     """Score against the input alone."""
     scores = paraphrase_scores(batch, [(source,) for source in batch.inputs])
-    return Reasoned(dict.fromkeys(outputs, scores), why_undefined(batch))
+    return Reasoned(dict.fromkeys(outputs, scores), why_undefined(batch, "input"))
