@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from metricsmith.bank.base import Names, Reasoned, TextBatch
+from functools import partial
+
 from metricsmith.bank.models.engine.fasttext import expected_values
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
@@ -42,7 +43,4 @@ CARD = MetricCard(
     checkpoint=Checkpoint(f"{MODEL.id}/{MODEL.file}", 0.99, 1.7, 0, "", revision="20230515"),
 )
 
-
-def compute(batch: TextBatch, outputs: Names) -> Reasoned:
-    """Classify each distinct output once."""
-    return expected_values(batch, outputs, {"__label__toxic": 1.0, "__label__non-toxic": 0.0})
+compute = partial(expected_values, values={"__label__toxic": 1.0, "__label__non-toxic": 0.0})

@@ -54,7 +54,7 @@ FACT_CONSISTENCY = Question(
 )
 
 
-def yes_shares(batch: TextBatch, questions: Mapping[str, Question], outputs: Names) -> Reasoned:
+def yes_shares(batch: TextBatch, outputs: Names, questions: Mapping[str, Question]) -> Reasoned:
     """The probability of Yes against No for each question asked, by output.
 
     Parameters

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from metricsmith.bank.base import FloatArray
-from metricsmith.bank.models.engine.batching import batched, padded
-from metricsmith.bank.models.engine.causal import finite, picked_log_likelihoods
+from metricsmith.bank.models.engine.batching import batched, finite, padded
+from metricsmith.bank.models.engine.causal import picked_log_likelihoods
 from metricsmith.bank.models.engine.loader import Network, computing, network
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
