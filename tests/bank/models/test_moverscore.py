@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import string
-import sys
 
 import numpy as np
 import pytest
 
-from metricsmith.bank.models import moverscore
+from metricsmith.bank.catalogue import lacking
+from metricsmith.bank.models import moverscore, spec
 from metricsmith.bank.models.moverscore import transport_cost
 from metricsmith.errors import NeedsError
 from metricsmith.metric import make_row
@@ -34,10 +34,13 @@ def test_a_problem_that_is_not_solved_is_no_number(monkeypatch):
         transport_cost(np.ones(1), np.ones(1), np.zeros((1, 1)))
 
 
-def test_a_missing_solver_is_named_with_its_install_line(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ot", None)
-    with pytest.raises(NeedsError, match=r"POT is not installed: pip install 'metricsmith\[models\]'"):
-        transport_cost(np.ones(1), np.ones(1), np.zeros((1, 1)))
+def test_without_its_solver_it_is_left_out_with_the_install_line(monkeypatch, tiny, tiny_folder):
+    family = tiny_family("moverscore", tiny, tiny_folder)
+    there = spec.find_spec
+    monkeypatch.setattr(spec, "find_spec", lambda name: None if name == "ot" else there(name))
+    assert lacking(family) == "ot is not installed: pip install 'metricsmith[models]'"
+    with pytest.raises(NeedsError, match="ot is not installed"):
+        family.metrics()[0].score("a", references=["b"])
 
 
 def cost_of(path, output, reference):

@@ -14,8 +14,7 @@ from metricsmith.bank.base import FloatArray, Names, Reasoned, TextBatch, pair_u
 from metricsmith.bank.models.bertscore import cosines, document_counts, rarity, why_undefined
 from metricsmith.bank.models.engine.encoder import Encoded, embedded, special_ids
 from metricsmith.bank.models.engine.loader import network
-from metricsmith.bank.models.spec import INSTALL, ModelSpec
-from metricsmith.errors import NeedsError
+from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.records import Checkpoint, MetricCard, Output
 
 __all__ = ["CARD", "MODEL", "card_for", "compute", "statistics", "transport_cost"]
@@ -24,6 +23,7 @@ MODEL = ModelSpec(
     name="moverscore",
     id="distilbert-base-uncased",
     head="encoder",
+    needs=("ot",),
     choices=(
         ("similarity", ("1/(1+cost)", "1-cost")),  # the newest code and the one published number have the first
         ("idf", (False, True)),  # off as in the code's sentence_score, which the published number rests on
@@ -109,15 +109,11 @@ def transport_cost(supply: FloatArray, demand: FloatArray, distances: FloatArray
 
     Raises
     ------
-    NeedsError
-        If POT is not installed. HiGHS, which scipy has, needs some 70 times as long (85 ms for 110 by 100 words).
     ArithmeticError
         If the solver does not end at an optimum.
     """
-    try:
-        from ot import emd2
-    except ImportError as problem:
-        raise NeedsError(f"moverscore: POT is not installed: {INSTALL}") from problem
+    from ot import emd2  # HiGHS, which scipy has, needs some 70 times as long (85 ms for 110 by 100 words)
+
     cost, log = emd2(supply, demand, distances, numItermax=10_000_000, log=True)
     if log["warning"]:
         raise ArithmeticError(f"the transport problem of {distances.shape} words was not solved: {log['warning']}")
