@@ -62,7 +62,9 @@ CARD = MetricCard(
     limits=(
         "numbers lie in a narrow band near the top unless they are rescaled",
         "texts beyond the network's length are cut off",
-        "other layers, tokenizers or networks give numbers that cannot be compared",
+        "layer 17, a space before the first word (tokenizer slow), no idf and no rescaling are as in the published "
+        "numbers; other settings or networks give numbers that cannot be compared",
+        "autometrics-ai 0.1.0 lower-cases all texts for a network that keeps case",
         "rescaled numbers go far below -1; the mean of random pairs is known for roberta-large at layer 17 alone",
         "bert-score compares with padding in a batch, where all true cosines are below 0",
     ),

@@ -16,6 +16,7 @@ MODEL = ModelSpec(
     head="fasttext",
     file="jigsaw_fasttext_bigrams_nsfw_final.bin",
 )
+CHECKPOINT = Checkpoint(f"{MODEL.id}/{MODEL.file}", 0.99, 1.7, 0, "", revision="20230515")
 
 CARD = MetricCard(
     name="FastText NSFW",
@@ -40,7 +41,7 @@ CARD = MetricCard(
     failure_cases=("medical and educational texts about the body score high",),
     related=("fasttext_toxicity", "toxicity"),
     papers=("Soldaini et al. 2024, Dolma: an open corpus of three trillion tokens",),
-    checkpoint=Checkpoint(f"{MODEL.id}/{MODEL.file}", 0.99, 1.7, 0, "", revision="20230515"),
+    checkpoint=CHECKPOINT,
 )
 
 compute = partial(expected_values, values={"__label__nsfw": 1.0, "__label__non-nsfw": 0.0})

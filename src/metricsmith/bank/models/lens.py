@@ -35,8 +35,8 @@ CARD = MetricCard(
     ),
     formula=(
         "z = W2 tanh(W1 [s, o, r, o*r, |o-r|, o*s, |o-s|] + b1) + b2 for the mean vectors of complex text s, output o "
-        "and reference r, lower-cased, over a learned mix of RoBERTa's layers; 100 x the normal distribution function "
-        "of z, or 100 z without rescale"
+        "and reference r, lower-cased, over a learned mix of RoBERTa's layers, each of mean 0 and variance 1 over the "
+        "text unless layer_norm is off; 100 x the normal distribution function of z, or 100 z without rescale"
     ),
     outputs=(Output("lens", 0.0, 100.0, description="50 is the mean of the ratings that it was trained on"),),
     needs=("input", "references", "weights", "extra:models"),

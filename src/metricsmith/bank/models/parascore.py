@@ -70,19 +70,9 @@ def compute(batch: TextBatch, outputs: Names) -> Reasoned:
 
 
 def paraphrase_scores(batch: TextBatch, texts: Sequence[Sequence[str]]) -> FloatArray:
-    """The closeness of each output to the closest of its `texts`, and the bonus for its distance from the input.
+    """The closeness of each output to the closest of its `texts`, and the bonus for its distance from the input: (n,).
 
-    Parameters
-    ----------
-    batch : TextBatch
-        n rows.
-    texts : sequence of sequence of str
-        The texts of each row that the meaning is compared with; blank ones are ignored.
-
-    Returns
-    -------
-    float array (n,)
-        NaN where the output, the input or all texts are blank.
+    Blank texts are ignored. NaN where the output, the input or all texts are blank.
     """
     from rapidfuzz.distance import Levenshtein
 

@@ -31,16 +31,9 @@ class AnswerSpan:
 
 
 def logits(spec: ModelSpec, texts: Sequence[str], seconds: Sequence[str] | None = None) -> FloatArray:
-    """The head's numbers for n texts or pairs: shape (n, labels).
+    """The numbers of a head for classification or regression, for n texts or pairs: shape (n, labels).
 
     Where a text or pair is beyond the network's length, tokens are cut from the end of the longer of the two.
-
-    Parameters
-    ----------
-    spec : ModelSpec
-        With a head for classification or regression.
-    texts, seconds : sequence of str
-        n texts, and the second texts of pairs.
 
     Raises
     ------
@@ -67,7 +60,7 @@ def label_shares(
     NeedsError
         If the network has not exactly one label of each name; case does not count.
     """
-    known = {int(place): str(name) for place, name in network(spec).module.config.id2label.items()}
+    known = network(spec).module.config.id2label
     places = []
     for label in labels:
         found = [place for place, name in known.items() if name.casefold() == label.casefold()]
