@@ -147,9 +147,12 @@ class BankMetric(DSPyCallable):
 
     @property
     def weights(self) -> str:
-        """The id, revision and beginning of the hash of the weights in force; empty for a metric that needs none."""
+        """The source and the beginning of the hash of the weights in force; empty for a metric that needs none."""
         model = self.family.model
-        return "" if model is None else f"{model.id}, revision {model.revision}, sha256 {model.digest()[:12]}"
+        if model is None:
+            return ""
+        revision = f", revision {model.revision}" if model.source == model.id else ""
+        return f"{model.source}{revision}, sha256 {model.digest()[:12]}"
 
     def fingerprint(self) -> str:
         """A hash of name, formula, backend, corpus statistics and weights, wherever these lie."""

@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 import dspy
 
 from metricsmith.bank.base import BankMetric, Family, Reasoned, TextBatch, missing_needs
-from metricsmith.bank.models.engine.loader import device_for, loaded_bytes
+from metricsmith.bank.models.engine.loader import check_architecture, device_for, loaded_bytes
 from metricsmith.bank.models.engine.memory import free_memory
-from metricsmith.errors import OptionError, nearest
+from metricsmith.errors import NeedsError, OptionError, nearest
 from metricsmith.metric import row_text
 from metricsmith.records import MetricCard
 
 __all__ = [
     "CORPUS_MODELS", "MODELS", "MODULES", "MetricBank", "Unusable", "default_bank", "family", "full_bank",
-    "lacking", "model_family", "model_name", "named_function", "saved_family", "whole_table",
+    "lacking", "left_out", "model_family", "model_name", "named_function", "saved_family", "whole_table",
 ]  # fmt: skip
 
 MODULES: tuple[str, ...] = (
@@ -56,6 +56,7 @@ MODELS: tuple[str, ...] = (
 # Those that compare two sets of texts and have no number for a row: `metricsmith.bank.corpus`.
 CORPUS_MODELS: tuple[str, ...] = ("mauve",)
 DEVICES = ("auto", "cpu", "cuda", "mps")
+SETS = ("small", "all")  # of metrics with weights, by one word
 SMALL = 1.0  # GB on disk: the most that a metric of full_bank("small") rests on
 
 
@@ -85,6 +86,10 @@ class MetricBank:
 
     def __post_init__(self) -> None:
         self._index()
+
+    def __repr__(self) -> str:
+        weighted = sum(family.model is not None for family in self.families)
+        return f"<MetricBank: {len(self.families)} families, {len(self.metrics())} outputs, {weighted} with weights>"
 
     def names(self) -> list[str]:
         """The families' names, as their cards give them, in order."""
@@ -165,7 +170,7 @@ class MetricBank:
         unusable: list[Unusable] = []
         for family in self.families:
             if lack := lacking(family):
-                unusable += [Unusable(output.name, lack) for output in family.card.outputs]
+                unusable += [Unusable(output.name, _of_any(lack, family)) for output in family.card.outputs]
                 continue
             gaps = [missing for text in texts if (missing := missing_needs(family.card, text))]
             fed = len(texts) - len(gaps)
@@ -185,8 +190,8 @@ class MetricBank:
         if found is None:
             known = [metric.name for metric in self.metrics()] + self.names()
             raise OptionError(
-                f"no metric {name!r} in the bank{nearest(name, known)}; `metricsmith bank list` shows all "
-                f"{len(self.families)} families"
+                f"no metric {name!r} in the bank{nearest(name, known)}; `metricsmith bank list` shows all without "
+                "weights, with --models those that need some"
             )
         return found
 
@@ -195,6 +200,7 @@ class MetricBank:
         index: dict[str, BankMetric | Family] = {}
         for family in self.families:
             own: dict[str, BankMetric | Family] = {_plain(family.card.name): family}
+            own |= {} if family.model is None else {_plain(family.model.name): family}
             own |= {_plain(metric.name): metric for metric in family.metrics()}
             taken = sorted(own.keys() & index.keys())
             if taken:
@@ -209,11 +215,29 @@ def lacking(family: Family) -> str:
         return ""
     if reason := family.model.lacking():
         return reason
+    try:
+        check_architecture(family.model)
+    except NeedsError as problem:
+        return str(problem).removeprefix(f"{family.model.name}: ")
     needed, device = family.card.checkpoint.memory, device_for(family.model)
     free = free_memory(device)
     if free is not None:
         free += loaded_bytes(device)  # the loader unloads what is not in use: a pool is the same in every fold
     return f"it needs {needed:.1f} GB, {free / 1e9:.1f} free" if free is not None and free < needed * 1e9 else ""
+
+
+def left_out(families: Iterable[Family]) -> dict[str, list[str]]:
+    """The reasons why this machine cannot compute some of `families`, each with their names in our table."""
+    found: dict[str, list[str]] = {}
+    for family in families:
+        if family.model is not None and (why := lacking(family)):
+            found.setdefault(_of_any(why, family), []).append(family.model.name)
+    return found
+
+
+def _of_any(reason: str, family: Family) -> str:
+    """A reason whose command is not of one family alone."""
+    return reason if family.model is None else reason.replace(f"bank fetch {family.model.name}`", "bank fetch NAME`")
 
 
 def _plain(name: str) -> str:
@@ -302,12 +326,14 @@ def full_bank(
         raise OptionError(f"device={device!r} must be one of {', '.join(DEVICES)}")
     places = {model_name(name): str(path) for name, path in (local or {}).items()}
     changed = {model_name(name): dict(values) for name, values in (settings or {}).items()}
-    if models in ("small", "all"):
+    if models in SETS:
         chosen = [name for name in MODELS if models == "all" or _disk(name) <= SMALL]
     elif isinstance(models, str):
-        raise OptionError(f"models={models!r} must be 'small', 'all' or a list of names: write [{models!r}]")
+        raise OptionError(f"models={models!r}{nearest(models, SETS)} must be 'small', 'all' or a list: [{models!r}]")
+    elif stray := next((name for name in models if name in SETS), ""):
+        raise OptionError(f"{stray!r} stands alone: give small, or all, or names of metrics with weights")
     else:
-        chosen = list(dict.fromkeys(map(model_name, models)))
+        chosen = list(dict.fromkeys(model_name(name, *SETS) for name in models))
         _refuse_sets(chosen)
     cache = "" if cache_dir is None else str(cache_dir)
     families = [
@@ -345,8 +371,8 @@ def _no_rows(batch: TextBatch, _: Sequence[str]) -> Reasoned:
     raise AssertionError(batch.spec.name)
 
 
-def model_name(name: str) -> str:
-    """The name in our table of a metric with weights, found by that of its card or of one of its outputs as well.
+def model_name(name: str, *others: str) -> str:
+    """The name in our table of a metric with weights, by that of its card or an output too; `others` may be suggested.
 
     Raises
     ------
@@ -355,7 +381,7 @@ def model_name(name: str) -> str:
     """
     if found := _weighted().get(_plain(name)):
         return found
-    known = (*MODELS, *CORPUS_MODELS)
+    known = (*others, *MODELS, *CORPUS_MODELS)
     raise OptionError(f"no metric {name!r:.60} with weights{nearest(name, known)}; they are {', '.join(known)}")
 
 
@@ -370,5 +396,4 @@ def _weighted() -> Mapping[str, str]:
 
 
 def _disk(name: str) -> float:
-    checkpoint = model_family(name).card.checkpoint
-    return checkpoint.disk if checkpoint else 0.0
+    return checkpoint.disk if (checkpoint := model_family(name).card.checkpoint) else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.util import find_spec
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["bank_app"]
 
+WIDTH = 120  # characters of a line of the table
+
 bank_app = typer.Typer(help="Look at the bank of metrics.", no_args_is_help=True)
 bank_app.command("fetch")(fetch_weights)
 bank_app.command("check")(check_weights)
@@ -33,7 +36,7 @@ def list_bank(
     as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON.")] = False,
 ) -> None:
     """List every metric with its outputs and needs."""
-    from metricsmith.bank.catalogue import default_bank, whole_table
+    from metricsmith.bank.catalogue import CORPUS_MODELS, MODELS, default_bank, whole_table
 
     if local and not models:
         raise OptionError("--local says where weights lie: give --models, too")
@@ -52,6 +55,7 @@ def list_bank(
         outputs = ", ".join(output.name for output in card.outputs)
         needs = f" (needs {', '.join(card.needs)})" if card.needs else ""
         say(f"{card.name:{width}}  {outputs}{needs}")
+    say(f"{len((*MODELS, *CORPUS_MODELS))} more with weights are listed by `metricsmith bank list --models`")
 
 
 @bank_app.command("show")
@@ -78,23 +82,24 @@ def _on_this_machine(family: Family) -> dict[str, Any]:
 
 def _weights_table(families: list[Family]) -> str:
     """A line for each family, and below them the reasons why some cannot be computed here."""
+    from metricsmith.bank.catalogue import left_out
     from metricsmith.report.blocks import TextTable
     from metricsmith.report.render import aligned
 
-    rows, reasons = [], dict[str, list[str]]()
+    rows, licences = [], set()
     for family in families:
-        found, checkpoint = _on_this_machine(family), family.card.checkpoint
+        found, checkpoint, (first, *others) = _on_this_machine(family), family.card.checkpoint, family.card.outputs
         if checkpoint is None:
             continue
         size = (f"{checkpoint.disk:.2f}", f"{checkpoint.memory:.2f}")
-        outputs = ", ".join(output.name for output in family.card.outputs)
-        outputs += " (compares sets)" if found["sets"] else ""
-        here = "yes" if found["here"] else "no"
-        rows.append(
-            (found["weights"], *size, here, found["device"] or "–", checkpoint.languages, checkpoint.licence, outputs)
-        )
-        if found["lacking"]:
-            reasons.setdefault(found["lacking"], []).append(found["weights"])
-    head = ("name", "GB on disk", "GB in memory", "usable here", "device", "languages", "licence", "outputs")
-    lines = [f"{', '.join(names)}: {reason}" for reason, names in reasons.items()]
-    return "\n".join([*aligned(TextTable(head, rows)), *lines])
+        outputs = f"{len(others) + 1}: {first.name}, ..." if others else first.name
+        outputs = "compares sets" if found["sets"] else outputs
+        here, device = ("yes", found["device"] or "–") if found["here"] else ("no", "–")
+        rows.append((found["weights"], *size, here, device, checkpoint.languages, outputs))
+        licences.add(checkpoint.licence)
+    head = ("name", "GB on disk", "GB in memory", "usable", "device", "languages", "outputs")
+    lines = [
+        f"not usable, since {reason}:\n" + fill(", ".join(names), WIDTH, initial_indent="  ", subsequent_indent="  ")
+        for reason, names in left_out(families).items()
+    ]
+    return "\n".join([*aligned(TextTable(head, rows)), f"licence: {', '.join(sorted(licences))}", *lines])

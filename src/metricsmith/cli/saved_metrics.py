@@ -47,17 +47,24 @@ def induced_metric(path: Path, local: Sequence[str] | None = None) -> InducedMet
 
 
 def places(local: Sequence[str] | None) -> dict[str, str]:
-    """The paths of ``--local NAME=PATH`` by name.
+    """The paths of ``--local NAME=PATH`` by the name in our table.
 
     Raises
     ------
     OptionError
-        If one is not of that form.
+        If one is not of that form, or a metric is not known or named twice.
     """
+    from metricsmith.bank.catalogue import model_name
+
     pairs = [one.partition("=")[::2] for one in local or ()]
     if stray := [one for one, (name, path) in zip(local or (), pairs, strict=True) if not (name.strip() and path)]:
         raise OptionError(f"--local {stray[0]} must be NAME=PATH, such as bertscore=models/roberta-large")
-    return dict(pairs)
+    found: dict[str, str] = {}
+    for name, path in pairs:
+        if (metric := model_name(name)) in found:
+            raise OptionError(f"--local names {metric} twice, {found[metric]} and {path}: give one place")
+        found[metric] = path
+    return found
 
 
 def rows_for(metric: Metric, data: str, named: Mapping[str, Any], *, of: str = "") -> Table:

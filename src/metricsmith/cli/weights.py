@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from metricsmith.cli.options import Local
+from metricsmith.cli.saved_metrics import places
 from metricsmith.cli.terminal import say
 from metricsmith.errors import ModelFailure, OptionError
 
@@ -44,19 +46,17 @@ def fetch_weights(
 
 def check_weights(
     name: Annotated[str, typer.Argument(help="A metric with weights, or one of its outputs.")],
-    local: Annotated[
-        list[str] | None, typer.Option("--local", metavar="NAME=PATH", help="Where the weights of a metric lie.")
-    ] = None,
+    local: Local = None,
 ) -> None:
     """Compare numbers that others published with those that the weights on this machine give; 3 if they differ."""
     from metricsmith.bank.catalogue import model_name
     from metricsmith.bank.models.published import compared_with_published, published_numbers
 
     metric = model_name(name)
-    places = {model_name(one): path for one, _, path in (text.partition("=") for text in local or ())}
+    place = places(local).get(metric, "")
     known = [numbers for numbers in published_numbers() if numbers.metric == metric]
     others = sorted({numbers.id for numbers in known if numbers.id})
-    if metric not in places:
+    if not place:
         known = [numbers for numbers in known if not numbers.id]
     if not known:
         hint = f"; those for {', '.join(others)} are compared with --local {metric}=PATH" if others else ""
@@ -66,8 +66,8 @@ def check_weights(
     for numbers in known:
         settings = ", ".join(f"{key}={value}" for key, value in numbers.settings.items())
         say(f"{metric} ({settings or 'default settings'}{f'; {numbers.id}' if numbers.id else ''}): {numbers.source}")
-        for one in compared_with_published(numbers, path=places.get(metric, "")):
-            difference = f"{one.found - one.expected:+.2g}" + ("" if one.agrees else f" {one.reason}".rstrip())
+        for one in compared_with_published(numbers, path=place):
+            difference = f"{one.found - one.expected:+.6f}" + ("" if one.agrees else f" {one.reason}".rstrip())
             verdict = "ok" if one.agrees else "differs"
             say(
                 f"  {one.output} {one.row}: expected {one.expected:.6g}, found {one.found:.6g}, {difference}  {verdict}"

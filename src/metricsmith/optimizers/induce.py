@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -35,8 +36,11 @@ from metricsmith.optimizers.splitting import Division, split_table
 from metricsmith.records import Status, Task, Usage
 from metricsmith.report.probe.record import ProbeRecord
 from metricsmith.scoring import Budget, Concurrency, ScoreTable, score
+from metricsmith.scoring.local import told_once
 from metricsmith.stats.ceiling import RaterCeiling
 from metricsmith.store import Store
+
+notes = logging.getLogger("metricsmith.notes")
 
 __all__ = ["Prepared", "configure", "induce", "induce_splits", "prepare", "run_pass", "with_probe"]
 
@@ -136,8 +140,10 @@ def induce_splits(
     with limits, _own_store(options) if splits.folds else nullcontext(options) as own:
         if own.store is not None and not isinstance(own.store, Store):
             Store(own.store).close()  # one that cannot be used is found out before anything is paid for
-        with numbers_kept() if splits.folds else nullcontext():
+        with numbers_kept() if splits.folds else nullcontext(), told_once():
             sources = own.chosen_sources(splits.train)  # one procedure for all folds: that of the saved metric
+            for line in own.absent_weights if sources.existing else ():
+                notes.warning("%s", line)
             trials = [_fold_trial(splits.train, fold, task, own, sources) for fold in splits.folds]
             trained = run_pass(splits.train, splits.test.rows, task, own, splits.unrated, sources=sources)
             evaluation = cross_validated(trained, splits.folds, trials) if trials else held_out(trained, splits)
@@ -295,7 +301,9 @@ class Prepared:
         cost = "unknown price" if usage.cost is None else f"about ${usage.cost:.2f}"
         judges = sum(counts.values()) if chosen.generated else 0
         seated = sum(count for name, count in counts.items() if name in GENERATORS and GENERATORS[name].on_panels)
-        unusable = options.whole_bank.usable(splits.train.rows, coverage=options.coverage)[1]
+        usable, unusable = options.whole_bank.usable(splits.train.rows, coverage=options.coverage)
+        weighted = {one.card.name: one.card.checkpoint for one in usable if one.family.model is not None}
+        memory = ", ".join(f"{name} ({one.memory:.1f} GB)" for name, one in weighted.items() if one is not None)
         own = f", {len(options.own)} of your own" if options.own else ""
         known = judges and options.store is not None
         stored = "; the store may hold a part of that: it shows only with the judges" if known else ""
@@ -308,6 +316,7 @@ class Prepared:
                 f"candidates: {judges} generated judges{together}, {'the' if chosen.existing else 'no'} bank metrics, "
                 f"{len(options.columns)} columns{own}; retrieval keeps at most {options.k} judges and "
                 "metrics",
+                *([f"with weights, and the memory of each: {memory}"] if memory and chosen.existing else []),
                 *chosen.notes,
                 *options.remarks,
                 *(unusable_notes(unusable) if chosen.existing else []),

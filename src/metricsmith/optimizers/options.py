@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 import dspy
 
-from metricsmith.bank.catalogue import MetricBank, Unusable, default_bank, full_bank
+from metricsmith.bank.catalogue import MetricBank, Unusable, default_bank, full_bank, lacking, left_out, model_name
 from metricsmith.bank.column import column_numbers
 from metricsmith.datasets.target_copies import check_copies
 from metricsmith.errors import DataError, NeedsError, OptionError, nearest
@@ -97,6 +97,10 @@ class Options:
     def __post_init__(self) -> None:
         if isinstance(self.metrics, MetricBank) and (self.bank_models is not None or self.local):
             raise OptionError("metrics is a bank of its own: name its models and their places in full_bank(...)")
+        if self.bank_models is not None and self.bank in ("none", "generated"):
+            raise OptionError(
+                f"bank={self.bank!r} takes no metric of the bank, and bank_models (--models) names some: leave one out"
+            )
         bank, own = own_metrics(self.metrics, self.whole_bank)
         absent = [Unusable(metric.name, why) for metric in own if (why := not_here(metric))]
         here = tuple(metric for metric in own if not not_here(metric))
@@ -142,6 +146,23 @@ class Options:
         models = tuple(self.local) if self.bank_models is None and self.local else self.bank_models
         return default_bank() if models is None else full_bank(models, local=self.local)
 
+    @property
+    def _by_word(self) -> bool:
+        return isinstance(self.bank_models, str)  # "small" or "all": whole_bank refuses others
+
+    @property
+    def absent_weights(self) -> list[str]:
+        """One line on the metrics with weights that this machine cannot compute; none where it can compute all."""
+        weighted = [family for family in self.whole_bank.families if family.model is not None]
+        reasons = left_out(weighted)
+        if not reasons:
+            return []
+        first = sorted(reasons, key=lambda why: -len(reasons[why]))[:3]
+        said = "; ".join(f"{len(reasons[why])} since {why}" if len(reasons) > 1 else why for why in first)
+        more = " and other reasons" * (len(reasons) > len(first))
+        count = sum(map(len, reasons.values()))
+        return [f"{count} of {len(weighted)} metrics with weights are left out: {said}{more}"]
+
     def with_own(self, own: Sequence[Metric]) -> Self:
         """The same with those of the caller's own metrics that are left."""
         return replace(self, metrics=tuple(own)) if self.own else self
@@ -174,7 +195,11 @@ class Options:
         return using(self.lm)
 
     def chosen_sources(self, train: RatedRows) -> ChosenSources:
-        """The sources that are used for these training rows; `NeedsError` if they cannot be."""
+        """The sources that are used for these training rows; `NeedsError` if they cannot be, or a named metric."""
+        named = {*map(model_name, self.local or ()), *map(model_name, () if self._by_word else self.bank_models or ())}
+        for family in self.whole_bank.families:
+            if family.model is not None and family.model.name in named and (why := lacking(family)):
+                raise NeedsError(f"{family.model.name}: {why}")
         return self.resolve(len(train), self.model is not None, any(row.get("output") for row in train.rows))
 
     def resolve(self, rated: int, has_lm: bool, has_text: bool) -> ChosenSources:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from metricsmith.bank.base import BankMetric
 from metricsmith.bank.catalogue import MetricBank, default_bank, lacking
 from metricsmith.datasets.target_copies import check_copies, combinations_of
-from metricsmith.errors import OptionError, StateError
+from metricsmith.errors import NeedsError, OptionError, StateError
 from metricsmith.metric import EVERY_LABEL, Asker, Metric, read_labels
 from metricsmith.optimizers.splits import RatedRows
 from metricsmith.programs.kinds import check_state
@@ -51,6 +51,8 @@ def own_metrics(given: Any, bank: MetricBank | None = None) -> tuple[MetricBank 
     ------
     OptionError
         For anything else, a misspelt name, and a function that cannot be called or has no name.
+    NeedsError
+        If this machine cannot compute a metric that is named by itself; of a bank's it leaves some out.
     """
     if given is None or isinstance(given, MetricBank):
         return given, ()
@@ -59,6 +61,8 @@ def own_metrics(given: Any, bank: MetricBank | None = None) -> tuple[MetricBank 
     own: dict[str, Metric] = {}
     for place, one in enumerate(given):
         for metric in _metrics_of(one, f"metrics[{place}]", bank or default_bank()):
+            if not isinstance(one, MetricBank) and (why := not_here(metric)):
+                raise NeedsError(f"metrics[{place}], {metric.name}: {why}")
             own.setdefault(metric.name if not_here(metric) else metric.fingerprint(), metric)
     return None, tuple(own.values())
 

@@ -314,15 +314,17 @@ def _all_warnings(
     trained: Pass, evaluation: Evaluation, failed: Sequence[Judgement], first: Iterable[str], unrated: Iterable[str]
 ) -> list[str]:
     """The warnings of a record: those on the data come `first`, those on `unrated` rows last."""
-    candidates, dropped = trained.candidates, trained.scored.dropped
-    warnings = [*first, *trained.warnings]
+    candidates, dropped, warnings = trained.candidates, trained.scored.dropped, [*first, *trained.warnings]
     lacking = sum(lack.count for lack in candidates.lacks)
-    asked, away = candidates.made + lacking, lacking + len(dropped)
-    if 2 * away > asked:
+    local = [one.name for one in trained.scored.metrics if one.name in dropped and one.card.cost == "local"]
+    failing, asked = len(dropped) - len(local), candidates.made + lacking
+    if 2 * (lacking + failing) > asked:
         warnings.append(
-            f"{away} of {asked} judges fell away ({lacking} could not be made, {len(dropped)} failed too often): "
-            "the metric rests on what is left."
+            f"{lacking + failing} of {asked} judges fell away ({lacking} could not be made, {failing} failed too "
+            "often): the metric rests on what is left."
         )
+    if local:
+        warnings.append(f"{len(local)} outputs of metrics with weights fell away: {', '.join(local)}.")
     warnings += _doubts(evaluation)
     number = sum(one.status != "skipped" and one.metric not in dropped for one in failed)
     if number:

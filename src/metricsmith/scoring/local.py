@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +24,7 @@ from metricsmith.records import Judgement, Status, Usage
 from metricsmith.scoring.plan import ScoringPlan
 from metricsmith.scoring.results import PENDING, Results
 
-__all__ = ["Chunk", "local_chunks"]
+__all__ = ["Chunk", "local_chunks", "told_once"]
 
 ROWS_AT_A_TIME = 1_000
 FIRST_ROWS = 8  # of metrics with weights, whose speed is not known yet
@@ -31,6 +33,17 @@ GROWTH = 4  # from one chunk to the next at most, since the first texts may be t
 MOST_FAILED = 8  # rows in succession without any number, after which a family is given up
 
 notes = logging.getLogger("metricsmith.notes")
+_told: ContextVar[set[str] | None] = ContextVar("metricsmith_families_told", default=None)
+
+
+@contextmanager
+def told_once() -> Iterator[None]:
+    """Say of a family only once inside that it is given up, however many scoring runs give it up."""
+    token = _told.set(set())
+    try:
+        yield
+    finally:
+        _told.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +152,12 @@ class _Family:
         return judge_family(self.metrics, rows)
 
     def _end(self, error: str) -> None:
-        self.ended = error
-        notes.warning("%s: not computed any further: %s", ", ".join(one.name for one in self.metrics), error)
+        self.ended, name = error, self.metrics[0].card.name
+        told = _told.get()
+        if told is None or name not in told:
+            notes.warning("%s: not computed any further: %s", ", ".join(one.name for one in self.metrics), error)
+        if told is not None:
+            told.add(name)
 
 
 def _by_checkpoint(plan: ScoringPlan) -> list[tuple[bool, list[tuple[int, ...]]]]:

@@ -17,6 +17,7 @@ from metricsmith.records import Checkpoint
 __all__ = ["ModelSpec"]
 
 Value = str | bool
+AT_HAND = "weights at hand in place of "
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _REVISION = re.compile(r"[0-9A-Za-z][\w.-]*", re.ASCII)  # a name inside the hub's cache, and no way out of it
 _SETTINGS: dict[str, tuple[Value, ...]] = {
@@ -24,7 +25,11 @@ _SETTINGS: dict[str, tuple[Value, ...]] = {
 }  # fmt: skip
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}  # of a weight
 INSTALL = "pip install 'metricsmith[models]'"
-_EXTRA = ("torch", "transformers", "fasttext", "ot", "sentencepiece")  # modules that it brings
+_HOW = dict.fromkeys(("torch", "transformers", "fasttext", "ot", "sentencepiece"), INSTALL) | dict.fromkeys(
+    ("spacy", "en_core_web_sm"),
+    "pip install spacy, then python -m spacy download en_core_web_sm; or name your own finder of entities in Python, "
+    "full_bank(..., entities=function)",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,8 @@ class ModelSpec:
         The metric's own options, where papers and implementations disagree: names, and values with ours first.
     options : tuple of (str, value)
         The options that are not at their first value.
+    at_hand : bool
+        True of a saved metric that was made with somebody's own weights.
     """
 
     name: str
@@ -84,6 +91,7 @@ class ModelSpec:
     pickles: tuple[tuple[str, str], ...] = ()
     choices: tuple[tuple[str, tuple[Value, ...]], ...] = ()
     options: tuple[tuple[str, Value], ...] = ()
+    at_hand: bool = False
 
     def option(self, name: str) -> Value:
         """The value in force of one of the metric's own options."""
@@ -136,9 +144,14 @@ class ModelSpec:
     def to_state(self) -> dict[str, Any]:
         """All that a saved metric holds of its weights: no path, no device, and the id as a text to read."""
         return {
-            "id": self.id, "revision": self.revision, "layer": self.layer, "tokenizer": self.tokenizer,
+            "id": self.source, "revision": self.revision, "layer": self.layer, "tokenizer": self.tokenizer,
             "dtype": self.dtype, "options": dict(self.options), "weights": self.digest(),
         }  # fmt: skip
+
+    @property
+    def source(self) -> str:
+        """Whose weights these are: the published id, or that somebody's own take its place."""
+        return AT_HAND + self.id if self.at_hand or (self.path and not self.weights) else self.id
 
     def with_state(self, state: Mapping[str, Any]) -> ModelSpec:
         """These weights as a saved metric used them; the id of a state is text alone and leads nowhere.
@@ -155,7 +168,8 @@ class ModelSpec:
             raise OptionError(f"{self.name}: weights={state['weights']!r:.80} must be 64 hexadecimal digits")
         settings = {name: state[name] for name in ("revision", "tokenizer", "dtype")}
         settings |= {} if state["layer"] is None else {"layer": state["layer"]}
-        return replace(self.using(**settings, **state["options"]), weights=state["weights"])
+        at_hand = state["id"].startswith(AT_HAND)
+        return replace(self.using(**settings, **state["options"]), weights=state["weights"], at_hand=at_hand)
 
     def location(self) -> Path:
         """The folder or file of the weights.
@@ -167,8 +181,9 @@ class ModelSpec:
         """
         found = Path(self.path) if self.path else self._cached()
         if found is None or not found.exists():
-            where = f" at {self.path}" if self.path else ""
-            raise NeedsError(f"weights not on this machine{where}: `metricsmith bank fetch {self.name}`")
+            if self.path:
+                raise NeedsError(f"{self.path}: no such file or folder")
+            raise NeedsError(f"weights not on this machine: `metricsmith bank fetch {self.name}`")
         return found
 
     def files(self) -> list[Path]:
@@ -231,13 +246,13 @@ class ModelSpec:
     def lacking(self) -> str:
         """The reason, as a clause, why this machine cannot compute it; empty where it can. Hashes nothing."""
         modules = (*(("fasttext",) if self.head == "fasttext" else ("torch", "transformers")), *self.needs)
-        if absent := [module for module in modules if find_spec(module) is None]:
-            return f"{absent[0]} is not installed" + (f": {INSTALL}" if absent[0] in _EXTRA else "")
+        absent = next((module for module in modules if find_spec(module) is None), "")
+        reasons = [f"{absent} is not installed" + (f": {_HOW[absent]}" if absent in _HOW else "")] if absent else []
         try:
             self.files()
         except NeedsError as problem:
-            return str(problem)
-        return ""
+            reasons.append(str(problem))
+        return "; ".join(reasons)
 
     def cache(self) -> Path:
         """The hub's cache."""

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from metricsmith.bank.models.engine.fasttext import forget_files
-from metricsmith.bank.models.engine.heads import Head, head_named
+from metricsmith.bank.models.engine.heads import head_named
 from metricsmith.bank.models.engine.memory import free_memory
 from metricsmith.bank.models.spec import ModelSpec
 from metricsmith.errors import NeedsError
 
-__all__ = ["Network", "computing", "device_for", "loaded_bytes", "network", "unload"]
+__all__ = ["Network", "check_architecture", "computing", "device_for", "loaded_bytes", "network", "unload"]
 
 logger = logging.getLogger("metricsmith.bank")
 _Key = tuple[str, str, str, str, int | None, str, tuple[tuple[str, int, int], ...]]  # files with size and time
@@ -139,7 +139,7 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
     from transformers import AutoTokenizer
 
     head = head_named(spec.head)
-    _check_architecture(spec, place, head)
+    check_architecture(spec)
     try:
         module, report = head.load(place, getattr(torch, spec.dtype))
         tokenizer = (
@@ -165,7 +165,17 @@ def _load(spec: ModelSpec, place: Path, device: str, key: _Key) -> Network:
     return Network(module, tokenizer, torch.device(device), size, key)
 
 
-def _check_architecture(spec: ModelSpec, place: Path, head: Head) -> None:
+def check_architecture(spec: ModelSpec) -> None:
+    """Refuse a checkpoint whose config names another architecture than its head takes; loads no backend.
+
+    Raises
+    ------
+    NeedsError
+        If it does, or no config can be read.
+    """
+    if spec.head == "fasttext":
+        return
+    place, head = spec.location(), head_named(spec.head)
     try:
         config = json.loads((place / "config.json").read_text("utf-8"))
     except (OSError, ValueError) as problem:
